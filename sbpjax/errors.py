@@ -1,0 +1,98 @@
+"""Every error class of sbpjax; a class's docstring is its help page.
+
+An error text has four parts: what was asked (op and the user's line), what was seen (shape, dtype, sbp, placement of each
+input), the rule that was broken, with numbers, and one line that fixes it. `message` builds that text, so that no place formats
+it on its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+_LIBRARY = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def user_line() -> str:
+    """Return ``file:line`` of the innermost frame outside sbpjax, JAX and NumPy."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_LIBRARY) and not _is_dependency(name):
+            return f"{name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "<unknown>"
+
+
+def _is_dependency(filename: str) -> bool:
+    return any(f"{os.sep}{package}{os.sep}" in filename for package in ("jax", "jaxlib", "numpy", "flax", "optax")) or (
+        filename.startswith("<frozen")
+    )
+
+
+def message(asked: str, seen: str, rule: str, fix: str) -> str:
+    """Return the four-part text of an error.
+
+    Args:
+        asked: the operation, in the user's words; the user's line is added.
+        seen: what arrived: shape, dtype, sbp, placement of each input.
+        rule: the rule that was broken, with its numbers.
+        fix: one line that makes it work.
+    """
+    return f"{asked} (at {user_line()})\n  seen: {seen}\n  rule: {rule}\n  fix:  {fix}"
+
+
+def full_tracebacks() -> bool:
+    """Return whether ``SBPJAX_FULL_TRACEBACK=1`` asks for library frames in tracebacks."""
+    return os.environ.get("SBPJAX_FULL_TRACEBACK", "0") not in ("", "0")
+
+
+def fold(error: BaseException) -> BaseException:
+    """Drop the frames of sbpjax and its dependencies from the end of an error's traceback, and return the error."""
+    if full_tracebacks() or error.__traceback__ is None:
+        return error
+    frames = [f for f, _ in traceback.walk_tb(error.__traceback__)]
+    keep = [f for f in frames if not f.f_code.co_filename.startswith(_LIBRARY)]
+    if keep and len(keep) < len(frames):
+        error.__traceback__ = None
+    return error
+
+
+class SbpjaxError(Exception):
+    """Base of all errors that sbpjax raises on a user's mistake."""
+
+
+class PlacementError(SbpjaxError, ValueError):
+    """A placement cannot be made or does not fit: unknown type, duplicate or missing ranks, an uneven hierarchy.
+
+    Ranks are global device ids in the order of ``jax.devices()``. On CPU, ask for more devices with
+    ``SBPJAX_CPU_DEVICES=8`` or ``sbpjax.env.set_cpu_devices(8)`` before first use.
+    """
+
+
+class SbpError(SbpjaxError, ValueError):
+    """An sbp is malformed or does not fit its tensor or placement.
+
+    An nd-sbp has one entry per placement dimension; ``split(d)`` needs ``-ndim <= d < ndim``.
+    """
+
+
+class MixedTensorError(SbpjaxError, RuntimeError):
+    """Inputs of one op live on different placements, or local and global tensors are mixed.
+
+    All inputs of one op need one placement, hierarchy included. Python scalars, NumPy scalars and 0-d local tensors mix
+    with anything. Move a tensor with ``x.to_global(placement, sbp)``.
+    """
+
+
+class BoxingError(SbpjaxError, RuntimeError):
+    """A boxing was asked for that the current ``boxing_policy`` forbids, or that cannot be made."""
+
+
+class DeviceStateError(SbpjaxError, RuntimeError):
+    """Devices were configured after JAX had already started them."""
+
+
+class RuleError(SbpjaxError, RuntimeError):
+    """A rule of the primitive table is wrong: its row does not fit its equation. A defect of sbpjax or of an added rule."""
