@@ -1,0 +1,67 @@
+# Two commands do everything on a machine that has only Python 3.11 and make:
+#
+#   make test    create .venv, install the locked versions, run all tests
+#   make demo    create .venv, install the locked versions, train a small GPT on 8 CPU devices
+#
+# Options: PYTHON=python3.12, VENV=path, PYTEST="-k boxing -x", WORKERS=4, DEMO="--layout dp --steps 50".
+
+PYTHON  ?= python3.11
+VENV    ?= .venv
+WORKERS ?= 2
+PYTEST  ?=
+DEMO    ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help venv test demo lint format lock clean
+
+help:
+	@sed -n '1,7s/^# \{0,1\}//p' Makefile
+
+venv: $(VENV)/.demo
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps are rewritten only when a lock file is newer; the package itself is installed in place (editable).
+$(VENV)/.demo: requirements-demo.lock pyproject.toml | $(BIN)/python
+	$(PIP) install -r requirements-demo.lock
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.test: requirements-test.lock $(VENV)/.demo
+	$(PIP) install -r requirements-test.lock
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.test
+	$(PIP) install ruff pyright
+	@touch $@
+
+# NPROC sizes XLA's CPU thread pool; a pool smaller than the queued collectives aborts the process.
+test: $(VENV)/.test
+	NPROC=64 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST)
+
+demo: $(VENV)/.demo
+	NPROC=64 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m examples.gpt.train $(DEMO)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright sbpjax
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Write the lock files anew from the newest versions that pyproject.toml allows.
+lock:
+	rm -rf .lock-venv && $(PYTHON) -m venv .lock-venv
+	.lock-venv/bin/python -m pip --quiet install 'setuptools>=70.1' && .lock-venv/bin/python -m pip --quiet install '.[demo]'
+	.lock-venv/bin/python -m pip list --format=freeze | grep -v -E '^(pip|sbpjax)==' > requirements-demo.lock
+	.lock-venv/bin/python -m pip --quiet install '.[test]'
+	.lock-venv/bin/python -m pip list --format=freeze | grep -v -E '^(pip|sbpjax)==' | sed 's/+cpu$$//' > requirements-test.lock
+	rm -rf .lock-venv build sbpjax.egg-info
+
+clean:
+	rm -rf $(VENV) .lock-venv build *.egg-info .pytest_cache .ruff_cache

@@ -1,0 +1,142 @@
+"""The process and its devices: how many there are, who this process is, and how to ask for virtual CPU devices.
+
+A notebook on a laptop has one CPU device. To write and try a program for eight, ask for eight virtual ones before the first
+tensor exists:
+
+    SBPJAX_CPU_DEVICES=8 python train.py          # or, in the program:
+    >>> import sbpjax
+    >>> sbpjax.env.set_cpu_devices(8)             # doctest: +SKIP
+
+Virtual devices have a trap: XLA runs every device's part of a program on one thread pool with as many threads as there are
+cores. On 2 cores, 8 devices that wait for each other in queued collectives fill the pool with waiters, and XLA aborts the whole
+process after a while. A larger pool cures it. XLA takes its size from the environment variable ``NPROC`` when the CPU backend
+starts, so `prepare_process`, which importing sbpjax calls, sets it there. It starts no backend.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import jax
+from jax._src import xla_bridge as _xla_bridge  # jax 0.10 has no public test of "are the backends started?"
+
+from sbpjax.errors import DeviceStateError, message
+
+MIN_CPU_THREADS = 64
+THREADS_PER_CPU_DEVICE = 4
+
+
+def devices_started() -> bool:
+    """Return whether JAX has started its devices, after which their number is fixed."""
+    return _xla_bridge.backends_are_initialized()
+
+
+def set_cpu_devices(count: int) -> None:
+    """Ask for virtual CPU devices; call it before the first tensor, placement or JAX array is made.
+
+    Args:
+        count: the number of CPU devices, at least 1. Ranks of ``placement("cpu", ...)`` then run from 0 to ``count - 1``.
+
+    Raises:
+        DeviceStateError: the devices were started already with another count.
+        ValueError: ``count`` is not a positive integer.
+
+    Example:
+        >>> sbpjax.env.set_cpu_devices(8)
+        >>> sbpjax.placement.all("cpu").ranks
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ValueError(
+            message(
+                f"env.set_cpu_devices({count!r})",
+                f"a {type(count).__name__}",
+                "the number of CPU devices is an integer of at least 1",
+                "sbpjax.env.set_cpu_devices(8)",
+            )
+        )
+    if devices_started():
+        have = len(jax.devices("cpu"))
+        if have == count:
+            return
+        raise DeviceStateError(
+            message(
+                f"env.set_cpu_devices({count})",
+                f"JAX has already started its devices, {have} of them CPU",
+                "the number of CPU devices is fixed when the first tensor, placement or JAX array is made",
+                f"start the program with SBPJAX_CPU_DEVICES={count}, or call set_cpu_devices({count}) right after the imports",
+            )
+        )
+    _ensure_thread_pool(count)
+    jax.config.update("jax_num_cpu_devices", count)
+
+
+def prepare_process() -> None:
+    """Read ``SBPJAX_CPU_DEVICES`` and size XLA's CPU thread pool; importing sbpjax calls this once.
+
+    Raises:
+        ValueError: ``SBPJAX_CPU_DEVICES`` is not a positive integer.
+        DeviceStateError: it asks for another number of devices than JAX has already started.
+    """
+    wanted = os.environ.get("SBPJAX_CPU_DEVICES", "")
+    if wanted:
+        if not wanted.isdecimal() or int(wanted) < 1:
+            raise ValueError(
+                message(
+                    "importing sbpjax",
+                    f"SBPJAX_CPU_DEVICES={wanted!r} in the environment",
+                    "the number of CPU devices is an integer of at least 1",
+                    "SBPJAX_CPU_DEVICES=8",
+                )
+            )
+        set_cpu_devices(int(wanted))
+    if not devices_started():
+        _ensure_thread_pool(int(wanted or 1))
+    elif _pool_threads() < MIN_CPU_THREADS and jax.default_backend() == "cpu" and jax.local_device_count("cpu") > 1:
+        warnings.warn(
+            message(
+                "importing sbpjax",
+                f"{jax.local_device_count('cpu')} CPU devices were started before, on a pool of {_pool_threads()} threads",
+                f"queued collectives over virtual devices need about {MIN_CPU_THREADS} threads, or XLA may abort the process",
+                "import sbpjax before the first JAX array is made, or set NPROC=64 in the environment",
+            ),
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _pool_threads() -> int:
+    value = os.environ.get("NPROC", "")
+    return int(value) if value.isdecimal() else os.cpu_count() or 1
+
+
+def _ensure_thread_pool(devices: int) -> None:
+    """Raise ``NPROC`` to what `devices` virtual CPU devices need; a larger value of the user's stays."""
+    needed = max(MIN_CPU_THREADS, THREADS_PER_CPU_DEVICE * devices)
+    if _pool_threads() < needed:
+        os.environ["NPROC"] = str(needed)
+
+
+def get_world_size() -> int:
+    """Return the number of processes of this run (not of devices); 1 without a launcher."""
+    return jax.process_count() if jax.distributed.is_initialized() else 1
+
+
+def get_rank() -> int:
+    """Return this process's index among all processes; 0 without a launcher."""
+    return jax.process_index() if jax.distributed.is_initialized() else 0
+
+
+def get_local_rank() -> int:
+    """Return this process's index among the processes of its own machine; 0 without a launcher."""
+    return int(os.environ.get("LOCAL_RANK", "0")) if jax.distributed.is_initialized() else 0
+
+
+def get_node_size() -> int:
+    """Return the number of machines of this run; 1 without a launcher."""
+    return int(os.environ.get("NODE_SIZE", "1")) if jax.distributed.is_initialized() else 1
+
+
+def is_multi_client() -> bool:
+    """Return whether every process runs the program itself; always true: sbpjax has no single-client mode."""
+    return True

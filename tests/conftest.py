@@ -1,0 +1,34 @@
+"""Process-wide settings of the test run; they must stand before JAX starts, so before any import of jax or sbpjax."""
+
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
+os.environ.setdefault("NPROC", "64")
+
+import importlib.util  # noqa: E402
+
+import hypothesis  # noqa: E402
+import pytest  # noqa: E402
+
+# Derandomised: a failing example fails for everyone. No deadline: the first example of each shape compiles.
+hypothesis.settings.register_profile(
+    "sbpjax",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+)
+hypothesis.settings.load_profile("sbpjax")
+
+
+def pytest_collection_modifyitems(items):
+    reasons = {}
+    if importlib.util.find_spec("libtpu") is None:
+        reasons["aot"] = "needs libtpu to compile for absent devices: install the extra `aot`"
+    if "cuda" not in os.environ["JAX_PLATFORMS"] and "gpu" not in os.environ["JAX_PLATFORMS"]:
+        reasons["gpu"] = "needs a GPU: run with JAX_PLATFORMS=cuda,cpu on a machine that has one"
+    for item in items:
+        for marker, reason in reasons.items():
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
