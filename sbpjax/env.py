@@ -1,16 +1,17 @@
 """The process and its devices: how many there are, who this process is, and how to ask for virtual CPU devices.
 
-A notebook on a laptop has one CPU device. To write and try a program for eight, ask for eight virtual ones before the first
-tensor exists:
+A notebook on a laptop has one CPU device. To write and try a program for eight, ask for eight virtual ones before the
+first tensor exists:
 
     SBPJAX_CPU_DEVICES=8 python train.py          # or, in the program:
     >>> import sbpjax
     >>> sbpjax.env.set_cpu_devices(8)             # doctest: +SKIP
 
-Virtual devices have a trap: XLA runs every device's part of a program on one thread pool with as many threads as there are
-cores. On 2 cores, 8 devices that wait for each other in queued collectives fill the pool with waiters, and XLA aborts the whole
-process after a while. A larger pool cures it. XLA takes its size from the environment variable ``NPROC`` when the CPU backend
-starts, so `prepare_process`, which importing sbpjax calls, sets it there. It starts no backend.
+Virtual devices have a trap: XLA runs every device's part of a program on one thread pool with as many threads as there
+are cores. On 2 cores, 8 devices that wait for each other in queued collectives fill the pool with waiters, and XLA
+aborts the whole process after a while. A larger pool cures it. XLA takes its size from the environment variable
+``NPROC`` when the CPU backend starts, so `prepare_process`, which importing sbpjax calls, sets it there. It starts no
+backend.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def set_cpu_devices(count: int) -> None:
     """Ask for virtual CPU devices; call it before the first tensor, placement or JAX array is made.
 
     Args:
-        count: the number of CPU devices, at least 1. Ranks of ``placement("cpu", ...)`` then run from 0 to ``count - 1``.
+        count: the number of CPU devices, at least 1; the ranks of ``placement("cpu", ...)`` are 0 to ``count - 1``.
 
     Raises:
         DeviceStateError: the devices were started already with another count.
@@ -64,7 +65,7 @@ def set_cpu_devices(count: int) -> None:
                 f"env.set_cpu_devices({count})",
                 f"JAX has already started its devices, {have} of them CPU",
                 "the number of CPU devices is fixed when the first tensor, placement or JAX array is made",
-                f"start the program with SBPJAX_CPU_DEVICES={count}, or call set_cpu_devices({count}) right after the imports",
+                f"start the program with SBPJAX_CPU_DEVICES={count}, or call this after the imports",
             )
         )
     _ensure_thread_pool(count)
@@ -93,11 +94,12 @@ def prepare_process() -> None:
     if not devices_started():
         _ensure_thread_pool(int(wanted or 1))
     elif _pool_threads() < MIN_CPU_THREADS and jax.default_backend() == "cpu" and jax.local_device_count("cpu") > 1:
+        devices = jax.local_device_count("cpu")
         warnings.warn(
             message(
                 "importing sbpjax",
-                f"{jax.local_device_count('cpu')} CPU devices were started before, on a pool of {_pool_threads()} threads",
-                f"queued collectives over virtual devices need about {MIN_CPU_THREADS} threads, or XLA may abort the process",
+                f"{devices} CPU devices were started before, on a pool of {_pool_threads()} threads",
+                f"queued collectives over virtual devices need {MIN_CPU_THREADS} threads, or XLA may abort the process",
                 "import sbpjax before the first JAX array is made, or set NPROC=64 in the environment",
             ),
             RuntimeWarning,

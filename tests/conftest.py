@@ -6,10 +6,10 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
 os.environ.setdefault("NPROC", "64")
 
-import importlib.util  # noqa: E402
+import importlib.util
 
-import hypothesis  # noqa: E402
-import pytest  # noqa: E402
+import hypothesis
+import pytest
 
 # Derandomised: a failing example fails for everyone. No deadline: the first example of each shape compiles.
 hypothesis.settings.register_profile(

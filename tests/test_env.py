@@ -73,7 +73,9 @@ def test_bad_environment_variable_is_an_error():
     assert "SBPJAX_CPU_DEVICES='many'" in done.stderr and "fix:  SBPJAX_CPU_DEVICES=8" in done.stderr
 
 
-@pytest.mark.parametrize(("given", "devices", "pool"), [(None, 8, "64"), ("2", 8, "64"), ("200", 8, "200"), (None, 40, "160")])
+@pytest.mark.parametrize(
+    ("given", "devices", "pool"), [(None, 8, "64"), ("2", 8, "64"), ("200", 8, "200"), (None, 40, "160")]
+)
 def test_thread_pool_is_large_enough(given, devices, pool):
     code = "import os, sbpjax; print(os.environ['NPROC'])"
     environment = {"SBPJAX_CPU_DEVICES": str(devices)} | ({} if given is None else {"NPROC": given})
@@ -105,6 +107,7 @@ def test_one_process_answers():
     assert printed(code) == ["0", "1", "0", "1", "False"]
 
 
+@pytest.mark.slow
 def test_thousands_of_queued_collectives_do_not_abort():
     # Without the larger pool XLA aborts this very loop on 2 cores within the first few hundred programs.
     code = f"""
