@@ -63,7 +63,7 @@ class SbpjaxError(Exception):
     """Base of all errors that sbpjax raises on a user's mistake."""
 
 
-class PlacementError(SbpjaxError, ValueError):
+class PlacementError(SbpjaxError, ValueError, RuntimeError):
     """A placement cannot be made or does not fit: unknown type, duplicate or missing ranks, an uneven hierarchy.
 
     Ranks are global device ids in the order of ``jax.devices()``. On CPU, ask for more devices with
@@ -71,11 +71,19 @@ class PlacementError(SbpjaxError, ValueError):
     """
 
 
-class SbpError(SbpjaxError, ValueError):
+class PlacementTypeError(SbpjaxError, TypeError):
+    """A placement was given something that is no placement, type string or integer ranks."""
+
+
+class SbpError(SbpjaxError, ValueError, RuntimeError):
     """An sbp is malformed or does not fit its tensor or placement.
 
     An nd-sbp has one entry per placement dimension; ``split(d)`` needs ``-ndim <= d < ndim``.
     """
+
+
+class SbpTypeError(SbpjaxError, TypeError):
+    """Something that is no sbp was given where an sbp is needed."""
 
 
 class MixedTensorError(SbpjaxError, RuntimeError):

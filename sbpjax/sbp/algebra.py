@@ -1,0 +1,183 @@
+"""The sbp algebra: split, broadcast, partial_sum, and tuples of them.
+
+On four ranks an ``(8, 4)`` tensor may lie as ``split(0)`` (two rows on each rank), ``broadcast`` (all of it on each) or
+``partial_sum`` (each rank holds an ``(8, 4)`` summand). A tensor on an N-D placement has one entry per placement dimension.
+
+Inside this package an entry is an int code: ``S(d)`` is ``d``, ``B`` is -1, ``P`` is -2; codes sort, hash and index quickly.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from sbpjax.errors import SbpError, SbpTypeError, message
+
+B = -1
+P = -2
+MAX_DIMS = 64
+
+
+class sbp:
+    """One sbp entry; make it with `split`, `broadcast` or `partial_sum`. Equal entries have equal codes."""
+
+    __slots__ = ("code",)
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+    def __call__(self) -> sbp:
+        return self
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, sbp) and self.code == other.code
+
+    def __hash__(self) -> int:
+        return hash((sbp, self.code))
+
+    def __repr__(self) -> str:
+        if self.code == B:
+            return "sbpjax.sbp.broadcast"
+        if self.code == P:
+            return "sbpjax.sbp.partial_sum"
+        return f"sbpjax.sbp.split(dim={self.code})"
+
+    def __reduce__(self):
+        return sbp, (self.code,)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether this is a split."""
+        return self.code != B and self.code != P
+
+
+# A negative split dim is legal until a tensor is known; codes -1 and -2 are taken, so it is kept below them.
+_NEGATIVE = -2
+
+
+def split(dim: int) -> sbp:
+    """Return the sbp that cuts tensor dim ``dim`` over the ranks; negative dims count from the tensor's end.
+
+    Raises:
+        SbpTypeError: ``dim`` is not an int.
+        SbpError: no tensor has that many dims.
+    """
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise SbpTypeError(message(f"split({dim!r})", f"a {type(dim).__name__}", "dim is an int", "e.g. split(0)"))
+    dim = dim.__index__()
+    if not -MAX_DIMS <= dim < MAX_DIMS:
+        raise SbpError(
+            message(f"split({dim})", f"dim {dim}", f"a tensor has at most {MAX_DIMS} dims", "split a dim the tensor has")
+        )
+    return _NegativeSplit(dim) if dim < 0 else sbp(dim)
+
+
+class _NegativeSplit(sbp):
+    """A split counted from the end of a tensor that is not known yet."""
+
+    __slots__ = ("dim",)
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+        self.code = _NEGATIVE + dim  # -3 is split(-1), -4 is split(-2), …
+
+    def __repr__(self) -> str:
+        return f"sbpjax.sbp.split(dim={self.dim})"
+
+    def __reduce__(self):
+        return _NegativeSplit, (self.dim,)
+
+
+broadcast = sbp(B)
+partial_sum = sbp(P)
+
+
+@functools.lru_cache(maxsize=None)
+def from_code(code: int) -> sbp:
+    """Return the sbp of a code."""
+    return {B: broadcast, P: partial_sum}.get(code) or sbp(code)
+
+
+def name(code: int) -> str:
+    """Return the short form of a code: ``S0``, ``B``, ``P``."""
+    return "B" if code == B else "P" if code == P else f"S{code}"
+
+
+def nd_name(codes: tuple[int, ...]) -> str:
+    """Return the short form of an nd-sbp: ``S0,B``."""
+    return ",".join(name(c) for c in codes)
+
+
+def _parse_entry(entry, asked: str) -> int:
+    if isinstance(entry, sbp):
+        return entry.code
+    if isinstance(entry, str):
+        text = entry.strip()
+        if text in ("B", "P"):
+            return B if text == "B" else P
+        if text[:1] == "S" and text[1:].lstrip("-").isdigit():
+            return split(int(text[1:])).code
+    if isinstance(entry, str):
+        raise SbpError(message(asked, repr(entry), 'string forms are "S<dim>", "B", "P"', 'e.g. "S0,B"'))
+    raise SbpTypeError(
+        message(
+            asked,
+            f"an entry of type {type(entry).__name__}",
+            "an sbp is split(d), broadcast or partial_sum, or a list of them",
+            "e.g. sbp=[sbpjax.sbp.split(0), sbpjax.sbp.broadcast]",
+        )
+    )
+
+
+def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None) -> tuple[int, ...]:
+    """Return the codes of an sbp given in any accepted form.
+
+    Args:
+        value: an `sbp`, a list or tuple of them, or a string such as ``"S0,B"``.
+        hierarchy: the placement's hierarchy; one entry per dim is needed.
+        ndim: the number of dims of the tensor; None if not known yet.
+
+    Raises:
+        SbpError: wrong number of entries, or a split dim outside the tensor.
+        SbpTypeError: an entry is no sbp.
+    """
+    asked = f"sbp={value!r}"
+    if isinstance(value, str):
+        entries = value.replace("(", "").replace(")", "").split(",")
+    elif isinstance(value, (tuple, list)):
+        entries = value
+    else:
+        entries = (value,)
+    codes = tuple(_parse_entry(e, asked) for e in entries)
+    if len(codes) != len(hierarchy):
+        raise SbpError(
+            message(
+                asked,
+                f"{len(codes)} entries for a placement of hierarchy {tuple(hierarchy)}",
+                f"an nd-sbp has one entry per placement dimension: {len(hierarchy)}",
+                f"give {len(hierarchy)} entries, e.g. {[repr(broadcast)] * len(hierarchy)}".replace("'", ""),
+            )
+        )
+    if ndim is None:
+        return codes
+    return tuple(_resolve(c, ndim, asked) for c in codes)
+
+
+def _resolve(code: int, ndim: int, asked: str) -> int:
+    if code in (B, P):
+        return code
+    dim = code if code >= 0 else code - _NEGATIVE
+    if not -ndim <= dim < ndim:
+        raise SbpError(
+            message(
+                asked,
+                f"split({dim}) of a tensor with {ndim} dims",
+                f"split(d) needs {-ndim} <= d < {ndim}" if ndim else "a 0-d tensor has no dim to split",
+                f"split one of the dims 0 to {ndim - 1}" if ndim else "use broadcast or partial_sum",
+            )
+        )
+    return dim + ndim if dim < 0 else dim
+
+
+def to_sbp(codes: tuple[int, ...]) -> tuple[sbp, ...]:
+    """Return the nd-sbp of codes."""
+    return tuple(from_code(c) for c in codes)

@@ -1,0 +1,74 @@
+"""Boxing: the cheapest way from one nd-sbp to another on one placement.
+
+From ``(S0, S0)`` to ``(B, S0)`` on a 2 × 2 placement one all-gather is not enough, because the inner cut lies inside the outer one:
+the path is ``(S0,S0) → (S0,B) → (B,B) → (B,S0)``, or through an all-to-all where that moves less. `path` finds the cheapest sequence of
+single-axis steps by Dijkstra's algorithm over nd-sbps; eager ops, traced programs and `to_global` all use it.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+
+from .algebra import B, P
+from .steps import Step, legal, make_step
+
+
+@functools.lru_cache(maxsize=65536)
+def path(
+    shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
+) -> tuple[Step, ...]:
+    """Return the cheapest steps from ``source`` to ``target`` by bytes, then by number of steps.
+
+    Args:
+        shape: the logical shape.
+        itemsize: bytes of one element.
+        sizes: the placement's hierarchy.
+        source: codes before.
+        target: codes after.
+    """
+    if source == target:
+        return ()
+    order = itertools.count()
+    frontier = [(0, 0, next(order), source, ())]
+    done = set()
+    dims = sorted({c for c in source + target if c >= 0})
+    spare = next((d for d in range(len(shape)) if d not in dims), None)
+    choices = (B, P, *dims, *(() if spare is None or len(sizes) == 1 else (spare,)))
+    while frontier:
+        cost, hops, _, codes, steps = heapq.heappop(frontier)
+        if codes == target:
+            return steps
+        if codes in done:
+            continue
+        done.add(codes)
+        for axis in range(len(sizes)):
+            for choice in choices:
+                if choice == codes[axis] or not legal(codes, axis, choice):
+                    continue
+                if choice == P and target[axis] != P:
+                    continue  # a detour through P never saves bytes
+                after = codes[:axis] + (choice,) + codes[axis + 1 :]
+                if after in done:
+                    continue
+                step = make_step(shape, itemsize, sizes, codes, axis, choice)
+                heapq.heappush(frontier, (cost + step.bytes, hops + 1, next(order), after, (*steps, step)))
+    raise AssertionError(f"no path from {source} to {target}")  # B on every axis is always reachable
+
+
+@functools.lru_cache(maxsize=262144)
+def cost(
+    shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
+) -> int:
+    """Return the bytes that one device receives along the cheapest path."""
+    return sum(s.bytes for s in path(shape, itemsize, sizes, source, target))
+
+
+def run(shard, x, shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]):
+    """Convert this rank's block ``x`` from ``source`` to ``target``, inside `shard_map`."""
+    codes = source
+    for step in path(shape, x.dtype.itemsize, shard.sizes, source, target):
+        x = shard.convert(x, shape, codes, step)
+        codes = codes[: step.axis] + (step.target,) + codes[step.axis + 1 :]
+    return x

@@ -1,0 +1,250 @@
+"""Placements: which devices, in which grid.
+
+A tensor of a 2 × 4 data-and-tensor-parallel run lives on ``placement("cpu", [[0, 1, 2, 3], [4, 5, 6, 7]])``: eight ranks in a
+hierarchy of two rows and four columns, so its sbp has two entries. A rank is a global device id in the order of
+``jax.devices(type)``. Order is meaningful: on ``placement("cpu", [3, 2, 1, 0])`` rank 3 holds the first part of a split.
+
+`placement` maps to `jax.sharding.Mesh` one to one; the mesh axes are named ``a0``, ``a1``, … from the outside in.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+import numpy as np
+
+from sbpjax.errors import PlacementError, PlacementTypeError, message
+
+_PLATFORM = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "tpu": "tpu"}
+
+
+def devices_of(type: str) -> list:
+    """Return the JAX devices of a placement type, in rank order.
+
+    Raises:
+        PlacementError: this machine has no device of that type.
+    """
+    import jax
+
+    try:
+        return jax.devices(_PLATFORM[type])
+    except RuntimeError as error:
+        raise PlacementError(
+            message(
+                f"devices of type {type!r}",
+                f"JAX has {sorted({d.platform for d in jax.devices()})} here",
+                "a placement's type must have devices on this machine",
+                'use placement("cpu", ...) or install the extra for that accelerator',
+            )
+        ) from error
+
+
+class placement:
+    """A grid of devices.
+
+    Args:
+        type: ``"cpu"``, ``"cuda"`` (or ``"gpu"``), ``"tpu"``.
+        ranks: device ids as a nested list, range or array, of any number of dims; its shape is the hierarchy.
+
+    Raises:
+        PlacementError: unknown type, no such device, duplicate ranks, ragged or empty ranks.
+        PlacementTypeError: ranks are not integers.
+
+    Example:
+        >>> placement("cpu", [[0, 1], [2, 3]]).hierarchy
+        (2, 2)
+    """
+
+    __slots__ = ("__weakref__", "_devices", "_hash", "_key", "_mesh", "_ranks", "_type")
+
+    def __init__(self, type: str, ranks) -> None:
+        if not isinstance(type, str):
+            raise PlacementTypeError(
+                message("placement(...)", f"type={type!r}", "type is a string", 'e.g. placement("cpu", [0, 1])')
+            )
+        if type not in _PLATFORM:
+            raise PlacementError(
+                message(
+                    f"placement({type!r}, ...)",
+                    f"type {type!r}",
+                    f"the type is one of {sorted(_PLATFORM)}",
+                    'e.g. placement("cpu", [0, 1])',
+                )
+            )
+        self._type = type
+        self._ranks = _checked_ranks(type, ranks)
+        self._devices = None
+        self._mesh = None
+        self._check_devices()
+        self._seal()
+
+    @classmethod
+    def of_devices(cls, devices: np.ndarray, type: str | None = None) -> placement:
+        """Return the placement over an array of JAX devices, which need not exist on this machine."""
+        self = cls.__new__(cls)
+        devices = np.asarray(devices)
+        platform = devices.flat[0].platform
+        self._type = type or ("cuda" if platform == "gpu" else platform)
+        self._ranks = np.asarray([d.id for d in devices.flat]).reshape(devices.shape)
+        self._mesh = None
+        try:
+            own = devices_of(self._type)
+            ids = {d: i for i, d in enumerate(own)}
+            present = all(d in ids for d in devices.flat)
+        except PlacementError:
+            present = False
+        if present:
+            self._ranks = np.asarray([ids[d] for d in devices.flat]).reshape(devices.shape)
+        self._devices = None if present else devices
+        self._seal()
+        return self
+
+    @classmethod
+    def topology(cls, name: str, hierarchy: Iterable[int] | None = None) -> placement:
+        """Return a placement over the compile-only chips of a TPU topology, e.g. ``topology("v5p:2x2x2", [2, 4])``.
+
+        Programs on it can be compiled and inspected (memory, collectives), not run. Needs ``libtpu``.
+        """
+        from jax.experimental import topologies
+
+        devices = np.asarray(topologies.get_topology_desc(platform="tpu", topology_name=name).devices)
+        return cls.of_devices(devices.reshape(tuple(hierarchy) if hierarchy is not None else (-1,)), "tpu")
+
+    @staticmethod
+    def all(type: str) -> placement:
+        """Return the 1-D placement of every device of a type."""
+        if type not in _PLATFORM:
+            return placement(type, [0])
+        return placement(type, range(len(devices_of(type))))
+
+    def _seal(self) -> None:
+        self._ranks.setflags(write=False)
+        absent = () if self._devices is None else tuple(self._devices.flat)
+        self._key = (_PLATFORM[self._type], self._ranks.shape, tuple(self._ranks.flat), absent)
+        self._hash = hash(self._key)
+
+    def _check_devices(self) -> None:
+        count = len(devices_of(self._type))
+        missing = sorted({int(r) for r in self._ranks.flat if not 0 <= r < count})
+        if missing:
+            raise PlacementError(
+                message(
+                    f"placement({self._type!r}, {self._ranks.tolist()})",
+                    f"ranks {missing}",
+                    f"there are {count} {self._type} devices here: ranks 0 to {count - 1}",
+                    "choose ranks in that range"
+                    + (
+                        ", or set SBPJAX_CPU_DEVICES / sbpjax.env.set_cpu_devices(n) before first use"
+                        if self._type == "cpu"
+                        else ""
+                    ),
+                )
+            )
+
+    @property
+    def type(self) -> str:
+        """The device type, as it was written."""
+        return self._type
+
+    device_type = type
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """The ranks, shaped as the hierarchy."""
+        return self._ranks
+
+    @property
+    def hierarchy(self) -> tuple[int, ...]:
+        """The size of each placement dimension."""
+        return self._ranks.shape
+
+    @property
+    def axis_names(self) -> tuple[str, ...]:
+        """The names of the mesh axes, outer first."""
+        return tuple(f"a{i}" for i in range(self._ranks.ndim))
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return self._ranks.size
+
+    @property
+    def devices(self) -> np.ndarray:
+        """The JAX devices, shaped as the hierarchy."""
+        return self.mesh.devices
+
+    @property
+    def is_present(self) -> bool:
+        """Whether the devices exist here, so that programs can run on them."""
+        return self._devices is None
+
+    @property
+    def mesh(self):
+        """The `jax.sharding.Mesh` of this placement."""
+        if self._mesh is None:
+            from jax.sharding import Mesh
+
+            if self._devices is None:
+                own = np.asarray(devices_of(self._type), dtype=object)
+                self._mesh = Mesh(own[self._ranks], self.axis_names)
+            else:
+                self._mesh = Mesh(self._devices, self.axis_names)
+        return self._mesh
+
+    def __eq__(self, other) -> bool:
+        return self is other or (isinstance(other, placement) and self._key == other._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f'sbpjax.placement(type="{self._type}", ranks={self._ranks.tolist()})'
+
+    def __reduce__(self):
+        return placement, (self._type, self._ranks.tolist())
+
+    def __enter__(self) -> placement:
+        _SCOPE.append(self)
+        return self
+
+    def __exit__(self, *exc) -> None:
+        _SCOPE.pop()
+
+
+_SCOPE: list[placement] = []
+
+
+def current_placement() -> placement | None:
+    """Return the placement of the innermost ``with placement(...)`` block, or None."""
+    return _SCOPE[-1] if _SCOPE else None
+
+
+@functools.lru_cache(maxsize=64)
+def flat_placement(p: placement) -> placement:
+    """Return the 1-D placement over the same devices in the same order."""
+    return p if p.ranks.ndim == 1 else placement.of_devices(p.devices.reshape(-1), p.type)
+
+
+def _checked_ranks(type: str, ranks) -> np.ndarray:
+    asked = f"placement({type!r}, {ranks!r})"
+    fix = "give each rank once, e.g. [[0, 1], [2, 3]]"
+    if isinstance(ranks, dict):  # OneFlow's older form {node: [ranks]}
+        ranks = [r for node in sorted(ranks) for r in ranks[node]]
+    if isinstance(ranks, range):
+        ranks = list(ranks)
+    try:
+        array = np.asarray(ranks)
+    except ValueError as error:
+        raise PlacementError(message(asked, "ragged ranks", "ranks form a full grid", fix)) from error
+    if array.dtype == object:
+        raise PlacementError(message(asked, "ragged ranks", "ranks form a full grid", fix))
+    if array.size == 0 or array.ndim == 0:
+        raise PlacementError(message(asked, f"ranks of shape {array.shape}", "a placement has at least one rank", fix))
+    if not np.issubdtype(array.dtype, np.integer):
+        raise PlacementTypeError(message(asked, f"ranks of dtype {array.dtype}", "ranks are integers", fix))
+    values, counts = np.unique(array, return_counts=True)
+    if (counts > 1).any():
+        twice = values[counts > 1].tolist()
+        raise PlacementError(message(asked, f"ranks {twice} more than once", "a rank appears once", fix))
+    return array.astype(np.int64)

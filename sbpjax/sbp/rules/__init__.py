@@ -1,0 +1,13 @@
+"""The primitive table: rules by family, registered when imported."""
+
+from . import contraction as contraction
+from . import elementwise as elementwise
+from . import shape as shape
+from .table import Context as Context
+from .table import Row as Row
+from .table import compute as compute
+from .table import jointly_legal as jointly_legal
+from .table import local as local
+from .table import only as only
+from .table import rows as rows
+from .table import rows_of as rows_of

@@ -1,0 +1,107 @@
+"""Rules of contractions and reductions: a split of a contracted dim gives a partial sum."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .table import B, P, Context, Row, local, rows
+
+
+@rows("dot_general")
+def dot_general(eqn, size: int) -> list[Row]:
+    """Batch S,S→S; free S,B→S and B,S→S; contracted S,S→P; P,B→P and B,P→P."""
+    (contract_l, contract_r), (batch_l, batch_r) = eqn.params["dimension_numbers"]
+    shape_l, shape_r = (v.aval.shape for v in eqn.invars)
+    free_l = [d for d in range(len(shape_l)) if d not in contract_l and d not in batch_l]
+    free_r = [d for d in range(len(shape_r)) if d not in contract_r and d not in batch_r]
+    found = [Row((i, j), (k,)) for k, (i, j) in enumerate(zip(batch_l, batch_r, strict=True)) if shape_l[i] > 1]
+    at = len(batch_l)
+    found += [Row((i, B), (at + k,)) for k, i in enumerate(free_l) if shape_l[i] > 1]
+    at += len(free_l)
+    found += [Row((B, j), (at + k,)) for k, j in enumerate(free_r) if shape_r[j] > 1]
+    found += [Row((i, j), (P,)) for i, j in zip(contract_l, contract_r, strict=True) if shape_l[i] > 1]
+    return [*found, Row((P, B), (P,)), Row((B, P), (P,))]
+
+
+@local("dot_general")
+def dot_general_local(ctx: Context, x, y):
+    """Contract the blocks; padding along contracted dims is zeroed on both sides (it may hold NaN)."""
+    (contract_l, contract_r), _ = ctx.params["dimension_numbers"]
+    return ctx.bind(ctx.mask(x, 0, contract_l, 0), ctx.mask(y, 1, contract_r, 0))
+
+
+_REDUCE = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor")
+
+
+def _kept(eqn, axes) -> list[Row]:
+    shape = eqn.invars[0].aval.shape
+    kept = [d for d in range(len(shape)) if d not in axes]
+    return [Row((d,), (k,) * len(eqn.outvars)) for k, d in enumerate(kept) if shape[d] > 1]
+
+
+@rows(*_REDUCE)
+def reduce(eqn, size: int) -> list[Row]:
+    """Kept dims stay split; over reduced dims a sum gives P, max/min/and/or end in an all-reduce of their own."""
+    axes = eqn.params["axes"]
+    shape = eqn.invars[0].aval.shape
+    name = eqn.primitive.name
+    found = _kept(eqn, axes)
+    if name == "reduce_sum":
+        found += [Row((d,), (P,)) for d in axes if shape[d] > 1]
+        found.append(Row((P,), (P,)))
+    elif name in _ALL_REDUCE:
+        found += [Row((d,), (B,), hidden=(0,)) for d in axes if shape[d] > 1]
+    return found
+
+
+_ALL_REDUCE = {
+    "reduce_max": jax.lax.pmax,
+    "reduce_min": jax.lax.pmin,
+    "reduce_and": jax.lax.pmin,
+    "reduce_or": jax.lax.pmax,
+}
+
+
+@local(*_REDUCE)
+def reduce_local(ctx: Context, x):
+    """Reduce the block, with padding set to the neutral element, then across the axes that split a reduced dim."""
+    name, axes = ctx.eqn.primitive.name, ctx.params["axes"]
+    result = ctx.bind(ctx.mask(x, 0, axes, _neutral(name, x.dtype)))
+    over = [a for a, code in enumerate(ctx.ins[0]) if code in axes]
+    if name in _ALL_REDUCE and over:
+        boolean = result.dtype == jnp.bool_
+        reduced = _ALL_REDUCE[name](result.astype(jnp.int8) if boolean else result, ctx.names(over))
+        return reduced.astype(jnp.bool_) if boolean else reduced
+    return result
+
+
+def _neutral(name: str, dtype):
+    if name in ("reduce_sum", "reduce_or", "reduce_xor"):
+        return 0
+    if name == "reduce_prod":
+        return 1
+    if dtype == jnp.bool_:
+        return name in ("reduce_and", "reduce_min")
+    if name == "reduce_and":
+        return ~np.zeros((), dtype)
+    if jnp.issubdtype(dtype, jnp.inexact):
+        return -jnp.inf if name == "reduce_max" else jnp.inf
+    info = jnp.iinfo(dtype)
+    return info.min if name == "reduce_max" else info.max
+
+
+@rows("argmax", "argmin")
+def arg_reduce(eqn, size: int) -> list[Row]:
+    """Kept dims only: an index speaks of the whole dim."""
+    return _kept(eqn, eqn.params["axes"])
+
+
+@rows("reduce")
+def general_reduce(eqn, size: int) -> list[Row]:
+    """Kept dims only: the reduction is any function."""
+    shape = eqn.invars[0].aval.shape
+    kept = [d for d in range(len(shape)) if d not in eqn.params["dimensions"]]
+    half = len(eqn.invars) // 2
+    return [Row((d,) * half + (B,) * half, (k,) * half) for k, d in enumerate(kept) if shape[d] > 1]

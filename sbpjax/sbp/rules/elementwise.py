@@ -1,0 +1,84 @@
+"""Rules of pointwise primitives: every dim may be split, and linear ones keep partial sums."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from .table import B, P, Row, is_number, rows, same_dims
+
+_PLAIN = (
+    "abs acos acosh and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz complex cos cosh "
+    "digamma eq eq_to erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igamma_grad_a igammac integer_pow is_finite le "
+    "le_to lgamma log log1p logistic lt lt_to max min mulhi ne nextafter not or polygamma population_count pow "
+    "reduce_precision regularized_incomplete_beta rem round rsqrt shift_left shift_right_arithmetic "
+    "shift_right_logical sign sin sinh sqrt square tan tanh xor zeta random_gamma_grad"
+).split()
+
+
+@rows(*_PLAIN)
+def plain(eqn, size: int) -> list[Row]:
+    """S(d) on every operand; nothing partial."""
+    return same_dims(eqn)
+
+
+@rows("neg", "real", "imag", "conj", "copy", "copy_p", "name", "zeros_like")
+def linear(eqn, size: int) -> list[Row]:
+    """S(d) → S(d) and P → P."""
+    return [*same_dims(eqn), Row((P,), (P,))]
+
+
+@rows("convert_element_type", "bitcast_convert_type", "stop_gradient", "device_put", "sharding_constraint")
+def cast(eqn, size: int) -> list[Row]:
+    """As `linear`, but P only between inexact dtypes: rounding to an integer is not linear."""
+    if eqn.invars[0].aval.shape != eqn.outvars[0].aval.shape or len(eqn.invars) != 1:
+        return []
+    found = same_dims(eqn)
+    before, after = (v.aval.dtype for v in (eqn.invars[0], eqn.outvars[0]))
+    exact = eqn.primitive.name != "bitcast_convert_type" and is_number(eqn.invars[0]) and is_number(eqn.outvars[0])
+    if exact and (before == after or _inexact(before) and _inexact(after)):
+        found.append(Row((P,), (P,)))
+    return found
+
+
+@rows("add", "sub", "add_any")
+def additive(eqn, size: int) -> list[Row]:
+    """S(d),S(d) → S(d) and P,P → P; a broadcast operand becomes partial for free, on the first rank."""
+    return [*same_dims(eqn), Row((P, P), (P,))]
+
+
+@rows("mul")
+def product(eqn, size: int) -> list[Row]:
+    """S(d),S(d) → S(d); a partial factor times a broadcast one stays partial."""
+    return [*same_dims(eqn), Row((P, B), (P,)), Row((B, P), (P,))]
+
+
+@rows("div")
+def quotient(eqn, size: int) -> list[Row]:
+    """S(d),S(d) → S(d); P / B → P, for inexact dtypes."""
+    found = same_dims(eqn)
+    return [*found, Row((P, B), (P,))] if _inexact(eqn.outvars[0].aval.dtype) else found
+
+
+@rows("select_n")
+def select(eqn, size: int) -> list[Row]:
+    """S(d) everywhere; with a broadcast condition, partial cases give a partial result."""
+    return [*same_dims(eqn), Row((B,) + (P,) * (len(eqn.invars) - 1), (P,))]
+
+
+@rows("optimization_barrier", "tie", "pin", "unpin")
+def barrier(eqn, size: int) -> list[Row]:
+    """Each operand keeps its layout: all S(d) where the dim exists, or all P."""
+    if len(eqn.invars) != len(eqn.outvars):
+        return []
+    ndim = max((len(v.aval.shape) for v in eqn.invars), default=0)
+    found = []
+    for dim in range(ndim):
+        codes = tuple(dim if dim < len(v.aval.shape) and v.aval.shape[dim] > 1 else B for v in eqn.invars)
+        found.append(Row(codes, codes))
+    if all(is_number(v) for v in eqn.invars):
+        found.append(Row((P,) * len(eqn.invars), (P,) * len(eqn.invars)))
+    return found
+
+
+def _inexact(dtype) -> bool:
+    return jnp.issubdtype(dtype, jnp.inexact)

@@ -1,0 +1,199 @@
+"""Single-axis conversion steps: what they cost and how they run on local blocks.
+
+On one axis of ``n`` ranks, with ``b`` the bytes of the tensor as the other axes leave it:
+
+    S → B   all_gather       (n-1)/n · b        B → S   slice       0
+    P → S   psum_scatter     (n-1)/n · b        B → P   zero_fill   0
+    P → B   psum           2 (n-1)/n · b        S → P   zero_fill   0
+    S → S   all_to_all       (n-1)/n² · b
+
+A step on axis ``a`` that touches dim ``d`` is legal only while no inner axis splits ``d``: the inner cut lies inside the outer one, so
+gathering the outer axis alone would interleave the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from . import balance
+from .algebra import B, P
+from .layout import local_shape
+
+
+@dataclass(frozen=True)
+class Step:
+    """One conversion on one mesh axis.
+
+    Attributes:
+        kind: ``all_gather``, ``psum_scatter``, ``psum``, ``all_to_all``, ``slice`` or ``zero_fill``.
+        axis: the mesh axis.
+        source: the code on that axis before.
+        target: the code on that axis after.
+        bytes: what one device receives over the wire.
+    """
+
+    kind: str
+    axis: int
+    source: int
+    target: int
+    bytes: int
+
+
+def kind_of(source: int, target: int) -> str:
+    """Return the collective that turns code ``source`` into ``target`` on one axis."""
+    if source == B:
+        return "zero_fill" if target == P else "slice"
+    if source == P:
+        return "psum" if target == B else "psum_scatter"
+    return "zero_fill" if target == P else "all_gather" if target == B else "all_to_all"
+
+
+def legal(codes: tuple[int, ...], axis: int, target: int) -> bool:
+    """Return whether ``axis`` may change to ``target``: no inner axis splits a dim that the step touches."""
+    touched = {c for c in (codes[axis], target) if c >= 0}
+    return not any(c in touched for c in codes[axis + 1 :])
+
+
+def wire_bytes(kind: str, size: int, block_bytes: int) -> int:
+    """Return the bytes that one device receives in a step over ``size`` ranks.
+
+    Args:
+        kind: see `Step`.
+        size: ranks on the axis.
+        block_bytes: bytes of one rank's block with this axis unsharded, padding included.
+    """
+    if kind in ("all_gather", "psum_scatter"):
+        return block_bytes * (size - 1) // size
+    if kind == "psum":
+        return 2 * block_bytes * (size - 1) // size
+    if kind == "all_to_all":
+        return block_bytes * (size - 1) // (size * size)
+    return 0
+
+
+def make_step(shape, itemsize: int, sizes: tuple[int, ...], codes: tuple[int, ...], axis: int, target: int) -> Step:
+    """Return the step that changes ``axis`` of ``codes`` to ``target``."""
+    kind = kind_of(codes[axis], target)
+    rest = codes[:axis] + (B,) + codes[axis + 1 :]
+    block = math.prod(local_shape(shape, rest, sizes)) * itemsize
+    return Step(kind, axis, codes[axis], target, wire_bytes(kind, sizes[axis], block))
+
+
+class Shard:
+    """Where this rank stands in the mesh, inside `shard_map`: sizes and names of the axes and its index on each."""
+
+    def __init__(self, sizes: tuple[int, ...], names: tuple[str, ...]) -> None:
+        self.sizes = sizes
+        self.names = names
+
+    def index(self, axis: int):
+        """Return this rank's index on a mesh axis (traced)."""
+        return jax.lax.axis_index(self.names[axis]).astype(jnp.int32)
+
+    def part(self, n: int, axes: tuple[int, ...]):
+        """Return ``(offset, count)`` of this rank along a dim of ``n`` that ``axes`` split; ints where static."""
+        sizes = tuple(self.sizes[a] for a in axes)
+        if not axes or math.prod(sizes) == 1:
+            return 0, n
+        if balance.even(n, sizes):
+            flat = self.index(axes[0])
+            for a in axes[1:]:
+                flat = flat * self.sizes[a] + self.index(a)
+            return flat * (n // math.prod(sizes)), n // math.prod(sizes)
+        return balance.nested_part(n, sizes, tuple(self.index(a) for a in axes))
+
+    def convert(self, x, shape: tuple[int, ...], codes: tuple[int, ...], step: Step):
+        """Run one step on this rank's block ``x`` of a tensor of logical ``shape`` under ``codes``."""
+        size, name, axis = self.sizes[step.axis], self.names[step.axis], step.axis
+        if size == 1:
+            return x
+        source, target = step.source, step.target
+        if step.kind == "psum":
+            return jax.lax.psum(x, name)
+        if step.kind == "zero_fill" and source == B:
+            return jnp.where(self.index(axis) == 0, x, jnp.zeros_like(x))
+        if step.kind == "slice":
+            cut = _Cut(self, shape, codes, axis, target)
+            return cut.take(x, self.index(axis))
+        if step.kind == "zero_fill":
+            return _Cut(self, shape, codes, axis, source).place(x, self.index(axis))
+        if step.kind == "all_gather":
+            gathered = jax.lax.all_gather(x, name, axis=source, tiled=True)
+            return _Cut(self, shape, codes, axis, source).compact(gathered)
+        if step.kind == "psum_scatter":
+            spread = _Cut(self, shape, codes, axis, target).spread(x)
+            return jax.lax.psum_scatter(spread, name, scatter_dimension=target, tiled=True)
+        spread = _Cut(self, shape, codes, axis, target).spread(x)
+        moved = jax.lax.all_to_all(spread, name, split_axis=target, concat_axis=source, tiled=True)
+        return _Cut(self, shape, codes, axis, source).compact(moved)
+
+
+class _Cut:
+    """The cut of dim ``dim`` over one axis, given how outer axes have cut it already.
+
+    A block that this axis leaves whole has ``whole`` rows (``count`` of them real); cut, each rank has ``slab`` rows. *Spread* puts
+    the real rows of a whole block into one slab per rank, *compact* undoes it; both are the identity on even dims.
+    """
+
+    def __init__(self, shard: Shard, shape, codes, axis: int, dim: int) -> None:
+        outer = tuple(a for a in range(axis) if codes[a] == dim)
+        sizes = tuple(shard.sizes[a] for a in outer)
+        n = shape[dim]
+        self.dim = dim
+        self.size = shard.sizes[axis]
+        self.whole = balance.slab(n, sizes)
+        self.slab = balance.slab(n, (*sizes, self.size))
+        self.even = balance.even(n, (*sizes, self.size))
+        self.count = self.whole if self.even else shard.part(n, outer)[1]
+
+    def take(self, x, index):
+        """Return the slab of rank ``index`` out of a whole block."""
+        if self.even:
+            return jax.lax.dynamic_slice_in_dim(x, index * self.slab, self.slab, self.dim)
+        offset, _ = balance.part(self.count, self.size, index)
+        return self._rows(x, offset + jnp.arange(self.slab, dtype=jnp.int32))
+
+    def place(self, x, index):
+        """Return a whole block that is zero but for this rank's slab."""
+        if self.even:
+            zeros = jnp.zeros((*x.shape[: self.dim], self.whole, *x.shape[self.dim + 1 :]), x.dtype)
+            return jax.lax.dynamic_update_slice_in_dim(zeros, x, index * self.slab, self.dim)
+        offset, count = balance.part(self.count, self.size, index)
+        row = jnp.arange(self.whole, dtype=jnp.int32) - offset
+        inside = (row >= 0) & (row < count)
+        picked = self._rows(x, jnp.clip(row, 0, self.slab - 1))
+        return jnp.where(_along(inside, self.dim, x.ndim), picked, jnp.zeros_like(picked))
+
+    def spread(self, x):
+        """Return a whole block with its rows moved into one slab per rank."""
+        if self.even:
+            return x
+        rank = jnp.arange(self.size, dtype=jnp.int32)
+        offset, _ = balance.part(self.count, self.size, rank)
+        row = offset[:, None] + jnp.arange(self.slab, dtype=jnp.int32)
+        return self._rows(x, row.reshape(-1))
+
+    def compact(self, x):
+        """Return the whole block of the slabs of all ranks."""
+        if self.even:
+            return x
+        row = jnp.arange(self.whole, dtype=jnp.int32)
+        quotient = self.count // self.size
+        rest = self.count - quotient * self.size
+        long = rest * (quotient + 1)
+        rank = jnp.where(row < long, row // (quotient + 1), rest + (row - long) // jnp.maximum(quotient, 1))
+        offset, _ = balance.part(self.count, self.size, rank)
+        return self._rows(x, rank * self.slab + row - offset)
+
+    def _rows(self, x, rows):
+        if x.shape[self.dim] == 0:
+            return jnp.zeros((*x.shape[: self.dim], rows.shape[0], *x.shape[self.dim + 1 :]), x.dtype)
+        return jnp.take(x, jnp.clip(rows, 0, x.shape[self.dim] - 1), axis=self.dim, mode="clip")
+
+
+def _along(mask, dim: int, ndim: int):
+    return mask.reshape((1,) * dim + (-1,) + (1,) * (ndim - dim - 1))
