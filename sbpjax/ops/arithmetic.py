@@ -1,0 +1,311 @@
+"""Binary and ternary arithmetic with torch's promotion, rounding and gradients.
+
+Every input may be an array or a number. Worked case: integers divide truly unless a rounding is asked for::
+
+    div([-7, 7], 2)                         -> float32 [-3.5, 3.5]
+    div([-7, 7], 2, rounding_mode="floor")  -> int64 [-4, 3]
+    div([-7, 7], 2, rounding_mode="trunc")  -> int64 [-3, 3]
+
+Where torch and JAX differ in a gradient (`clamp` at its bounds, `where` beside a NaN), the composition here follows torch.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .promote import BOOL, align, arrays, cast, floats, is_float, is_number, promote, spread
+
+
+def _scaled(y, alpha):
+    return y if alpha == 1 else lax.mul(y, cast(alpha, y.dtype))
+
+
+def _pair(x, y, float_result: bool = False):
+    return align(*promote(x, y, float_result=float_result))
+
+
+def add(x, y, /, alpha=1):
+    """Return x + alpha * y; of bools, their disjunction."""
+    x, y = _pair(x, y)
+    return lax.bitwise_or(x, y) if x.dtype == BOOL else lax.add(x, _scaled(y, alpha))
+
+
+def sub(x, y, /, alpha=1):
+    """Return x - alpha * y; not for two bools."""
+    x, y = _pair(x, y)
+    if x.dtype == BOOL:
+        raise TypeError("sub is not defined for two bool tensors; use logical_xor or cast first")
+    return lax.sub(x, _scaled(y, alpha))
+
+
+def rsub(x, y, /, alpha=1):
+    """Return y - alpha * x."""
+    return sub(y, x, alpha=alpha)
+
+
+def mul(x, y, /):
+    """Return x * y; of bools, their conjunction."""
+    x, y = _pair(x, y)
+    return lax.bitwise_and(x, y) if x.dtype == BOOL else lax.mul(x, y)
+
+
+def div(x, y, /, rounding_mode: str | None = None):
+    """Return x / y.
+
+    Args:
+        x: any array or number.
+        y: any array or number, broadcast with ``x``.
+        rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"`` down, both
+            keep an integer dtype and have gradient zero.
+    """
+    if rounding_mode is None:
+        return lax.div(*_pair(x, y, float_result=True))
+    x, y = _pair(x, y)
+    if rounding_mode == "trunc":
+        if not is_float(x.dtype):
+            return lax.div(x, y)
+        quotient = lax.stop_gradient(lax.div(x, y))
+        return lax.select_n(lax.lt(quotient, np.zeros((), x.dtype)), lax.floor(quotient), lax.ceil(quotient))
+    if rounding_mode == "floor":
+        return _floor_divide(x, y)
+    raise ValueError(f"div: rounding_mode must be None, 'trunc' or 'floor', not {rounding_mode!r}")
+
+
+def _wrong_side(rest, y):
+    """Return where a remainder is nonzero and has not the divisor's sign."""
+    zero = np.zeros((), rest.dtype)
+    return lax.bitwise_and(lax.ne(rest, zero), lax.ne(lax.lt(rest, zero), lax.lt(y, zero)))
+
+
+def _floor_divide(x, y):
+    one = np.ones((), x.dtype)
+    if not is_float(x.dtype):
+        quotient, rest = lax.div(x, y), lax.rem(x, y)
+        return lax.select_n(_wrong_side(rest, y), quotient, lax.sub(quotient, one))
+    x, y = lax.stop_gradient(x), lax.stop_gradient(y)
+    rest = lax.rem(x, y)
+    exact = lax.div(lax.sub(x, rest), y)  # an integer but for rounding: round, then step down where the signs differ
+    quotient = lax.round(exact, lax.RoundingMethod.TO_NEAREST_EVEN)
+    quotient = lax.select_n(_wrong_side(rest, y), quotient, lax.sub(quotient, one))
+    true = lax.div(x, y)
+    by_zero = spread(lax.eq(y, np.zeros((), y.dtype)), true.shape)
+    return lax.select_n(by_zero, quotient, true)
+
+
+def floor_divide(x, y, /):
+    """Return x / y rounded down, in the promoted dtype."""
+    return _floor_divide(*_pair(x, y))
+
+
+def remainder(x, y, /):
+    """Return the remainder of x / y with the sign of y (Python's ``%``)."""
+    x, y = _pair(x, y)
+    rest = lax.rem(x, y)
+    moved = lax.add(rest, y)
+    return lax.select_n(_wrong_side(rest, y), rest, moved)
+
+
+def fmod(x, y, /):
+    """Return the remainder of x / y with the sign of x (C's ``fmod``)."""
+    return lax.rem(*_pair(x, y))
+
+
+def pow(x, y, /):
+    """Return x ** y; for a number as exponent, `pow_scalar` has the shorter gradient.
+
+    Integers stay integers; a negative integer exponent then gives 0 (1 or -1 for a base of that size).
+    """
+    if is_number(y) and isinstance(y, (bool, int, float, np.generic)):
+        return pow_scalar(x, exponent=y)
+    x, y = _pair(x, y)
+    return _int_pow(x, y) if not is_float(x.dtype) else lax.pow(x, y)
+
+
+def _int_pow(x, y):
+    if x.dtype == BOOL:
+        return lax.bitwise_or(x, lax.bitwise_not(y))
+    power = jnp.power(x, lax.max(y, np.zeros((), y.dtype)))
+    if jnp.issubdtype(x.dtype, jnp.unsignedinteger):
+        return power
+    one, zero, two = (np.asarray(v, x.dtype) for v in (1, 0, 2))
+    odd = lax.ne(lax.rem(y, two), zero)
+    unit = lax.select_n(spread(odd, power.shape), lax.abs(spread(x, power.shape)), spread(x, power.shape))
+    inverse = lax.select_n(spread(lax.eq(lax.abs(x), one), power.shape), spread(zero, power.shape), unit)
+    return lax.select_n(spread(lax.lt(y, zero), power.shape), power, inverse)
+
+
+def pow_scalar(x, /, exponent):
+    """Return x ** exponent for a number ``exponent``, whose gradient needs no logarithm.
+
+    Raises:
+        RuntimeError: an integer ``x`` with a negative integer exponent.
+    """
+    (x,) = promote(x, exponent)[:1]
+    if not is_float(x.dtype):
+        if exponent < 0:
+            raise RuntimeError("pow: integers to negative integer powers are not defined; cast the base to float first")
+        return lax.integer_pow(x, int(exponent)) if x.dtype != BOOL else lax.bitwise_or(x, np.asarray(not exponent))
+    if exponent == 0.5:
+        return lax.sqrt(x)
+    if exponent == -0.5:
+        return lax.rsqrt(x)
+    if exponent == -1:
+        return lax.div(np.ones((), x.dtype), x)
+    if float(exponent).is_integer() and -4 <= exponent <= 4:
+        return lax.integer_pow(x, int(exponent))
+    return lax.pow(x, cast(exponent, x.dtype))
+
+
+def rpow_scalar(x, /, base):
+    """Return base ** x for a number ``base``."""
+    base, x = promote(base, x)
+    return _int_pow(base, x) if not is_float(x.dtype) else lax.pow(spread(base, x.shape), x)
+
+
+def float_power(x, y, /):
+    """Return x ** y computed in float64."""
+    return lax.pow(*align(cast(x, np.float64), cast(y, np.float64)))
+
+
+def maximum(x, y, /):
+    """Return the larger element; NaN if either is NaN; a tie gives half of the gradient to each."""
+    return lax.max(*_pair(x, y))
+
+
+def minimum(x, y, /):
+    """Return the smaller element; NaN if either is NaN; a tie gives half of the gradient to each."""
+    return lax.min(*_pair(x, y))
+
+
+def fmax(x, y, /):
+    """Return the larger element; a NaN counts as missing."""
+    x, y = _pair(x, y)
+    return where(lax.bitwise_or(lax.ge(x, y), _isnan(y, x)), x, y)
+
+
+def fmin(x, y, /):
+    """Return the smaller element; a NaN counts as missing."""
+    x, y = _pair(x, y)
+    return where(lax.bitwise_or(lax.le(x, y), _isnan(y, x)), x, y)
+
+
+def _isnan(y, like):
+    return spread(lax.ne(y, y), np.broadcast_shapes(np.shape(y), np.shape(like)))
+
+
+def where(condition, x, y, /):
+    """Return x where ``condition`` holds, else y; all three broadcast.
+
+    The gradient of the element that was not chosen is 0, but a NaN in its own derivative still passes (0 · NaN): as in torch.
+    """
+    (condition,) = arrays(condition)
+    condition = cast(condition, BOOL)
+    x, y = promote(x, y)
+    shape = np.broadcast_shapes(np.shape(condition), np.shape(x), np.shape(y))
+    condition = condition if np.ndim(condition) == 0 else spread(condition, shape)
+    return lax.select_n(condition, spread(y, shape), spread(x, shape))
+
+
+def clamp(x, min=None, max=None, /):
+    """Return x limited to [min, max]; at a bound the whole gradient goes to x.
+
+    Args:
+        x: array of any dtype but bool.
+        min: number, array or None.
+        max: number, array or None; wins where it is below ``min``.
+    """
+    if min is None and max is None:
+        raise ValueError("clamp: at least one of min and max must be given")
+    x, low, high = promote(x, min, max)
+    if low is not None:
+        x = _limit(x, low, lax.lt, is_number(min))
+    return x if high is None else _limit(x, high, lax.gt, is_number(max))
+
+
+def _limit(x, bound, beyond, number: bool):
+    x, bound = align(x, bound)
+    outside = beyond(x, bound)
+    if not number and is_float(bound.dtype):  # a NaN bound gives NaN
+        outside = lax.bitwise_or(outside, spread(lax.ne(bound, bound), outside.shape))
+    return lax.select_n(outside, spread(x, outside.shape), spread(bound, outside.shape))
+
+
+def clamp_min(x, min, /):
+    """Return x limited from below."""
+    return clamp(x, min, None)
+
+
+def clamp_max(x, max, /):
+    """Return x limited from above."""
+    return clamp(x, None, max)
+
+
+def lerp(x, end, weight, /):
+    """Return x + weight * (end - x), computed from the nearer end as torch does."""
+    x, end = promote(x, end)
+    weight = cast(weight, x.dtype)
+    x, end, weight = align(x, end, weight)
+    span = lax.sub(end, x)
+    near = lax.lt(lax.abs(weight), np.asarray(0.5, x.dtype))
+    return where(
+        near, lax.add(x, lax.mul(weight, span)), lax.sub(end, lax.mul(span, lax.sub(np.ones((), x.dtype), weight)))
+    )
+
+
+def addcmul(x, a, b, /, value=1):
+    """Return x + value * a * b."""
+    x, a, b = align(*promote(x, a, b))
+    return lax.add(x, _scaled(lax.mul(a, b), value))
+
+
+def addcdiv(x, a, b, /, value=1):
+    """Return x + value * a / b."""
+    x, a, b = align(*promote(x, a, b, float_result=True))
+    return lax.add(x, lax.div(_scaled(a, value), b))
+
+
+def atan2(y, x, /):
+    """Return the angle of the point (x, y)."""
+    return lax.atan2(*_pair(y, x, float_result=True))
+
+
+def hypot(x, y, /):
+    """Return sqrt(x² + y²)."""
+    x, y = _pair(x, y)
+    return lax.sqrt(lax.add(lax.square(x), lax.square(y)))
+
+
+def logaddexp(x, y, /):
+    """Return log(e**x + e**y) without overflow."""
+    x, y = align(*(floats(v) for v in promote(x, y)))
+    top = lax.max(x, y)
+    same = lax.eq(x, y)  # equal infinities would give inf - inf
+    distance = lax.sub(x, y)
+    distance = lax.select_n(spread(same, distance.shape), distance, spread(np.zeros((), x.dtype), distance.shape))
+    return lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(distance)))))
+
+
+def xlogy(x, y, /):
+    """Return x * log(y), and 0 where x is 0 and y is not NaN."""
+    x, y = _pair(x, y, float_result=True)
+    zero = np.zeros((), x.dtype)
+    void = lax.bitwise_and(lax.eq(x, zero), lax.eq(y, y))
+    safe = where(void, np.ones((), x.dtype), y)
+    return lax.mul(x, lax.log(safe))
+
+
+def copysign(x, y, /):
+    """Return the size of x with the sign of y (also of -0.0)."""
+    x, y = _pair(x, y, float_result=True)
+    minus = lax.lt(lax.copysign(np.ones((), x.dtype), y) if hasattr(lax, "copysign") else jnp.copysign(1.0, y), 0)
+    size = lax.abs(x)
+    return where(minus, lax.neg(size), size)
+
+
+def heaviside(x, y, /):
+    """Return 0 where x < 0, 1 where x > 0, and y where x is 0."""
+    x, y = _pair(x, y)
+    zero, one = np.zeros((), x.dtype), np.ones((), x.dtype)
+    return where(lax.eq(x, zero), y, where(lax.lt(x, zero), zero, where(lax.eq(x, x), one, x)))

@@ -1,0 +1,339 @@
+"""Unary functions, one element at a time, with torch's dtype rules.
+
+Functions that make sense on integers (`neg`, `abs`, `floor`, …) keep the dtype; the others (`exp`, `sqrt`, …) turn integers and
+bools into float32, as torch does. Worked case: `exp(int64 [0, 1])` is float32 `[1, 2.7183]`, where JAX alone would give float64.
+Gradients are JAX's own: they agree with torch's also at the corners (`abs` at 0 gives 0, `sqrt` at 0 gives inf).
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .promote import BOOL, arrays, cast, category, floats, is_float, spread
+
+
+def _not_bool(x, name: str):
+    (x,) = arrays(x)
+    if x.dtype == BOOL:
+        raise TypeError(f"{name} is not defined for bool tensors; use logical_not or cast first")
+    return x
+
+
+def exp(x, /):
+    """Return e**x."""
+    return lax.exp(floats(x))
+
+
+def exp2(x, /):
+    """Return 2**x."""
+    return lax.exp2(floats(x))
+
+
+def expm1(x, /):
+    """Return e**x - 1, exact near 0."""
+    return lax.expm1(floats(x))
+
+
+def log(x, /):
+    """Return the natural logarithm."""
+    return lax.log(floats(x))
+
+
+def log1p(x, /):
+    """Return log(1 + x), exact near 0."""
+    return lax.log1p(floats(x))
+
+
+def _scaled_log(x, base_log: float):
+    x = floats(x)
+    return lax.log(x) * np.asarray(1.0 / base_log, x.dtype)
+
+
+def log2(x, /):
+    """Return the logarithm to base 2."""
+    return _scaled_log(x, np.log(2.0))
+
+
+def log10(x, /):
+    """Return the logarithm to base 10."""
+    return _scaled_log(x, np.log(10.0))
+
+
+def sqrt(x, /):
+    """Return the square root."""
+    return lax.sqrt(floats(x))
+
+
+def rsqrt(x, /):
+    """Return 1 / sqrt(x)."""
+    return lax.rsqrt(floats(x))
+
+
+def sin(x, /):
+    """Return the sine."""
+    return lax.sin(floats(x))
+
+
+def cos(x, /):
+    """Return the cosine."""
+    return lax.cos(floats(x))
+
+
+def tan(x, /):
+    """Return the tangent."""
+    return lax.tan(floats(x))
+
+
+def asin(x, /):
+    """Return the inverse sine."""
+    return lax.asin(floats(x))
+
+
+def acos(x, /):
+    """Return the inverse cosine."""
+    return lax.acos(floats(x))
+
+
+def atan(x, /):
+    """Return the inverse tangent."""
+    return lax.atan(floats(x))
+
+
+def sinh(x, /):
+    """Return the hyperbolic sine."""
+    return lax.sinh(floats(x))
+
+
+def cosh(x, /):
+    """Return the hyperbolic cosine."""
+    return lax.cosh(floats(x))
+
+
+def tanh(x, /):
+    """Return the hyperbolic tangent."""
+    return lax.tanh(floats(x))
+
+
+def asinh(x, /):
+    """Return the inverse hyperbolic sine."""
+    return lax.asinh(floats(x))
+
+
+def acosh(x, /):
+    """Return the inverse hyperbolic cosine."""
+    return lax.acosh(floats(x))
+
+
+def atanh(x, /):
+    """Return the inverse hyperbolic tangent."""
+    return lax.atanh(floats(x))
+
+
+def sigmoid(x, /):
+    """Return 1 / (1 + e**-x)."""
+    return lax.logistic(floats(x))
+
+
+def erf(x, /):
+    """Return the error function."""
+    return lax.erf(floats(x))
+
+
+def erfc(x, /):
+    """Return 1 - erf(x)."""
+    return lax.erfc(floats(x))
+
+
+def erfinv(x, /):
+    """Return the inverse of erf."""
+    return lax.erf_inv(floats(x))
+
+
+def lgamma(x, /):
+    """Return log|Γ(x)|."""
+    return lax.lgamma(floats(x))
+
+
+def digamma(x, /):
+    """Return the derivative of lgamma."""
+    return lax.digamma(floats(x))
+
+
+def reciprocal(x, /):
+    """Return 1 / x."""
+    x = floats(x)
+    return lax.div(np.ones((), x.dtype), x)
+
+
+def neg(x, /):
+    """Return -x; not for bool."""
+    return lax.neg(_not_bool(x, "neg"))
+
+
+def positive(x, /):
+    """Return x; not for bool."""
+    return _not_bool(x, "positive")
+
+
+def identity(x, /):
+    """Return x."""
+    return arrays(x)[0]
+
+
+def abs(x, /):
+    """Return the absolute value; its gradient at 0 is 0."""
+    x = _not_bool(x, "abs")
+    return lax.abs(x)
+
+
+def square(x, /):
+    """Return x * x."""
+    (x,) = arrays(x)
+    return lax.square(x) if x.dtype != BOOL else cast(x, np.int64)
+
+
+def sign(x, /):
+    """Return -1, 0 or 1 by the sign of x; NaN gives 0."""
+    (x,) = arrays(x)
+    if x.dtype == BOOL:
+        return x
+    return (
+        lax.sign(x)
+        if not is_float(x.dtype)
+        else cast(lax.gt(x, _zero(x)), x.dtype) - cast(lax.lt(x, _zero(x)), x.dtype)
+    )
+
+
+def _zero(x):
+    return np.zeros((), x.dtype)
+
+
+def floor(x, /):
+    """Return the largest integer value not above x; integers stay."""
+    return _rounded(x, lax.floor)
+
+
+def ceil(x, /):
+    """Return the smallest integer value not below x; integers stay."""
+    return _rounded(x, lax.ceil)
+
+
+def trunc(x, /):
+    """Return x rounded towards zero; integers stay."""
+    return _rounded(x, lambda v: lax.select_n(lax.lt(v, _zero(v)), lax.floor(v), lax.ceil(v)))
+
+
+def _rounded(x, function):
+    x = _not_bool(x, "rounding")
+    return function(x) if is_float(x.dtype) else x
+
+
+def round(x, /, decimals: int = 0):
+    """Return x rounded half to even at ``decimals`` digits; integers stay."""
+    if decimals == 0:
+        return _rounded(x, lambda v: lax.round(v, lax.RoundingMethod.TO_NEAREST_EVEN))
+    scale = 10.0 ** (decimals if decimals > 0 else -decimals)
+
+    def scaled(v):
+        factor = np.asarray(scale, v.dtype)
+        up, down = (lax.mul, lax.div) if decimals > 0 else (lax.div, lax.mul)
+        return down(lax.round(up(v, factor), lax.RoundingMethod.TO_NEAREST_EVEN), factor)
+
+    return _rounded(x, scaled)
+
+
+def frac(x, /):
+    """Return the fractional part, x - trunc(x)."""
+    (x,) = arrays(x)
+    return lax.sub(x, trunc(x))
+
+
+def isnan(x, /):
+    """Return where x is NaN."""
+    (x,) = arrays(x)
+    return lax.ne(x, x)
+
+
+def isfinite(x, /):
+    """Return where x is neither infinite nor NaN."""
+    (x,) = arrays(x)
+    return lax.is_finite(x) if category(x.dtype) == 2 else lax.eq(x, x)
+
+
+def isinf(x, /):
+    """Return where x is infinite."""
+    (x,) = arrays(x)
+    return lax.eq(lax.abs(x), np.asarray(np.inf, x.dtype)) if is_float(x.dtype) else lax.ne(x, x)
+
+
+def isposinf(x, /):
+    """Return where x is +inf."""
+    (x,) = arrays(x)
+    return lax.eq(x, np.asarray(np.inf, x.dtype)) if is_float(x.dtype) else lax.ne(x, x)
+
+
+def isneginf(x, /):
+    """Return where x is -inf."""
+    (x,) = arrays(x)
+    return lax.eq(x, np.asarray(-np.inf, x.dtype)) if is_float(x.dtype) else lax.ne(x, x)
+
+
+def nan_to_num(x, /, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None):
+    """Return x with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
+    (x,) = arrays(x)
+    if not is_float(x.dtype):
+        return x
+    extreme = jnp.finfo(x.dtype)
+    posinf = extreme.max if posinf is None else posinf
+    neginf = extreme.min if neginf is None else neginf
+    for mask, value in ((isnan(x), nan), (isposinf(x), posinf), (isneginf(x), neginf)):
+        x = lax.select_n(mask, x, spread(cast(value, x.dtype), x.shape))
+    return x
+
+
+def logit(x, /, eps: float | None = None):
+    """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] if ``eps`` is given."""
+    x = floats(x)
+    if eps is not None:
+        low, high = (spread(cast(v, x.dtype), x.shape) for v in (eps, 1.0 - eps))
+        x = lax.select_n(lax.lt(x, low), lax.select_n(lax.gt(x, high), x, high), low)
+    return lax.sub(lax.log(x), lax.log1p(lax.neg(x)))
+
+
+def sinc(x, /):
+    """Return sin(πx) / (πx), and 1 at 0."""
+    x = floats(x)
+    scaled = lax.mul(x, np.asarray(np.pi, x.dtype))
+    zero = lax.eq(x, _zero(x))
+    safe = lax.select_n(zero, scaled, spread(np.ones((), x.dtype), x.shape))
+    return lax.select_n(zero, lax.div(lax.sin(safe), safe), spread(np.ones((), x.dtype), x.shape))
+
+
+def deg2rad(x, /):
+    """Return degrees as radians."""
+    x = floats(x)
+    return lax.mul(x, np.asarray(np.pi / 180.0, x.dtype))
+
+
+def rad2deg(x, /):
+    """Return radians as degrees."""
+    x = floats(x)
+    return lax.mul(x, np.asarray(180.0 / np.pi, x.dtype))
+
+
+def logical_not(x, /):
+    """Return where x is zero."""
+    return lax.bitwise_not(cast(x, BOOL))
+
+
+def bitwise_not(x, /):
+    """Return the bits of an integer or bool flipped."""
+    (x,) = arrays(x)
+    return lax.bitwise_not(x)
+
+
+def to_dtype(x, /, dtype):
+    """Return x cast to ``dtype``; the gradient is cast back."""
+    return cast(x, dtype)
