@@ -1,1 +1,1 @@
-"""Pure functions over jax arrays in the global view, with torch's semantics; import the family you need, e.g. `sbpjax.ops.view`."""
+"""Pure functions over jax arrays with torch's semantics; import a family, e.g. `sbpjax.ops.view`."""

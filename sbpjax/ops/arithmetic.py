@@ -6,7 +6,8 @@ Every input may be an array or a number. Worked case: integers divide truly unle
     div([-7, 7], 2, rounding_mode="floor")  -> int64 [-4, 3]
     div([-7, 7], 2, rounding_mode="trunc")  -> int64 [-3, 3]
 
-Where torch and JAX differ in a gradient (`clamp` at its bounds, `where` beside a NaN), the composition here follows torch.
+Where torch and JAX differ in a gradient (`clamp` at its bounds, `where` beside a NaN), the composition here follows
+torch.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def div(x, y, /, rounding_mode: str | None = None):
     Args:
         x: any array or number.
         y: any array or number, broadcast with ``x``.
-        rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"`` down, both
-            keep an integer dtype and have gradient zero.
+        rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
+            down, both keep an integer dtype and have gradient zero.
     """
     if rounding_mode is None:
         return lax.div(*_pair(x, y, float_result=True))
@@ -120,12 +121,15 @@ def pow(x, y, /):
     if is_number(y) and isinstance(y, (bool, int, float, np.generic)):
         return pow_scalar(x, exponent=y)
     x, y = _pair(x, y)
-    return _int_pow(x, y) if not is_float(x.dtype) else lax.pow(x, y)
+    if not is_float(x.dtype):
+        return _int_pow(x, y)
+    # 0 ** 0: the derivative y * x ** (y - 1) would be 0 * inf; torch has 0
+    zero = np.zeros((), x.dtype)
+    corner = lax.bitwise_and(lax.eq(x, zero), lax.eq(y, zero))
+    return lax.pow(where(corner, np.ones((), x.dtype), x), spread(y, corner.shape))
 
 
 def _int_pow(x, y):
-    if x.dtype == BOOL:
-        return lax.bitwise_or(x, lax.bitwise_not(y))
     power = jnp.power(x, lax.max(y, np.zeros((), y.dtype)))
     if jnp.issubdtype(x.dtype, jnp.unsignedinteger):
         return power
@@ -198,7 +202,8 @@ def _isnan(y, like):
 def where(condition, x, y, /):
     """Return x where ``condition`` holds, else y; all three broadcast.
 
-    The gradient of the element that was not chosen is 0, but a NaN in its own derivative still passes (0 · NaN): as in torch.
+    The gradient of the element that was not chosen is 0, but a NaN in its own derivative still passes (0 · NaN): as
+    in torch.
     """
     (condition,) = arrays(condition)
     condition = cast(condition, BOOL)
@@ -291,7 +296,8 @@ def xlogy(x, y, /):
     """Return x * log(y), and 0 where x is 0 and y is not NaN."""
     x, y = _pair(x, y, float_result=True)
     zero = np.zeros((), x.dtype)
-    void = lax.bitwise_and(lax.eq(x, zero), lax.eq(y, y))
+    unsafe = lax.bitwise_or(lax.le(y, zero), lax.eq(y, np.asarray(np.inf, y.dtype)))
+    void = lax.bitwise_and(lax.eq(x, zero), unsafe)
     safe = where(void, np.ones((), x.dtype), y)
     return lax.mul(x, lax.log(safe))
 
@@ -299,13 +305,12 @@ def xlogy(x, y, /):
 def copysign(x, y, /):
     """Return the size of x with the sign of y (also of -0.0)."""
     x, y = _pair(x, y, float_result=True)
-    minus = lax.lt(lax.copysign(np.ones((), x.dtype), y) if hasattr(lax, "copysign") else jnp.copysign(1.0, y), 0)
-    size = lax.abs(x)
-    return where(minus, lax.neg(size), size)
+    size = lax.mul(x, lax.sign(x))
+    return where(jnp.signbit(y), lax.neg(size), size)
 
 
 def heaviside(x, y, /):
     """Return 0 where x < 0, 1 where x > 0, and y where x is 0."""
     x, y = _pair(x, y)
     zero, one = np.zeros((), x.dtype), np.ones((), x.dtype)
-    return where(lax.eq(x, zero), y, where(lax.lt(x, zero), zero, where(lax.eq(x, x), one, x)))
+    return where(lax.eq(x, zero), y, where(lax.gt(x, zero), one, zero))

@@ -1,8 +1,8 @@
 """Unary functions, one element at a time, with torch's dtype rules.
 
-Functions that make sense on integers (`neg`, `abs`, `floor`, …) keep the dtype; the others (`exp`, `sqrt`, …) turn integers and
-bools into float32, as torch does. Worked case: `exp(int64 [0, 1])` is float32 `[1, 2.7183]`, where JAX alone would give float64.
-Gradients are JAX's own: they agree with torch's also at the corners (`abs` at 0 gives 0, `sqrt` at 0 gives inf).
+Functions that make sense on integers (`neg`, `abs`, `floor`, …) keep the dtype; the others (`exp`, `sqrt`, …) turn
+integers and bools into float32, as torch does. Worked case: `exp(int64 [0, 1])` is float32 `[1, 2.7183]`, where JAX
+alone would give float64. Gradients are JAX's own where they agree with torch's at the corners (`sqrt` at 0 gives inf).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .promote import BOOL, arrays, cast, category, floats, is_float, spread
+from .promote import BOOL, arrays, cast, category, compute_dtype, floats, is_float, spread
 
 
 def _not_bool(x, name: str):
@@ -183,9 +183,11 @@ def identity(x, /):
 
 
 def abs(x, /):
-    """Return the absolute value; its gradient at 0 is 0."""
+    """Return the absolute value; its gradient at 0 is 0 (that of ``lax.abs`` is 1)."""
     x = _not_bool(x, "abs")
-    return lax.abs(x)
+    if is_float(x.dtype) and category(x.dtype) == 2:
+        return lax.mul(x, lax.sign(x))
+    return x if jnp.issubdtype(x.dtype, jnp.unsignedinteger) else lax.abs(x)
 
 
 def square(x, /):
@@ -305,10 +307,13 @@ def logit(x, /, eps: float | None = None):
 def sinc(x, /):
     """Return sin(πx) / (πx), and 1 at 0."""
     x = floats(x)
+    dtype = x.dtype
+    x = cast(x, compute_dtype(dtype))
     scaled = lax.mul(x, np.asarray(np.pi, x.dtype))
     zero = lax.eq(x, _zero(x))
-    safe = lax.select_n(zero, scaled, spread(np.ones((), x.dtype), x.shape))
-    return lax.select_n(zero, lax.div(lax.sin(safe), safe), spread(np.ones((), x.dtype), x.shape))
+    one = spread(np.ones((), x.dtype), x.shape)
+    safe = lax.select_n(zero, scaled, one)
+    return cast(lax.select_n(zero, lax.div(lax.sin(safe), safe), one), dtype)
 
 
 def deg2rad(x, /):

@@ -1,14 +1,15 @@
 """Type promotion as torch has it, for functions over jax arrays.
 
-JAX and torch disagree on mixed dtypes: ``int64 + float16`` is float16 in torch, and a Python number or a 0-d tensor never
-widens a tensor with dims unless it is of a higher *category* (bool < integer < float < complex). Worked case::
+JAX and torch disagree on mixed dtypes: ``int64 + float16`` is float16 in torch, and a Python number or a 0-d tensor
+never widens a tensor with dims unless it is of a higher *category* (bool < integer < float < complex). Worked case::
 
     int32 of shape (3,)  +  float64 of shape ()  +  2.5
       dims: int32          0-d: float64            numbers: float
       the 0-d category (float) is above the dims' (integer)  ->  float64; the number adds nothing  ->  float64
 
-A Python number reaches an op either as itself or, inside ``jax.jit``, as a 0-d array of *weak* type; both are numbers here.
-Every op passes its inputs through `promote` (or `floats`), so its result has a strong dtype and float64 never appears unasked.
+A Python number reaches an op either as itself or, inside ``jax.jit``, as a 0-d array of *weak* type; both are numbers
+here. Every op passes its inputs through `promote` (or `floats`), so its result has a strong dtype and float64 never
+appears unasked.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def is_float(dtype) -> bool:
 
 @functools.cache
 def promote_types(a, b) -> np.dtype:
-    """Return the smallest dtype that holds both, by torch's table: a float always wins over an integer, of any width."""
+    """Return the smallest dtype that holds both, by torch's table: a float wins over any integer, whatever its width."""
     a, b = np.dtype(a), np.dtype(b)
     if a == b:
         return a

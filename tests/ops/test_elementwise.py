@@ -8,8 +8,8 @@ from sbpjax.ops import elementwise as ew
 
 from .checker import BF16, A, B, F, I, case, run, special
 
-ANYWHERE = "exp exp2 expm1 sin cos tan atan sinh cosh tanh asinh sigmoid erf erfc square neg abs sign floor ceil trunc round frac"
-ANYWHERE = ANYWHERE.split() + ["reciprocal", "deg2rad", "rad2deg", "sinc", "positive"]
+ANYWHERE = "exp exp2 expm1 sin cos tan atan sinh cosh tanh asinh sigmoid erf erfc square neg abs sign floor ceil trunc"
+ANYWHERE = ANYWHERE.split() + ["round", "frac", "reciprocal", "deg2rad", "rad2deg", "sinc", "positive"]
 POSITIVE = "log log1p log2 log10 sqrt rsqrt lgamma digamma".split()
 UNIT = "asin acos atanh erfinv logit".split()
 INTEGERS = (
@@ -17,7 +17,7 @@ INTEGERS = (
 )
 PREDICATES = "isnan isinf isfinite isposinf isneginf logical_not".split()
 # At infinities and NaN the derivative of these is an arbitrary 0·inf in both libraries.
-NO_SPECIAL_GRAD = {"sinc", "tan", "sin", "cos", "sinh", "cosh", "frac", "erfinv", "lgamma", "digamma"}
+NO_SPECIAL_GRAD = {"abs", "rsqrt", "sinc", "tan", "sin", "cos", "sinh", "cosh", "frac", "erfinv", "lgamma", "digamma"}
 
 
 def pair(name):
@@ -27,6 +27,7 @@ def pair(name):
 CASES = [case(*pair(n), x) for n in ANYWHERE for x in (F(3, 4), F(0, 3), F(), F(5, dtype=BF16), F(4, dtype=np.float64))]
 CASES += [case(*pair(n), F(3, 4, low=0.1, high=3.0), tol=2e-5 if "gamma" in n else None) for n in POSITIVE]
 CASES += [case(*pair(n), F(3, 4, low=0.05, high=0.9), tol=1e-5) for n in UNIT]  # erfinv: both approximate
+CASES += [case(ew.abs, torch.abs, A(0, -0.0, 1, -2, np.inf, -np.inf)), case(ew.rsqrt, torch.rsqrt, A(0, 1, 4))]
 CASES += [case(ew.acosh, torch.acosh, F(3, 4, low=1.1, high=3.0))]
 CASES += [
     case(*pair(n), special(), grad=n not in NO_SPECIAL_GRAD)

@@ -19,6 +19,12 @@ DTYPES += [np.dtype(np.float64), np.dtype(np.complex64), np.dtype(np.complex128)
 NUMBERS = [True, 3, 2.5, 1j]
 
 
+def result(*args):
+    """torch's answer; its half-width complex does not exist in JAX, which takes the next wider one."""
+    got = torch.result_type(*args)
+    return torch.complex64 if got == torch.complex32 else got
+
+
 def name(x):
     return x.name if isinstance(x, np.dtype) else repr(x)
 
@@ -36,13 +42,13 @@ def test_promote_types(a, b):
 @pytest.mark.parametrize("a, b", list(itertools.product(DTYPES, DTYPES)), ids=name)
 def test_dims_against_zero_dims(a, b):
     got = pr.result_type(jnp.ones((2,), a), jnp.ones((), b))
-    assert torch_dtype(got) == torch.result_type(tensor(a, (2,)), tensor(b, ()))
+    assert torch_dtype(got) == result(tensor(a, (2,)), tensor(b, ()))
 
 
 @pytest.mark.parametrize("shape", [(), (2,)], ids=str)
 @pytest.mark.parametrize("a, b", list(itertools.product(DTYPES, NUMBERS)), ids=name)
 def test_numbers(a, b, shape):
-    want = torch.result_type(tensor(a, shape), b)
+    want = result(tensor(a, shape), b)
     assert torch_dtype(pr.result_type(jnp.ones(shape, a), b)) == want
     traced = []
     jax.jit(lambda x, y: traced.append(pr.result_type(x, y)))(jnp.ones(shape, a), b)

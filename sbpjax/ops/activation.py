@@ -1,0 +1,299 @@
+"""Activation functions with torch's formulas, NaN behaviour and gradients at the kinks.
+
+Each is a short composition, so that it splits along any dim. Worked case: `relu` is `select(x <= 0, 0, x)` and not
+`max(x, 0)`, since the gradient of max at a tie is one half, torch's gradient of relu at 0 is 0; NaN stays NaN either way.
+Functions that lose digits in bfloat16 compute in float32 and round once at the end, as torch does.
+"""
+
+from __future__ import annotations
+
+import math
+
+from jax import lax
+
+from .dims import fail, one
+from .promote import cast, compute_dtype, is_float, promote, spread
+
+
+def _float_only(x, name: str):
+    if not is_float(x.dtype):
+        fail("type", f"{name}(x)", f"x of dtype {x.dtype}", "only floats are accepted", f"{name}(x.float())")
+    return x
+
+
+def _number(value, x):
+    return cast(value, x.dtype)
+
+
+def _pick(condition, x, y):
+    """Return x where the condition holds, else y; x and y may be scalars."""
+    return lax.select_n(condition, spread(y, condition.shape), spread(x, condition.shape))
+
+
+def _wide(function):
+    """Compute in float32 for bfloat16 and float16."""
+
+    def apply(x, *args):
+        out = function(cast(x, compute_dtype(x.dtype)), *args)
+        return cast(out, x.dtype)
+
+    return apply
+
+
+def relu(x, /):
+    """Return max(x, 0), with gradient 0 at 0."""
+    zero = _number(0, x)
+    return _pick(lax.le(x, zero), zero, x)
+
+
+def relu6(x, /):
+    """Return min(max(x, 0), 6)."""
+    return hardtanh(x, min_val=0.0, max_val=6.0)
+
+
+def hardtanh(x, /, min_val: float = -1.0, max_val: float = 1.0):
+    """Return x limited to [min_val, max_val], with gradient 0 at both bounds."""
+    low, high = _number(min_val, x), _number(max_val, x)
+    return _pick(lax.le(x, low), low, _pick(lax.ge(x, high), high, x))
+
+
+def threshold(x, /, threshold: float, value: float):
+    """Return x where it is above the threshold, else ``value``."""
+    return _pick(lax.le(x, _number(threshold, x)), _number(value, x), x)
+
+
+def leaky_relu(x, /, negative_slope: float = 0.01):
+    """Return x where positive, else negative_slope * x."""
+    _float_only(x, "leaky_relu")
+    return _pick(lax.gt(x, _number(0, x)), x, lax.mul(x, _number(negative_slope, x)))
+
+
+def prelu(x, weight, /):
+    """Return x where positive, else weight * x.
+
+    Args:
+        x: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
+        weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
+    """
+    _float_only(x, "prelu")
+    if weight.ndim and weight.shape[0] != 1:
+        if x.ndim < 2 or weight.shape[0] != x.shape[1]:
+            channels = x.shape[1] if x.ndim > 1 else 1
+            fail("shape", "prelu(x, weight)", f"weight {weight.shape}, x {x.shape}", f"weight has 1 or C={channels} elements",
+                 f"use a weight of shape ({channels},)")  # fmt: skip
+        weight = lax.broadcast_in_dim(weight, (1, weight.shape[0]) + (1,) * (x.ndim - 2), (1,))
+    elif weight.ndim != x.ndim:
+        weight = lax.reshape(weight, (1,) * x.ndim)
+    return _pick(lax.gt(x, _number(0, x)), x, lax.mul(weight, x))
+
+
+def elu(x, /, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0):
+    """Return scale * (x where positive, else alpha * (e**(input_scale * x) - 1))."""
+    _float_only(x, "elu")
+
+    @_wide
+    def formula(x):
+        positive = lax.gt(x, _number(0, x))
+        safe = _pick(positive, _number(0, x), x)  # exp of a large positive x would turn its gradient to 0 * inf
+        scaled = safe if input_scale == 1 else lax.mul(safe, _number(input_scale, x))
+        out = _pick(positive, x, _times(lax.expm1(scaled), alpha))
+        return _times(out, scale)
+
+    return formula(x)
+
+
+def _times(x, factor: float):
+    return x if factor == 1 else lax.mul(x, _number(factor, x))
+
+
+def selu(x, /):
+    """Return the self-normalising elu."""
+    return elu(x, alpha=1.6732632423543772, scale=1.0507009873554805)
+
+
+def celu(x, /, alpha: float = 1.0):
+    """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
+    return elu(x, alpha=alpha, input_scale=1.0 / alpha)
+
+
+def sigmoid(x, /):
+    """Return 1 / (1 + e**-x)."""
+    return lax.logistic(promote(x, float_result=True)[0])
+
+
+def logsigmoid(x, /):
+    """Return log(1 / (1 + e**-x)) without overflow."""
+    _float_only(x, "logsigmoid")
+
+    @_wide
+    def formula(x):
+        # |x| by select: the gradient at 0 has to be 1/2, that is 0 from this branch choice and 1/2 from the exponential
+        small = _pick(lax.lt(x, _number(0, x)), x, lax.neg(x))
+        below = _pick(lax.lt(x, _number(0, x)), x, _number(0, x))
+        return lax.sub(below, lax.log1p(lax.exp(small)))
+
+    return formula(x)
+
+
+def softplus(x, /, beta: float = 1.0, threshold: float = 20.0):
+    """Return log(1 + e**(beta * x)) / beta, and x where beta * x is above the threshold."""
+    _float_only(x, "softplus")
+
+    @_wide
+    def formula(x):
+        scaled = _times(x, beta)
+        linear = lax.gt(scaled, _number(threshold, x))
+        safe = _pick(linear, _number(0, x), scaled)
+        return _pick(linear, x, _times(lax.log1p(lax.exp(safe)), 1.0 / beta))
+
+    return formula(x)
+
+
+def softsign(x, /):
+    """Return x / (1 + |x|)."""
+    x = promote(x, float_result=True)[0]
+    return lax.div(x, lax.add(lax.abs(x), _number(1, x)))
+
+
+def silu(x, /):
+    """Return x * sigmoid(x)."""
+    _float_only(x, "silu")
+    return _wide(lambda x: lax.mul(x, lax.logistic(x)))(x)
+
+
+def mish(x, /):
+    """Return x * tanh(softplus(x))."""
+    _float_only(x, "mish")
+    return _wide(lambda x: lax.mul(x, lax.tanh(softplus(x))))(x)
+
+
+def gelu(x, /, approximate: str = "none"):
+    """Return x * Φ(x), with Φ the normal distribution function.
+
+    Args:
+        x: floats of any shape.
+        approximate: ``"none"`` uses erf, ``"tanh"`` the tanh formula.
+
+    Source:
+        Hendrycks & Gimpel, https://arxiv.org/abs/1606.08415
+    """
+    _float_only(x, "gelu")
+    if approximate not in ("none", "tanh"):
+        fail(
+            "value", f"gelu(approximate={approximate!r})", f"x {x.shape}", "approximate is 'none' or 'tanh'", "gelu(x)"
+        )
+
+    @_wide
+    def formula(x):
+        half = lax.mul(x, _number(0.5, x))
+        if approximate == "none":
+            inner = lax.erf(lax.mul(x, _number(math.sqrt(0.5), x)))
+        else:
+            cubic = lax.add(x, lax.mul(_number(0.044715, x), lax.integer_pow(x, 3)))
+            inner = lax.tanh(lax.mul(cubic, _number(math.sqrt(2.0 / math.pi), x)))
+        return lax.mul(half, lax.add(inner, _number(1, x)))
+
+    return formula(x)
+
+
+def quick_gelu(x, /):
+    """Return x * sigmoid(1.702 * x)."""
+    _float_only(x, "quick_gelu")
+    return lax.mul(x, lax.logistic(lax.mul(x, _number(1.702, x))))
+
+
+def hardsigmoid(x, /):
+    """Return min(max(x + 3, 0), 6) / 6."""
+    _float_only(x, "hardsigmoid")
+    out = lax.div(lax.add(x, _number(3, x)), _number(6, x))
+    low, high = lax.le(x, _number(-3, x)), lax.ge(x, _number(3, x))
+    return _pick(low, _number(0, x), _pick(high, _number(1, x), out))
+
+
+def hardswish(x, /):
+    """Return x * min(max(x + 3, 0), 6) / 6."""
+    _float_only(x, "hardswish")
+    inner = lax.mul(x, lax.div(lax.add(x, _number(3, x)), _number(6, x)))
+    low, high = lax.le(x, _number(-3, x)), lax.ge(x, _number(3, x))
+    return _pick(low, _number(0, x), _pick(high, x, inner))
+
+
+def hardshrink(x, /, lambd: float = 0.5):
+    """Return x, and 0 where |x| <= lambd."""
+    small = lax.bitwise_and(lax.ge(x, _number(-lambd, x)), lax.le(x, _number(lambd, x)))
+    return _pick(small, _number(0, x), x)
+
+
+def softshrink(x, /, lambd: float = 0.5):
+    """Return x moved by lambd towards 0, and 0 where |x| <= lambd."""
+    above, below = lax.gt(x, _number(lambd, x)), lax.lt(x, _number(-lambd, x))
+    inner = _pick(below, lax.add(x, _number(lambd, x)), lax.mul(x, _number(0, x)))
+    return _pick(above, lax.sub(x, _number(lambd, x)), inner)
+
+
+def tanhshrink(x, /):
+    """Return x - tanh(x)."""
+    return lax.sub(x, lax.tanh(x))
+
+
+def glu(x, /, dim: int = -1):
+    """Return a * sigmoid(b), with a and b the two halves of x along ``dim``."""
+    dim = one(dim, x.ndim, "glu")
+    if x.ndim == 0 or x.shape[dim] % 2:
+        fail("shape", f"glu(dim={dim})", f"x {x.shape}", "the size of the dim is even", "choose another dim or pad x")
+    half = x.shape[dim] // 2
+    return lax.mul(lax.slice_in_dim(x, 0, half, axis=dim), lax.logistic(lax.slice_in_dim(x, half, 2 * half, axis=dim)))
+
+
+def _shifted(x, dim: int):
+    """Return x minus its maximum along ``dim``, and the sum of the exponentials, both with the dim kept."""
+    top = lax.stop_gradient(lax.reduce_max(x, (dim,)))
+    x = lax.sub(x, lax.expand_dims(top, (dim,)))
+    return x
+
+
+def _prepared(x, dim, dtype, name: str):
+    if dtype is not None:
+        x = cast(x, dtype)
+    _float_only(x, name)
+    return x, one(dim, x.ndim, name)
+
+
+def softmax(x, /, dim: int, dtype=None):
+    """Return e**x normalised to sum 1 along ``dim``.
+
+    Args:
+        x: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+        dim: the dim of the classes.
+        dtype: cast to it first.
+    """
+    x, dim = _prepared(x, dim, dtype, "softmax")
+    if x.size == 0:
+        return x
+
+    @_wide
+    def formula(x):
+        e = lax.exp(_shifted(x, dim))
+        return lax.div(e, lax.expand_dims(lax.reduce_sum(e, (dim,)), (dim,)))
+
+    return formula(x) if x.ndim else lax.squeeze(formula(lax.expand_dims(x, (0,))), (0,))
+
+
+def log_softmax(x, /, dim: int, dtype=None):
+    """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
+    x, dim = _prepared(x, dim, dtype, "log_softmax")
+    if x.size == 0:
+        return x
+
+    @_wide
+    def formula(x):
+        x = _shifted(x, dim)
+        total = lax.reduce_sum(lax.exp(x), (dim,))
+        return lax.sub(x, lax.expand_dims(lax.log(total), (dim,)))
+
+    return formula(x) if x.ndim else lax.squeeze(formula(lax.expand_dims(x, (0,))), (0,))
+
+
+def softmin(x, /, dim: int, dtype=None):
+    """Return the softmax of -x."""
+    return softmax(lax.neg(x), dim=dim, dtype=dtype)

@@ -1,0 +1,60 @@
+"""Dims as users write them (negative, one or several, None for all) and the errors of ops, in one place.
+
+Worked case: on a tensor of 3 dims, `one(-1, 3)` is 2, `several(None, 3)` is (0, 1, 2) and `several((0, -1), 3)` is (0, 2).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+
+from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError, message
+
+_KINDS = {"shape": OpError, "type": OpTypeError, "index": OpIndexError, "value": OpValueError}
+
+
+def fail(kind: str, asked: str, seen: str, rule: str, fix: str):
+    """Raise the op error of ``kind`` ("shape", "type", "index" or "value") with its four parts."""
+    raise _KINDS[kind](message(asked, seen, rule, fix))
+
+
+def one(dim: int, ndim: int, op: str) -> int:
+    """Return ``dim`` counted from the front; a 0-d tensor counts as one of 1 dim."""
+    size = max(ndim, 1)
+    if not -size <= dim < size:
+        fail(
+            "index",
+            f"{op}(dim={dim})",
+            f"a tensor of {ndim} dims",
+            f"Dimension out of range: dim lies in [{-size}, {size - 1}], got {dim}",
+            f"use dim={min(max(dim, -size), size - 1)}, or unsqueeze the tensor first",
+        )
+    return int(dim) % size
+
+
+def several(dim, ndim: int, op: str) -> tuple[int, ...]:
+    """Return one or more dims counted from the front, without repeats; None or () means all."""
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return tuple(range(ndim))
+    given = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    found = tuple(one(d, ndim, op) for d in given)
+    if len(set(found)) < len(found):
+        fail(
+            "value",
+            f"{op}(dim={given})",
+            f"a tensor of {ndim} dims",
+            "a dim appears only once",
+            f"dim={tuple(set(found))}",
+        )
+    return found if ndim else ()
+
+
+def restore(x, axes: tuple[int, ...], keepdim: bool):
+    """Put the reduced ``axes`` back with size 1 if ``keepdim``."""
+    if not keepdim or not axes:
+        return x
+    shape = list(np.shape(x))
+    for axis in sorted(axes):
+        shape.insert(axis, 1)
+    kept = [d for d in range(len(shape)) if d not in axes]
+    return lax.broadcast_in_dim(x, tuple(shape), tuple(kept))
