@@ -19,10 +19,15 @@ def user_line() -> str:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_LIBRARY) and not _is_dependency(name):
+        if not is_library_file(name):
             return f"{name}:{frame.f_lineno}"
         frame = frame.f_back
     return "<unknown>"
+
+
+def is_library_file(filename: str) -> bool:
+    """Return whether a file belongs to sbpjax or to one of its dependencies."""
+    return filename.startswith(_LIBRARY) or _is_dependency(filename)
 
 
 def _is_dependency(filename: str) -> bool:
@@ -98,9 +103,45 @@ class BoxingError(SbpjaxError, RuntimeError):
     """A boxing was asked for that the current ``boxing_policy`` forbids, or that cannot be made."""
 
 
+class BoxingWarning(UserWarning):
+    """An op moved data between ranks while ``boxing_policy("warn")`` was set."""
+
+
 class DeviceStateError(SbpjaxError, RuntimeError):
     """Devices were configured after JAX had already started them."""
 
 
 class RuleError(SbpjaxError, RuntimeError):
     """A rule of the primitive table is wrong: its row does not fit its equation. A defect of sbpjax or of an added rule."""
+
+
+class AutogradError(SbpjaxError, RuntimeError):
+    """Backward cannot run: no graph, a graph that was freed, a saved tensor that was changed, a gradient that does not fit.
+
+    A graph is freed by its first ``backward()``; ``retain_graph=True`` keeps it. A tensor that backward needs must not be
+    changed in place between the op and ``backward()``: use the out-of-place op, or write to a ``clone()``.
+    """
+
+
+class InplaceError(SbpjaxError, RuntimeError):
+    """A tensor cannot be written in place.
+
+    A leaf that requires grad is written under ``no_grad()`` only; the result of an in-place op has the tensor's own shape, and a
+    dtype that casts to its dtype; a tensor in ``partial_sum`` takes linear ops only.
+    """
+
+
+class OpError(SbpjaxError, RuntimeError):
+    """The inputs of an op do not fit each other: shapes that do not broadcast, sizes that do not match."""
+
+
+class OpTypeError(SbpjaxError, TypeError):
+    """An op was given an argument of a wrong type, or dtypes it is not defined for."""
+
+
+class OpIndexError(SbpjaxError, IndexError):
+    """A dim or an index is outside the tensor."""
+
+
+class OpValueError(SbpjaxError, ValueError, RuntimeError):
+    """An argument of an op has a value outside its range."""

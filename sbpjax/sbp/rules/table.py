@@ -94,8 +94,11 @@ def names() -> list[str]:
     return sorted(_ROWS)
 
 
-def rows_of(eqn, size: int) -> list[Row]:
-    """Return the rows of an equation on an axis of ``size`` ranks; the all-B row is the last."""
+def rows_of(eqn, size: int, axis: int) -> list[Row]:
+    """Return the rows of an equation on mesh axis ``axis`` of ``size`` ranks; the all-B row is the last."""
+    if eqn.primitive.name == "to_sbp":  # a pin is the one equation that knows which axis it speaks of
+        code = eqn.params["codes"][axis]
+        return [Row((code,), (code,))]
     find = _ROWS.get(eqn.primitive.name)
     found = list(find(eqn, size)) if find is not None else []
     if find is None and eqn.primitive.name not in _ANNOUNCED:
@@ -209,24 +212,27 @@ def rows_below(count, shape: tuple[int, ...], dim: int):
 def compute(ctx: Context, blocks) -> list:
     """Compute one equation on this rank's blocks."""
     primitive = ctx.eqn.primitive
+    if primitive.name == "to_sbp":
+        return list(blocks)
     function = None if ctx.everything_is_broadcast() else _LOCAL.get(primitive.name)
     if function is not None:
         result = function(ctx, *blocks)
         return list(result) if isinstance(result, (tuple, list)) else [result]
-    subfuns, params = primitive.get_bind_params(ctx.params)
+    bound = primitive.get_bind_params(ctx.params)
+    subfuns, params = bound if isinstance(bound, tuple) else ((), bound)  # before JAX 0.10.2: (functions, params)
     result = primitive.bind(*subfuns, *blocks, **params)
     return list(result) if primitive.multiple_results else [result]
 
 
 def same_dims(eqn, *, outputs: int | None = None) -> list[Row]:
-    """Return the split rows of an equation whose operands and outputs share one shape, scalars aside."""
+    """Return the split rows of a pointwise equation; scalars and dims of size 1 stay broadcast."""
     shape = eqn.outvars[0].aval.shape
     count = len(eqn.outvars) if outputs is None else outputs
     found = []
     for dim, n in enumerate(shape):
         if n == 1:
             continue
-        ins = tuple(dim if v.aval.shape == shape else B for v in eqn.invars)
+        ins = tuple(dim if v.aval.shape and v.aval.shape[dim] == n else B for v in eqn.invars)
         found.append(Row(ins, (dim,) * count))
     return found
 

@@ -1,0 +1,247 @@
+"""Eager global ops: one op, one cached compiled program.
+
+`execute` turns ``fn`` over logical arrays into a jaxpr, plans it exactly for the layouts at hand, lowers it to one SPMD program and
+keeps that under (function, static attributes, layouts). The second call is a dictionary lookup and a jitted call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+
+from sbpjax.errors import MixedTensorError, message
+
+from . import algebra, policy
+from .layout import Layout, layout_of
+from .lower import spmd_function
+from .normalise import normalise
+from .plan import Plan, plan_exactly
+from .placement import placement as Placement
+
+_PROGRAMS: dict = {}
+
+
+class Compiled:
+    """One eager op, planned and compiled for its input layouts.
+
+    Attributes:
+        call: physical arrays → tuple of physical arrays.
+        layouts: the layouts of the outputs.
+        plan: what was planned.
+        positions: which of the op's arrays the program takes.
+    """
+
+    __slots__ = ("call", "layouts", "plan", "positions")
+
+    def __init__(self, call, layouts, plan: Plan, positions) -> None:
+        self.call = call
+        self.layouts = layouts
+        self.plan = plan
+        self.positions = positions
+
+
+def execute(
+    fn: Callable,
+    static: tuple,
+    arrays: Sequence,
+    layouts: Sequence[Layout | None],
+    *,
+    placement: Placement | None = None,
+    out_sbps: tuple | None = None,
+    donate: tuple[int, ...] = (),
+) -> tuple[Sequence, Sequence[Layout]]:
+    """Run an op on global tensors.
+
+    Args:
+        fn: a function of logical arrays, called as ``fn(*arrays, **dict(static))``.
+        static: ``(name, value)`` pairs of hashable attributes.
+        arrays: physical arrays; or scalars, 0-d arrays and None where the layout is None.
+        layouts: the layouts of the arrays.
+        placement: where to run, if no array says it.
+        out_sbps: the nd-sbp wanted of each flat output, None where the planner is free.
+        donate: positions of arrays whose memory the outputs may take.
+
+    Returns:
+        The physical arrays of the flat outputs, and their layouts.
+
+    Raises:
+        MixedTensorError: the layouts name two placements.
+        BoxingError: the boxing policy forbids what the op needs.
+    """
+    key = (fn, static, tuple([x if x is not None else _kind(a) for a, x in zip(arrays, layouts)]), placement, out_sbps, donate)
+    found = _PROGRAMS.get(key)
+    if found is None:
+        found = _PROGRAMS[key] = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate)
+    if policy.current.mode != "auto":
+        policy.check(getattr(fn, "__name__", "op"), found.plan.boxings)
+    if found.positions is None:
+        return found.call(*arrays), found.layouts
+    return found.call(*_prepared(arrays, layouts, found)), found.layouts
+
+
+def _kind(array):
+    if isinstance(array, (bool, int, float, complex)) or array is None:
+        return type(array)
+    return (type(array), array.shape, array.dtype)
+
+
+def _prepared(arrays, layouts, found: Compiled) -> list:
+    result = []
+    for i in found.positions:
+        array = arrays[i]
+        if layouts[i] is None and isinstance(array, jax.Array):
+            array = jax.device_put(array, _replicated(found.layouts[0].placement))
+        result.append(array)
+    return result
+
+
+def _replicated(placement: Placement):
+    return jax.sharding.NamedSharding(placement.mesh, jax.sharding.PartitionSpec())
+
+
+def common_placement(fn, layouts, placement: Placement | None) -> Placement:
+    """Return the one placement of all layouts.
+
+    Raises:
+        MixedTensorError: there are two.
+    """
+    for layout in layouts:
+        if layout is None:
+            continue
+        if placement is None:
+            placement = layout.placement
+        elif placement != layout.placement:
+            raise MixedTensorError(
+                message(
+                    getattr(fn, "__name__", "op"),
+                    f"tensors on {placement!r} and on {layout.placement!r}",
+                    "all inputs of one op need one placement, hierarchy included",
+                    f"move one of them: x.to_global({placement!r}, sbp=...)",
+                )
+            )
+    if placement is None:
+        raise MixedTensorError(
+            message(getattr(fn, "__name__", "op"), "no global tensor", "a global op needs a placement", "pass placement=")
+        )
+    return placement
+
+
+def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donate=()) -> Compiled:
+    """Plan and compile one op for its input layouts; nothing runs."""
+    placement = common_placement(fn, layouts, placement)
+    given = [i for i, a in enumerate(arrays) if a is not None]
+    keywords = dict(static)
+
+    def op(*present):
+        full = [None] * len(arrays)
+        for i, a in zip(given, present, strict=True):
+            full[i] = a
+        result = fn(*full, **keywords)
+        return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+    everywhere = (algebra.B,) * len(placement.hierarchy)
+    examples, codes = [], []
+    for i in given:
+        layout = layouts[i]
+        if layout is None:
+            examples.append(arrays[i])
+            codes.append(everywhere)
+        else:
+            examples.append(jax.ShapeDtypeStruct(layout.shape, layout.dtype))
+            codes.append(layout.codes)
+    program = normalise(jax.make_jaxpr(op)(*examples))
+    pins = None
+    if out_sbps is not None:
+        pins = tuple(
+            None if s is None else algebra.parse(s, placement.hierarchy, len(v.aval.shape))
+            for s, v in zip(out_sbps, program.outvars, strict=True)
+        )
+    plan = plan_exactly(program, placement.hierarchy, tuple(codes), pins)
+    out = tuple(
+        layout_of(placement, c, v.aval.shape, v.aval.dtype)
+        for c, v in zip(plan.out_codes, program.outvars, strict=True)
+    )
+    donated = tuple(given.index(i) for i in donate)
+    call = jax.jit(spmd_function(plan, placement), donate_argnums=donated)
+    direct = len(given) == len(arrays) and not any(
+        layouts[i] is None and isinstance(arrays[i], jax.Array) for i in given
+    )
+    return Compiled(call, out, plan, None if direct else tuple(given))
+
+
+# --- moving between layouts and placements ------------------------------------------------------------------------------------
+
+
+def identity(x):
+    """Return ``x``: the op of a boxing."""
+    return x
+
+
+def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[jax.Array, Layout]:
+    """Box a global tensor to another layout, on the same placement or another.
+
+    Args:
+        array: the physical array.
+        layout: its layout.
+        placement: where it should lie.
+        sbp: the nd-sbp it should have.
+
+    Returns:
+        The physical array and its layout.
+    """
+    target = layout_of(
+        placement, algebra.parse(sbp, placement.hierarchy, len(layout.shape)), layout.shape, layout.dtype
+    )
+    if target is layout:
+        return array, layout
+    if placement == layout.placement:
+        arrays, layouts = execute(identity, (), (array,), (layout,), out_sbps=(target.sbp,))
+        return arrays[0], layouts[0]
+    from .transfer import transfer
+
+    return transfer(array, layout, target), target
+
+
+def from_logical(value, placement: Placement, sbp) -> tuple[jax.Array, Layout]:
+    """Return the physical array of a logical value: each rank gets its part, a partial sum lies on the first rank.
+
+    Args:
+        value: a NumPy array, a local jax array or a nested list, of any shape.
+        placement: where it should lie.
+        sbp: the nd-sbp it should have.
+    """
+    if not isinstance(value, (np.ndarray, jax.Array)):
+        value = np.asarray(value)
+    layout = Layout(placement, sbp, value.shape, value.dtype)
+    if layout.is_even and not layout.partial_axes:
+        return jax.device_put(value, layout.sharding), layout
+    if isinstance(value, jax.Array):
+        whole = layout.with_codes((algebra.B,) * len(layout.codes))
+        return convert(jax.device_put(value, whole.sharding), whole, placement, layout.sbp)
+    blocks = {}
+    for index, part in zip(np.ndindex(*placement.hierarchy), layout.parts(), strict=True):
+        block = np.zeros(layout.local_shape, value.dtype)
+        if all(index[a] == 0 for a in layout.partial_axes):
+            block[tuple(slice(0, count) for _, count in part)] = value[tuple(slice(o, o + c) for o, c in part)]
+        blocks[placement.devices[index]] = block.reshape((1,) * len(layout.partial_axes) + block.shape)
+    local = [jax.device_put(b, d) for d, b in blocks.items() if d.process_index == jax.process_index()]
+    return jax.make_array_from_single_device_arrays(layout.physical_shape, layout.sharding, local), layout
+
+
+def to_logical(array, layout: Layout) -> jax.Array:
+    """Return the logical value as an array on one device of this process."""
+    whole, _ = convert(array, layout, layout.placement, (algebra.broadcast,) * len(layout.codes))
+    return whole.addressable_data(0)
+
+
+def local_shards(array, layout: Layout) -> dict[int, np.ndarray]:
+    """Return what each rank of this process holds: its part without padding, or its summand."""
+    parts = dict(zip(layout.placement.devices.flat, zip(layout.placement.ranks.flat, layout.parts(), strict=True), strict=True))
+    result = {}
+    for shard in array.addressable_shards:
+        rank, part = parts[shard.device]
+        block = np.asarray(shard.data).reshape(layout.local_shape)
+        result[int(rank)] = block[tuple(slice(0, count) for _, count in part)]
+    return dict(sorted(result.items()))

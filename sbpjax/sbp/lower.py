@@ -1,0 +1,103 @@
+"""Lowering: a plan becomes one SPMD program.
+
+`run_plan` interprets the equations on this rank's blocks inside `shard_map`, converting each operand to the layout its equation wants;
+a converted copy is kept as long as the value lives, so that two readers pay once. `spmd_function` wraps it into a function
+over physical arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import DropVar, Literal, Var
+
+from . import boxing
+from .algebra import B, P
+from .layout import physical_spec
+from .plan.types import Copies, Plan
+from .rules import Context, compute
+from .steps import Shard
+
+
+def run_plan(plan: Plan, shard: Shard, blocks: Sequence) -> list:
+    """Run a plan on this rank's blocks and return its blocks of the outputs."""
+    program = plan.program
+    everywhere = (B,) * len(plan.sizes)
+    copies = Copies(plan.sizes)
+    for variable, codes, block in zip(program.invars, plan.in_codes, blocks, strict=True):
+        copies.put(variable, codes, block)
+    for variable, value in program.consts.items():
+        copies.put(variable, everywhere, value)
+    last = _last_reads(program)
+    for i, eqn in enumerate(program.eqns):
+        ins, outs = plan.ins(i) if eqn.invars else (), plan.outs(i) if eqn.outvars else ()
+        operands = [_read(copies, shard, v, c) for v, c in zip(eqn.invars, ins, strict=True)]
+        results = compute(Context(eqn, shard, ins, outs), operands)
+        for variable, codes, value in zip(eqn.outvars, outs, results, strict=True):
+            if not isinstance(variable, DropVar):
+                copies.put(variable, codes, value)
+        for variable in last[i]:
+            copies.drop(variable)
+    return [_read(copies, shard, v, c) for v, c in zip(program.outvars, plan.out_codes, strict=True)]
+
+
+def _last_reads(program) -> list[list[Var]]:
+    seen = {v for v in program.outvars if isinstance(v, Var)}
+    result: list[list[Var]] = []
+    for eqn in reversed(program.eqns):
+        mine = {v for v in eqn.invars if isinstance(v, Var) and v not in seen}
+        seen |= mine
+        result.append(list(mine))
+    return result[::-1]
+
+
+def _read(copies: Copies, shard: Shard, variable, target):
+    if isinstance(variable, Literal):
+        if all(c == B for c in target):
+            return variable.val
+        value = jnp.asarray(variable.val, variable.aval.dtype)
+        return boxing.run(shard, value, (), (B,) * len(target), target)
+    source = copies.source(variable, target)
+    values = copies.known[variable]
+    if source != target:
+        values[target] = boxing.run(shard, values[source], variable.aval.shape, source, target)
+    return values[target]
+
+
+def unstack(block, codes):
+    """Drop the leading dims of size 1 that hold this rank's summand."""
+    stacked = sum(c == P for c in codes)
+    return block.reshape(block.shape[stacked:]) if stacked else block
+
+
+def stack(block, codes):
+    """Add a leading dim of size 1 per partial axis."""
+    stacked = sum(c == P for c in codes)
+    return block.reshape((1,) * stacked + block.shape) if stacked else block
+
+
+def spmd_function(plan: Plan, placement):
+    """Return the function of a plan over physical arrays, as a `shard_map` over the placement's mesh."""
+    names = placement.axis_names
+    avals_in = [v.aval for v in plan.program.invars]
+    avals_out = [v.aval for v in plan.program.outvars]
+    shard = Shard(plan.sizes, names)
+
+    def body(*physical):
+        blocks = [unstack(x, c) for x, c in zip(physical, plan.in_codes, strict=True)]
+        results = run_plan(plan, shard, blocks)
+        return tuple(
+            stack(jnp.asarray(r, a.dtype), c) if not hasattr(a.dtype, "_rules") else r
+            for r, c, a in zip(results, plan.out_codes, avals_out, strict=True)
+        )
+
+    return jax.shard_map(
+        body,
+        mesh=placement.mesh,
+        in_specs=tuple(physical_spec(c, len(a.shape), names) for c, a in zip(plan.in_codes, avals_in, strict=True)),
+        out_specs=tuple(physical_spec(c, len(a.shape), names) for c, a in zip(plan.out_codes, avals_out, strict=True)),
+        check_vma=False,
+    )
+

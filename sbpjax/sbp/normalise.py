@@ -1,0 +1,124 @@
+"""Flat programs: a jaxpr with its calls inlined and its dead equations dropped.
+
+``jit``, ``custom_jvp_call``, ``custom_vjp_call``, ``closed_call`` and ``remat2`` are calls: planning looks through them. A remat that
+asks for ``prevent_cse`` leaves an ``optimization_barrier`` on its inputs, as JAX's own lowering does, so that XLA does not merge the
+recomputation with the first computation. Work is linear in the number of equations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from jax.extend import core
+from jax.extend.core import Literal, Var
+
+_CALLS = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "core_call": "call_jaxpr",
+    "call": "call_jaxpr",
+    "remat2": "jaxpr",
+    "checkpoint": "jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+    "custom_vjp_call": "call_jaxpr",
+    "custom_vmap_call": "call",
+    "linear_call": "callee",
+}
+
+
+@dataclass
+class Program:
+    """A flat program.
+
+    Attributes:
+        invars: the inputs.
+        consts: constant variables with their values.
+        eqns: the equations, in order; none is a call.
+        outvars: the outputs: variables or literals.
+    """
+
+    invars: list[Var]
+    consts: dict[Var, object]
+    eqns: list
+    outvars: list
+    _key: object = field(default=None, repr=False)
+
+
+def normalise(closed) -> Program:
+    """Return the flat program of a closed jaxpr."""
+    jaxpr = closed.jaxpr
+    consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    eqns: list = []
+    env: dict = {}
+    _inline(jaxpr.eqns, env, eqns, consts)
+    outvars = [_read(env, v) for v in jaxpr.outvars]
+    eqns = _live(eqns, outvars)
+    used = {v for e in eqns for v in e.invars if isinstance(v, Var)} | {v for v in outvars if isinstance(v, Var)}
+    return Program(list(jaxpr.invars), {v: c for v, c in consts.items() if v in used}, eqns, outvars)
+
+
+def _read(env: dict, atom):
+    return atom if isinstance(atom, Literal) else env.get(atom, atom)
+
+
+def _inline(source, env: dict, eqns: list, consts: dict) -> None:
+    for eqn in source:
+        invars = [_read(env, v) for v in eqn.invars]
+        name = eqn.primitive.name
+        if name in _CALLS and _CALLS[name] in eqn.params:
+            inner = eqn.params[_CALLS[name]]
+            inner_env: dict = {}
+            if isinstance(inner, core.ClosedJaxpr):
+                for v, c in zip(inner.jaxpr.constvars, inner.consts, strict=True):
+                    inner_env[v] = fresh = Var(v.aval)
+                    consts[fresh] = c
+                inner = inner.jaxpr
+            if name in ("remat2", "checkpoint") and eqn.params["prevent_cse"] and eqn.params["differentiated"]:
+                invars = _barrier(invars, eqn, eqns)
+            inner_env.update(zip(inner.invars, invars, strict=True))
+            _inline(inner.eqns, inner_env, eqns, consts)
+            env.update(zip(eqn.outvars, (_read(inner_env, v) for v in inner.outvars), strict=True))
+            continue
+        outvars = [v if isinstance(v, core.DropVar) else Var(v.aval) for v in eqn.outvars]
+        env.update(zip(eqn.outvars, outvars, strict=True))
+        eqns.append(eqn.replace(invars=invars, outvars=outvars))
+
+
+def _barrier(invars: list, eqn, eqns: list) -> list:
+    from jax._src.lax.lax import optimization_barrier_p  # no public name for the primitive
+
+    held = [v for v in invars if isinstance(v, Var)]
+    if not held:
+        return invars
+    after = {v: Var(v.aval) for v in held}
+    barrier = core.new_jaxpr_eqn(
+        list(after), list(after.values()), optimization_barrier_p, {}, core.no_effects, eqn.source_info
+    )
+    eqns.append(barrier)
+    return [v if isinstance(v, Literal) else after[v] for v in invars]
+
+
+def _live(eqns: list, outvars: list) -> list:
+    needed = {v for v in outvars if isinstance(v, Var)}
+    kept = []
+    for eqn in reversed(eqns):
+        if eqn.effects or any(v in needed for v in eqn.outvars):
+            kept.append(eqn)
+            needed.update(v for v in eqn.invars if isinstance(v, Var))
+    return kept[::-1]
+
+
+def source_line(eqn) -> str:
+    """Return ``file:line`` of the user's code that made an equation, or an empty string."""
+    from jax._src import source_info_util  # no public accessor
+
+    from sbpjax.errors import is_library_file
+
+    traceback = eqn.source_info.traceback
+    if traceback is None:
+        return ""
+    for frame in source_info_util.user_frames(traceback):
+        if not is_library_file(frame.file_name):
+            return f"{frame.file_name}:{frame.start_line}"
+    return ""

@@ -1,0 +1,178 @@
+"""The exact planner, for the small program of one eager op.
+
+Take ``softmax`` of an ``(8, 12)`` tensor that lies as ``S1`` on four ranks: either the tensor goes to ``S0`` by one all-to-all (72 bytes), or
+it stays and the row maximum and the row sum are reduced across ranks (96 bytes). The planner weighs such choices over the whole op.
+
+It walks the equations in order and keeps *states*: for every live value the set of layouts it exists in, with the cost so far. A
+state is dropped when another reaches everything it has by conversions at no more cost. Cost is (bytes moved, conversions, work not
+divided, order in the table), in that order of weight. Scalars that depend on scalar inputs alone are broadcast and take no part, and
+parts of the program that share nothing else (the parameters of an optimizer's update) are planned one by one, equal parts once.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+import math
+from dataclasses import dataclass
+
+from jax.extend.core import DropVar, Literal, Var
+
+from .. import boxing
+from ..algebra import B
+from ..layout import local_shape
+from ..normalise import Program
+from ..rules import Row, jointly_legal, rows_of
+from ..steps import wire_bytes
+from .control import inner_bytes
+from .parts import Part, parts_of
+from .types import Codes, Plan
+
+log = logging.getLogger("sbpjax.plan")
+
+_BYTES = 1 << 120
+_CONVERSION = 1 << 90
+_UNDIVIDED = 1 << 30
+MAX_STATES = 48
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One N-D signature of an equation: a row per axis, and what it costs apart from conversions."""
+
+    rows: tuple[Row, ...]
+    ins: tuple[Codes, ...]
+    outs: tuple[Codes, ...]
+    cost: int
+
+
+def candidates(eqn, sizes: Codes) -> list[Candidate]:
+    """Return the signatures of an equation on a mesh, in table order."""
+    per_axis = [rows_of(eqn, n, axis) for axis, n in enumerate(sizes)]
+    found = []
+    for order, chosen in enumerate(itertools.product(*per_axis)):
+        if not jointly_legal(eqn, chosen, sizes):
+            continue
+        ins = tuple(zip(*(row.ins for row in chosen), strict=True)) if eqn.invars else ()
+        outs = tuple(zip(*(row.outs for row in chosen), strict=True)) if eqn.outvars else ()
+        undivided = math.prod(n for n, row in zip(sizes, chosen, strict=True) if not row.divided)
+        work = max((math.prod(getattr(v.aval, "shape", ())) for v in eqn.outvars), default=0)
+        cost = hidden_bytes(eqn, chosen, sizes) * _BYTES + undivided * work * _UNDIVIDED + order
+        found.append(Candidate(chosen, ins, outs, cost))
+    return found
+
+
+def hidden_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes) -> int:
+    """Return the bytes that an equation moves inside itself under rows ``chosen``."""
+    total = inner_bytes(eqn, chosen, sizes)
+    for axis, row in enumerate(chosen):
+        for i in row.hidden:
+            aval = eqn.outvars[i].aval
+            codes = tuple(r.outs[i] for r in chosen)
+            block = math.prod(local_shape(aval.shape, codes, sizes)) * aval.dtype.itemsize
+            total += wire_bytes("psum", sizes[axis], block)
+    return total
+
+
+def plan_exactly(
+    program: Program, sizes: Codes, in_codes: tuple[Codes, ...], out_pins: tuple[Codes | None, ...] | None = None
+) -> Plan:
+    """Return the cheapest plan of a program whose inputs lie as ``in_codes``.
+
+    Args:
+        program: the flat program.
+        sizes: the placement's hierarchy.
+        in_codes: the nd-sbp of every input.
+        out_pins: the nd-sbp wanted of each output; None where the planner is free.
+    """
+    out_pins = out_pins or (None,) * len(program.outvars)
+    everywhere = (B,) * len(sizes)
+    given = dict(zip(program.invars, in_codes, strict=True))
+    chosen: list = [None] * len(program.eqns)
+    produced: dict = dict(given)
+    solved: dict = {}
+    for part in parts_of(program, given, out_pins, everywhere):
+        key = part.key
+        if key not in solved:
+            solved[key] = _solve(part, sizes)
+        for i, candidate in zip(part.indices, solved[key], strict=True):
+            chosen[i] = candidate
+            produced.update(zip(program.eqns[i].outvars, candidate.outs, strict=True))
+    out_codes = tuple(
+        pin or (everywhere if isinstance(v, Literal) else produced.get(v, everywhere))
+        for v, pin in zip(program.outvars, out_pins, strict=True)
+    )
+    inner = sum(hidden_bytes(e, c.rows, sizes) for e, c in zip(program.eqns, chosen, strict=True))
+    return Plan(program, sizes, in_codes, [c.rows for c in chosen], out_codes, inner)
+
+
+def _solve(part: Part, sizes: Codes) -> list[Candidate]:
+    """Return the cheapest candidate of each equation of a part."""
+    everywhere = (B,) * len(sizes)
+    states = [(0, {v: frozenset((c,)) for v, c in part.given.items()}, None)]
+    for position, eqn in enumerate(part.eqns):
+        options = candidates(eqn, sizes)
+        reads = [(i, v) for i, v in enumerate(eqn.invars) if isinstance(v, Var) and v not in part.uniform]
+        dead = part.last_reads[position]
+        following: dict = {}
+        for cost, env, trail in states:
+            for option in options:
+                total, after = cost + option.cost, env
+                for i, v in reads:
+                    have, want = after[v], option.ins[i]
+                    if want not in have:
+                        total += _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, have, want)
+                        after = {**after, v: have | {want}}
+                after = {v: c for v, c in after.items() if v not in dead}
+                for v, codes in zip(eqn.outvars, option.outs, strict=True):
+                    if v in part.live and v not in part.uniform and not isinstance(v, DropVar):
+                        after[v] = frozenset((codes,))
+                key = tuple(after.values())
+                if key not in following or total < following[key][0]:
+                    following[key] = (total, after, (trail, option))
+        states = _undominated(following.values(), sizes)
+    best, trail = None, None
+    for cost, env, options in states:
+        total = cost
+        for v, pin in part.pins:
+            if pin not in env.get(v, (everywhere,)):
+                total += _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, env[v], pin)
+        if best is None or total < best:
+            best, trail = total, options
+    result = []
+    while trail is not None:
+        trail, option = trail
+        result.append(option)
+    return result[::-1]
+
+
+def _undominated(states, sizes: Codes) -> list:
+    kept: list = []
+    for state in sorted(states, key=lambda s: s[0]):
+        cost, env, _ = state
+        if not any(_reaches(k[1], env, cost - k[0], sizes) for k in kept):
+            kept.append(state)
+        if len(kept) == MAX_STATES:
+            log.debug("more than %d states: the plan of this op may not be the cheapest", MAX_STATES)
+            break
+    return kept
+
+
+def _reaches(have: dict, want: dict, budget: int, sizes: Codes) -> bool:
+    """Return whether every copy in ``want`` can be made from ``have`` within ``budget``."""
+    for v, copies in want.items():
+        mine = have[v]
+        if mine is copies:
+            continue
+        for codes in copies:
+            if codes not in mine:
+                budget -= _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, mine, codes)
+                if budget < 0:
+                    return False
+    return True
+
+
+@functools.lru_cache(maxsize=1 << 18)
+def _convert(shape, itemsize: int, sizes: Codes, have: frozenset, want: Codes) -> int:
+    return min(boxing.cost(shape, itemsize, sizes, c, want) for c in have) * _BYTES + _CONVERSION

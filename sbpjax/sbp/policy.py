@@ -1,0 +1,64 @@
+"""Boxing policy: what happens when an op has to move data.
+
+Automatic boxing is convenient and sometimes a mistake: ``with boxing_policy("warn")`` names every conversion of an eager op,
+``with boxing_policy("error")`` refuses it before anything runs. Conversions that move no bytes pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+
+from sbpjax.errors import BoxingError, BoxingWarning, SbpError, message, user_line
+
+
+class _Policy:
+    __slots__ = ("mode",)
+
+    def __init__(self) -> None:
+        self.mode = "auto"
+
+
+current = _Policy()
+
+
+@contextlib.contextmanager
+def boxing_policy(mode: str):
+    """Set the boxing policy within the block.
+
+    Args:
+        mode: ``"auto"`` (convert silently), ``"warn"`` (convert and warn), ``"error"`` (raise `BoxingError`).
+
+    Raises:
+        SbpError: unknown mode.
+    """
+    if mode not in ("auto", "warn", "error"):
+        raise SbpError(
+            message(
+                f"boxing_policy({mode!r})", repr(mode), 'the mode is "auto", "warn" or "error"', 'boxing_policy("warn")'
+            )
+        )
+    before, current.mode = current.mode, mode
+    try:
+        yield
+    finally:
+        current.mode = before
+
+
+def check(what: str, boxings) -> None:
+    """Apply the policy to the conversions of one op, before it runs."""
+    moving = [b for b in boxings if b.bytes]
+    if current.mode == "auto" or not moving:
+        return
+    text = "; ".join(str(b) for b in moving)
+    if current.mode == "warn":
+        warnings.warn(f"{what} at {user_line()} boxes {text}", BoxingWarning, stacklevel=3)
+        return
+    raise BoxingError(
+        message(
+            what,
+            text,
+            f'boxing_policy("error") allows no conversion that moves data; this one moves {sum(b.bytes for b in moving)} B',
+            "bring the inputs to fitting layouts with to_global(sbp=...), or use boxing_policy('auto')",
+        )
+    )

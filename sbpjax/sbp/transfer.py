@@ -1,0 +1,65 @@
+"""Boxing between placements: overlapping, disjoint, 1-D and N-D.
+
+Placements over the same devices in the same order only read the grid differently: ``S0`` on ``[0, 1, 2, 3]`` is ``(S0, S0)`` on
+``[[0, 1], [2, 3]]`` with no byte moved, and so are B and P. Otherwise the tensor travels in an even layout without partial sums, which
+`jax.device_put` carries between any two sets of devices, and is converted on either side as needed.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+
+from . import boxing, eager
+from .algebra import B, P
+from .layout import Layout
+from .placement import flat_placement
+
+
+def transfer(array, source: Layout, target: Layout):
+    """Return the physical array of ``target`` made from the one of ``source``, which lies on another placement."""
+    if flat_placement(source.placement) == flat_placement(target.placement):
+        leave, arrive = _relabel(source, target)
+    else:
+        leave, arrive = _travelling(source), _travelling(target)
+    array, _ = eager.convert(array, source, source.placement, leave.sbp)
+    if leave.partial_axes:
+        array = _restacked(leave, arrive)(array)
+    else:
+        array = jax.device_put(array, arrive.sharding)
+    array, _ = eager.convert(array, arrive, target.placement, target.sbp)
+    return array
+
+
+def _relabel(source: Layout, target: Layout) -> tuple[Layout, Layout]:
+    """Return the cheapest pair of layouts that hold the same blocks on the same devices."""
+    best = None
+    for code in (*range(len(source.shape)), P, B):
+        leave = source.with_codes((code,) * len(source.codes))
+        arrive = target.with_codes((code,) * len(target.codes))
+        if code >= 0 and leave.parts() != arrive.parts():
+            continue
+        cost = _cost(source, leave) + _cost(arrive, target)
+        if best is None or cost < best[0]:
+            best = (cost, leave, arrive)
+    return best[1], best[2]
+
+
+def _travelling(layout: Layout) -> Layout:
+    """Return the layout nearest to ``layout`` that is even and has no partial sums."""
+    if layout.is_even and not layout.partial_axes:
+        return layout
+    choices = [layout.with_codes((B,) * len(layout.codes))]
+    choices += [layout.with_codes((d,) * len(layout.codes)) for d in range(len(layout.shape))]
+    choices = [c for c in choices if c.is_even]
+    return min(choices, key=lambda c: _cost(layout, c))
+
+
+def _cost(a: Layout, b: Layout) -> int:
+    return boxing.cost(a.shape, a.dtype.itemsize, a.placement.hierarchy, a.codes, b.codes)
+
+
+@functools.lru_cache(maxsize=1024)
+def _restacked(leave: Layout, arrive: Layout):
+    return jax.jit(lambda x: x.reshape(arrive.physical_shape), out_shardings=arrive.sharding)
