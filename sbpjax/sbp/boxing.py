@@ -16,6 +16,28 @@ from .steps import Step, legal, make_step
 
 
 @functools.lru_cache(maxsize=65536)
+def _from(shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...]) -> dict:
+    """Return for every nd-sbp ``(bytes, steps)`` of its cheapest path from ``source``: by bytes, then by hops."""
+    order = itertools.count()
+    frontier: list = [(0, 0, next(order), source, ())]
+    found: dict = {}
+    choices = (B, P, *range(len(shape)))
+    while frontier:
+        spent, hops, _, codes, steps = heapq.heappop(frontier)
+        if codes in found:
+            continue
+        found[codes] = (spent, steps)
+        for axis in range(len(sizes)):
+            for choice in choices:
+                if choice == codes[axis] or not legal(codes, axis, choice):
+                    continue
+                after = codes[:axis] + (choice,) + codes[axis + 1 :]
+                if after not in found:
+                    step = make_step(shape, itemsize, sizes, codes, axis, choice)
+                    heapq.heappush(frontier, (spent + step.bytes, hops + 1, next(order), after, (*steps, step)))
+    return found
+
+
 def path(
     shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
 ) -> tuple[Step, ...]:
@@ -28,41 +50,14 @@ def path(
         source: codes before.
         target: codes after.
     """
-    if source == target:
-        return ()
-    order = itertools.count()
-    frontier = [(0, 0, next(order), source, ())]
-    done = set()
-    dims = sorted({c for c in source + target if c >= 0})
-    spare = next((d for d in range(len(shape)) if d not in dims), None)
-    choices = (B, P, *dims, *(() if spare is None or len(sizes) == 1 else (spare,)))
-    while frontier:
-        cost, hops, _, codes, steps = heapq.heappop(frontier)
-        if codes == target:
-            return steps
-        if codes in done:
-            continue
-        done.add(codes)
-        for axis in range(len(sizes)):
-            for choice in choices:
-                if choice == codes[axis] or not legal(codes, axis, choice):
-                    continue
-                if choice == P and target[axis] != P:
-                    continue  # a detour through P never saves bytes
-                after = codes[:axis] + (choice,) + codes[axis + 1 :]
-                if after in done:
-                    continue
-                step = make_step(shape, itemsize, sizes, codes, axis, choice)
-                heapq.heappush(frontier, (cost + step.bytes, hops + 1, next(order), after, (*steps, step)))
-    raise AssertionError(f"no path from {source} to {target}")  # B on every axis is always reachable
+    return _from(shape, itemsize, sizes, source)[target][1]
 
 
-@functools.lru_cache(maxsize=262144)
 def cost(
     shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
 ) -> int:
     """Return the bytes that one device receives along the cheapest path."""
-    return sum(s.bytes for s in path(shape, itemsize, sizes, source, target))
+    return 0 if source == target else _from(shape, itemsize, sizes, source)[target][0]
 
 
 def run(shard, x, shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]):

@@ -114,24 +114,13 @@ def _solve(part: Part, sizes: Codes) -> list[Candidate]:
     for position, eqn in enumerate(part.eqns):
         options = candidates(eqn, sizes)
         reads = [(i, v) for i, v in enumerate(eqn.invars) if isinstance(v, Var) and v not in part.uniform]
-        dead = part.last_reads[position]
-        following: dict = {}
-        for cost, env, trail in states:
-            for option in options:
-                total, after = cost + option.cost, env
-                for i, v in reads:
-                    have, want = after[v], option.ins[i]
-                    if want not in have:
-                        total += _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, have, want)
-                        after = {**after, v: have | {want}}
-                after = {v: c for v, c in after.items() if v not in dead}
-                for v, codes in zip(eqn.outvars, option.outs, strict=True):
-                    if v in part.live and v not in part.uniform and not isinstance(v, DropVar):
-                        after[v] = frozenset((codes,))
-                key = tuple(after.values())
-                if key not in following or total < following[key][0]:
-                    following[key] = (total, after, (trail, option))
-        states = _undominated(following.values(), sizes)
+        made = [
+            (o, v)
+            for o, v in enumerate(eqn.outvars)
+            if v in part.live and v not in part.uniform and not isinstance(v, DropVar)
+        ]
+        ranked = sorted(_ranked(states, options, reads, sizes), key=lambda entry: entry[0])
+        states = _undominated(_successors(ranked, reads, made, part.last_reads[position]), sizes)
     best, trail = None, None
     for cost, env, options in states:
         total = cost
@@ -147,15 +136,51 @@ def _solve(part: Part, sizes: Codes) -> list[Candidate]:
     return result[::-1]
 
 
+def _ranked(states, options, reads, sizes: Codes):
+    """Yield ``(cost, state, option)`` for every state and every signature of one equation."""
+    for state in states:
+        cost, env, _ = state
+        price: dict = {}
+        for option in options:
+            total = cost + option.cost
+            paid = set()
+            for i, v in reads:
+                want = option.ins[i]
+                key = (v, want)
+                if key in paid:
+                    continue
+                found = price.get(key)
+                if found is None:
+                    have = env[v]
+                    found = 0 if want in have else _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, have, want)
+                    price[key] = found
+                paid.add(key)
+                total += found
+            yield total, state, option
+
+
+def _successors(ranked, reads, made, dead):
+    """Yield the states that follow, cheapest first."""
+    for total, (_, env, trail), option in ranked:
+        after = {v: c for v, c in env.items() if v not in dead}
+        for i, v in reads:
+            if v in after and option.ins[i] not in after[v]:
+                after[v] = after[v] | {option.ins[i]}
+        for o, v in made:
+            after[v] = frozenset((option.outs[o],))
+        yield total, after, (trail, option)
+
+
 def _undominated(states, sizes: Codes) -> list:
+    """Keep the states, cheapest first, that no cheaper one reaches within the difference of their costs."""
     kept: list = []
-    for state in sorted(states, key=lambda s: s[0]):
+    for state in states:
         cost, env, _ = state
         if not any(_reaches(k[1], env, cost - k[0], sizes) for k in kept):
             kept.append(state)
-        if len(kept) == MAX_STATES:
-            log.debug("more than %d states: the plan of this op may not be the cheapest", MAX_STATES)
-            break
+            if len(kept) == MAX_STATES:
+                log.debug("more than %d states: the plan of this op may not be the cheapest", MAX_STATES)
+                break
     return kept
 
 
@@ -167,6 +192,8 @@ def _reaches(have: dict, want: dict, budget: int, sizes: Codes) -> bool:
             continue
         for codes in copies:
             if codes not in mine:
+                if budget <= 0:
+                    return False
                 budget -= _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, mine, codes)
                 if budget < 0:
                     return False
