@@ -45,23 +45,24 @@ def _kept(eqn, axes) -> list[Row]:
 def reduce(eqn, size: int) -> list[Row]:
     """Kept dims stay split; over reduced dims a sum gives P, max/min/and/or end in an all-reduce of their own."""
     axes = eqn.params["axes"]
-    shape = eqn.invars[0].aval.shape
+    aval = eqn.invars[0].aval
     name = eqn.primitive.name
+    over = [d for d in axes if aval.shape[d] > 1]
     found = _kept(eqn, axes)
     if name == "reduce_sum":
-        found += [Row((d,), (P,)) for d in axes if shape[d] > 1]
-        found.append(Row((P,), (P,)))
-    elif name in _ALL_REDUCE:
-        found += [Row((d,), (B,), hidden=(0,)) for d in axes if shape[d] > 1]
+        found += [*(Row((d,), (P,)) for d in over), Row((P,), (P,))]
+    elif _all_reduce(name, aval.dtype):
+        found += [Row((d,), (B,), hidden=(0,)) for d in over]
     return found
 
 
-_ALL_REDUCE = {
-    "reduce_max": jax.lax.pmax,
-    "reduce_min": jax.lax.pmin,
-    "reduce_and": jax.lax.pmin,
-    "reduce_or": jax.lax.pmax,
-}
+def _all_reduce(name: str, dtype):
+    """Return the collective that ends a reduction over a split dim, or None: there is none for bitwise and, or."""
+    if dtype == jnp.bool_:
+        return {"reduce_and": pmin, "reduce_min": pmin, "reduce_or": pmax, "reduce_max": pmax}.get(name)
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        return None
+    return {"reduce_max": pmax, "reduce_min": pmin}.get(name)
 
 
 @local(*_REDUCE)
@@ -70,11 +71,36 @@ def reduce_local(ctx: Context, x):
     name, axes = ctx.eqn.primitive.name, ctx.params["axes"]
     result = ctx.bind(ctx.mask(x, 0, axes, _neutral(name, x.dtype)))
     over = [a for a, code in enumerate(ctx.ins[0]) if code in axes]
-    if name in _ALL_REDUCE and over:
-        boolean = result.dtype == jnp.bool_
-        reduced = _ALL_REDUCE[name](result.astype(jnp.int8) if boolean else result, ctx.names(over))
-        return reduced.astype(jnp.bool_) if boolean else reduced
-    return result
+    collective = _all_reduce(name, x.dtype)
+    return collective(result, ctx.names(over)) if collective and over else result
+
+
+def pmax(x, names):
+    """Return the maximum over mesh axes; a NaN anywhere gives NaN, as `reduce_max` does and a bare `lax.pmax` does not."""
+    return _ordered(x, names, jax.lax.pmax, negative_nan=False)
+
+
+def pmin(x, names):
+    """Return the minimum over mesh axes; a NaN anywhere gives NaN."""
+    return _ordered(x, names, jax.lax.pmin, negative_nan=True)
+
+
+def _ordered(x, names, collective, negative_nan: bool):
+    # XLA's all-reduce drops NaNs on some platforms. Integers ordered as the floats are, with NaN outermost, do not.
+    if x.dtype == jnp.bool_:
+        return collective(x.astype(jnp.int8), names).astype(jnp.bool_)
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return collective(x, names)
+    integer = jnp.dtype(f"int{8 * x.dtype.itemsize}")
+    nan = jnp.asarray(-jnp.nan if negative_nan else jnp.nan, x.dtype)
+    bits = jax.lax.bitcast_convert_type(jnp.where(jnp.isnan(x), nan, x), integer)
+    reduced = collective(_sign_magnitude(bits), names)
+    return jax.lax.bitcast_convert_type(_sign_magnitude(reduced), x.dtype)
+
+
+def _sign_magnitude(bits):
+    """Map the bits of floats to integers of the same order, and back."""
+    return jnp.where(bits < 0, bits ^ jnp.iinfo(bits.dtype).max, bits)
 
 
 def _neutral(name: str, dtype):
