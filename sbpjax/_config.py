@@ -1,0 +1,41 @@
+"""What importing sbpjax sets in JAX, before any backend starts.
+
+* 64-bit types are on: ``sbpjax.arange(3).dtype`` is ``int64``, as in PyTorch.
+* Compiled programs persist in a user cache directory, so the second start of a script does not compile again. A cache that
+  the user configured is left alone; ``SBPJAX_CACHE_DIR`` names another directory, ``SBPJAX_CACHE_DIR=off`` turns it off.
+* XLA's CPU thread pool and the number of CPU devices: see `sbpjax.env`.
+"""
+
+from __future__ import annotations
+
+import os
+
+import jax
+
+from sbpjax import env
+
+
+def _enable_cache() -> None:
+    if jax.config.jax_compilation_cache_dir or os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+        return
+    chosen = os.environ.get("SBPJAX_CACHE_DIR", "")
+    if chosen.lower() in ("off", "0", "none"):
+        return
+    if not chosen:
+        root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        chosen = os.path.join(root, "sbpjax", "xla")
+    try:
+        os.makedirs(chosen, exist_ok=True)
+    except OSError:  # a read-only home: run without the cache
+        return
+    jax.config.update("jax_compilation_cache_dir", chosen)
+    # Eager programs are many and small; all of them are worth keeping.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+
+
+def apply() -> None:
+    """Configure JAX for sbpjax. Touches no device."""
+    jax.config.update("jax_enable_x64", True)
+    _enable_cache()
+    env.prepare_process()

@@ -1,0 +1,1 @@
+"""Automatic differentiation: the tape and what a user does with it."""

@@ -1,0 +1,264 @@
+"""`backward` and `grad`: what starts a walk over the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+
+from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError, message
+from sbpjax.tensor import dispatch
+from sbpjax.tensor.tensor import Tensor
+
+from . import engine
+from .node import AccumulateGrad
+
+_ones: dict = {}
+
+
+def _one_like(x: Tensor) -> Tensor:
+    """Return the gradient of a scalar with respect to itself."""
+    layout = x._layout
+    if layout is None:
+        if not x._plain:
+            return dispatch.wrap_any(jnp.ones_like(x._array))
+        key = (x._array.dtype, x._array.shape, x._array.sharding)
+        found = _ones.get(key)
+        if found is None:
+            found = _ones[key] = jax.device_put(jnp.ones(x._array.shape, x._array.dtype), x._array.sharding)
+        return dispatch.wrap(found)
+    if layout.shape is None:
+        return dispatch.wrap_any(jnp.ones_like(x._array), layout)
+    whole = layout.with_codes((-1,) * len(layout.codes))
+    found = _ones.get(whole)
+    if found is None:
+        found = _ones[whole] = jax.device_put(jnp.ones(layout.shape, layout.dtype), whole.sharding)
+    return dispatch.wrap_any(found, whole)
+
+
+def _tuple(value) -> tuple:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _roots(tensors: tuple, grads: tuple, create_graph: bool) -> list:
+    roots = []
+    for x, g in zip(tensors, grads, strict=True):
+        if not isinstance(x, Tensor):
+            raise OpTypeError(message("backward", f"a {type(x).__name__}", "outputs are tensors", "pass tensors"))
+        x._fresh()
+        if x._edge is None:
+            raise AutogradError(
+                message(
+                    "backward",
+                    f"{x.dtype.name}{list(x.shape)} that does not require grad and does not have a grad_fn",
+                    "backward starts at a tensor computed from one that requires grad",
+                    "set requires_grad=True on an input before computing",
+                )
+            )
+        if g is None:
+            if x.shape.numel() != 1:
+                raise AutogradError(
+                    message(
+                        "backward without a gradient",
+                        f"an output of shape {list(x.shape)}",
+                        "grad can be implicitly created only for scalar outputs",
+                        "reduce it, e.g. x.sum().backward(), or pass a gradient of its shape",
+                    )
+                )
+            g = _one_like(x)
+        else:
+            g = _checked(x, g, create_graph)
+        roots.append((x._edge, x._idx, g))
+    return roots
+
+
+def _checked(x: Tensor, g, create_graph: bool) -> Tensor:
+    if not isinstance(g, Tensor):
+        raise OpTypeError(message("backward", f"a gradient of type {type(g).__name__}", "gradients are tensors", "pass one"))
+    if g.shape != x.shape:
+        raise AutogradError(
+            message(
+                "backward",
+                f"a gradient of shape {list(g.shape)} for an output of shape {list(x.shape)}",
+                "a gradient has the shape of its output",
+                "reshape or expand the gradient",
+            )
+        )
+    if (g._layout is None) != (x._layout is None):
+        raise MixedTensorError(
+            message(
+                "backward",
+                f"a {'local' if g._layout is None else 'global'} gradient for a "
+                f"{'local' if x._layout is None else 'global'} output",
+                "output and gradient are both local or both global",
+                "gradient.to_global(output.placement, output.sbp), or gradient.to_local()",
+            )
+        )
+    if g.dtype != x.dtype:
+        g = g.to(x.dtype)
+    return g if create_graph else dispatch.wrap_any(g._fresh()._array, g._layout)
+
+
+def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None) -> None:
+    """Add the gradients of ``tensors`` with respect to the leaves of their graph to the leaves' ``.grad``.
+
+    Args:
+        tensors: where to start; scalars, unless ``grad_tensors`` are given.
+        grad_tensors: the gradients of the outputs, each of its output's shape.
+        retain_graph: keep the graph for another backward; by default as ``create_graph``.
+        create_graph: record the backward, so that it can be differentiated.
+        inputs: if given, only these tensors get a ``.grad``.
+
+    Raises:
+        AutogradError: nothing requires grad, the graph was freed, or a saved tensor was changed in place.
+    """
+    tensors = _tuple(tensors)
+    grads = (None,) * len(tensors) if grad_tensors is None else _tuple(grad_tensors)
+    roots = _roots(tensors, grads, create_graph)
+    retain = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        engine.walk(roots, create_graph, retain)
+        return
+    inputs = _tuple(inputs)
+    if not inputs:
+        raise AutogradError(message("backward", "inputs=()", "inputs names at least one tensor", "leave inputs out"))
+    capture = {(x._edge, x._idx): None for x in inputs if x._fresh()._edge is not None}
+    engine.walk(roots, create_graph, retain, capture)
+    for x in inputs:
+        found = capture.get((x._edge, x._idx))
+        if found is not None:
+            own = x._own_meta()
+            from sbpjax.tensor.on_placement import like_leaf
+
+            found = like_leaf(found, x) if x.is_leaf else found
+            own.grad = found if own.grad is None else own.grad + found
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple:
+    """Return the gradients of ``outputs`` with respect to ``inputs``, without touching any ``.grad``.
+
+    Args:
+        outputs: where to start.
+        inputs: tensors of the graph, leaves or not.
+        grad_outputs: the gradients of the outputs; ones for scalars by default.
+        retain_graph: keep the graph; by default as ``create_graph``.
+        create_graph: record the computation of the gradients.
+        allow_unused: give None for an input that the outputs do not depend on, instead of an error.
+        is_grads_batched: not supported; loop over the gradients.
+        materialize_grads: give zeros for such an input.
+
+    Returns:
+        One gradient per input, in the layout in which it arrives.
+
+    Raises:
+        AutogradError: an input is unused, or does not require grad.
+    """
+    if is_grads_batched:
+        raise AutogradError(
+            message("autograd.grad", "is_grads_batched=True", "gradients are taken one at a time", "loop over the gradients")
+        )
+    outputs, inputs = _tuple(outputs), _tuple(inputs)
+    grads = (None,) * len(outputs) if grad_outputs is None else _tuple(grad_outputs)
+    for x in inputs:
+        if not isinstance(x, Tensor) or x._fresh()._edge is None:
+            raise AutogradError(
+                message(
+                    "autograd.grad",
+                    "an input that does not require grad" if isinstance(x, Tensor) else f"a {type(x).__name__} as input",
+                    "every input is a tensor of the graph",
+                    "x.requires_grad_() before computing the outputs",
+                )
+            )
+    roots = _roots(outputs, grads, create_graph)
+    keys = [(x._edge, x._idx) for x in inputs]
+    capture = dict.fromkeys(keys)
+    engine.walk(roots, create_graph, create_graph if retain_graph is None else retain_graph, capture)
+    found = [capture[k] for k in keys]
+    if materialize_grads:
+        found = [x.detach() * 0 if g is None else g for x, g in zip(inputs, found, strict=True)]
+    elif any(g is None for g in found) and not allow_unused:
+        unused = next(i for i, g in enumerate(found) if g is None)
+        raise AutogradError(
+            message(
+                "autograd.grad",
+                f"input {unused} of {len(inputs)} was not used in the graph",
+                "every input must have been used to compute the outputs",
+                "pass allow_unused=True to get None for it",
+            )
+        )
+    return tuple(found)
+
+
+def _backward_method(self: Tensor, gradient=None, retain_graph=None, create_graph: bool = False, inputs=None) -> None:
+    """Compute the gradients of this tensor with respect to the leaves; see `sbpjax.autograd.backward`."""
+    backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+def register_hook(self: Tensor, hook):
+    """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces the gradient."""
+    from .node import table_of
+
+    self._fresh()
+    if self._edge is None:
+        raise AutogradError(
+            message(
+                "register_hook",
+                "a tensor that doesn't require gradient",
+                "only tensors that require grad have a gradient to hook",
+                "x.requires_grad_()",
+            )
+        )
+    table = table_of(self._edge)
+    return table.add(table.on_output(self._idx), hook)
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook):
+    """Call ``hook(tensor)`` after a leaf's ``.grad`` was updated."""
+    from .node import RemovableHandle
+
+    if self._edge.__class__ is not AccumulateGrad:
+        raise AutogradError(
+            message(
+                "register_post_accumulate_grad_hook",
+                "a tensor that is no leaf requiring grad",
+                "only leaves accumulate",
+                "use register_hook",
+            )
+        )
+    if self._edge.post is None:
+        self._edge.post = {}
+    return RemovableHandle(self._edge.post, hook)
+
+
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of a computed tensor in its ``.grad``; on a leaf it does nothing."""
+    import weakref
+
+    from .node import table_of
+
+    self._fresh()
+    if self._edge is None:
+        raise AutogradError(
+            message("retain_grad()", "a tensor with requires_grad=False", "it has no gradient", "x.requires_grad_()")
+        )
+    if self._edge.__class__ is not AccumulateGrad:
+        table_of(self._edge).retain[self._idx] = weakref.ref(self)
+
+
+def _attach() -> None:
+    Tensor.backward = _backward_method
+    for function in (register_hook, register_post_accumulate_grad_hook, retain_grad):
+        setattr(Tensor, function.__name__, function)
+
+
+_attach()

@@ -1,0 +1,174 @@
+"""Backward: walks the tape from some tensors to the leaves, adding up gradients.
+
+A node runs when all cotangents of its outputs are there: the number of its consumers within the walk is counted first. Among the
+nodes that are ready the one recorded last runs first, and a leaf's accumulation runs as soon as its gradient is complete, so
+hooks fire in PyTorch's order.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from sbpjax.tensor.mode import mode
+
+from .node import AccumulateGrad
+
+
+def walk(roots: list, create_graph: bool, retain_graph: bool, capture: dict | None = None) -> None:
+    """Run backward.
+
+    Args:
+        roots: ``(node, idx, grad)`` triples.
+        create_graph: record the backward itself.
+        retain_graph: keep what the nodes saved.
+        capture: ``{(node, idx): None}`` to be filled with the gradients arriving there, instead of writing ``.grad``.
+    """
+    pending = _count(roots)
+    wanted = None if capture is None else _leading_to(roots, {node for node, _ in capture})
+    buffers: dict = {}
+    ready: list = []
+    for node, idx, grad in roots:
+        _put(buffers, node, idx, grad)
+    for node in {id(n): n for n, _, _ in roots}.values():
+        if not pending.get(node):
+            _push(ready, node)
+    before = mode.grad
+    mode.grad = create_graph
+    try:
+        while ready:
+            node = heapq.heappop(ready)[2]
+            grads = buffers.pop(node, None)
+            if wanted is not None and node not in wanted:
+                results = None
+            else:
+                results = _run(node, grads, create_graph, retain_graph, capture, wanted)
+            for k, child in enumerate(node.edges):
+                if child is None:
+                    continue
+                if results is not None and results[k] is not None:
+                    _put(buffers, child, node.idxs[k], results[k])
+                left = pending[child] - 1
+                pending[child] = left
+                if not left:
+                    _push(ready, child)
+    finally:
+        mode.grad = before
+
+
+def _push(ready: list, node) -> None:
+    heapq.heappush(ready, (0, id(node), node) if node.__class__ is AccumulateGrad else (1, -node.seq, node))
+
+
+def _count(roots: list) -> dict:
+    """Return how many edges of the walk lead to each node."""
+    pending: dict = {}
+    seen = set()
+    stack = [node for node, _, _ in roots]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        for child in node.edges:
+            if child is not None:
+                pending[child] = pending.get(child, 0) + 1
+                if child not in seen:
+                    stack.append(child)
+    return pending
+
+
+def _leading_to(roots: list, targets: set) -> set:
+    """Return the nodes from which a target can be reached, targets included."""
+    order, seen = [], set()
+    stack = [(node, False) for node, _, _ in roots]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+            continue
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.append((node, True))
+        stack.extend((child, False) for child in node.edges if child is not None and child not in seen)
+    found = set()
+    for node in order:
+        if node in targets or any(child in found for child in node.edges if child is not None):
+            found.add(node)
+    return found
+
+
+def _put(buffers: dict, node, idx: int, grad) -> None:
+    slots = buffers.get(node)
+    if slots is None:
+        slots = buffers[node] = [None] * node.n_out
+    slots[idx] = grad if slots[idx] is None else slots[idx] + grad
+
+
+def _run(node, grads, create_graph: bool, retain_graph: bool, capture, wanted):
+    """Run the hooks and the backward of one node; return the gradients of its edges, None if there are none."""
+    if grads is None:
+        return None
+    hooks = node.hooks
+    if hooks is not None:
+        grads = _before(node, hooks, grads)
+    if capture is not None:
+        for idx, grad in enumerate(grads):
+            if (node, idx) in capture:
+                capture[node, idx] = grad
+        if node.__class__ is AccumulateGrad or not any(c in wanted for c in node.edges if c is not None):
+            return None
+    if node.__class__ is AccumulateGrad:
+        _accumulate(node, grads[0], create_graph)
+        return None
+    results = node.backward(grads, create_graph)
+    if not retain_graph:
+        node.release()
+    if hooks is not None and hooks.post:
+        for hook in list(hooks.post.values()):
+            changed = hook(results, tuple(grads))
+            if changed is not None:
+                results = changed if isinstance(changed, tuple) else (changed,)
+    return results
+
+
+def _before(node, hooks, grads: list) -> list:
+    """Run the hooks on the outputs of a node, then those on the node, then keep what is to be retained."""
+    for idx, table in hooks.outputs.items():
+        for hook in list(table.values()):
+            if grads[idx] is None:
+                continue
+            changed = hook(grads[idx])
+            if changed is not None:
+                grads[idx] = changed
+    for hook in list(hooks.pre.values()):
+        changed = hook(tuple(grads))
+        if changed is not None:
+            grads = list(changed) if isinstance(changed, tuple) else [changed]
+    for idx, ref in hooks.retain.items():
+        tensor = ref()
+        if tensor is not None and grads[idx] is not None:
+            own = tensor._own_meta()
+            own.grad = grads[idx] if own.grad is None else own.grad + grads[idx]
+    return grads
+
+
+def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
+    """Add a gradient to a leaf's ``.grad``, in the leaf's own layout."""
+    from sbpjax.tensor import dispatch, on_placement
+
+    tensor = node.ref()
+    if tensor is None or grad is None:
+        return
+    grad = on_placement.like_leaf(grad, tensor)
+    own = tensor._own_meta()
+    if own.grad is None:
+        own.grad = grad if create_graph else dispatch.wrap_any(grad._array, grad._layout)
+    elif create_graph:
+        own.grad = own.grad + grad
+    else:
+        total = on_placement.like_leaf(own.grad + grad, tensor)
+        own.grad._set(total._array, total._layout)
+    if node.post:
+        for hook in list(node.post.values()):
+            hook(tensor)

@@ -1,0 +1,305 @@
+"""From tensors to NumPy, JAX and Python values, and between local and global.
+
+``x.to_global(placement, sbp)`` of a local tensor gives each rank its part: under ``split`` a slice, under ``broadcast`` a copy, under
+``partial_sum`` the whole value on the first rank. Of a global tensor it is a boxing. Both are on the tape: the gradient travels back
+to the source's layout, or takes ``grad_sbp`` if that is given.
+"""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from sbpjax.autograd.node import Node, sequence
+from sbpjax.errors import MixedTensorError, OpError, OpTypeError, PlacementTypeError, message
+from sbpjax.sbp import algebra, broadcast, eager, partial_sum
+from sbpjax.sbp.placement import placement as Placement
+
+from . import dispatch
+from .mode import mode
+from .tensor import Tensor
+
+
+class BoxingNode(Node):
+    """The tape's node of `to_global` and `to_local`: its backward moves the gradient to where the input lies."""
+
+    __slots__ = ("move",)
+
+    label = "to_global_backward"
+
+    def backward(self, grads: list, create_graph: bool) -> tuple:
+        return (self.move(grads[0]),)
+
+
+def _record(x: Tensor, out: Tensor, move) -> Tensor:
+    if mode.grad and x._edge is not None:
+        node = BoxingNode()
+        node.move = move
+        node.edges, node.idxs = (x._edge,), (x._idx,)
+        node.hooks = None
+        node.seq = sequence()
+        out._edge, out._idx = node, 0
+    return out
+
+
+def boxed(x: Tensor, placement, sbp) -> Tensor:
+    """Return a global tensor in another layout, without the tape."""
+    if isinstance(x._array, jax.core.Tracer):
+        from sbpjax.sbp.boxing_marker import to_sbp
+
+        from .traced import TracedLayout
+
+        return dispatch.wrap_any(to_sbp(x._array, placement, sbp), TracedLayout(placement))
+    return dispatch.wrap_any(*eager.convert(x._array, x._layout, placement, sbp))
+
+
+def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_meta: bool = True, **extra) -> Tensor:
+    """Return this tensor as a global tensor on ``placement`` in ``sbp``.
+
+    Args:
+        self: a local or global tensor.
+        placement: where it should lie; a global tensor's own by default.
+        sbp: the nd-sbp it should have; a global tensor's own by default.
+        grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
+        check_meta: whether processes compare shape and dtype first; with one process there is nothing to compare.
+
+    Returns:
+        A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
+
+    Raises:
+        MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
+        SbpError: the sbp does not fit the tensor or the placement.
+        PlacementTypeError: ``placement`` is no placement.
+
+    Example:
+        >>> p = sbpjax.placement("cpu", [0, 1])
+        >>> sbpjax.ones(4, 4).to_global(p, sbpjax.sbp.split(0)).sbp
+        (sbpjax.sbp.split(dim=0),)
+    """
+    self._fresh()
+    if extra:
+        raise OpTypeError(
+            message(
+                "x.to_global(...)",
+                f"unknown arguments {sorted(extra)}",
+                "to_global takes placement, sbp, grad_sbp and check_meta",
+                "x.to_global(placement, sbp)",
+            )
+        )
+    if placement is not None and not isinstance(placement, Placement):
+        raise PlacementTypeError(
+            message(
+                "x.to_global(placement, sbp)",
+                f"placement of type {type(placement).__name__}",
+                "placement is a sbpjax.placement",
+                'x.to_global(sbpjax.placement("cpu", [0, 1]), sbp)',
+            )
+        )
+    layout = self._layout
+    if layout is None and isinstance(self._array, jax.core.Tracer):
+        return _pin(self, placement, sbp, grad_sbp)
+    if layout is None:
+        return _from_local(self, placement, sbp, grad_sbp)
+    placement = layout.placement if placement is None else placement
+    if isinstance(self._array, jax.core.Tracer):
+        return _pin(self, placement, sbp, grad_sbp)
+    ndim = len(layout.shape)
+    codes = algebra.parse(layout.sbp if sbp is None else sbp, placement.hierarchy, ndim)
+    wanted = algebra.to_sbp(codes)
+    if grad_sbp is not None:
+        grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, ndim))
+    elif codes == layout.codes and placement == layout.placement:
+        return self
+    source = layout
+
+    def back(grad: Tensor) -> Tensor:
+        if grad_sbp is not None:
+            grad = grad.to_global(placement, grad_sbp)
+        return grad.to_global(source.placement, _no_partial(source.sbp))
+
+    return _record(self, boxed(self, placement, wanted), back)
+
+
+def _no_partial(sbp: tuple) -> tuple:
+    """Return an nd-sbp with broadcast for partial_sum: the gradient of each summand is the gradient of the sum."""
+    return tuple(broadcast if s == partial_sum else s for s in sbp)
+
+
+def _pin(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
+    """`to_global` inside a trace: a marker that the planner obeys."""
+    from sbpjax.sbp.boxing_marker import to_sbp
+
+    from .op import op_of
+    from .traced import TracedLayout
+
+    if placement is None or sbp is None:
+        raise _incomplete(x, placement, sbp)
+    codes = algebra.parse(sbp, placement.hierarchy, x._array.ndim)
+    if grad_sbp is not None:
+        grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, x._array.ndim))
+    static = (("placement", placement), ("sbp", algebra.to_sbp(codes)), ("grad_sbp", grad_sbp))
+    out = dispatch.run(op_of(to_sbp, static), (x,))
+    out._layout = TracedLayout(placement)
+    return out
+
+
+def _incomplete(x: Tensor, placement, sbp) -> MixedTensorError:
+    return MixedTensorError(
+        message(
+            f"x.to_global(placement={placement!r}, sbp={sbp!r})",
+            f"local {x.dtype.name}{list(x.shape)}",
+            "a local tensor becomes global when both placement and sbp are given",
+            'x.to_global(sbpjax.placement("cpu", [0, 1]), sbpjax.sbp.broadcast)',
+        )
+    )
+
+
+def _from_local(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
+    if placement is None or sbp is None:
+        raise _incomplete(x, placement, sbp)
+    nd_sbp = algebra.to_sbp(algebra.parse(sbp, placement.hierarchy, x._array.ndim))
+    if grad_sbp is not None:
+        grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, x._array.ndim))
+    out = dispatch.wrap_any(*eager.from_logical(x._array, placement, nd_sbp))
+    owner = next(iter(x._array.devices()))
+
+    def back(grad: Tensor) -> Tensor:
+        if grad._layout is None:
+            return grad
+        if grad_sbp is not None:
+            grad = grad.to_global(placement, grad_sbp)
+        local = grad.to_local()
+        if next(iter(local._array.devices())) != owner:
+            local = dispatch.wrap(jax.device_put(local._array, owner))
+        return local
+
+    return _record(x, out, back)
+
+
+def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
+    """Return what this process holds of a global tensor, as a local tensor; with one process, the whole logical value.
+
+    Raises:
+        MixedTensorError: the tensor is local already.
+    """
+    self._fresh()
+    layout = self._layout
+    if layout is None:
+        raise MixedTensorError(
+            message(
+                "x.to_local()",
+                f"local {self.dtype.name}{list(self.shape)}",
+                "to_local needs a global tensor",
+                "use x itself",
+            )
+        )
+    out = dispatch.wrap(eager.to_logical(self._array, layout))
+
+    def back(grad: Tensor) -> Tensor:
+        return grad.to_global(layout.placement, _no_partial(layout.sbp))
+
+    return _record(self, out, back)
+
+
+def local_shards(self: Tensor) -> dict:
+    """Return ``{rank: numpy array}``: what each rank of this process holds; of a partial sum, its summand."""
+    self._fresh()
+    if self._layout is None:
+        return {(self.device.index or 0): np.asarray(self._array)}
+    return eager.local_shards(self._array, self._layout)
+
+
+def host(x: Tensor) -> np.ndarray:
+    """Return the logical value on the host."""
+    x._fresh()
+    if isinstance(x._array, jax.core.Tracer):
+        raise OpTypeError(
+            message(
+                "reading a value inside a traced program",
+                f"{x.dtype.name}{list(x.shape)}",
+                "a traced tensor has no value yet",
+                "compute with it, or read it outside the traced function",
+            )
+        )
+    array = x._array if x._layout is None else eager.to_logical(x._array, x._layout)
+    return np.asarray(array)
+
+
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """Return the logical value as a NumPy array (a copy)."""
+    return np.array(host(self))
+
+
+def item(self: Tensor):
+    """Return the one element of a tensor as a Python number.
+
+    Raises:
+        OpError: the tensor has not exactly one element.
+    """
+    if self.shape.numel() != 1:
+        raise OpError(
+            message(
+                "x.item()",
+                f"{self.dtype.name}{list(self.shape)} with {self.shape.numel()} elements",
+                "only a tensor with one element becomes a Python number",
+                "x.tolist(), or reduce it first, e.g. x.sum().item()",
+            )
+        )
+    return host(self).reshape(()).item()
+
+
+def tolist(self: Tensor):
+    """Return the value as nested lists of Python numbers."""
+    return host(self).tolist()
+
+
+def _bool(self: Tensor) -> bool:
+    if self.shape.numel() != 1:
+        raise OpError(
+            message(
+                "bool(x)",
+                f"{self.dtype.name}{list(self.shape)}",
+                "the truth value of a tensor with more than one element (or none) is ambiguous",
+                "x.any() or x.all()",
+            )
+        )
+    return bool(item(self))
+
+
+def _index(self: Tensor) -> int:
+    value = item(self)
+    if isinstance(value, (bool, int)):
+        return int(value)
+    raise OpTypeError(
+        message("an integer from a tensor", f"a {self.dtype!r} tensor", "only integer tensors are indices", "x.long()")
+    )
+
+
+def jax_array(self: Tensor):
+    """Return the payload as a `jax.Array`: of a global tensor without partial sums or padding the sharded logical array."""
+    self._fresh()
+    layout = self._layout
+    if layout is None or layout.shape is None or (layout.is_even and not layout.partial_axes):
+        return self._array
+    raise OpError(
+        message(
+            "x.jax()",
+            f"{layout}",
+            "an ordinary jax.Array holds no partial sums and no unevenly split dims",
+            "x.to_global(sbp=sbpjax.sbp.broadcast).jax()",
+        )
+    )
+
+
+def _attach() -> None:
+    for function in (to_global, to_local, local_shards, numpy, item, tolist):
+        setattr(Tensor, function.__name__, function)
+    Tensor.jax = jax_array
+    Tensor.__bool__ = _bool
+    Tensor.__int__ = lambda self: int(item(self))
+    Tensor.__float__ = lambda self: float(item(self))
+    Tensor.__complex__ = lambda self: complex(item(self))
+    Tensor.__index__ = _index
+
+
+_attach()

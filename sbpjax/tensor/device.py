@@ -1,0 +1,102 @@
+"""`device`: where a local tensor lives, e.g. ``sbpjax.device("cpu", 1)``."""
+
+from __future__ import annotations
+
+import functools
+
+from sbpjax.errors import PlacementError, message
+
+_PLATFORM = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "tpu": "tpu"}
+_TYPE = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "tpu": "tpu"}
+
+
+class device:
+    """One device.
+
+    Args:
+        type: ``"cpu"``, ``"cuda"``, ``"tpu"``, with or without an index (``"cuda:1"``), or another `device`.
+        index: the device's number among those of its type.
+
+    Raises:
+        PlacementError: no such type or index on this machine.
+    """
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type, index: int | None = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        elif hasattr(type, "platform"):  # a jax.Device
+            type, index = _TYPE[type.platform], index_of(type)
+        text = str(type)
+        if ":" in text:
+            text, _, number = text.partition(":")
+            if not number.isdigit() or index is not None:
+                raise _unknown(type, index)
+            index = int(number)
+        if text not in _PLATFORM:
+            raise _unknown(type, index)
+        self.type = text
+        self.index = index
+
+    def jax(self):
+        """Return the `jax.Device`."""
+        devices = devices_of(self.type)
+        if (self.index or 0) >= len(devices):
+            raise _unknown(self.type, self.index)
+        return devices[self.index or 0]
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}', index={self.index or 0})"
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.index or 0}"
+
+    def __eq__(self, other) -> bool:
+        if isinstance(other, str):
+            other = device(other)
+        return (
+            isinstance(other, device)
+            and _PLATFORM[self.type] == _PLATFORM[other.type]
+            and (self.index or 0) == (other.index or 0)
+        )
+
+    def __hash__(self) -> int:
+        return hash((_PLATFORM[self.type], self.index or 0))
+
+    def __reduce__(self):
+        return device, (self.type, self.index)
+
+
+def _unknown(type, index) -> PlacementError:
+    return PlacementError(
+        message(
+            f"device({type!r}, {index!r})" if index is not None else f"device({type!r})",
+            f"{type!r}",
+            f"a device is one of {sorted(_PLATFORM)} that this machine has, with an optional index",
+            'e.g. sbpjax.device("cpu")',
+        )
+    )
+
+
+@functools.lru_cache(maxsize=None)
+def devices_of(type: str) -> tuple:
+    """Return the JAX devices of a type on this process."""
+    import jax
+
+    try:
+        return tuple(jax.local_devices(backend=_PLATFORM[type]))
+    except RuntimeError as error:
+        raise _unknown(type, None) from error
+
+
+@functools.lru_cache(maxsize=None)
+def index_of(jax_device) -> int:
+    """Return a JAX device's number among those of its type."""
+    return devices_of(_TYPE[jax_device.platform]).index(jax_device)
+
+
+@functools.lru_cache(maxsize=None)
+def of_jax(jax_device) -> device:
+    """Return the `device` of a `jax.Device`."""
+    return device(_TYPE[jax_device.platform], index_of(jax_device))

@@ -1,0 +1,371 @@
+"""How an op on tensors runs: on one device, on a placement, or inside a trace.
+
+Local tensors run one cached `jax.jit` call per op. Global tensors run through `sbpjax.sbp.eager.execute`, which plans and compiles the
+op for the layouts it meets. When any payload is a JAX tracer, the op's function is called on logical tracers, and the whole
+program is planned later. All three ways record on the same tape.
+
+`run` serves every op; `unary` and `binary` are the same thing without loops for the ops a program calls most, and fall back to
+`run` for anything but plain local tensors.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
+
+from sbpjax.autograd.node import OpNode, sequence
+from sbpjax.errors import MixedTensorError, message
+
+from .failure import translate
+from .mode import mode
+from .op import Op, entry_of, op_of
+from .tensor import Tensor
+
+_new = Tensor.__new__
+_new_node = OpNode.__new__
+_ref = weakref.ref
+Tracer = jax.core.Tracer
+
+
+def wrap(array) -> Tensor:
+    """Return a plain local tensor without grad over an array."""
+    t = _new(Tensor)
+    t._array = array
+    t._layout = t._edge = t._cell = t._meta = None
+    t._idx = t._ver = 0
+    t._plain = True
+    return t
+
+
+def wrap_any(array, layout=None) -> Tensor:
+    """Return a tensor over any payload: a local array, a physical array with its layout, or a tracer."""
+    t = wrap(array)
+    t._layout = layout
+    t._plain = layout is None and array.__class__ is ArrayImpl
+    return t
+
+
+def restore(array, layout, edge, idx: int) -> Tensor:
+    """Return a tensor that sits on the tape where a saved one sat."""
+    t = wrap_any(array, layout)
+    t._edge = edge
+    t._idx = idx
+    return t
+
+
+def apply(fn, inputs, static: tuple = ()):
+    """Run a pure function on tensors and return a tensor, or a tuple of tensors.
+
+    Args:
+        fn: a function of arrays in the global view, from `sbpjax.ops`.
+        inputs: tensors, Python or NumPy scalars, None.
+        static: ``(name, value)`` pairs of hashable attributes.
+    """
+    return run(op_of(fn, static), inputs)
+
+
+# ---------------------------------------------------------------------------------------------------------- scalars
+
+_scalars: dict[type, dict] = {bool: {}, int: {}, float: {}, complex: {}}
+_MAX_SCALARS = 4096
+
+
+def scalar_array(value):
+    """Return a number as a weakly typed 0-d array; the common ones are kept on the device."""
+    cls = value.__class__
+    table = _scalars.get(cls)
+    if table is None:
+        if isinstance(value, np.generic):
+            return scalar_array(value.item())
+        for base in (bool, int, float, complex):
+            if isinstance(value, base):
+                return scalar_array(base(value))
+        raise TypeError(f"a {cls.__name__} is no tensor and no number")
+    found = table.get(value)
+    if found is None:
+        found = jnp.asarray(value)
+        if len(table) >= _MAX_SCALARS:
+            table.clear()
+        if value != 0 or str(value) == str(cls(0)):  # -0.0 == 0.0 must not share an entry
+            table[value] = found
+    elif value == 0 and str(value) != str(cls(0)):
+        found = jnp.asarray(value)
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------- the local way
+
+
+def unary(op: Op, a: Tensor):
+    """`run(op, (a,))` for a one-output op."""
+    if not a._plain:
+        return run(op, (a,))
+    if a._cell is not None and a._cell.stamp != a._seen:
+        refresh(a)
+    x = a._array
+    try:
+        out = op.call(x)
+    except Exception as error:
+        raise translate(error, op, (a,)) from None
+    t = _new(Tensor)
+    t._array = out
+    t._layout = t._cell = t._meta = None
+    t._idx = t._ver = 0
+    t._plain = True
+    edge = a._edge
+    if edge is None or not mode.grad:
+        t._edge = None
+        return t
+    entry = op.entries.get(x.aval)
+    if entry is None:
+        entry = op.entries[x.aval] = entry_of(op, (0,), (x.aval,))
+    if not entry.diff_outs:
+        t._edge = None
+        return t
+    node = _new_node(OpNode)
+    node.entry = entry
+    node.edges = (edge,)
+    node.idxs = (a._idx,)
+    node.hooks = node.layouts = node.in_layouts = None
+    node.seq = sequence()
+    if entry.keep:
+        node.saved = (x,)
+        check = op.check
+        node.checks = (_ref(a), a._ver) if check == "inputs" else (_ref(t), 0) if check == "outputs" else ()
+    else:
+        node.saved = node.checks = ()
+    t._edge = node
+    return t
+
+
+def binary(op: Op, a: Tensor, b):
+    """`run(op, (a, b))` for a one-output op whose first input is a tensor."""
+    if b.__class__ is float or b.__class__ is int:
+        y = scalar_array(b)
+        edge_b = None
+    elif isinstance(b, Tensor) and b._plain:
+        if b._cell is not None and b._cell.stamp != b._seen:
+            refresh(b)
+        y = b._array
+        edge_b = b._edge
+    else:
+        return run(op, (a, b))
+    if not a._plain:
+        return run(op, (a, b))
+    if a._cell is not None and a._cell.stamp != a._seen:
+        refresh(a)
+    x = a._array
+    try:
+        out = op.call(x, y)
+    except Exception as error:
+        raise translate(error, op, (a, b)) from None
+    t = _new(Tensor)
+    t._array = out
+    t._layout = t._cell = t._meta = None
+    t._idx = t._ver = 0
+    t._plain = True
+    edge_a = a._edge
+    if (edge_a is None and edge_b is None) or not mode.grad:
+        t._edge = None
+        return t
+    key = (edge_a is None, edge_b is None, x.aval, y.aval)
+    entry = op.entries.get(key)
+    if entry is None:
+        needs = tuple(i for i, e in enumerate((edge_a, edge_b)) if e is not None)
+        entry = op.entries[key] = entry_of(op, needs, key[2:])
+    if not entry.diff_outs:
+        t._edge = None
+        return t
+    node = _new_node(OpNode)
+    node.entry = entry
+    if edge_b is None:
+        node.edges = (edge_a,)
+        node.idxs = (a._idx,)
+    elif edge_a is None:
+        node.edges = (edge_b,)
+        node.idxs = (b._idx,)
+    else:
+        node.edges = (edge_a, edge_b)
+        node.idxs = (a._idx, b._idx)
+    node.hooks = node.layouts = node.in_layouts = None
+    node.seq = sequence()
+    if entry.keep_all:
+        node.saved = (x, y)
+        node.checks = (_ref(a), a._ver, _ref(b), b._ver) if b.__class__ is not float and b.__class__ is not int else (_ref(a), a._ver)  # fmt: skip
+    elif entry.keep:
+        first = entry.keep[0] == 0
+        kept = a if first else b
+        node.saved = (x if first else y,)
+        node.checks = (_ref(kept), kept._ver) if isinstance(kept, Tensor) else ()
+    else:
+        node.saved = node.checks = ()
+    t._edge = node
+    return t
+
+
+def run(op: Op, inputs: tuple, out_sbps=None):
+    """Run an op on any inputs.
+
+    Args:
+        op: the op.
+        inputs: tensors, Python or NumPy scalars, NumPy arrays, None.
+        out_sbps: for global outputs, pins: an nd-sbp or None per output.
+    """
+    arrays = []
+    recording = False
+    for x in inputs:
+        if isinstance(x, Tensor):
+            if not x._plain:
+                return _run_special(op, inputs, out_sbps)
+            if x._cell is not None and x._cell.stamp != x._seen:
+                refresh(x)
+            arrays.append(x._array)
+            if x._edge is not None:
+                recording = True
+        elif x is None:
+            arrays.append(None)
+        elif isinstance(x, jax.Array):
+            return _run_special(op, inputs, out_sbps)
+        elif isinstance(x, np.ndarray):
+            arrays.append(jnp.asarray(x))
+        else:
+            arrays.append(scalar_array(x))
+    return _run_local(op, inputs, arrays, recording and mode.grad)
+
+
+def _run_local(op: Op, inputs: tuple, arrays: list, recording: bool):
+    try:
+        out = op.call(*arrays)
+    except Exception as error:
+        raise translate(error, op, inputs) from None
+    single = out.__class__ is ArrayImpl
+    if not recording:
+        return wrap(out) if single else tuple([wrap(o) for o in out])
+    outs = (wrap(out),) if single else tuple([wrap(o) for o in out])
+    entry = _entry(op, inputs, tuple([None if a is None else a.aval for a in arrays]))
+    if entry is not None and entry.diff_outs:
+        _record(op, entry, inputs, arrays, outs)
+    return outs[0] if single else outs
+
+
+def _entry(op: Op, inputs: tuple, avals: tuple):
+    needs = tuple([i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x._edge is not None])
+    return entry_of(op, needs, avals)
+
+
+def _record(op: Op, entry, inputs: tuple, arrays, outs: tuple) -> OpNode:
+    """Put an op on the tape; what it saves is what `entry` says that its backward reads."""
+    node = _new_node(OpNode)
+    node.entry = entry
+    sources = [inputs[i] for i in entry.needs]
+    node.edges = tuple([x._edge for x in sources])
+    node.idxs = tuple([x._idx for x in sources])
+    node.hooks = node.layouts = node.in_layouts = None
+    node.seq = sequence()
+    node.saved = tuple([arrays[i] for i in entry.keep])
+    node.checks = checks_of(op, entry, inputs, outs)
+    for i in entry.diff_outs:
+        outs[i]._edge = node
+        outs[i]._idx = i
+    return node
+
+
+def checks_of(op: Op, entry, inputs: tuple, outs: tuple) -> tuple:
+    """Return ``(ref, version, ref, version, …)`` of the tensors that must not change before backward."""
+    if op.check == "none" or not entry.keep:
+        return ()
+    watched = outs if op.check == "outputs" else [inputs[i] for i in entry.keep]
+    checks = []
+    for x in watched:
+        if isinstance(x, Tensor):
+            checks += [_ref(x), x._ver]
+    return tuple(checks)
+
+
+def backward_call(op: Op, saved: tuple, cotangents: list):
+    """Run a compiled backward on local arrays."""
+    arrays = []
+    for g in cotangents:
+        if g._cell is not None or not g._plain:
+            g = plain(g)
+        arrays.append(g._array)
+    return op.call(*saved, *arrays)
+
+
+def plain(x: Tensor) -> Tensor:
+    """Return a local tensor whose payload is up to date, for a caller that reads `_array`."""
+    if x._layout is not None:
+        raise mixed("backward of a local op with a global gradient", (x,))
+    if x._cell is not None and x._cell.stamp != x._seen:
+        refresh(x)
+    return x
+
+
+def refresh(x: Tensor) -> None:
+    """Bring a tensor that shares storage up to date after a write through another one."""
+    from .storage import regenerate
+
+    regenerate(x)
+
+
+# --------------------------------------------------------------------------------------------- global and traced ways
+
+
+def _run_special(op: Op, inputs: tuple, out_sbps=None):
+    traced = False
+    layout = None
+    fixed = []
+    for x in inputs:
+        if isinstance(x, Tensor):
+            if x._cell is not None and x._cell.stamp != x._seen:
+                refresh(x)
+            if isinstance(x._array, Tracer):
+                traced = True
+            if x._layout is not None:
+                layout = x._layout
+        elif isinstance(x, Tracer):
+            traced, x = True, wrap_any(x)
+        elif isinstance(x, jax.Array):
+            x = wrap_any(x)
+        elif isinstance(x, np.ndarray):
+            x = wrap(jnp.asarray(x))
+        fixed.append(x)
+    inputs = tuple(fixed)
+    if traced:
+        from .traced import run_traced
+
+        return run_traced(op, inputs)
+    if layout is not None:
+        from .on_placement import run_global
+
+        return run_global(op, inputs, layout.placement, out_sbps)
+    arrays = [
+        x._array if isinstance(x, Tensor) else None if x is None else scalar_array(x) for x in inputs
+    ]
+    recording = mode.grad and any(isinstance(x, Tensor) and x._edge is not None for x in inputs)
+    return _run_local(op, inputs, arrays, recording)
+
+
+def mixed(asked: str, inputs) -> MixedTensorError:
+    """Return the error for inputs that live on different placements, or are partly local."""
+    seen, target = [], None
+    for i, x in enumerate(x for x in inputs if isinstance(x, Tensor)):
+        if x._layout is None:
+            seen.append(f"input {i}: local {tuple(x.shape)} on {x.device}")
+        else:
+            seen.append(f"input {i}: global {tuple(x.shape)} on {x.placement!r}")
+            target = target or x._layout
+    if target is None:
+        fix = "move the inputs to one device with x.to(device)"
+    else:
+        sbp = ", ".join(["sbpjax.sbp.broadcast"] * len(target.placement.hierarchy))
+        fix = f"x.to_global({target.placement!r}, [{sbp}])  # for each input that is not there yet"
+    return MixedTensorError(
+        message(asked, "; ".join(seen), "all inputs of one op are local, or lie on one placement (hierarchy included)", fix)
+    )
+
+

@@ -1,0 +1,153 @@
+"""Element types: `sbpjax.float32` and its like, `finfo`, `iinfo`, and the default dtype.
+
+A `dtype` stands for one NumPy dtype (`.np`): JAX and NumPy accept it wherever they accept a dtype, it equals the NumPy dtype,
+and it prints as ``sbpjax.float32``.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+
+class dtype:
+    """An element type.
+
+    Args:
+        name: its name, e.g. ``"float32"``.
+        np_type: the NumPy scalar type behind it.
+    """
+
+    __slots__ = ("dtype", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "np")
+
+    def __init__(self, name: str, np_type) -> None:
+        self.name = name
+        self.np = self.dtype = np.dtype(np_type)  # `.dtype` is what NumPy and JAX look for
+        self.itemsize = self.np.itemsize
+        kind = self.np.kind
+        self.is_floating_point = kind == "f" or (kind == "V" and "float" in name)
+        self.is_complex = kind == "c"
+        self.is_signed = kind not in "ub"
+
+    def __repr__(self) -> str:
+        return f"sbpjax.{self.name}"
+
+    def __eq__(self, other) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, dtype) or other is None:
+            return False
+        try:
+            return self.np == other
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.np)
+
+    def __reduce__(self):
+        return of, (self.name,)
+
+
+float16 = half = dtype("float16", np.float16)
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16)
+float32 = float_ = dtype("float32", np.float32)
+float64 = double = dtype("float64", np.float64)
+float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn)
+float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2)
+int8 = char = dtype("int8", np.int8)
+int16 = short = dtype("int16", np.int16)
+int32 = int_ = dtype("int32", np.int32)
+int64 = long = dtype("int64", np.int64)
+uint8 = byte = dtype("uint8", np.uint8)
+uint16 = dtype("uint16", np.uint16)
+uint32 = dtype("uint32", np.uint32)
+uint64 = dtype("uint64", np.uint64)
+bool_ = dtype("bool", np.bool_)
+complex64 = cfloat = dtype("complex64", np.complex64)
+complex128 = cdouble = dtype("complex128", np.complex128)
+
+ALL = (
+    float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2, int8, int16, int32, int64,
+    uint8, uint16, uint32, uint64, bool_, complex64, complex128,
+)  # fmt: skip
+_BY_NP = {d.np: d for d in ALL}
+_PYTHON = {float: None, int: int64, bool: bool_, complex: complex64}
+
+
+def of(value) -> dtype:
+    """Return the `dtype` for a dtype, NumPy or JAX dtype, Python type or name.
+
+    Raises:
+        TypeError: no such element type.
+    """
+    if value.__class__ is dtype:
+        return value
+    if value in (float, int, bool, complex):
+        return _PYTHON[value] or _default
+    found = _BY_NP.get(value)
+    if found is None:
+        found = _BY_NP.get(np.dtype(value))
+    if found is None:
+        raise TypeError(f"{value!r} is no element type of sbpjax; known are {', '.join(d.name for d in ALL)}")
+    return found
+
+
+def np_of(value) -> np.dtype | None:
+    """Return the NumPy dtype of anything `of` accepts; None stays None."""
+    return None if value is None else of(value).np
+
+
+_default = float32
+
+
+def get_default_dtype() -> dtype:
+    """Return the dtype that Python floats become."""
+    return _default
+
+
+def set_default_dtype(d) -> None:
+    """Set the dtype that Python floats become.
+
+    Raises:
+        TypeError: the dtype is not a floating-point one.
+    """
+    global _default
+    d = of(d)
+    if not d.is_floating_point:
+        raise TypeError(f"the default dtype is a floating-point dtype, got {d!r}; use e.g. sbpjax.float32")
+    _default = d
+
+
+class finfo:
+    """Numeric limits of a floating-point dtype."""
+
+    def __init__(self, type=None) -> None:
+        d = _default if type is None else of(type)
+        if not (d.is_floating_point or d.is_complex):
+            raise TypeError(f"finfo needs a floating-point dtype, got {d!r}; use sbpjax.iinfo")
+        info = ml_dtypes.finfo(d.np)
+        self.bits, self.dtype = info.bits, d.name
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(info.resolution)
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """Numeric limits of an integer dtype."""
+
+    def __init__(self, type) -> None:
+        d = of(type)
+        if d.np.kind not in "iu":
+            raise TypeError(f"iinfo needs an integer dtype, got {d!r}; use sbpjax.finfo")
+        info = np.iinfo(d.np)
+        self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), d.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

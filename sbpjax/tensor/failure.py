@@ -1,0 +1,57 @@
+"""Errors of an op, in the house's four-part form and with the exception type that PyTorch raises."""
+
+from __future__ import annotations
+
+import os
+
+from sbpjax import errors
+
+_OPS = os.sep + os.path.join("sbpjax", "ops") + os.sep
+
+
+def describe(x) -> str:
+    """Return what an error says of one input: kind, dtype, shape, and where it lies."""
+    from .tensor import Tensor
+
+    if not isinstance(x, Tensor):
+        return repr(x) if not hasattr(x, "shape") else f"{type(x).__name__} {tuple(x.shape)}"
+    text = f"{x.dtype.name}{list(x.shape)}"
+    if x._layout is not None:
+        return f"{text} {x._layout}"
+    return text
+
+
+def _innermost_is_op(error: BaseException) -> bool:
+    """Return whether the error was raised by an op itself rather than by JAX under it."""
+    frame = error.__traceback__
+    name = ""
+    while frame is not None:
+        name = frame.tb_frame.f_code.co_filename
+        frame = frame.tb_next
+    return _OPS in name
+
+
+def translate(error: Exception, op, inputs) -> Exception:
+    """Return the error to raise for an op that failed on these inputs."""
+    if isinstance(error, errors.SbpjaxError) or not isinstance(error, (TypeError, ValueError, IndexError, RuntimeError)):
+        return error
+    if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
+        return error
+    kind = errors.OpError
+    if isinstance(error, IndexError):
+        kind = errors.OpIndexError
+    elif _innermost_is_op(error):
+        if isinstance(error, TypeError):
+            kind = errors.OpTypeError
+        elif isinstance(error, ValueError):
+            kind = errors.OpValueError
+    text = str(error).strip().split("\n\n")[0].split("\n")[0]
+    arguments = ", ".join([*(describe(x) for x in inputs), *(f"{k}={v!r}" for k, v in op.static)])
+    return kind(
+        errors.message(
+            f"{op.name}({', '.join(f'{k}={v!r}' for k, v in op.static)})",
+            arguments or "no inputs",
+            text or type(error).__name__,
+            "make the inputs fit the rule, e.g. with reshape, to(dtype) or another dim",
+        )
+    )

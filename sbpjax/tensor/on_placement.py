@@ -1,0 +1,140 @@
+"""The global way through dispatch: ops on tensors that lie on a placement, and their backward.
+
+What `sbpjax.sbp.eager.execute` needs is the payloads, their layouts and the function; which layouts come out is its plan's choice.
+A number or a 0-d local tensor among the inputs goes along as it is; the gradient of such a local tensor is local again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sbpjax.autograd.node import OpNode, sequence
+from sbpjax.sbp import eager
+
+from . import dispatch
+from .failure import describe, translate
+from .mode import mode
+from .op import entry_of
+from .tensor import Tensor
+
+
+def aval_of(x):
+    """Return the logical aval of an input: a global or local tensor, a number, None."""
+    import jax
+
+    if x is None:
+        return None
+    if not isinstance(x, Tensor):
+        return dispatch.scalar_array(x).aval
+    layout = x._layout
+    if layout is None:
+        return x._array.aval
+    found = layout.__dict__.get("aval")
+    if found is None:
+        found = layout.__dict__["aval"] = jax.core.ShapedArray(layout.shape, layout.dtype)
+    return found
+
+
+def run_global(op, inputs: tuple, placement, out_sbps=None):
+    """Run an op of which at least one input is global; see `sbpjax.tensor.dispatch.run`."""
+    arrays, layouts = [], []
+    recording = False
+    for x in inputs:
+        if isinstance(x, Tensor):
+            layout = x._layout
+            if (layout is None and x._array.ndim) or (layout is not None and layout.placement != placement):
+                raise dispatch.mixed(op.name, inputs)
+            arrays.append(x._array)
+            layouts.append(layout)
+            if x._edge is not None:
+                recording = True
+        else:
+            arrays.append(x.item() if isinstance(x, np.generic) else x)
+            layouts.append(None)
+    try:
+        outs, out_layouts = eager.execute(op.fn, op.static, arrays, layouts, out_sbps=out_sbps)
+    except Exception as error:
+        raise translate(error, op, inputs) from None
+    results = tuple([dispatch.wrap_any(a, lay) for a, lay in zip(outs, out_layouts, strict=True)])
+    if recording and mode.grad:
+        entry = record(op, inputs, arrays, layouts, results)
+        single = entry.single
+    else:
+        single = _is_single(op, inputs)
+    return results[0] if single else results
+
+
+_single: dict = {}
+
+
+def _is_single(op, inputs: tuple) -> bool:
+    """Return whether the op returns one array rather than a tuple; the same for all its inputs."""
+    found = _single.get(op)
+    if found is None:
+        import jax
+
+        from .op import struct_of
+
+        out = jax.eval_shape(op.traced, *[struct_of(aval_of(x)) for x in inputs])
+        found = _single[op] = not isinstance(out, (tuple, list))
+    return found
+
+
+def record(op, inputs: tuple, arrays, layouts, outs: tuple):
+    """Put a global op on the tape and return its backward entry."""
+    needs = tuple([i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x._edge is not None])
+    entry = entry_of(op, needs, tuple([aval_of(x) for x in inputs]))
+    if not entry.diff_outs:
+        return entry
+    node = OpNode.__new__(OpNode)
+    node.entry = entry
+    node.edges = tuple([inputs[i]._edge for i in needs])
+    node.idxs = tuple([inputs[i]._idx for i in needs])
+    node.hooks = None
+    node.seq = sequence()
+    node.saved = tuple([arrays[i] for i in entry.keep])
+    node.layouts = tuple([layouts[i] for i in entry.keep])
+    node.in_layouts = tuple([layouts[i] for i in needs])
+    node.checks = dispatch.checks_of(op, entry, inputs, outs)
+    for i in entry.diff_outs:
+        outs[i]._edge = node
+        outs[i]._idx = i
+    return entry
+
+
+def backward_global(op, saved: tuple, layouts: tuple, cotangents: list, in_layouts: tuple) -> tuple:
+    """Run a backward program on global tensors."""
+    arrays, all_layouts = list(saved), list(layouts)
+    for g in cotangents:
+        g._fresh()
+        arrays.append(g._array)
+        all_layouts.append(g._layout)
+    outs, out_layouts = eager.execute(op.fn, (), arrays, all_layouts)
+    grads = [dispatch.wrap_any(a, lay) for a, lay in zip(outs, out_layouts, strict=True)]
+    return tuple([localize(g) if lay is None else g for g, lay in zip(grads, in_layouts, strict=True)])
+
+
+def localize(grad):
+    """Return the local value of the gradient of a local input."""
+    if grad is None or grad._layout is None:
+        return grad
+    return dispatch.wrap(eager.to_logical(grad._array, grad._layout))
+
+
+def like_leaf(grad: Tensor, leaf: Tensor) -> Tensor:
+    """Return a gradient in the layout of its leaf."""
+    layout = leaf._layout
+    if grad._layout is layout or (layout is None and grad._layout is None):
+        return grad
+    if layout is None:
+        return localize(grad)
+    if grad._layout is None:
+        raise dispatch.mixed("accumulating a gradient", (leaf, grad))
+    if getattr(layout, "shape", None) is None or grad._layout.shape is None:
+        return grad
+    from .convert import boxed
+
+    return boxed(grad, layout.placement, layout.sbp)
+
+
+__all__ = ["describe", "run_global"]

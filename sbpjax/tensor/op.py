@@ -1,0 +1,167 @@
+"""`Op`: a pure function with its static attributes, compiled once; `Entry`: its backward, made by liveness.
+
+Worked case: for ``mul(x, y)`` where only ``x`` requires grad, the jaxpr of the vjp is ``g * y``. It reads ``y`` and not ``x``, so
+`Entry.keep` is ``(1,)``: a recorded op saves ``y`` alone, and its backward runs a cached program on ``(y, g)``. For ``add`` nothing
+is saved. This is the *recompute form*: what the backward needs of the forward's intermediate values it computes again.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+from jax.interpreters import partial_eval as pe
+
+_OPS: dict = {}
+_MAX_OPS = 50_000
+
+
+class Op:
+    """A pure function of arrays with fixed static attributes.
+
+    Attributes:
+        fn: the function over logical arrays, called ``fn(*arrays, **dict(static))``.
+        static: ``(name, value)`` pairs.
+        call: the compiled function.
+        entries: backward entries by ``(which inputs need grad, avals)``.
+    """
+
+    __slots__ = ("call", "check", "entries", "fn", "name", "static", "traced")
+
+    def __init__(self, fn, static: tuple = (), name: str | None = None) -> None:
+        self.fn = fn
+        self.static = static
+        self.name = name or getattr(fn, "__name__", "op")
+        keywords = dict(static)
+        traced = functools.partial(fn, **keywords) if keywords else fn
+        self.traced = traced
+
+        def call(*arrays):  # a fresh function per Op: jit's cache is keyed by the function
+            return traced(*arrays)
+
+        call.__name__ = self.name
+        self.call = jax.jit(call)
+        self.entries = {}
+        self.check = _VERSION_CHECK.get(self.name, "inputs")
+
+
+# What PyTorch saves for backward where this package saves something else; it decides which in-place write is an error.
+_VERSION_CHECK = dict.fromkeys(
+    ("exp", "expm1", "sigmoid", "tanh", "sqrt", "rsqrt", "reciprocal", "relu", "softmax", "log_softmax", "tan", "exp2", "cumprod"),
+    "outputs",
+) | dict.fromkeys(("sort", "topk", "max_dim", "min_dim", "cummax", "cummin", "median_dim", "kthvalue", "sum", "mean"), "none")  # fmt: skip
+
+
+def op_of(fn, static: tuple = ()) -> Op:
+    """Return the one `Op` of a function and its static attributes."""
+    key = (fn, static)
+    found = _OPS.get(key)
+    if found is None:
+        if len(_OPS) >= _MAX_OPS:  # programs with ever-changing attributes must not grow without bound
+            _OPS.clear()
+        found = _OPS[key] = Op(fn, static)
+    return found
+
+
+class Entry:
+    """The backward of an op at given avals.
+
+    Attributes:
+        needs: the inputs that get a gradient.
+        keep: the inputs the backward reads, so the recorded op saves them.
+        diff_outs: the outputs that can have a cotangent.
+        n_out: the number of outputs; 0 dims of structure: a single array has 1.
+        single: whether the function returns one array rather than a tuple.
+    """
+
+    __slots__ = ("_structs", "_variants", "diff_outs", "first", "keep", "keep_all", "n_out", "needs", "op", "out_structs", "single")
+
+    def __init__(self, op: Op, needs: tuple[int, ...], structs: tuple) -> None:
+        self.op = op
+        self.needs = needs
+        self._structs = structs
+        out = jax.eval_shape(op.traced, *structs)
+        self.single = not isinstance(out, (tuple, list))
+        outs = (out,) if self.single else tuple(out)
+        self.out_structs = outs
+        self.n_out = len(outs)
+        self.diff_outs = tuple(i for i, o in enumerate(outs) if _is_float(o.dtype))
+        self._variants = {}
+        self.first = None
+        self.keep = ()
+        if self.diff_outs and needs:
+            jaxpr, used = self._program(self.diff_outs)
+            present = [i for i, s in enumerate(structs) if s is not None]
+            self.keep = tuple(i for i, u in zip(present, used[: len(present)], strict=True) if u)
+            self.first = self._variant(self.diff_outs, jaxpr, used)
+            self._variants[self.diff_outs] = self.first
+        self.keep_all = self.keep == tuple(range(len(structs)))
+
+    def variant(self, mask: tuple[int, ...]) -> Op:
+        """Return the backward for cotangents of the outputs in ``mask``; the others count as zero."""
+        found = self._variants.get(mask)
+        if found is None:
+            found = self._variants[mask] = self._variant(mask, *self._program(mask))
+        return found
+
+    def _program(self, mask: tuple[int, ...]):
+        """Return the closed jaxpr of the vjp, without dead code, and which of (inputs, cotangents) it reads."""
+        op, needs, structs = self.op, self.needs, self._structs
+        present = [i for i, s in enumerate(structs) if s is not None]
+
+        def backward(*arguments):
+            primals = [None] * len(structs)
+            for i, value in zip(present, arguments, strict=False):
+                primals[i] = value
+            cotangents = arguments[len(present) :]
+
+            def forward(*wanted):
+                merged = list(primals)
+                for i, value in zip(needs, wanted, strict=True):
+                    merged[i] = value
+                out = op.traced(*merged)
+                outs = (out,) if self.single else out
+                return tuple(outs[i] for i in mask)
+
+            return jax.vjp(forward, *[primals[i] for i in needs])[1](cotangents)
+
+        cotangents = [jax.ShapeDtypeStruct(self.out_structs[i].shape, self.out_structs[i].dtype) for i in mask]
+        closed = jax.make_jaxpr(backward)(*[structs[i] for i in present], *cotangents)
+        jaxpr, used = pe.dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
+        return (jaxpr, closed.consts), tuple(used)
+
+    def _variant(self, mask: tuple[int, ...], program, used) -> Op:
+        jaxpr, consts = program
+        present = [i for i, s in enumerate(self._structs) if s is not None]
+        reads = {i for i, u in zip(present, used[: len(present)], strict=True) if u}
+        picks = [k for k, i in enumerate(self.keep) if i in reads]
+        picks += [len(self.keep) + k for k, u in enumerate(used[len(present) :]) if u]
+        run = jaxpr_as_fun(ClosedJaxpr(jaxpr, consts))
+
+        def backward(*arguments):
+            return tuple(run(*[arguments[k] for k in picks]))
+
+        backward.__name__ = f"{self.op.name}_backward"
+        return Op(backward)
+
+
+def _is_float(dtype) -> bool:
+    return np.issubdtype(dtype, np.inexact) or jax.dtypes.issubdtype(dtype, np.floating)
+
+
+def struct_of(aval):
+    """Return the `ShapeDtypeStruct` of an aval, weak type included; None stays None."""
+    if aval is None:
+        return None
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def entry_of(op: Op, needs: tuple[int, ...], avals: tuple) -> Entry:
+    """Return the backward of ``op`` at ``avals`` (None for an absent input), made on first use."""
+    key = (needs, avals)
+    found = op.entries.get(key)
+    if found is None:
+        found = op.entries[key] = Entry(op, needs, tuple(struct_of(a) for a in avals))
+    return found

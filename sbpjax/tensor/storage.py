@@ -1,0 +1,190 @@
+"""Storage shared by views: a cell, and how a write through one tensor reaches the others.
+
+``v = x[0]; v.mul_(2)`` changes ``x``. Arrays of JAX are immutable, so ``x`` and ``v`` share a `Cell` that holds the array of the
+*root*; ``v`` is the root seen through its *steps*, here one ``getitem``. A write to ``v`` is one program that puts the new value
+into the root, and counts the cell's stamp up; whoever meets a tensor whose stamp is old reads it anew (`regenerate`).
+
+On the tape a view hangs on its *base*. A recorded write to ``v`` gives the base a new node (the put), and ``v``, read anew, a new
+view node on that. ``detach()`` and ``.data`` share the cell without sharing the tape: they are their own base.
+"""
+
+from __future__ import annotations
+
+from . import dispatch
+from .mode import mode
+from .op import op_of
+from .tensor import Tensor
+
+
+class Cell:
+    """The storage of one root.
+
+    Attributes:
+        array: the root's payload.
+        layout: its layout, None if local.
+        stamp: counts every write.
+        version: counts the writes that backward must know of: all but those through ``x.data``.
+    """
+
+    __slots__ = ("array", "layout", "stamp", "version")
+
+    def __init__(self, array, layout, version: int) -> None:
+        self.array = array
+        self.layout = layout
+        self.stamp = 0
+        self.version = version
+
+
+def cell_of(x: Tensor) -> Cell:
+    """Return a tensor's cell, made on first use."""
+    if x._cell is None:
+        x._cell = Cell(x._array, x._layout, x._ver)
+        x._seen = 0
+    return x._cell
+
+
+def share(x: Tensor, alias: Tensor, steps: tuple) -> None:
+    """Make ``alias`` show the storage of ``x`` through further steps."""
+    alias._cell = cell_of(x)
+    alias._seen = alias._cell.stamp
+    alias._ver = alias._cell.version
+    alias._own_meta().steps = (x._meta.steps if x._meta is not None else ()) + steps
+
+
+def steps_of(x: Tensor) -> tuple:
+    """Return the steps from the root of the storage to this tensor."""
+    return () if x._meta is None else x._meta.steps
+
+
+def base_of(x: Tensor) -> Tensor | None:
+    """Return the tensor that ``x`` is a differentiable view of."""
+    return None if x._meta is None else x._meta.base
+
+
+def regenerate(x: Tensor) -> None:
+    """Read a tensor anew from its storage, and hang it on its base's new node."""
+    cell = x._cell
+    base = base_of(x)
+    if base is None:
+        steps = steps_of(x)
+        if steps:
+            root = dispatch.wrap_any(cell.array, cell.layout)
+            x._array, x._layout = _payload(_see(root, steps))
+        else:
+            x._array, x._layout = cell.array, cell.layout
+    else:
+        base._fresh()
+        before, mode.grad = mode.grad, True
+        try:
+            seen = _see(base, steps_of(x)[len(steps_of(base)) :])
+        finally:
+            mode.grad = before
+        x._array, x._layout = _payload(seen)
+        if seen._edge is not None:
+            x._edge, x._idx = seen._edge, seen._idx
+    x._seen = cell.stamp
+    x._ver = cell.version
+
+
+def _payload(x: Tensor) -> tuple:
+    return x._array, x._layout
+
+
+def _see(x: Tensor, steps: tuple) -> Tensor:
+    from .views import look
+
+    return dispatch.run(op_of(look, (("steps", steps),)), (x,))
+
+
+def _put(root: Tensor, value: Tensor, steps: tuple) -> Tensor:
+    from .views import put
+
+    pins = None if root._layout is None or root._layout.shape is None else (root._layout.sbp,)
+    return dispatch.run(op_of(put, (("steps", steps),)), (root, value), pins)
+
+
+def write(x: Tensor, value: Tensor) -> None:
+    """Give a tensor a new value, seen by all that share its storage.
+
+    Args:
+        x: the tensor; what may not be written was refused before.
+        value: its new value, of its shape, dtype and layout, on the tape if the write is recorded.
+    """
+    if x._cell is None:
+        x._array, x._layout, x._plain = value._array, value._layout, value._plain
+        if mode.grad and value._edge is not None:
+            x._edge, x._idx = value._edge, value._idx
+        x._ver += 1
+        return
+    base = base_of(x) or x
+    if base is x:
+        new = value
+    else:
+        new = _put(base, value, steps_of(x)[len(steps_of(base)) :])
+    if mode.grad and new._edge is not None:
+        base._edge, base._idx = new._edge, new._idx
+    _commit(x, base, new)
+    if base is not x and base._edge is None:
+        x._array, x._layout = value._array, value._layout
+        x._seen, x._ver = x._cell.stamp, x._cell.version
+
+
+def _commit(x: Tensor, base: Tensor, new: Tensor) -> None:
+    """Store the new value of ``base`` in the root and count the write."""
+    cell = x._cell
+    steps = steps_of(base)
+    if steps:
+        root = dispatch.wrap_any(cell.array, cell.layout)
+        cell.array, cell.layout = _payload(_put(root, dispatch.wrap_any(new._array, new._layout), steps))
+    else:
+        cell.array, cell.layout = new._array, new._layout
+    cell.stamp += 1
+    if not (x._meta is not None and x._meta.data_alias):
+        cell.version += 1
+    base._array, base._layout, base._plain = new._array, new._layout, new._plain
+    base._seen, base._ver = cell.stamp, cell.version
+
+
+def set_payload(x: Tensor, array, layout) -> None:
+    """Replace the payload of a tensor that shares storage, without the tape."""
+    value = dispatch.wrap_any(array, layout)
+    base = base_of(x) or x
+    if base is x:
+        _commit(x, x, value)
+    else:
+        before, mode.grad = mode.grad, False
+        try:
+            _commit(x, base, _put(base, value, steps_of(x)[len(steps_of(base)) :]))
+        finally:
+            mode.grad = before
+
+
+def detach(self: Tensor) -> Tensor:
+    """Return a tensor over the same storage that is a leaf without grad."""
+    self._fresh()
+    out = dispatch.wrap_any(self._array, self._layout)
+    share(self, out, ())
+    return out
+
+
+def data(self: Tensor) -> Tensor:
+    """`detach`, but writes through it do not count as changes for backward."""
+    out = detach(self)
+    out._meta.data_alias = True
+    return out
+
+
+def set_data(self: Tensor, value: Tensor) -> None:
+    """Make a tensor show another tensor's storage; grad and tape stay."""
+    self._fresh()
+    value._fresh()
+    meta = self._own_meta()
+    meta.base = None
+    meta.steps = steps_of(value)
+    self._cell = cell_of(value)
+    self._seen = self._cell.stamp
+    self._array, self._layout, self._plain = value._array, value._layout, value._plain
+
+
+Tensor.detach = detach
+Tensor.data = property(data, set_data)

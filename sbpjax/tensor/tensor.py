@@ -1,0 +1,301 @@
+"""`Tensor`: a mutable handle on a payload, with its place on the tape.
+
+The payload of a local tensor is a `jax.Array`; of a global tensor the physical `jax.Array` with its `Layout`; inside a trace a
+tracer. Operators and methods are attached to the class by `sbpjax.tensor.methods`, so that this file stays what it is about:
+
+    _array   the payload              _layout  None for a local tensor
+    _edge    node on the tape         _idx     which output of that node
+    _ver     version, for backward    _plain   a concrete local payload: the short way through dispatch
+    _cell    storage shared with views and aliases, or None; _seen is the stamp at which `_array` was read from it
+    _meta    `.grad`, base and steps of a view, retain_grad: nothing a plain result needs
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sbpjax.errors import AutogradError, InplaceError, OpTypeError, message
+
+from . import dtype as dtypes
+from .size import Size
+
+
+class Meta:
+    """What only some tensors have.
+
+    Attributes:
+        grad: the accumulated gradient.
+        base: the tensor that a differentiable view is of.
+        steps: the view steps from the storage's root to this tensor.
+        multi: whether the view is one of several that one op returned.
+        no_grad_view: the base, if the view was made under ``no_grad``.
+        data_alias: whether writes leave the version alone (``x.data``).
+    """
+
+    __slots__ = ("base", "data_alias", "grad", "multi", "no_grad_view", "steps")
+
+    def __init__(self) -> None:
+        self.grad = self.base = self.no_grad_view = None
+        self.steps = ()
+        self.multi = self.data_alias = False
+
+
+class Tensor:
+    """A multi-dimensional array that records what is computed with it.
+
+    Make one with `sbpjax.tensor`, `sbpjax.zeros` and their like. ``Tensor(2, 3)`` gives an uninitialised float32 tensor of
+    that shape, ``Tensor([1, 2])`` one with that content.
+    """
+
+    __slots__ = (
+        "__dict__", "__weakref__", "_array", "_cell", "_edge", "_idx", "_layout", "_meta", "_plain", "_seen", "_ver",
+    )  # fmt: skip
+
+    __array_priority__ = 1000  # NumPy leaves `array + tensor` to this class
+
+    def __init__(self, *data, **options) -> None:
+        from .creation import legacy
+
+        other = legacy(data, options)
+        self._adopt(other)
+
+    def _adopt(self, other: Tensor) -> None:
+        """Take over another tensor's payload, as a leaf without grad."""
+        self._array = other._array
+        self._layout = other._layout
+        self._plain = other._plain
+        self._edge = self._cell = self._meta = None
+        self._idx = self._ver = 0
+
+    # ------------------------------------------------------------------------------------------------ what it is
+
+    @property
+    def shape(self) -> Size:
+        """The logical shape."""
+        layout = self._layout
+        if layout is None or layout.shape is None:
+            return Size(self._array.shape)
+        return Size(layout.shape)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The element type."""
+        return dtypes._BY_NP[self._array.dtype]
+
+    @property
+    def ndim(self) -> int:
+        """The number of dims."""
+        return len(self.shape)
+
+    @property
+    def layout(self):
+        """The `sbpjax.sbp.Layout` of a global tensor, None for a local one."""
+        return self._layout
+
+    @property
+    def is_global(self) -> bool:
+        """Whether the tensor lies on a placement."""
+        return self._layout is not None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the tensor lies on one device."""
+        return self._layout is None
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the payload is a tracer of a compiled program."""
+        return self._layout is None and not self._plain
+
+    @property
+    def placement(self):
+        """The placement of a global tensor."""
+        if self._layout is None:
+            raise self._kind_error("placement", "a local tensor lies on one device and has no placement", "x.device")
+        return self._layout.placement
+
+    @property
+    def sbp(self) -> tuple:
+        """The nd-sbp of a global tensor."""
+        if self._layout is None:
+            raise self._kind_error("sbp", "a local tensor lies on one device and has no sbp", "x.device")
+        return self._layout.sbp
+
+    @property
+    def device(self):
+        """The device of a local tensor."""
+        from .device import device, of_jax
+
+        if self._layout is not None:
+            raise self._kind_error("device", "a global tensor lies on a placement and has no single device", "x.placement")
+        if not self._plain:
+            import jax
+
+            return device(jax.devices()[0])
+        (owner,) = self._array.devices()
+        return of_jax(owner)
+
+    def _kind_error(self, name: str, rule: str, instead: str) -> OpTypeError:
+        from sbpjax.errors import MixedTensorError
+
+        kind = "local" if self._layout is None else "global"
+        return MixedTensorError(
+            message(f"x.{name} of a {kind} tensor", f"{self.dtype.name}{list(self.shape)}", rule, f"use {instead}")
+        )
+
+    # ------------------------------------------------------------------------------------------------ the tape
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether ops on this tensor are recorded."""
+        self._fresh()
+        return self._edge is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Say whether a leaf gets a gradient, in place; returns itself.
+
+        Raises:
+            AutogradError: the dtype has no gradient, or the tensor is no leaf and is asked to stop requiring grad.
+        """
+        from sbpjax.autograd.node import AccumulateGrad
+
+        self._fresh()
+        if bool(requires_grad) == (self._edge is not None):
+            return self
+        if requires_grad:
+            if not (self.dtype.is_floating_point or self.dtype.is_complex):
+                raise AutogradError(
+                    message(
+                        "requires_grad_()",
+                        f"a {self.dtype!r} tensor",
+                        "only floating-point and complex tensors can require gradients",
+                        "x.float().requires_grad_()",
+                    )
+                )
+            self._edge = AccumulateGrad(self)
+            self._idx = 0
+            return self
+        if not self.is_leaf:
+            raise AutogradError(
+                message(
+                    "requires_grad_(False)",
+                    f"a tensor with grad_fn={self.grad_fn!r}",
+                    "the flag can be changed on leaf tensors only",
+                    "use x.detach()",
+                )
+            )
+        self._edge = None
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was not computed by a recorded op."""
+        from sbpjax.autograd.node import AccumulateGrad
+
+        self._fresh()
+        return self._edge is None or self._edge.__class__ is AccumulateGrad
+
+    @property
+    def grad_fn(self):
+        """The tape's node of a computed tensor; None for a leaf."""
+        from sbpjax.autograd.node import AccumulateGrad
+
+        self._fresh()
+        return None if self._edge.__class__ is AccumulateGrad else self._edge
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its `grad_fn` the tensor is."""
+        return self._idx
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward accumulated."""
+        meta = self._meta
+        return None if meta is None else meta.grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is None:
+            if self._meta is not None:
+                self._meta.grad = None
+            return
+        if not isinstance(value, Tensor):
+            raise OpTypeError(
+                message("x.grad = value", f"a {type(value).__name__}", "a grad is a Tensor or None", "x.grad = None")
+            )
+        if value.shape != self.shape or value.dtype != self.dtype:
+            raise AutogradError(
+                message(
+                    "x.grad = value",
+                    f"a grad of {value.dtype.name}{list(value.shape)} for {self.dtype.name}{list(self.shape)}",
+                    "a grad has the shape and dtype of its tensor",
+                    "x.grad = value.reshape(x.shape).to(x.dtype)",
+                )
+            )
+        self._own_meta().grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        if self._meta is not None:
+            self._meta.grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether a computed tensor keeps its gradient."""
+        edge = self._edge
+        return edge is not None and edge.hooks is not None and edge.hooks.retain.get(self._idx) is not None
+
+    @property
+    def _version(self) -> int:
+        return self._cell.version if self._cell is not None else self._ver
+
+    def _own_meta(self) -> Meta:
+        if self._meta is None:
+            self._meta = Meta()
+        return self._meta
+
+    def _fresh(self) -> Tensor:
+        """Bring the payload up to date after a write through a view or base."""
+        if self._cell is not None and self._cell.stamp != self._seen:
+            from .storage import regenerate
+
+            regenerate(self)
+        return self
+
+    def _set(self, array, layout=None) -> None:
+        """Replace the payload and count a version; the tape is the caller's concern."""
+        if self._cell is not None:
+            from .storage import set_payload
+
+            set_payload(self, array, layout)
+            return
+        self._array = array
+        self._layout = layout
+        self._ver += 1
+
+    # ------------------------------------------------------------------------------------------------ protocols
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def __len__(self) -> int:
+        shape = self.shape
+        if not shape:
+            raise OpTypeError(
+                message("len(x)", "a 0-d tensor", "only a tensor with dims has a length", "x.numel() counts its elements")
+            )
+        return shape[0]
+
+
+def inplace_error(asked: str, seen: str, rule: str, fix: str) -> InplaceError:
+    """Return the error for a write that is not allowed."""
+    return InplaceError(message(asked, seen, rule, fix))

@@ -1,0 +1,151 @@
+"""The traced way through dispatch: payloads are tracers, an op is its function called on them.
+
+The tape works as ever, but keeps the closure of `jax.vjp` (the *residual form*) rather than inputs, so that a traced step costs what
+``jax.value_and_grad`` costs; the recompute form would compute a scan twice.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sbpjax.autograd.node import VjpNode, sequence
+
+from . import dispatch
+from .failure import translate
+from .mode import mode
+from .op import _is_float, entry_of
+from .tensor import Tensor
+
+
+class TracedLayout:
+    """What is known of a global tensor inside a trace: its placement. Its sbp is the planner's choice, made later."""
+
+    __slots__ = ("placement",)
+
+    _interned: dict = {}
+    shape = None
+
+    def __new__(cls, placement):
+        found = cls._interned.get(placement)
+        if found is None:
+            found = cls._interned[placement] = object.__new__(cls)
+            found.placement = placement
+        return found
+
+    @property
+    def sbp(self):
+        """The sbp is not known while the program is being traced."""
+        from sbpjax.errors import SbpError, message
+
+        raise SbpError(
+            message(
+                "x.sbp inside a traced program",
+                f"a tensor on {self.placement!r}",
+                "the sbp of an intermediate value is planned after tracing",
+                "pin it with x.to_global(sbp=...)",
+            )
+        )
+
+    def __repr__(self) -> str:
+        return f"TracedLayout({self.placement!r})"
+
+
+def logical(x):
+    """Return the logical value of an input as an array or tracer."""
+    if not isinstance(x, Tensor):
+        return x.item() if isinstance(x, np.generic) else x
+    x._fresh()
+    layout = x._layout
+    if layout is None or isinstance(x._array, jax.core.Tracer):
+        return x._array
+    if mode.lift is not None:
+        return mode.lift(x)
+    from sbpjax.sbp import broadcast, eager
+
+    with jax.ensure_compile_time_eval():
+        everywhere = (broadcast,) * len(layout.placement.hierarchy)
+        return eager.convert(x._array, layout, layout.placement, everywhere)[0]
+
+
+def run_traced(op, inputs: tuple):
+    """Run an op of which at least one input is a tracer."""
+    arrays = [logical(x) for x in inputs]
+    needs = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x._edge is not None] if mode.grad else []
+    found = next((x._layout for x in inputs if isinstance(x, Tensor) and x._layout is not None), None)
+    layout = None if found is None else TracedLayout(found.placement)
+    try:
+        if not needs:
+            out = op.traced(*arrays)
+            single = not isinstance(out, (tuple, list))
+            outs = [dispatch.wrap_any(o, layout) for o in ((out,) if single else out)]
+            return outs[0] if single else tuple(outs)
+        return _recorded(op, inputs, arrays, needs, layout)
+    except Exception as error:
+        raise translate(error, op, inputs) from None
+
+
+def _recorded(op, inputs, arrays, needs, layout):
+    shape = {}
+
+    def forward(*wanted):
+        merged = list(arrays)
+        for i, value in zip(needs, wanted, strict=True):
+            merged[i] = value
+        out = op.traced(*merged)
+        shape["single"] = not isinstance(out, (tuple, list))
+        outs = (out,) if shape["single"] else tuple(out)
+        shape["diff"] = tuple(i for i, o in enumerate(outs) if _is_float(o.dtype))
+        return tuple(outs[i] for i in shape["diff"]), tuple(o for i, o in enumerate(outs) if i not in shape["diff"])
+
+    diff, vjp, rest = jax.vjp(forward, *[arrays[i] for i in needs], has_aux=True)
+    diff, rest = list(diff), list(rest)
+    n_out = len(diff) + len(rest)
+    outs = [dispatch.wrap_any(diff.pop(0) if i in shape["diff"] else rest.pop(0), layout) for i in range(n_out)]
+    if shape["diff"]:
+        node = VjpNode.__new__(VjpNode)
+        node.op, node.vjp, node.n_out, node.diff_outs = op, vjp, n_out, shape["diff"]
+        node.entry = tuple(jax.ShapeDtypeStruct(o._array.shape, o._array.dtype) for o in outs)
+        node.inputs = inputs
+        node.edges = tuple(inputs[i]._edge for i in needs)
+        node.idxs = tuple(inputs[i]._idx for i in needs)
+        node.hooks = None
+        node.seq = sequence()
+        node.layouts = tuple(inputs[i]._layout for i in needs)
+        for i in shape["diff"]:
+            outs[i]._edge = node
+            outs[i]._idx = i
+    return outs[0] if shape["single"] else tuple(outs)
+
+
+def _layout_like(layout):
+    return None if layout is None else TracedLayout(layout.placement)
+
+
+def backward(node: VjpNode, grads: list) -> tuple:
+    """Run the residual closure of a node; a missing cotangent is zero."""
+    cotangents = []
+    for i in node.diff_outs:
+        struct = node.entry[i]
+        g = grads[i]
+        cotangents.append(jnp.zeros(struct.shape, struct.dtype) if g is None else logical(g).astype(struct.dtype))
+    results = node.vjp(tuple(cotangents))
+    return tuple(dispatch.wrap_any(g, _layout_like(lay)) for g, lay in zip(results, node.layouts, strict=True))
+
+
+def double_backward(node: VjpNode, grads: list) -> tuple:
+    """Run the backward of a node as a recorded op on its inputs."""
+    needs = tuple(i for i, x in enumerate(node.inputs) if isinstance(x, Tensor) and x._edge is not None)
+    avals = tuple(None if x is None else jax.typeof(jnp.asarray(logical(x))) for x in node.inputs)
+    entry = entry_of(node.op, needs, avals)
+    mask = tuple(i for i in entry.diff_outs if grads[i] is not None)
+    edge_of = dict(zip(needs, zip(node.edges, node.idxs, strict=True), strict=True))
+    kept = []
+    for i in entry.keep:
+        x = node.inputs[i]
+        if i in edge_of:
+            x = dispatch.restore(x._array, x._layout, *edge_of[i])
+        kept.append(x)
+    out = dispatch.run(entry.variant(mask), (*kept, *[grads[i] for i in mask]))
+    return out if isinstance(out, tuple) else (out,)
