@@ -1,8 +1,8 @@
 """Activation functions with torch's formulas, NaN behaviour and gradients at the kinks.
 
 Each is a short composition, so that it splits along any dim. Worked case: `relu` is `select(x <= 0, 0, x)` and not
-`max(x, 0)`, since the gradient of max at a tie is one half, torch's gradient of relu at 0 is 0; NaN stays NaN either way.
-Functions that lose digits in bfloat16 compute in float32 and round once at the end, as torch does.
+`max(x, 0)`, since the gradient of max at a tie is one half, torch's gradient of relu at 0 is 0; NaN stays NaN either
+way. Functions that lose digits in bfloat16 compute in float32 and round once at the end, as torch does.
 """
 
 from __future__ import annotations

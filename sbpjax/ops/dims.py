@@ -1,6 +1,7 @@
 """Dims as users write them (negative, one or several, None for all) and the errors of ops, in one place.
 
-Worked case: on a tensor of 3 dims, `one(-1, 3)` is 2, `several(None, 3)` is (0, 1, 2) and `several((0, -1), 3)` is (0, 2).
+Worked case: on a tensor of 3 dims, `one(-1, 3)` is 2, `several(None, 3)` is (0, 1, 2) and `several((0, -1), 3)` is
+(0, 2).
 """
 
 from __future__ import annotations

@@ -21,7 +21,13 @@ def pair(name):
     return getattr(ac, name), getattr(tf, name)
 
 
-CASES = [case(*pair(n), x) for n in PLAIN for x in (F(3, 4), F(), F(0, 3), F(5, dtype=BF16), F(4, dtype=np.float64))]
+# torch multiplies float64 gradients of hardsigmoid by a float32 constant; x - tanh(x) cancels near 0.
+ROUGH = {"hardsigmoid": 1e-7, "tanhshrink": 1e-4}
+CASES = [
+    case(*pair(n), x, tol=ROUGH.get(n))
+    for n in PLAIN
+    for x in (F(3, 4), F(), F(0, 3), F(5, dtype=BF16), F(4, dtype=np.float64))
+]
 CASES += [case(*pair(n), KINKS[:-2] if n in FINITE else KINKS) for n in PLAIN]
 CASES += [case(*pair(n), A(np.nan, 1.0), grad=False) for n in PLAIN]
 CASES += [case(ac.relu, torch.relu, I(4, low=-3)), case(ac.hardtanh, tf.hardtanh, F(9), min_val=-0.2, max_val=0.7)]

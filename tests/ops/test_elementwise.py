@@ -24,7 +24,12 @@ def pair(name):
     return getattr(ew, name), getattr(torch, name) if hasattr(torch, name) else getattr(torch.special, name)
 
 
-CASES = [case(*pair(n), x) for n in ANYWHERE for x in (F(3, 4), F(0, 3), F(), F(5, dtype=BF16), F(4, dtype=np.float64))]
+# torch's own bfloat16 gradient of sinc cancels badly
+CASES = [
+    case(*pair(n), x, grad=n != "sinc" or x.dtype != BF16)
+    for n in ANYWHERE
+    for x in (F(3, 4), F(0, 3), F(), F(5, dtype=BF16), F(4, dtype=np.float64))
+]
 CASES += [case(*pair(n), F(3, 4, low=0.1, high=3.0), tol=2e-5 if "gamma" in n else None) for n in POSITIVE]
 CASES += [case(*pair(n), F(3, 4, low=0.05, high=0.9), tol=1e-5) for n in UNIT]  # erfinv: both approximate
 CASES += [case(ew.abs, torch.abs, A(0, -0.0, 1, -2, np.inf, -np.inf)), case(ew.rsqrt, torch.rsqrt, A(0, 1, 4))]

@@ -1,0 +1,305 @@
+"""Reductions over dims with torch's result dtypes and gradients.
+
+Worked case: on int32 `[[1, 2], [3, 4]]`, `sum(dim=-1)` is int64 `[3, 7]` (torch sums integers in int64), `mean`
+refuses the integers, and `max(dim=0)` gives values int32 `[3, 4]` and indices int64 `[1, 1]`. At ties, `amax` and the
+maximum of all elements spread the gradient evenly, while `max(dim)` gives it to the element that the index names: as
+in torch. bfloat16 and float16 are summed in float32 and rounded once.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .dims import fail, one, restore, several
+from .gather import pick
+from .promote import BOOL, DEFAULT_FLOAT, INT64, cast, compute_dtype, is_float, spread
+
+
+def _summand_dtype(x, dtype) -> np.dtype:
+    """Return the result dtype of a sum or product: integers and bools add up in int64."""
+    if dtype is not None:
+        return np.dtype(dtype)
+    return x.dtype if is_float(x.dtype) else INT64
+
+
+def _sum(x, axes: tuple[int, ...]):
+    """Sum in the accumulation dtype; no equation if there is nothing to reduce."""
+    return lax.reduce_sum(x, axes) if axes else x
+
+
+def sum(x, /, dim=None, keepdim: bool = False, dtype=None):
+    """Return the sum over ``dim`` (None or () for all).
+
+    Args:
+        x: array of any dtype; any sbp, a split of a reduced dim gives partial_sum.
+        dim: dim, dims or None.
+        keepdim: keep the reduced dims with size 1.
+        dtype: cast to it before summing; by default integers and bools go to int64.
+    """
+    axes = several(dim, x.ndim, "sum")
+    dtype = _summand_dtype(x, dtype)
+    total = _sum(cast(x, compute_dtype(dtype)), axes)
+    return cast(restore(total, axes, keepdim), dtype)
+
+
+def nansum(x, /, dim=None, keepdim: bool = False, dtype=None):
+    """Return the sum over ``dim`` with NaN counted as 0."""
+    if is_float(x.dtype):
+        x = lax.select_n(lax.ne(x, x), x, spread(np.zeros((), x.dtype), x.shape))
+    return sum(x, dim=dim, keepdim=keepdim, dtype=dtype)
+
+
+def _float_only(x, name: str) -> None:
+    if not is_float(x.dtype):
+        fail("type", f"{name}(x)", f"x of dtype {x.dtype}", "the input is floating point", f"{name}(x.float())")
+
+
+def mean(x, /, dim=None, keepdim: bool = False, dtype=None):
+    """Return the mean over ``dim``; the input or ``dtype`` is floating point."""
+    x = x if dtype is None else cast(x, dtype)
+    _float_only(x, "mean")
+    axes = several(dim, x.ndim, "mean")
+    wide = compute_dtype(x.dtype)
+    count = math.prod(x.shape[d] for d in axes)
+    total = _sum(cast(x, wide), axes)
+    return cast(restore(lax.div(total, np.asarray(count, wide)), axes, keepdim), x.dtype)
+
+
+def nanmean(x, /, dim=None, keepdim: bool = False):
+    """Return the mean over ``dim`` of the elements that are not NaN."""
+    count = sum(lax.eq(x, x), dim=dim, keepdim=keepdim)
+    return lax.div(nansum(x, dim=dim, keepdim=keepdim), cast(count, x.dtype))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _prod(x, axes: tuple[int, ...]):
+    return lax.reduce_prod(x, axes)
+
+
+@_prod.defjvp
+def _prod_jvp(axes, primals, tangents):
+    # JAX's own rule halves the dim log(n) times by slices; this one keeps every dim whole, and zeros right:
+    # the product of the others is prod / x without a zero, and at the only zero the product of the rest.
+    (x,), (t,) = primals, tangents
+    zero = lax.eq(x, np.zeros((), x.dtype))
+    safe = lax.select_n(zero, x, spread(np.ones((), x.dtype), x.shape))
+    rest = restore(_prod(safe, axes), axes, True)
+    zeros = restore(lax.reduce_sum(cast(zero, np.int32), axes), axes, True)
+    none = spread(np.zeros((), x.dtype), x.shape)
+    without = lax.select_n(spread(lax.eq(zeros, np.int32(0)), x.shape), none, lax.div(rest, safe))
+    alone = lax.select_n(spread(lax.eq(zeros, np.int32(1)), x.shape), none, spread(rest, x.shape))
+    others = lax.select_n(zero, without, alone)
+    return _prod(x, axes), lax.reduce_sum(lax.mul(t, others), axes)
+
+
+def prod(x, /, dim=None, keepdim: bool = False, dtype=None):
+    """Return the product over ``dim``; its gradient is right with zeros too."""
+    axes = several(dim, x.ndim, "prod")
+    dtype = _summand_dtype(x, dtype)
+    x = cast(x, compute_dtype(dtype))
+    if axes:
+        x = _prod(x, axes) if is_float(dtype) else lax.reduce_prod(x, axes)
+    return cast(restore(x, axes, keepdim), dtype)
+
+
+def _extreme(x, axes: tuple[int, ...], name: str):
+    if not axes:
+        return x
+    if 0 in (x.shape[d] for d in axes):
+        fail("index" if len(axes) < x.ndim else "shape", f"{name}(dim={axes})", f"x {x.shape}",
+             "the reduced dim has at least one element", "check x.numel() first")  # fmt: skip
+    if x.dtype == BOOL:
+        return lax.reduce_or(x, axes) if name.endswith("max") else lax.reduce_and(x, axes)
+    return lax.reduce_max(x, axes) if name.endswith("max") else lax.reduce_min(x, axes)
+
+
+def amax(x, /, dim=None, keepdim: bool = False):
+    """Return the maximum over ``dim``; ties share the gradient evenly, NaN wins."""
+    axes = several(dim, x.ndim, "amax")
+    return restore(_extreme(x, axes, "amax"), axes, keepdim)
+
+
+def amin(x, /, dim=None, keepdim: bool = False):
+    """Return the minimum over ``dim``; ties share the gradient evenly, NaN wins."""
+    axes = several(dim, x.ndim, "amin")
+    return restore(_extreme(x, axes, "amin"), axes, keepdim)
+
+
+def aminmax(x, /, dim=None, keepdim: bool = False):
+    """Return the pair of `amin` and `amax`."""
+    return amin(x, dim=dim, keepdim=keepdim), amax(x, dim=dim, keepdim=keepdim)
+
+
+def _arg(x, dim: int, name: str):
+    if x.ndim == 0:
+        return jnp.zeros((), INT64)
+    if x.shape[dim] == 0:
+        fail("index", f"{name}(dim={dim})", f"x {x.shape}", "the dim has at least one element", "check x.shape first")
+    return (lax.argmax if name.endswith("max") else lax.argmin)(x, dim, INT64)
+
+
+def argmax(x, /, dim: int | None = None, keepdim: bool = False):
+    """Return the int64 index of the first maximum along ``dim``, or in the flattened x; NaN is the largest."""
+    return _argextreme(x, dim, keepdim, "argmax")
+
+
+def argmin(x, /, dim: int | None = None, keepdim: bool = False):
+    """Return the int64 index of the first minimum along ``dim``, or in the flattened x; NaN is the smallest."""
+    return _argextreme(x, dim, keepdim, "argmin")
+
+
+def _argextreme(x, dim, keepdim: bool, name: str):
+    if dim is not None:
+        dim = one(dim, x.ndim, name)
+        return restore(_arg(x, dim, name), (dim,) if x.ndim else (), keepdim)
+    flat = lax.reshape(x, (x.size,)) if x.ndim != 1 else x
+    return restore(_arg(flat, 0, name), tuple(range(x.ndim)), keepdim)
+
+
+def _named(x, dim: int, keepdim: bool, name: str):
+    dim = one(dim, x.ndim, name)
+    if x.ndim == 0:
+        return x, jnp.zeros((), INT64)
+    index = _arg(x, dim, "arg" + name)
+    values = pick(x, index, dim)
+    return restore(values, (dim,), keepdim), restore(index, (dim,), keepdim)
+
+
+def max(x, /, dim: int | None = None, keepdim: bool = False):
+    """Return the maximum of all elements, or with ``dim`` the pair (values, int64 indices of the first maxima)."""
+    return amax(x) if dim is None else _named(x, dim, keepdim, "max")
+
+
+def min(x, /, dim: int | None = None, keepdim: bool = False):
+    """Return the minimum of all elements, or with ``dim`` the pair (values, int64 indices of the first minima)."""
+    return amin(x) if dim is None else _named(x, dim, keepdim, "min")
+
+
+def _logical(x, dim, keepdim: bool, reduction):
+    axes = several(dim, x.ndim, "all/any")
+    out = cast(x, BOOL)
+    out = restore(reduction(out, axes) if axes else out, axes, keepdim)
+    return cast(out, np.uint8) if x.dtype == np.uint8 else out
+
+
+def all(x, /, dim=None, keepdim: bool = False):
+    """Return whether all elements are nonzero; bool, or uint8 for uint8."""
+    return _logical(x, dim, keepdim, lax.reduce_and)
+
+
+def any(x, /, dim=None, keepdim: bool = False):
+    """Return whether any element is nonzero; bool, or uint8 for uint8."""
+    return _logical(x, dim, keepdim, lax.reduce_or)
+
+
+def count_nonzero(x, /, dim=None):
+    """Return the int64 number of nonzero elements over ``dim``."""
+    return sum(cast(x, BOOL), dim=dim)
+
+
+def _moments(x, dim, correction: float, name: str):
+    """Return (mean, variance) with the dims kept, in the accumulation dtype, and the axes."""
+    _float_only(x, name)
+    axes = several(dim, x.ndim, name)
+    x = cast(x, compute_dtype(x.dtype))
+    count = math.prod(x.shape[d] for d in axes)
+    center = restore(lax.div(_sum(x, axes), np.asarray(count, x.dtype)), axes, True)
+    total = restore(_sum(lax.square(lax.sub(x, center)), axes), axes, True)
+    free = np.asarray(count - correction if count > correction else 0, x.dtype)  # none left: 0/0 is NaN, as in torch
+    return center, lax.div(total, free), axes
+
+
+def _finish(x, axes, keepdim: bool, dtype):
+    return cast(x if keepdim or not axes else lax.squeeze(x, axes), dtype)
+
+
+def var(x, /, dim=None, correction: float = 1, keepdim: bool = False):
+    """Return the variance over ``dim``, divided by the count minus ``correction``."""
+    _, variance, axes = _moments(x, dim, correction, "var")
+    return _finish(variance, axes, keepdim, x.dtype)
+
+
+def _safe_sqrt(x):
+    """Return sqrt(x) with gradient 0, not inf, at 0."""
+    zero = lax.eq(x, np.zeros((), x.dtype))
+    safe = lax.select_n(zero, x, spread(np.ones((), x.dtype), x.shape))
+    return lax.select_n(zero, lax.sqrt(safe), spread(np.zeros((), x.dtype), x.shape))
+
+
+def std(x, /, dim=None, correction: float = 1, keepdim: bool = False):
+    """Return the standard deviation over ``dim``; where it is 0 its gradient is 0."""
+    _, variance, axes = _moments(x, dim, correction, "std")
+    return _finish(_safe_sqrt(variance), axes, keepdim, x.dtype)
+
+
+def var_mean(x, /, dim=None, correction: float = 1, keepdim: bool = False):
+    """Return the pair (variance, mean) over ``dim``."""
+    center, variance, axes = _moments(x, dim, correction, "var_mean")
+    return _finish(variance, axes, keepdim, x.dtype), _finish(center, axes, keepdim, x.dtype)
+
+
+def std_mean(x, /, dim=None, correction: float = 1, keepdim: bool = False):
+    """Return the pair (standard deviation, mean) over ``dim``."""
+    center, variance, axes = _moments(x, dim, correction, "std_mean")
+    return _finish(_safe_sqrt(variance), axes, keepdim, x.dtype), _finish(center, axes, keepdim, x.dtype)
+
+
+def logsumexp(x, /, dim=None, keepdim: bool = False):
+    """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
+    x = x if is_float(x.dtype) else cast(x, DEFAULT_FLOAT)
+    axes = several(dim, x.ndim, "logsumexp")
+    if not axes:
+        return x
+    wide = cast(x, compute_dtype(x.dtype))
+    if 0 in x.shape:
+        return cast(restore(lax.log(lax.reduce_sum(lax.exp(wide), axes)), axes, keepdim), x.dtype)
+    top = lax.stop_gradient(lax.reduce_max(wide, axes))
+    top = lax.select_n(lax.is_finite(top), spread(np.zeros((), wide.dtype), top.shape), top)
+    total = lax.reduce_sum(lax.exp(lax.sub(wide, restore(top, axes, True))), axes)
+    return cast(restore(lax.add(lax.log(total), top), axes, keepdim), x.dtype)
+
+
+def norm(x, /, p: float | str = 2.0, dim=None, keepdim: bool = False, dtype=None):
+    """Return the p-norm of the elements over ``dim`` (a vector norm, whatever the number of dims).
+
+    Args:
+        x: floats.
+        p: a number, inf, -inf, or ``"fro"`` for 2; 0 counts the nonzero elements. The gradient at a zero norm is 0.
+        dim: dim, dims or None for all.
+        keepdim: keep the reduced dims with size 1.
+        dtype: cast to it first.
+    """
+    x = x if dtype is None else cast(x, dtype)
+    _float_only(x, "norm")
+    p = 2.0 if p == "fro" else p
+    if not isinstance(p, (int, float)):
+        fail("value", f"norm(p={p!r})", f"x {x.shape}", "p is a number, inf, -inf or 'fro'", "norm(x, p=2)")
+    axes = several(dim, x.ndim, "norm")
+    wide = cast(x, compute_dtype(x.dtype))
+    return cast(restore(_norm(wide, p, axes), axes, keepdim), x.dtype)
+
+
+def _norm(x, p: float, axes: tuple[int, ...]):
+    if p == 2:
+        return _safe_sqrt(_sum(lax.square(x), axes))
+    size = lax.mul(x, lax.sign(x))
+    if p == 1:
+        return _sum(size, axes)
+    if math.isinf(p):
+        return _extreme(size, axes, "amax" if p > 0 else "amin")
+    zero = lax.eq(x, np.zeros((), x.dtype))
+    nothing = spread(np.zeros((), x.dtype), x.shape)
+    if p == 0:
+        return _sum(lax.select_n(zero, spread(np.ones((), x.dtype), x.shape), nothing), axes)
+    safe = lax.select_n(zero, size, spread(np.ones((), x.dtype), x.shape))
+    at_zero = nothing if p > 0 else spread(np.asarray(np.inf, x.dtype), x.shape)
+    total = _sum(lax.select_n(zero, lax.pow(safe, np.asarray(p, x.dtype)), at_zero), axes)
+    empty = lax.eq(total, np.zeros((), x.dtype))
+    root = lax.pow(lax.select_n(empty, total, spread(np.ones((), x.dtype), total.shape)), np.asarray(1.0 / p, x.dtype))
+    return lax.select_n(empty, root, spread(np.zeros((), x.dtype), total.shape))
