@@ -60,7 +60,7 @@ def execute(
         arrays: physical arrays; or scalars, 0-d arrays and None where the layout is None.
         layouts: the layouts of the arrays.
         placement: where to run, if no array says it.
-        out_sbps: the nd-sbp wanted of each flat output, None where the planner is free.
+        out_sbps: the nd-sbp (or codes) wanted of each flat output, None where the planner is free.
         donate: positions of arrays whose memory the outputs may take.
 
     Returns:
@@ -155,7 +155,7 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
     pins = None
     if out_sbps is not None:
         pins = tuple(
-            None if s is None else algebra.parse(s, placement.hierarchy, len(v.aval.shape))
+            _pin(s, placement, len(v.aval.shape))
             for s, v in zip(out_sbps, program.outvars, strict=True)
         )
     plan = plan_exactly(program, placement.hierarchy, tuple(codes), pins)
@@ -169,6 +169,12 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
         layouts[i] is None and isinstance(arrays[i], jax.Array) for i in given
     )
     return Compiled(call, out, plan, None if direct else tuple(given))
+
+
+def _pin(sbp, placement: Placement, ndim: int):
+    if sbp is None or (isinstance(sbp, tuple) and all(isinstance(c, int) for c in sbp)):
+        return sbp  # codes of a layout
+    return algebra.parse(sbp, placement.hierarchy, ndim)
 
 
 # --- moving between layouts and placements ------------------------------------------------------------------------------------

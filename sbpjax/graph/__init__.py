@@ -1,0 +1,4 @@
+"""Compiled programs: a whole training step traced, planned and compiled as one."""
+
+from .compile import Compiled as Compiled
+from .compile import compile as compile
