@@ -1,0 +1,243 @@
+"""Products of matrices and vectors: every one is a single ``dot_general``, plus a transpose where the dims ask for it.
+
+`contract` is the core: it multiplies two arrays whose dims carry labels, as in einsum, and never materialises a
+broadcast batch. Worked case: ``matmul`` of (B, 1, M, K) and (H, K, N) has the labels ``b·mk`` and ``hkn``: B and M
+are free dims of the left, H and N of the right, one contraction gives (B, M, H, N), one transpose (B, H, M, N). A
+split of B, H, M or N passes straight through, a split of K gives partial_sum.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+
+from .dims import fail
+from .promote import cast
+
+
+def _same_dtype(op: str, *arrays) -> None:
+    found = {np.dtype(x.dtype) for x in arrays if x is not None}
+    if len(found) > 1:
+        fail("shape", op, f"dtypes {', '.join(str(x.dtype) for x in arrays if x is not None)}",
+             "all inputs have the same dtype", "cast with x.to(y.dtype)")  # fmt: skip
+
+
+def contract(x, x_labels: str, y, y_labels: str, out_labels: str):
+    """Multiply two labelled arrays and sum the labels that are not in the output.
+
+    Args:
+        x: array with one dim per label, no label twice; a summed label is in both, or in neither output nor the other.
+        x_labels: one character per dim of x.
+        y: array, likewise; dims of size 1 against a larger one broadcast.
+        y_labels: one character per dim of y.
+        out_labels: the labels of the result, in order.
+    """
+    sizes = {}
+    for labels, z in ((x_labels, x), (y_labels, y)):
+        for label, size in zip(labels, z.shape):
+            sizes[label] = size if sizes.get(label, 1) == 1 else sizes[label]
+    x, x_labels = _narrowed(x, x_labels, y_labels, out_labels, sizes)
+    y, y_labels = _narrowed(y, y_labels, x_labels, out_labels, sizes)
+    shared = [c for c in x_labels if c in y_labels]
+    batch = [c for c in out_labels if c in shared]
+    inner = [c for c in shared if c not in batch]
+    numbers = (
+        (tuple(x_labels.index(c) for c in inner), tuple(y_labels.index(c) for c in inner)),
+        (tuple(x_labels.index(c) for c in batch), tuple(y_labels.index(c) for c in batch)),
+    )
+    if not inner and len(shared) == len(x_labels) == len(y_labels):
+        got, labels = lax.mul(x, _ordered(y, y_labels, x_labels)), x_labels
+    else:
+        got = lax.dot_general(x, y, numbers)
+        labels = "".join(batch) + "".join(c for z in (x_labels, y_labels) for c in z if c not in shared)
+    missing = [c for c in out_labels if c not in labels]
+    if missing:  # size 1 in both: squeezed on one side and summed on none
+        got, labels = lax.expand_dims(got, tuple(range(got.ndim, got.ndim + len(missing)))), labels + "".join(missing)
+    return _ordered(got, labels, out_labels)
+
+
+def _narrowed(x, labels: str, other: str, out: str, sizes: dict):
+    """Sum the labels that only x has and the output lacks; squeeze x's dims of size 1 that broadcast."""
+    alone = tuple(i for i, c in enumerate(labels) if c not in other and c not in out)
+    if alone:
+        x, labels = lax.reduce_sum(x, alone), "".join(c for i, c in enumerate(labels) if i not in alone)
+    ones = tuple(i for i, c in enumerate(labels) if x.shape[i] == 1 and sizes[c] != 1)
+    if ones:
+        x, labels = lax.squeeze(x, ones), "".join(c for i, c in enumerate(labels) if i not in ones)
+    return x, labels
+
+
+def _ordered(x, labels: str, wanted: str):
+    order = tuple(labels.index(c) for c in wanted)
+    return x if order == tuple(range(len(order))) else lax.transpose(x, order)
+
+
+_BATCH = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def matmul(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0):
+    """Return the matrix product, with 1-D vectors and broadcast batch dims.
+
+    Args:
+        x: ``(K,)`` or ``(..., M, K)``; ``(..., K, M)`` with ``transpose_a``.
+        y: ``(K,)`` or ``(..., K, N)``; ``(..., N, K)`` with ``transpose_b``.
+        transpose_a: swap the last two dims of x, at no cost.
+        transpose_b: swap the last two dims of y, at no cost.
+        alpha: factor of the result.
+
+    Returns:
+        ``(..., M, N)``, without M or N where an input is a vector; partial_sum where K is split.
+    """
+    _same_dtype("matmul(x, y)", x, y)
+    if x.ndim == 0 or y.ndim == 0:
+        fail("shape", "matmul(x, y)", f"shapes {x.shape} and {y.shape}", "both have at least 1 dim", "use x * y")
+    left = "k" if x.ndim == 1 else _BATCH[: x.ndim - 2][::-1] + ("km" if transpose_a else "mk")
+    right = "k" if y.ndim == 1 else _BATCH[: y.ndim - 2][::-1] + ("nk" if transpose_b else "kn")
+    sizes = dict(zip(left, x.shape))
+    for label, size in zip(right, y.shape):
+        if label in sizes and sizes[label] != size and (label == "k" or 1 not in (sizes[label], size)):
+            fail("shape", "matmul(x, y)", f"shapes {x.shape} and {y.shape}",
+                 f"the sizes {sizes[label]} and {size} of a common dim are equal", "transpose or reshape one of them")  # fmt: skip
+    batch = _BATCH[: max(x.ndim, y.ndim, 2) - 2][::-1]
+    out = contract(x, left, y, right, batch + "m" * (x.ndim > 1) + "n" * (y.ndim > 1))
+    return out if alpha == 1 else lax.mul(out, cast(alpha, out.dtype))
+
+
+def _ranked(op: str, **arrays) -> None:
+    for name, (x, ndim) in arrays.items():
+        if x.ndim != ndim:
+            fail("shape", op, f"{name} of shape {x.shape}", f"{name} has {ndim} dims, got {x.ndim}", "use matmul")
+
+
+def mm(x, y, /):
+    """Return the product of two matrices."""
+    _ranked("mm(x, y)", x=(x, 2), y=(y, 2))
+    return matmul(x, y)
+
+
+def bmm(x, y, /):
+    """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``."""
+    _ranked("bmm(x, y)", x=(x, 3), y=(y, 3))
+    if x.shape[0] != y.shape[0]:
+        fail(
+            "shape",
+            "bmm(x, y)",
+            f"shapes {x.shape} and {y.shape}",
+            "the batch sizes are equal",
+            "use matmul, which broadcasts",
+        )
+    return matmul(x, y)
+
+
+def mv(x, y, /):
+    """Return the product of a matrix and a vector."""
+    _ranked("mv(x, y)", x=(x, 2), y=(y, 1))
+    return matmul(x, y)
+
+
+def dot(x, y, /):
+    """Return the inner product of two vectors."""
+    _ranked("dot(x, y)", x=(x, 1), y=(y, 1))
+    return matmul(x, y)
+
+
+def outer(x, y, /):
+    """Return the products of all pairs of two vectors' elements."""
+    _ranked("outer(x, y)", x=(x, 1), y=(y, 1))
+    return lax.mul(lax.expand_dims(x, (1,)), lax.expand_dims(y, (0,)))
+
+
+def inner(x, y, /):
+    """Return the inner products over the last dims: ``(..., K)`` and ``(___, K)`` give ``(..., ___)``."""
+    if x.ndim == 0 or y.ndim == 0:
+        return lax.mul(x, y)
+    if x.shape[-1] != y.shape[-1]:
+        fail(
+            "shape",
+            "inner(x, y)",
+            f"shapes {x.shape} and {y.shape}",
+            "the last dims are equal",
+            "transpose one of them",
+        )
+    return lax.dot_general(x, y, (((x.ndim - 1,), (y.ndim - 1,)), ((), ())))
+
+
+def _blend(x, product, beta: float, alpha: float):
+    product = product if alpha == 1 else lax.mul(product, cast(alpha, product.dtype))
+    if beta == 0:  # a NaN in x does not count then
+        return product
+    x = x if beta == 1 else lax.mul(x, cast(beta, x.dtype))
+    if x.ndim and x.ndim < product.ndim:
+        x = lax.expand_dims(x, tuple(range(product.ndim - x.ndim)))
+    return lax.add(x, product)
+
+
+def addmm(x, a, b, /, beta: float = 1, alpha: float = 1):
+    """Return beta * x + alpha * (a @ b), with x broadcast."""
+    _same_dtype("addmm(x, a, b)", x, a, b)
+    return _blend(x, mm(a, b), beta, alpha)
+
+
+def baddbmm(x, a, b, /, beta: float = 1, alpha: float = 1):
+    """Return beta * x + alpha * (a @ b) for stacks of matrices, with x broadcast."""
+    _same_dtype("baddbmm(x, a, b)", x, a, b)
+    return _blend(x, bmm(a, b), beta, alpha)
+
+
+def addbmm(x, a, b, /, beta: float = 1, alpha: float = 1):
+    """Return beta * x + alpha * the sum over the stack of a @ b."""
+    _ranked("addbmm(x, a, b)", a=(a, 3), b=(b, 3))
+    return _blend(x, lax.dot_general(a, b, (((0, 2), (0, 1)), ((), ()))), beta, alpha)
+
+
+def addmv(x, a, b, /, beta: float = 1, alpha: float = 1):
+    """Return beta * x + alpha * (a @ b) for a matrix a and a vector b."""
+    _same_dtype("addmv(x, a, b)", x, a, b)
+    return _blend(x, mv(a, b), beta, alpha)
+
+
+def addr(x, a, b, /, beta: float = 1, alpha: float = 1):
+    """Return beta * x + alpha * outer(a, b)."""
+    return _blend(x, outer(a, b), beta, alpha)
+
+
+def linear(x, weight, bias=None, /):
+    """Return x @ weight.T + bias.
+
+    Args:
+        x: ``(..., K)``.
+        weight: ``(N, K)``, or ``(K,)``; split by rows gives a split output, split by columns partial_sum.
+        bias: ``(N,)`` or None.
+    """
+    _same_dtype("linear(x, weight, bias)", x, weight, bias)
+    if x.ndim == 0 or weight.ndim not in (1, 2) or x.shape[-1] != weight.shape[-1]:
+        fail("shape", "linear(x, weight)", f"x {x.shape}, weight {weight.shape}", "x is (..., K) and weight (N, K)",
+             f"a weight of shape (N, {x.shape[-1] if x.ndim else 1})")  # fmt: skip
+    out = lax.dot_general(x, weight, (((x.ndim - 1,), (weight.ndim - 1,)), ((), ())))
+    return out if bias is None else _blend(bias, out, 1, 1)
+
+
+def bilinear(x, y, weight, bias=None, /):
+    """Return ``out[..., n] = sum_ij x[..., i] weight[n, i, j] y[..., j] + bias[n]``."""
+    _same_dtype("bilinear(x, y, weight, bias)", x, y, weight, bias)
+    batch = _BATCH[: x.ndim - 1]
+    half = contract(x, batch + "i", weight, "nij", batch + "nj")
+    out = contract(half, batch + "nj", y, batch + "j", batch + "n")
+    return out if bias is None else _blend(bias, out, 1, 1)
+
+
+def tensordot(x, y, /, dims=2):
+    """Return the contraction of the last ``dims`` dims of x with the first of y, or of the two given lists of dims."""
+    if isinstance(dims, int):
+        dims = (tuple(range(x.ndim - dims, x.ndim)), tuple(range(dims)))
+    left, right = (tuple(d % z.ndim for d in ds) for ds, z in zip(dims, (x, y)))
+    return lax.dot_general(x, y, ((left, right), ((), ())))
+
+
+def kron(x, y, /):
+    """Return the Kronecker product."""
+    n = max(x.ndim, y.ndim)
+    x, y = (lax.reshape(z, (1,) * (n - z.ndim) + z.shape) for z in (x, y))
+    left = lax.expand_dims(x, tuple(range(1, 2 * n, 2)))
+    right = lax.expand_dims(y, tuple(range(0, 2 * n, 2)))
+    return lax.reshape(lax.mul(left, right), tuple(a * b for a, b in zip(x.shape, y.shape)))
