@@ -4,8 +4,8 @@ On one axis of ``n`` ranks, with ``b`` the bytes of the tensor as the other axes
 
     S → B   all_gather       (n-1)/n · b        B → S   slice       0
     P → S   psum_scatter     (n-1)/n · b        B → P   zero_fill   0
-    P → B   psum           2 (n-1)/n · b        S → P   zero_fill   0
-    S → S   all_to_all       (n-1)/n² · b
+    P → B   psum           2 (n-1)/n · b
+    S → S   all_to_all       (n-1)/n² · b          S → P   zero_fill   0
 
 A step on axis ``a`` that touches dim ``d`` is legal only while no inner axis splits ``d``: the inner cut lies inside the outer one, so
 gathering the outer axis alone would interleave the rows.
@@ -34,6 +34,8 @@ class Step:
         source: the code on that axis before.
         target: the code on that axis after.
         bytes: what one device receives over the wire.
+        price: what planning charges. S → P moves nothing now, but whoever reads the sum has to gather it: it is charged as
+            the all-gather it puts off, or every mixed sum would be planned as P + P.
     """
 
     kind: str
@@ -41,6 +43,7 @@ class Step:
     source: int
     target: int
     bytes: int
+    price: int
 
 
 def kind_of(source: int, target: int) -> str:
@@ -80,7 +83,9 @@ def make_step(shape, itemsize: int, sizes: tuple[int, ...], codes: tuple[int, ..
     kind = kind_of(codes[axis], target)
     rest = codes[:axis] + (B,) + codes[axis + 1 :]
     block = math.prod(local_shape(shape, rest, sizes)) * itemsize
-    return Step(kind, axis, codes[axis], target, wire_bytes(kind, sizes[axis], block))
+    moved = wire_bytes(kind, sizes[axis], block)
+    price = wire_bytes("all_gather", sizes[axis], block) if kind == "zero_fill" and codes[axis] != B else moved
+    return Step(kind, axis, codes[axis], target, moved, price)
 
 
 class Shard:
@@ -112,6 +117,8 @@ class Shard:
         if size == 1:
             return x
         source, target = step.source, step.target
+        if math.prod(shape) == 0:  # XLA has no collectives over empty arrays
+            return jnp.zeros(local_shape(shape, (*codes[:axis], target, *codes[axis + 1 :]), self.sizes), x.dtype)
         if step.kind == "psum":
             return jax.lax.psum(x, name)
         if step.kind == "zero_fill" and source == B:

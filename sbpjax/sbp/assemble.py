@@ -1,0 +1,123 @@
+"""Assembly: a global tensor from what each rank contributes.
+
+Four ranks that hold 2, 1, 1 and 1 rows of width 3 make a ``(5, 3)`` tensor under ``S0``, a sum of the four under ``P``, and under ``B`` the
+block of the first rank, as OneFlow does when every process calls ``to_global`` on a local tensor. The blocks must be what the
+balanced rule gives: 1, 1, 1 and 2 rows are an error, because no layout describes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import jax
+import numpy as np
+
+from sbpjax.errors import OpError, OpTypeError, message
+
+from . import algebra
+from .algebra import B, P
+from .layout import Layout, axes_of_dims, layout_of
+from .placement import placement as Placement
+
+
+def from_local_shards(blocks: Mapping[int, np.ndarray], placement: Placement, sbp) -> tuple[jax.Array, Layout]:
+    """Return the global tensor whose parts are ``blocks``.
+
+    Args:
+        blocks: rank → what that rank holds: its part under split, its summand under partial_sum. Under broadcast the first rank
+            of the axis speaks for all. Blocks of ranks outside the placement are ignored.
+        placement: where the tensor lies.
+        sbp: the nd-sbp it has.
+
+    Returns:
+        The physical array and its layout.
+
+    Raises:
+        OpError: a rank's block is missing, the shapes differ along a dim that is not split, or the sizes of the parts are not
+            those of the balanced rule.
+        OpTypeError: the dtypes differ.
+        SbpError: the sbp does not fit the blocks or the placement.
+
+    Example:
+        >>> p = placement("cpu", [0, 1])
+        >>> array, layout = from_local_shards({0: np.ones((2, 3)), 1: np.ones((1, 3))}, p, "S0")
+        >>> layout.shape
+        (3, 3)
+    """
+    ranks = [int(r) for r in placement.ranks.flat]
+    asked = f"assembling a global tensor from local ones, sbp={sbp!r}"
+    missing = [r for r in ranks if r not in blocks]
+    if missing:
+        raise OpError(
+            message(asked, f"no block of ranks {missing}", f"every rank of {placement!r} contributes one", "add them")
+        )
+    given = {r: np.asarray(blocks[r]) for r in ranks}
+    _check_kinds(asked, given)
+    codes = algebra.parse(sbp, placement.hierarchy, given[ranks[0]].ndim)
+    shape = _logical_shape(given, placement, codes)
+    layout = layout_of(placement, codes, shape, given[ranks[0]].dtype)
+    _check_parts(asked, given, layout)
+    return _place(given, layout), layout
+
+
+def _check_kinds(asked: str, given: dict) -> None:
+    dtypes = {r: str(b.dtype) for r, b in given.items()}
+    if len(set(dtypes.values())) > 1:
+        raise OpTypeError(
+            message(asked, f"dtypes by rank {dtypes}", "all parts of one tensor have one dtype", "x.to(dtype) first")
+        )
+    if len({b.ndim for b in given.values()}) > 1:
+        shapes = {r: b.shape for r, b in given.items()}
+        raise OpError(
+            message(
+                asked,
+                f"shapes by rank {shapes}",
+                "all parts of one tensor have the same number of dims",
+                "reshape them",
+            )
+        )
+
+
+def _logical_shape(given: dict, placement: Placement, codes) -> tuple[int, ...]:
+    """Return the logical shape: along a split dim the sum over the ranks that the splitting axes enumerate."""
+    shape = []
+    ranks = placement.ranks
+    for dim, axes in enumerate(axes_of_dims(codes, next(iter(given.values())).ndim)):
+        line = tuple(slice(None) if a in axes else 0 for a in range(ranks.ndim))
+        shape.append(sum(given[int(r)].shape[dim] for r in np.atleast_1d(ranks[line]).flat))
+    return tuple(shape)
+
+
+def _check_parts(asked: str, given: dict, layout: Layout) -> None:
+    expected = {
+        int(r): tuple(count for _, count in part)
+        for r, part in zip(layout.placement.ranks.flat, layout.parts(), strict=True)
+    }
+    if any(given[r].shape != e for r, e in expected.items()):
+        seen = {r: b.shape for r, b in given.items()}
+        split = any(c >= 0 for c in layout.codes)
+        rule = (
+            f"{layout.shape} as {algebra.nd_name(layout.codes)} is held as {expected}: the first ranks get one more"
+            if split
+            else "under broadcast and partial_sum every rank holds the whole shape"
+        )
+        fix = "give each rank its balanced part, e.g. of a whole array: x.to_global(placement, sbp)"
+        raise OpError(message(asked, f"shapes by rank {seen}", rule, fix))
+
+
+def _place(given: dict, layout: Layout) -> jax.Array:
+    placement = layout.placement
+    local = []
+    for index in np.ndindex(*placement.hierarchy):
+        device = placement.devices[index]
+        if device.process_index != jax.process_index():
+            continue
+        speaker = tuple(0 if c == B else i for i, c in zip(index, layout.codes, strict=True))
+        block = given[int(placement.ranks[speaker])]
+        if block.shape != layout.local_shape:
+            padded = np.zeros(layout.local_shape, block.dtype)
+            padded[tuple(slice(0, n) for n in block.shape)] = block
+            block = padded
+        stacked = sum(c == P for c in layout.codes)
+        local.append(jax.device_put(block.reshape((1,) * stacked + block.shape), device))
+    return jax.make_array_from_single_device_arrays(layout.physical_shape, layout.sharding, local)
