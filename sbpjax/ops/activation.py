@@ -79,8 +79,13 @@ def prelu(x, weight, /):
     if weight.ndim and weight.shape[0] != 1:
         if x.ndim < 2 or weight.shape[0] != x.shape[1]:
             channels = x.shape[1] if x.ndim > 1 else 1
-            fail("shape", "prelu(x, weight)", f"weight {weight.shape}, x {x.shape}", f"weight has 1 or C={channels} elements",
-                 f"use a weight of shape ({channels},)")  # fmt: skip
+            fail(
+                "shape",
+                "prelu(x, weight)",
+                f"weight {weight.shape}, x {x.shape}",
+                f"weight has 1 or C={channels} elements",
+                f"use a weight of shape ({channels},)",
+            )
         weight = lax.broadcast_in_dim(weight, (1, weight.shape[0]) + (1,) * (x.ndim - 2), (1,))
     elif weight.ndim != x.ndim:
         weight = lax.reshape(weight, (1,) * x.ndim)

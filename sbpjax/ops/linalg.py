@@ -18,8 +18,13 @@ from .promote import cast
 def _same_dtype(op: str, *arrays) -> None:
     found = {np.dtype(x.dtype) for x in arrays if x is not None}
     if len(found) > 1:
-        fail("shape", op, f"dtypes {', '.join(str(x.dtype) for x in arrays if x is not None)}",
-             "all inputs have the same dtype", "cast with x.to(y.dtype)")  # fmt: skip
+        fail(
+            "shape",
+            op,
+            f"dtypes {', '.join(str(x.dtype) for x in arrays if x is not None)}",
+            "all inputs have the same dtype",
+            "cast with x.to(y.dtype)",
+        )
 
 
 def contract(x, x_labels: str, y, y_labels: str, out_labels: str):
@@ -96,8 +101,13 @@ def matmul(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha:
     sizes = dict(zip(left, x.shape))
     for label, size in zip(right, y.shape):
         if label in sizes and sizes[label] != size and (label == "k" or 1 not in (sizes[label], size)):
-            fail("shape", "matmul(x, y)", f"shapes {x.shape} and {y.shape}",
-                 f"the sizes {sizes[label]} and {size} of a common dim are equal", "transpose or reshape one of them")  # fmt: skip
+            fail(
+                "shape",
+                "matmul(x, y)",
+                f"shapes {x.shape} and {y.shape}",
+                f"the sizes {sizes[label]} and {size} of a common dim are equal",
+                "transpose or reshape one of them",
+            )
     batch = _BATCH[: max(x.ndim, y.ndim, 2) - 2][::-1]
     out = contract(x, left, y, right, batch + "m" * (x.ndim > 1) + "n" * (y.ndim > 1))
     return out if alpha == 1 else lax.mul(out, cast(alpha, out.dtype))
@@ -211,8 +221,13 @@ def linear(x, weight, bias=None, /):
     """
     _same_dtype("linear(x, weight, bias)", x, weight, bias)
     if x.ndim == 0 or weight.ndim not in (1, 2) or x.shape[-1] != weight.shape[-1]:
-        fail("shape", "linear(x, weight)", f"x {x.shape}, weight {weight.shape}", "x is (..., K) and weight (N, K)",
-             f"a weight of shape (N, {x.shape[-1] if x.ndim else 1})")  # fmt: skip
+        fail(
+            "shape",
+            "linear(x, weight)",
+            f"x {x.shape}, weight {weight.shape}",
+            "x is (..., K) and weight (N, K)",
+            f"a weight of shape (N, {x.shape[-1] if x.ndim else 1})",
+        )
     out = lax.dot_general(x, weight, (((x.ndim - 1,), (weight.ndim - 1,)), ((), ())))
     return out if bias is None else _blend(bias, out, 1, 1)
 

@@ -50,7 +50,7 @@ def is_float(dtype) -> bool:
 
 @functools.cache
 def promote_types(a, b) -> np.dtype:
-    """Return the smallest dtype that holds both, by torch's table: a float wins over any integer, whatever its width."""
+    """Return the smallest dtype that holds both, by torch's table: any float wins over any integer."""
     a, b = np.dtype(a), np.dtype(b)
     if a == b:
         return a

@@ -112,8 +112,13 @@ def _extreme(x, axes: tuple[int, ...], name: str):
     if not axes:
         return x
     if 0 in (x.shape[d] for d in axes):
-        fail("index" if len(axes) < x.ndim else "shape", f"{name}(dim={axes})", f"x {x.shape}",
-             "the reduced dim has at least one element", "check x.numel() first")  # fmt: skip
+        fail(
+            "index" if len(axes) < x.ndim else "shape",
+            f"{name}(dim={axes})",
+            f"x {x.shape}",
+            "the reduced dim has at least one element",
+            "check x.numel() first",
+        )
     if x.dtype == BOOL:
         return lax.reduce_or(x, axes) if name.endswith("max") else lax.reduce_and(x, axes)
     return lax.reduce_max(x, axes) if name.endswith("max") else lax.reduce_min(x, axes)

@@ -47,10 +47,18 @@ CASES += [
     case(*both(la.outer), F(3), F(4)),
 ]
 CASES += [
-    case(la.matmul, lambda x, y, a, b: (x.mT if a else x) @ (y.mT if b else y), F(5, *((3, 2) if a else (2, 3))), F(*((4, 3) if b else (3, 4))),
-         transpose_a=a, transpose_b=b, ref_attrs={"a": a, "b": b})
-    for a in (False, True) for b in (False, True)
-]  # fmt: skip
+    case(
+        la.matmul,
+        lambda x, y, a, b: (x.mT if a else x) @ (y.mT if b else y),
+        F(5, *((3, 2) if a else (2, 3))),
+        F(*((4, 3) if b else (3, 4))),
+        transpose_a=a,
+        transpose_b=b,
+        ref_attrs={"a": a, "b": b},
+    )
+    for a in (False, True)
+    for b in (False, True)
+]
 CASES += [
     case(la.matmul, lambda x, y, alpha: alpha * (x @ y), F(2, 3), F(3, 4), alpha=0.5),
     case(*both(la.inner), F(2, 3), F(4, 3)),
