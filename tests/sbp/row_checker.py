@@ -1,15 +1,16 @@
 """Brute-force proof of table rows: every row of an equation, on a mesh, against the unsharded primitive.
 
-A case is a function and its arguments. Its jaxpr is run once unsharded, which gives the operands and results of every equation.
+A case is a function and its arguments. Its jaxpr runs once unsharded, which gives the operands and results of every equation.
 Then every product of rows (one per mesh axis) runs inside one `shard_map`: operands are cut into blocks as the rows say,
-*padding is filled with garbage* (NaN, huge integers, random keys) and a partial operand is a sum of random summands. Every rank's
-block of every output must hold exactly its part of the unsharded result.
+*padding is filled with garbage* (NaN, huge integers, random keys) and a partial operand is a sum of random summands. Every
+rank's block of every output must hold exactly its part of the unsharded result.
 
 Blocks of all ranks are stacked along leading mesh dims, so that nothing but the row under test moves data.
 """
 
 from __future__ import annotations
 
+import gc
 import itertools
 import zlib
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend import core
 from jax.sharding import Mesh, PartitionSpec
 
 from sbpjax.sbp.algebra import B, P, nd_name
@@ -65,6 +67,17 @@ def _evaluate(jaxpr, consts, args, found, label) -> list:
             found.append(Found(f"{label}:{name}", eqn, operands, results))
         values.update(zip(eqn.outvars, results))
     return [v.val if hasattr(v, "val") else values[v] for v in jaxpr.outvars]
+
+
+def primitives() -> dict:
+    """Return every primitive that JAX has made, by name: what a jaxpr can hold."""
+    import jax.experimental.sparse
+    import jax.nn
+    import jax.scipy.linalg
+    import jax.scipy.signal
+    import jax.scipy.special  # noqa: F401
+
+    return {x.name: x for x in gc.get_objects() if isinstance(x, core.Primitive)}
 
 
 def is_key(aval) -> bool:
@@ -155,7 +168,7 @@ def _random(shape, dtype, rng) -> np.ndarray:
 
 
 def _garbage(shape, dtype, rng) -> np.ndarray:
-    if dtype == bool:
+    if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
     if dtype.kind in "iu":
         info = np.iinfo(dtype)

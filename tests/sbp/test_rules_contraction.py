@@ -1,11 +1,11 @@
 """Every row of contractions and reductions, by brute force."""
 
-import jax
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-
 from row_checker import MESHES, check, equations
 
 _RNG = np.random.default_rng(0)
@@ -15,20 +15,28 @@ def _x(*shape, dtype=np.float32):
     return _RNG.standard_normal(shape).astype(dtype)
 
 
+@functools.cache
 def _contractions():
     cases = []
     for m, k, n in ((8, 12, 4), (5, 7, 3), (4, 3, 1)):
         cases.append(("matmul", jnp.matmul, _x(m, k), _x(k, n)))
     cases.append(("batched", lambda x, y: jnp.einsum("bmk,bkn->bmn", x, y), _x(3, 4, 5), _x(3, 5, 2)))
     cases.append(("two contracted", lambda x, y: jnp.einsum("abk,kab->k", x, y), _x(4, 3, 2), _x(2, 4, 3)))
-    cases.append(("bf16", lambda x, y: lax.dot(x, y, preferred_element_type=jnp.float32), _x(4, 7, dtype=jnp.bfloat16),
-                  _x(7, 4, dtype=jnp.bfloat16)))
+    cases.append(
+        (
+            "bf16",
+            lambda x, y: lax.dot(x, y, preferred_element_type=jnp.float32),
+            _x(4, 7, dtype=jnp.bfloat16),
+            _x(7, 4, dtype=jnp.bfloat16),
+        )
+    )
     cases.append(("int", jnp.matmul, np.arange(15).reshape(3, 5), np.arange(20).reshape(5, 4)))
     cases.append(("complex", jnp.matmul, _x(3, 5, dtype=np.complex64), _x(5, 4, dtype=np.complex64)))
     cases.append(("empty", jnp.matmul, _x(4, 0), _x(0, 4)))
     return [f for case in cases for f in equations(*case, only=("dot_general",))]
 
 
+@functools.cache
 def _reductions():
     cases = []
     for shape in ((8, 4, 2), (5, 3, 7)):
@@ -52,10 +60,18 @@ def _reductions():
         name = function.__name__
         cases.append((name, lambda x, f=function: f(x, axis=1), _x(5, 7, 3)))
         cases.append((name + " of ties", lambda x, f=function: f(x, axis=0), _RNG.integers(0, 2, (6, 4))))
-    general = lambda x, y: lax.reduce((x, y), (np.float32(0), np.int64(0)), lambda a, b: (a[0] + b[0], jnp.maximum(a[1], b[1])), (1,))
+    general = lambda x, y: lax.reduce(
+        (x, y), (np.float32(0), np.int64(0)), lambda a, b: (a[0] + b[0], jnp.maximum(a[1], b[1])), (1,)
+    )
     cases.append(("any function", general, _x(4, 3, 5), _RNG.integers(0, 5, (4, 3, 5))))
     names = tuple(p.name for p in (lax.reduce_sum_p, lax.reduce_prod_p, lax.reduce_max_p, lax.reduce_min_p)) + (
-        "reduce_and", "reduce_or", "reduce_xor", "argmax", "argmin", "reduce")
+        "reduce_and",
+        "reduce_or",
+        "reduce_xor",
+        "argmax",
+        "argmin",
+        "reduce",
+    )
     return [f for case in cases for f in equations(*case, only=names)]
 
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from .table import B, P, Row, is_number, rows, same_dims
 
 _PLAIN = (
-    "abs acos acosh and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz complex cos cosh "
+    "abs acos acosh and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz cos cosh "
     "digamma eq eq_to erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igamma_grad_a igammac integer_pow is_finite le "
     "le_to lgamma log log1p logistic lt lt_to max min mulhi ne nextafter not or polygamma population_count pow "
     "reduce_precision regularized_incomplete_beta rem round rsqrt shift_left shift_right_arithmetic "
@@ -21,10 +21,10 @@ def plain(eqn, size: int) -> list[Row]:
     return same_dims(eqn)
 
 
-@rows("neg", "real", "imag", "conj", "copy", "copy_p", "name", "zeros_like")
+@rows("neg", "complex", "real", "imag", "conj", "copy", "copy_p", "name", "zeros_like")
 def linear(eqn, size: int) -> list[Row]:
-    """S(d) → S(d) and P → P."""
-    return [*same_dims(eqn), Row((P,), (P,))]
+    """S(d) → S(d) and P → P, on all operands."""
+    return [*same_dims(eqn), Row((P,) * len(eqn.invars), (P,))]
 
 
 @rows("convert_element_type", "bitcast_convert_type", "stop_gradient", "device_put", "sharding_constraint")

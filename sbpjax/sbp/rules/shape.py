@@ -132,6 +132,31 @@ def split(eqn, size: int) -> list[Row]:
     return [*_untouched(eqn, (eqn.params["axis"],)), *_partial(eqn)]
 
 
+@rows("stack")
+def stack(eqn, size: int) -> list[Row]:
+    """Dims of the operands, behind the new one if they come after it; the new dim itself is not split."""
+    axis, shape = eqn.params["axis"], eqn.invars[0].aval.shape
+    found = [Row((d,) * len(eqn.invars), (d + (d >= axis),)) for d, n in enumerate(shape) if n > 1]
+    return [*found, *_partial(eqn)]
+
+
+@rows("unstack")
+def unstack(eqn, size: int) -> list[Row]:
+    """Dims other than the one that is taken apart."""
+    axis, shape = eqn.params["axis"], eqn.invars[0].aval.shape
+    found = [Row((d,), (d - (d > axis),) * len(eqn.outvars)) for d, n in enumerate(shape) if n > 1 and d != axis]
+    return [*found, *_partial(eqn)]
+
+
+@rows("tile")
+def tile(eqn, size: int) -> list[Row]:
+    """Dims that are not repeated."""
+    reps, shape = eqn.params["reps"], eqn.invars[0].aval.shape
+    new = len(reps) - len(shape)
+    found = [Row((d,), (new + d,)) for d, n in enumerate(shape) if n > 1 and reps[new + d] == 1]
+    return [*found, *_partial(eqn)]
+
+
 @rows("pad")
 def pad(eqn, size: int) -> list[Row]:
     """Dims without padding; a partial operand needs a partial padding value."""
