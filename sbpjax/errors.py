@@ -145,3 +145,10 @@ class OpIndexError(SbpjaxError, IndexError):
 
 class OpValueError(SbpjaxError, ValueError, RuntimeError):
     """An argument of an op has a value outside its range."""
+
+
+class CheckpointError(SbpjaxError, RuntimeError):
+    """A checkpoint cannot be written or read.
+
+    It holds dicts, lists and tuples of tensors, NumPy arrays and plain values; objects go in as their ``state_dict()``.
+    """

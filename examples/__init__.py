@@ -1,0 +1,1 @@
+"""Complete programs on sbpjax's public API."""

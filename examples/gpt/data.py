@@ -1,0 +1,73 @@
+"""The text: the language reference that every Python carries, as bytes, with batches that depend on the step number alone.
+
+A batch is drawn by a counter-based generator from (seed, step), so a resumed run sees the very batches that the
+interrupted one would have seen, and every layout sees the same ones.
+"""
+
+from __future__ import annotations
+
+import pydoc_data.topics
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+VOCAB_SIZE = 256  # bytes
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A text, split into training and validation part.
+
+    Attributes:
+        train: `(N,)` uint8, the first nine tenths.
+        valid: `(M,)` uint8, the rest.
+        seed: of the training batches.
+    """
+
+    train: np.ndarray
+    valid: np.ndarray
+    seed: int = 0
+
+    def batch(self, step: int, batch_size: int, context: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the inputs and targets of one training step, both `(batch_size, context)` int64."""
+        random = np.random.Generator(np.random.Philox(key=[self.seed, step]))
+        starts = random.integers(0, len(self.train) - context, size=batch_size)
+        return _windows(self.train, starts, context)
+
+    def validation_batches(self, count: int, batch_size: int, context: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return `count` fixed batches spread evenly over the validation part."""
+        starts = np.linspace(0, len(self.valid) - context - 1, count * batch_size).astype(np.int64)
+        return [_windows(self.valid, part, context) for part in np.split(starts, count)]
+
+    def unigram_entropy(self) -> float:
+        """Return the validation loss, in nats per byte, of knowing nothing but how frequent each byte is."""
+        counts = np.bincount(self.train, minlength=VOCAB_SIZE) + 1.0
+        return float(-np.log(counts / counts.sum())[self.valid].mean())
+
+
+def _windows(text: np.ndarray, starts: np.ndarray, context: int) -> tuple[np.ndarray, np.ndarray]:
+    windows = text[starts[:, None] + np.arange(context + 1)].astype(np.int64)  # (B, T + 1)
+    return windows[:, :-1], windows[:, 1:]
+
+
+def load_corpus(path: str | None = None, seed: int = 0) -> Corpus:
+    """Load a text file, or, without `path`, the language reference of this Python (about 460 kB of English)."""
+    if path is None:
+        topics = pydoc_data.topics.topics
+        text = "\n\n".join(topics[name] for name in sorted(topics)).encode()
+    else:
+        text = Path(path).read_bytes()
+    data = np.frombuffer(text, np.uint8)
+    cut = len(data) * 9 // 10
+    return Corpus(data[:cut], data[cut:], seed)
+
+
+def encode(text: str) -> np.ndarray:
+    """Return the text's bytes, `(T,)` int64."""
+    return np.frombuffer(text.encode(), np.uint8).astype(np.int64)
+
+
+def decode(tokens: np.ndarray) -> str:
+    """Return the text of bytes; what is no UTF-8 shows as a replacement character."""
+    return bytes(np.asarray(tokens, np.uint8)).decode(errors="replace")

@@ -1,0 +1,120 @@
+"""`BatchNorm1d`, `BatchNorm2d`, `BatchNorm3d`: normalisation over the batch, with running statistics.
+
+Under ``split(0)`` of the batch the statistics are those of the whole logical batch: what other frameworks call synchronised
+batch normalisation is the only kind here, since values do not depend on the layout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sbpjax
+from sbpjax.autograd import no_grad
+from sbpjax.nn import functional as F
+from sbpjax.nn import init
+from sbpjax.nn.module import Module
+from sbpjax.nn.parameter import Parameter, empty
+from sbpjax.tensor import Tensor
+
+
+class _BatchNorm(Module):
+    """Normalise every channel over the batch and all dims behind it, then scale and shift.
+
+    Args:
+        num_features: the number of channels C.
+        eps: added to the variance.
+        momentum: weight of a new batch in the running statistics; None averages over all batches.
+        affine: whether there are `weight` and `bias`.
+        track_running_stats: keep running statistics, and use them in evaluation mode.
+        device: where the tensors are made.
+        dtype: their dtype.
+    """
+
+    _version = 2
+    _dims: tuple[int, ...] = ()
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        for name in ("weight", "bias"):
+            made = Parameter(empty(num_features, device=device, dtype=dtype)) if affine else None
+            self.register_parameter(name, made)
+        for name in ("running_mean", "running_var"):
+            made = empty(num_features, device=device, dtype=dtype) if track_running_stats else None
+            self.register_buffer(name, made)
+        count = sbpjax.zeros((), dtype=sbpjax.int64, device=device) if track_running_stats else None
+        self.register_buffer("num_batches_tracked", count)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forget the batches seen so far."""
+        if self.track_running_stats:
+            init.zeros_(self.running_mean)
+            init.ones_(self.running_var)
+            init.zeros_(self.num_batches_tracked)
+
+    def reset_parameters(self) -> None:
+        """Set `weight` to one and `bias` to zero, and forget the batches seen so far."""
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in self._dims:
+            wanted = " or ".join(f"{d}D" for d in self._dims)
+            raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
+        momentum: Any = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.num_batches_tracked is not None:
+            with no_grad():
+                self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                momentum = 1.0 / self.num_batches_tracked.to(input.dtype)
+        tracked = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input,
+            self.running_mean if tracked else None,
+            self.running_var if tracked else None,
+            self.weight,
+            self.bias,
+            self.training or self.running_mean is None,
+            momentum,
+            self.eps,
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of `(N, C)` or `(N, C, L)`."""
+
+    __doc__ = f"{__doc__}\n\n{_BatchNorm.__doc__}"
+    _dims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of `(N, C, H, W)`."""
+
+    __doc__ = f"{__doc__}\n\n{_BatchNorm.__doc__}"
+    _dims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of `(N, C, D, H, W)`."""
+
+    __doc__ = f"{__doc__}\n\n{_BatchNorm.__doc__}"
+    _dims = (5,)

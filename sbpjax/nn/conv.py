@@ -1,0 +1,146 @@
+"""`Conv1d`, `Conv2d`, `Conv3d`: convolution layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sbpjax.nn import functional as F
+from sbpjax.nn import init
+from sbpjax.nn.module import Module
+from sbpjax.nn.parameter import Parameter, empty
+from sbpjax.tensor import Tensor
+
+_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
+
+
+def as_tuple(value: Any, length: int) -> tuple:
+    """Return a number as a tuple of that many equal numbers, and a sequence as a tuple."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * length
+
+
+class _Conv(Module):
+    """Convolve an `(N, C, ...)` input with learned kernels.
+
+    Args:
+        in_channels: C of the input.
+        out_channels: C of the output.
+        kernel_size: size of the kernel per dim.
+        stride: step of the kernel per dim.
+        padding: cells added on both sides per dim, or ``"valid"`` or ``"same"``.
+        dilation: distance of the kernel's cells per dim.
+        groups: channels are divided into so many groups that do not mix.
+        bias: whether a number per output channel is added.
+        padding_mode: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        device: where the parameters are made.
+        dtype: their dtype.
+
+    `weight` is `(out_channels, in_channels / groups, ...)`: ``split(0)`` divides the output channels over the ranks, ``split(1)``
+    the input channels (the result is a partial sum).
+    """
+
+    _spatial = 0
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] | str = 0,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if channels % groups != 0:
+                raise ValueError(f"{name} must be divisible by groups: {channels} and {groups}")
+        if isinstance(padding, str) and padding not in ("same", "valid"):
+            raise ValueError(f"Invalid padding string {padding!r}, should be one of 'valid', 'same'")
+        if padding == "same" and any(s != 1 for s in as_tuple(stride, self._spatial)):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+        if padding_mode not in _MODES:
+            raise ValueError(f"padding_mode must be one of {set(_MODES)}, but got padding_mode='{padding_mode}'")
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size = as_tuple(kernel_size, self._spatial)
+        self.stride = as_tuple(stride, self._spatial)
+        self.padding = padding if isinstance(padding, str) else as_tuple(padding, self._spatial)
+        self.dilation = as_tuple(dilation, self._spatial)
+        self.padding_mode = padding_mode
+        shape = (out_channels, in_channels // groups, *self.kernel_size)
+        self.weight = Parameter(empty(*shape, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew, uniform in ±1/sqrt(in_channels / groups * kernel cells)."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan_in, _ = init.fans(self.weight)
+            if fan_in:
+                init.uniform_(self.bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
+
+    def forward(self, input: Tensor) -> Tensor:
+        convolve = (F.conv1d, F.conv2d, F.conv3d)[self._spatial - 1]
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input = F.pad(input, self._sides(), mode=_MODES[self.padding_mode])
+            padding = 0
+        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    def _sides(self) -> list[int]:
+        """Return the padding as `functional.pad` wants it: last dim first, before and behind."""
+        sides: list[int] = []
+        for i in reversed(range(self._spatial)):
+            if self.padding == "valid":
+                sides += [0, 0]
+            elif self.padding == "same":
+                total = self.dilation[i] * (self.kernel_size[i] - 1)
+                sides += [total // 2, total - total // 2]
+            else:
+                sides += [self.padding[i], self.padding[i]]  # type: ignore[list-item]
+        return sides
+
+    def extra_repr(self) -> str:
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        if self.padding != (0,) * self._spatial:
+            text += f", padding={self.padding}"
+        if self.dilation != (1,) * self._spatial:
+            text += f", dilation={self.dilation}"
+        if self.groups != 1:
+            text += f", groups={self.groups}"
+        if self.bias is None:
+            text += ", bias=False"
+        if self.padding_mode != "zeros":
+            text += f", padding_mode={self.padding_mode}"
+        return text
+
+
+class Conv1d(_Conv):
+    """Convolution of `(N, C, L)`."""
+
+    __doc__ = f"{__doc__}\n\n{_Conv.__doc__}"
+    _spatial = 1
+
+
+class Conv2d(_Conv):
+    """Convolution of `(N, C, H, W)`."""
+
+    __doc__ = f"{__doc__}\n\n{_Conv.__doc__}"
+    _spatial = 2
+
+
+class Conv3d(_Conv):
+    """Convolution of `(N, C, D, H, W)`."""
+
+    __doc__ = f"{__doc__}\n\n{_Conv.__doc__}"
+    _spatial = 3

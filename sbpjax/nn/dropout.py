@@ -1,0 +1,64 @@
+"""Dropout layers: random zeros in training mode, nothing in evaluation mode.
+
+The mask is a function of the element's place in the logical tensor, so it is the same under every layout.
+"""
+
+from __future__ import annotations
+
+from sbpjax.nn import functional as F
+from sbpjax.nn.module import Module
+from sbpjax.tensor import Tensor
+
+
+class _Dropout(Module):
+    """Zero elements at random and scale the others by 1 / (1 - p).
+
+    Args:
+        p: the probability of a zero.
+        inplace: write into the input.
+    """
+
+    def __init__(self, p: float = 0.5, inplace: bool = False):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p, self.inplace = p, inplace
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_Dropout):
+    """Zero single elements at random and scale the others by 1 / (1 - p).
+
+    Args:
+        p: the probability of a zero.
+        inplace: write into the input.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout(input, self.p, self.training, self.inplace)
+
+
+class Dropout1d(_Dropout):
+    """Zero whole channels of `(N, C, L)` at random and scale the others by 1 / (1 - p).
+
+    Args:
+        p: the probability of a zero channel.
+        inplace: write into the input.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_Dropout):
+    """Zero whole channels of `(N, C, H, W)` at random and scale the others by 1 / (1 - p).
+
+    Args:
+        p: the probability of a zero channel.
+        inplace: write into the input.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout2d(input, self.p, self.training, self.inplace)

@@ -1,0 +1,91 @@
+"""`Embedding`: rows of a table by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.autograd import no_grad
+from sbpjax.nn import functional as F
+from sbpjax.nn import init
+from sbpjax.nn.module import Module
+from sbpjax.nn.parameter import Parameter, empty
+from sbpjax.tensor import Tensor
+
+
+class Embedding(Module):
+    """Look up rows of a learned table.
+
+    Args:
+        num_embeddings: the number of rows.
+        embedding_dim: the size of a row.
+        padding_idx: a row that starts at zero and gets no gradient.
+        max_norm: rows that are looked up are scaled down to this norm first, in place.
+        norm_type: p of that norm.
+        scale_grad_by_freq: divide each row's gradient by how often the batch has it.
+        sparse: accepted for compatibility; gradients are dense.
+        _weight: a table to start from.
+        device: where the table is made.
+        dtype: its dtype.
+
+    `weight` is `(num_embeddings, embedding_dim)`. ``split(0)`` divides the vocabulary over the ranks: each looks up what it
+    has, the result is a partial sum. ``split(1)`` divides the features.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise ValueError(f"padding_idx {padding_idx} must be within num_embeddings {num_embeddings}")
+            padding_idx %= num_embeddings
+        self.padding_idx = padding_idx
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
+        if _weight is None:
+            self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
+            self.reset_parameters()
+        else:
+            if tuple(_weight.shape) != (num_embeddings, embedding_dim):
+                raise ValueError("Shape of weight does not match num_embeddings and embedding_dim")
+            self.weight = Parameter(_weight)
+
+    def reset_parameters(self) -> None:
+        """Draw the table anew from N(0, 1)."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx] = 0
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+        )
+
+    def extra_repr(self) -> str:
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        if self.padding_idx is not None:
+            text += f", padding_idx={self.padding_idx}"
+        if self.max_norm is not None:
+            text += f", max_norm={self.max_norm}"
+        return text
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+        """Return a layer over a given `(rows, features)` table, frozen by default."""
+        if embeddings.ndim != 2:
+            raise ValueError("Embeddings parameter is expected to be 2-dimensional")
+        layer = cls(*embeddings.shape, padding_idx=padding_idx, _weight=embeddings)
+        layer.weight.requires_grad_(not freeze)
+        return layer

@@ -1,0 +1,209 @@
+"""Activation functions of tensors, with PyTorch's signatures; `sbpjax.ops.activation` holds the formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.nn.functional.inplace import into
+from sbpjax.ops import activation, elementwise
+from sbpjax.tensor import Tensor
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.dispatch import apply, unary
+from sbpjax.tensor.op import op_of
+
+_RELU = op_of(activation.relu)
+_RELU6 = op_of(activation.relu6)
+_SELU = op_of(activation.selu)
+_SILU = op_of(activation.silu)
+_MISH = op_of(activation.mish)
+_HARDSWISH = op_of(activation.hardswish)
+_HARDSIGMOID = op_of(activation.hardsigmoid)
+_LOGSIGMOID = op_of(activation.logsigmoid)
+_SOFTSIGN = op_of(activation.softsign)
+_TANHSHRINK = op_of(activation.tanhshrink)
+_QUICK_GELU = op_of(activation.quick_gelu)
+_SIGMOID = op_of(activation.sigmoid)
+_TANH = op_of(elementwise.tanh)
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return max(x, 0)."""
+    return into(input, unary(_RELU, input)) if inplace else unary(_RELU, input)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return min(max(x, 0), 6)."""
+    return into(input, unary(_RELU6, input)) if inplace else unary(_RELU6, input)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return the self-normalising elu of x."""
+    return into(input, unary(_SELU, input)) if inplace else unary(_SELU, input)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return x * sigmoid(x)."""
+    return into(input, unary(_SILU, input)) if inplace else unary(_SILU, input)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return x * tanh(softplus(x))."""
+    return into(input, unary(_MISH, input)) if inplace else unary(_MISH, input)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return x * min(max(x + 3, 0), 6) / 6."""
+    return into(input, unary(_HARDSWISH, input)) if inplace else unary(_HARDSWISH, input)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return min(max(x + 3, 0), 6) / 6."""
+    return into(input, unary(_HARDSIGMOID, input)) if inplace else unary(_HARDSIGMOID, input)
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """Return log(1 / (1 + e**-x)), without overflow."""
+    return unary(_LOGSIGMOID, input)
+
+
+def softsign(input: Tensor) -> Tensor:
+    """Return x / (1 + |x|)."""
+    return unary(_SOFTSIGN, input)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """Return x - tanh(x)."""
+    return unary(_TANHSHRINK, input)
+
+
+def quick_gelu(input: Tensor) -> Tensor:
+    """Return x * sigmoid(1.702 x)."""
+    return unary(_QUICK_GELU, input)
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """Return 1 / (1 + e**-x)."""
+    return unary(_SIGMOID, input)
+
+
+def tanh(input: Tensor) -> Tensor:
+    """Return tanh(x)."""
+    return unary(_TANH, input)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """Return x where positive, else negative_slope * x."""
+    result = apply(activation.leaky_relu, (input,), (("negative_slope", float(negative_slope)),))
+    return into(input, result) if inplace else result
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """Return x limited to [min_val, max_val]."""
+    result = apply(
+        activation.hardtanh,
+        (input,),
+        (
+            ("min_val", float(min_val)),
+            ("max_val", float(max_val)),
+        ),
+    )
+    return into(input, result) if inplace else result
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """Return x where it is above `threshold`, else `value`."""
+    result = apply(
+        activation.threshold,
+        (input,),
+        (
+            ("threshold", float(threshold)),
+            ("value", float(value)),
+        ),
+    )
+    return into(input, result) if inplace else result
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
+    result = apply(activation.celu, (input,), (("alpha", float(alpha)),))
+    return into(input, result) if inplace else result
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """Return x where positive, else alpha * (e**x - 1)."""
+    result = apply(activation.elu, (input,), (("alpha", float(alpha)),))
+    return into(input, result) if inplace else result
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """Return log(1 + e**(beta x)) / beta, and x where beta x is above the threshold."""
+    return apply(
+        activation.softplus,
+        (input,),
+        (
+            ("beta", float(beta)),
+            ("threshold", float(threshold)),
+        ),
+    )
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Return x, and 0 where |x| <= lambd."""
+    return apply(activation.hardshrink, (input,), (("lambd", float(lambd)),))
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """Return x moved by `lambd` towards 0, and 0 where |x| <= lambd."""
+    return apply(activation.softshrink, (input,), (("lambd", float(lambd)),))
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """Return a * sigmoid(b), with a and b the halves of x along `dim`."""
+    return apply(activation.glu, (input,), (("dim", dim),))
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """Return x * Φ(x), with Φ the normal distribution function; by erf, or with ``"tanh"`` by the tanh formula."""
+    return apply(activation.gelu, (input,), (("approximate", approximate),))
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """Return x where positive, else weight * x, with one slope or one per channel (dim 1)."""
+    return apply(activation.prelu, (input, weight))
+
+
+def _default_dim(ndim: int) -> int:
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def _normalised(fn: Any, input: Tensor, dim: int | None, dtype: Any) -> Tensor:
+    if dim is None:
+        dim = _default_dim(input.ndim)
+    return apply(fn, (input,), (("dim", dim), ("dtype", dtypes.np_of(dtype))))
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Return e**x normalised to sum 1 along `dim`.
+
+    Args:
+        input: any shape; any sbp. A split of `dim` costs a reduction of the maximum and one of the sum.
+        dim: the dim of the classes.
+        _stacklevel: accepted for compatibility.
+        dtype: cast to it first.
+    """
+    return _normalised(activation.softmax, input, dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Return the logarithm of the softmax along `dim`; arguments as in `softmax`."""
+    return _normalised(activation.log_softmax, input, dim, dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Return the softmax of -x; arguments as in `softmax`."""
+    return _normalised(activation.softmin, input, dim, dtype)
+
+
+def relu_(input: Tensor) -> Tensor:
+    """Apply `relu` in place."""
+    return relu(input, inplace=True)

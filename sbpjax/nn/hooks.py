@@ -1,0 +1,183 @@
+"""Hooks of modules: removable handles, hooks for all modules, and the call that runs them.
+
+A forward pre-hook may change a module's arguments, a forward hook its result, a backward hook the gradients that
+leave it. `Module.__call__` takes the short way where no hook exists; `call_with_hooks` is the long way.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sbpjax.nn.module import Module
+
+_ids = itertools.count()
+
+GLOBAL_FORWARD_PRE: OrderedDict[int, Callable] = OrderedDict()
+GLOBAL_FORWARD: OrderedDict[int, Callable] = OrderedDict()
+
+
+class RemovableHandle:
+    """Takes a hook away again: ``handle.remove()``, or as a context manager at the end of a ``with``."""
+
+    def __init__(self, *tables: dict):
+        self.id = next(_ids)
+        self._tables = [weakref.ref(table) for table in tables]
+
+    def remove(self) -> None:
+        """Remove the hook; nothing happens when it is gone already."""
+        for ref in self._tables:
+            table = ref()
+            if table is not None:
+                table.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.remove()
+
+
+def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
+    """Register ``hook(module, args)`` to run before the forward of every module; for debugging and profiling."""
+    handle = RemovableHandle(GLOBAL_FORWARD_PRE)
+    GLOBAL_FORWARD_PRE[handle.id] = hook
+    return handle
+
+
+def register_module_forward_hook(hook: Callable) -> RemovableHandle:
+    """Register ``hook(module, args, output)`` to run after the forward of every module; for debugging and profiling."""
+    handle = RemovableHandle(GLOBAL_FORWARD)
+    GLOBAL_FORWARD[handle.id] = hook
+    return handle
+
+
+def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
+    """Run a module's forward with every hook around it, in the order: global pre, pre, forward, global, forward hooks."""
+    called: set[int] = set()
+    output = None
+    try:
+        for hook in GLOBAL_FORWARD_PRE.values():
+            args = _pre_result(hook(module, args), args)
+        for id_, (hook, with_kwargs) in list(module._forward_pre_hooks.items()):
+            if with_kwargs:
+                result = hook(module, args, kwargs)
+                if result is not None:
+                    if not (isinstance(result, tuple) and len(result) == 2):
+                        raise RuntimeError(
+                            f"a forward pre-hook with kwargs returns None or (args, kwargs), got {type(result).__name__}"
+                        )
+                    args, kwargs = result
+            else:
+                args = _pre_result(hook(module, args), args)
+        full = _BackwardHooks(module) if module._backward_pre_hooks or module._backward_hooks else None
+        if full is not None:
+            args = full.watch_inputs(args)
+        output = module.forward(*args, **kwargs)
+        for id_, hook in list(GLOBAL_FORWARD.items()):
+            called.add(id_)
+            output = _post_result(hook(module, args, output), output)
+        for id_, (hook, with_kwargs, _) in list(module._forward_hooks.items()):
+            called.add(id_)
+            result = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
+            output = _post_result(result, output)
+        if full is not None:
+            output = full.watch_outputs(output)
+        return output
+    except Exception:
+        # `always_call` hooks see failures too; their own failures must not hide the first one.
+        for id_, (hook, with_kwargs, always) in list(module._forward_hooks.items()):
+            if always and id_ not in called:
+                try:
+                    hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
+                except Exception as second:  # noqa: BLE001
+                    import warnings
+
+                    warnings.warn(
+                        f"a forward hook with always_call=True raised {second!r} after a failed forward; it was silenced",
+                        stacklevel=2,
+                    )
+        raise
+
+
+def _pre_result(result: Any, args: tuple) -> tuple:
+    if result is None:
+        return args
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _post_result(result: Any, output: Any) -> Any:
+    return output if result is None else result
+
+
+class _BackwardHooks:
+    """Runs a module's backward hooks once per backward, when the gradients of its inputs are known.
+
+    An identity node stands before the inputs and one behind the outputs. The one behind sees `grad_output` first
+    (pre-hooks may change it); the one before sees `grad_input` last, then the backward hooks run with both.
+    """
+
+    def __init__(self, module: Module):
+        self.module = module
+        self.grad_output: tuple | None = None
+
+    def watch_outputs(self, output: Any) -> Any:
+        def on_backward(grads: tuple) -> tuple:
+            for hook in list(self.module._backward_pre_hooks.values()):
+                result = hook(self.module, grads)
+                if result is not None:
+                    grads = result if isinstance(result, tuple) else (result,)
+            self.grad_output = grads
+            if not self.inputs_need_grad:
+                self._run(None)
+            return grads
+
+        return _through_identity(output, on_backward)
+
+    def watch_inputs(self, args: tuple) -> tuple:
+        from sbpjax.autograd import is_grad_enabled
+        from sbpjax.tensor import Tensor
+
+        self.inputs_need_grad = is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in args)
+        return _through_identity(args, self._run)
+
+    def _run(self, grads: tuple | None) -> tuple | None:
+        for hook in list(self.module._backward_hooks.values()):
+            result = hook(self.module, grads if grads is not None else (None,), self.grad_output)
+            if result is not None and grads is not None:
+                grads = result if isinstance(result, tuple) else (result,)
+        return grads
+
+
+def _through_identity(value: Any, on_backward: Callable[[tuple], tuple]) -> Any:
+    """Return `value` with its tensors passed through one identity node whose backward calls `on_backward`."""
+    from sbpjax.autograd import Function, is_grad_enabled
+    from sbpjax.tensor import Tensor
+
+    single = isinstance(value, Tensor)
+    if not single and not isinstance(value, (tuple, list)):
+        return value
+    items = [value] if single else list(value)
+    places = [i for i, item in enumerate(items) if isinstance(item, Tensor)]
+    if not is_grad_enabled() or not any(items[i].requires_grad for i in places):
+        return value
+
+    class Identity(Function):
+        @staticmethod
+        def forward(ctx, *tensors):
+            outs = tuple(t.view_as(t) for t in tensors)
+            return outs if len(outs) > 1 else outs[0]
+
+        @staticmethod
+        def backward(ctx, *grads):
+            new = on_backward(grads)
+            return new if len(new) > 1 else new[0]
+
+    outs = Identity.apply(*[items[i] for i in places])
+    for i, out in zip(places, outs if isinstance(outs, tuple) else (outs,)):
+        items[i] = out
+    return items[0] if single else type(value)(items)

@@ -1,0 +1,204 @@
+"""Initialisers: fill a tensor in place with a constant or with random numbers of a given distribution.
+
+`fans` says how many inputs and outputs an element of a weight touches; `xavier_*` and `kaiming_*` scale by them so that signals keep
+their variance from layer to layer. All of them leave the tape alone and return the tensor. Random ones draw from
+sbpjax's generator, whose numbers depend on the element's place in the logical tensor, not on the layout.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import sbpjax
+from sbpjax.autograd import no_grad
+from sbpjax.tensor import Tensor
+
+
+def fans(tensor: Tensor) -> tuple[int, int]:
+    """Return (fan_in, fan_out) of a weight `(out, in, kernel...)`."""
+    if tensor.ndim < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    cells = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * cells, tensor.shape[0] * cells
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """Return the factor that keeps variance through a nonlinearity.
+
+    Args:
+        nonlinearity: ``"linear"``, ``"sigmoid"``, ``"tanh"``, ``"relu"``, ``"leaky_relu"``, ``"selu"`` or a layer's name.
+        param: the negative slope of ``"leaky_relu"``.
+    """
+    if nonlinearity in ("linear", "sigmoid") or nonlinearity.startswith("conv"):
+        return 1.0
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else param
+        return math.sqrt(2.0 / (1 + slope**2))
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+    """Fill with numbers uniform in [a, b)."""
+    with no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+    """Fill with normal numbers."""
+    with no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Tensor:
+    """Fill with normal numbers, conditioned on lying in [a, b]."""
+
+    def below(x: float) -> float:
+        return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
+
+    with no_grad():
+        # The inverse of the distribution function, at numbers uniform between its values at a and b.
+        tensor.uniform_(2 * below(a) - 1, 2 * below(b) - 1, generator=generator)
+        tensor.erfinv_()
+        tensor.mul_(std * math.sqrt(2.0)).add_(mean)
+        return tensor.clamp_(min=a, max=b)
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Fill with one number."""
+    with no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Fill with ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Fill with zeros."""
+    return constant_(tensor, 0.0)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """Make a matrix the identity."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    with no_grad():
+        return tensor.copy_(_like(tensor, sbpjax.eye(*tensor.shape)))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Make a convolution's weight keep as many input channels as possible, per group."""
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    import numpy as np
+
+    value = np.zeros(tuple(tensor.shape))
+    per_group = tensor.shape[0] // groups
+    centre = tuple(n // 2 for n in tensor.shape[2:])
+    for group in range(groups):
+        for channel in range(min(per_group, tensor.shape[1])):
+            value[(group * per_group + channel, channel, *centre)] = 1
+    with no_grad():
+        return tensor.copy_(_like(tensor, sbpjax.tensor(value)))
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Fill uniformly in ±gain * sqrt(6 / (fan_in + fan_out)).
+
+    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks (2010).
+    """
+    bound = gain * math.sqrt(6.0 / sum(fans(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Fill normally with deviation gain * sqrt(2 / (fan_in + fan_out))."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
+
+
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+    fan = fans(tensor)[mode == "fan_out"]
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Tensor:
+    """Fill uniformly in ±gain * sqrt(3 / fan).
+
+    Args:
+        tensor: the weight.
+        a: the negative slope of the leaky relu behind the layer.
+        mode: ``"fan_in"`` keeps the variance forwards, ``"fan_out"`` backwards.
+        nonlinearity: what follows the layer.
+        generator: where the numbers come from.
+
+    Source: He et al., Delving Deep into Rectifiers (2015).
+    """
+    if 0 in tensor.shape:
+        return tensor
+    bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Tensor:
+    """Fill normally with deviation gain / sqrt(fan); arguments as in `kaiming_uniform_`."""
+    if 0 in tensor.shape:
+        return tensor
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+    """Fill with a (semi-)orthogonal matrix; dims behind the first count as one.
+
+    Source: Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear neural networks (2014).
+    """
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    import numpy as np
+
+    rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
+    with no_grad():
+        flat = normal_(sbpjax.empty(rows, columns), generator=generator).numpy().astype(np.float64)
+        q, r = np.linalg.qr(flat.T if rows < columns else flat)
+        q = q * np.sign(np.diag(r))  # makes the distribution uniform
+        value = (q.T if rows < columns else q) * gain
+        return tensor.copy_(_like(tensor, sbpjax.tensor(value.reshape(tuple(tensor.shape)))))
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Fill a matrix normally, with the same share of zeros at random places in every column."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows = tensor.shape[0]
+    zeros = math.ceil(sparsity * rows)
+    with no_grad():
+        order = uniform_(sbpjax.empty(*tensor.shape), generator=generator).argsort(0).argsort(0)
+        normal_(tensor, 0, std, generator)
+        return tensor.mul_(_like(tensor, (order >= zeros).to(tensor.dtype)))
+
+
+def _like(tensor: Tensor, value: Tensor) -> Tensor:
+    """Return a local value where `tensor` is, in its dtype."""
+    value = value.to(tensor.dtype)
+    if tensor.is_global:
+        return value.to_global(placement=tensor.placement, sbp=[sbpjax.sbp.broadcast] * len(tensor.placement.hierarchy))
+    return value.to(tensor.device)

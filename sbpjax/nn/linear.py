@@ -1,0 +1,148 @@
+"""`Linear`, `Bilinear`, `Identity`, `Flatten`, `Unflatten`: layers that multiply by a matrix, or only change the shape."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sbpjax.nn import functional as F
+from sbpjax.nn import init
+from sbpjax.nn.module import Module
+from sbpjax.nn.parameter import Parameter, empty
+from sbpjax.tensor import Tensor
+
+
+class Identity(Module):
+    """Return the input, whatever the arguments of the constructor are."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input
+
+
+class Linear(Module):
+    """``y = x Wᵀ + b``.
+
+    Args:
+        in_features: size of the last dim of x.
+        out_features: size of the last dim of y.
+        bias: whether there is a b.
+        device: where the parameters are made.
+        dtype: their dtype.
+
+    `weight` is `(out_features, in_features)`: ``split(0)`` divides the outputs over the ranks (column parallel), ``split(1)``
+    the inputs (row parallel, whose result is a partial sum). Both parameters start uniform in ±1/sqrt(in_features).
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(empty(out_features, in_features, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """``y = x1 A x2 + b``, one matrix A per output feature.
+
+    Args:
+        in1_features: size of the last dim of x1.
+        in2_features: size of the last dim of x2.
+        out_features: size of the last dim of y.
+        bias: whether there is a b.
+        device: where the parameters are made.
+        dtype: their dtype.
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        self.weight = Parameter(empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        bound = 1 / math.sqrt(self.weight.shape[1])
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
+
+
+class Flatten(Module):
+    """Join the dims from `start_dim` to `end_dim` into one.
+
+    Args:
+        start_dim: the first dim.
+        end_dim: the last dim.
+    """
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1):
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Take one dim apart into several.
+
+    Args:
+        dim: the dim.
+        unflattened_size: the sizes it becomes.
+    """
+
+    def __init__(self, dim: int, unflattened_size: tuple[int, ...]):
+        super().__init__()
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        dim = self.dim % input.ndim
+        shape = tuple(input.shape)
+        return input.reshape(shape[:dim] + self.unflattened_size + shape[dim + 1 :])
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

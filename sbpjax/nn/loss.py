@@ -1,0 +1,183 @@
+"""Loss functions as layers; each is its function in `sbpjax.nn.functional` with fixed options."""
+
+from __future__ import annotations
+
+from sbpjax.nn import functional as F
+from sbpjax.nn.module import Module
+from sbpjax.tensor import Tensor
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+class _Loss(Module):
+    """Base of the losses.
+
+    Args:
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one value per element.
+    """
+
+    def __init__(self, reduction: str = "mean"):
+        super().__init__()
+        if reduction not in _REDUCTIONS:
+            raise ValueError(f"{reduction} is not a valid value for reduction; it is one of {_REDUCTIONS}")
+        self.reduction = reduction
+
+
+class MSELoss(_Loss):
+    """(x - y)².
+
+    Args:
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.mse_loss(input, target, reduction=self.reduction)
+
+
+class L1Loss(_Loss):
+    """|x - y|.
+
+    Args:
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.l1_loss(input, target, reduction=self.reduction)
+
+
+class SmoothL1Loss(_Loss):
+    """(x - y)² / (2 beta) where |x - y| < beta, else |x - y| - beta / 2.
+
+    Args:
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        beta: where the parabola becomes a line.
+    """
+
+    def __init__(self, reduction: str = "mean", beta: float = 1.0):
+        super().__init__(reduction)
+        self.beta = beta
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+
+
+class HuberLoss(_Loss):
+    """(x - y)² / 2 where |x - y| < delta, else delta (|x - y| - delta / 2).
+
+    Args:
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        delta: where the parabola becomes a line.
+    """
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0):
+        super().__init__(reduction)
+        self.delta = delta
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
+
+
+class CrossEntropyLoss(_Loss):
+    """Cross entropy of logits `(N, C, ...)` against class numbers `(N, ...)` or class probabilities.
+
+    Args:
+        weight: `(C,)`, one weight per class.
+        ignore_index: targets of this number count nothing.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        label_smoothing: what of the target's probability is spread over all classes.
+    """
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ):
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.cross_entropy(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
+
+
+class NLLLoss(_Loss):
+    """Minus the log probability `(N, C, ...)` of class numbers `(N, ...)`.
+
+    Args:
+        weight: `(C,)`, one weight per class.
+        ignore_index: targets of this number count nothing.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+        self.ignore_index = ignore_index
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.nll_loss(
+            input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction
+        )
+
+
+class BCELoss(_Loss):
+    """Binary cross entropy of probabilities.
+
+    Args:
+        weight: a weight per element, broadcast.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
+
+
+class BCEWithLogitsLoss(_Loss):
+    """Binary cross entropy of logits.
+
+    Args:
+        weight: a weight per element, broadcast.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        pos_weight: a weight of positive examples, broadcast.
+    """
+
+    def __init__(
+        self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None
+    ):
+        super().__init__(reduction)
+        self.register_buffer("weight", weight)
+        self.register_buffer("pos_weight", pos_weight)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.binary_cross_entropy_with_logits(
+            input, target, weight=self.weight, reduction=self.reduction, pos_weight=self.pos_weight
+        )
+
+
+class KLDivLoss(_Loss):
+    """target * (log target - x), with x log probabilities.
+
+    Args:
+        reduction: ``"mean"``, ``"batchmean"``, ``"sum"`` or ``"none"``.
+        log_target: whether targets are log probabilities too.
+    """
+
+    def __init__(self, reduction: str = "mean", log_target: bool = False):
+        super().__init__("sum" if reduction == "batchmean" else reduction)
+        self.reduction, self.log_target = reduction, log_target
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)

@@ -1,0 +1,137 @@
+"""`LayerNorm`, `RMSNorm`, `GroupNorm`: normalisation within one sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.nn import functional as F
+from sbpjax.nn import init
+from sbpjax.nn.module import Module
+from sbpjax.nn.parameter import Parameter, empty
+from sbpjax.tensor import Tensor
+
+
+class LayerNorm(Module):
+    """Normalise the last dims to mean 0 and variance 1, then scale and shift.
+
+    Args:
+        normalized_shape: the sizes of the dims to normalise over.
+        eps: added to the variance.
+        elementwise_affine: whether there are `weight` and `bias`.
+        bias: whether there is a `bias`.
+        device: where the parameters are made.
+        dtype: their dtype.
+
+    The statistics are of the last dims only, so a split of any other dim needs no communication.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | tuple[int, ...],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
+            made = Parameter(empty(*self.normalized_shape, device=device, dtype=dtype)) if wanted else None
+            self.register_parameter(name, made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set `weight` to one and `bias` to zero."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class RMSNorm(Module):
+    """Divide the last dims by their root mean square, then scale.
+
+    Args:
+        normalized_shape: the sizes of the dims to normalise over.
+        eps: added to the mean square; None takes the dtype's machine epsilon.
+        elementwise_affine: whether there is a `weight`.
+        device: where it is made.
+        dtype: its dtype.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | tuple[int, ...],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        made = Parameter(empty(*self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        self.register_parameter("weight", made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set `weight` to one."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """Normalise groups of channels of an `(N, C, ...)` input, then scale and shift each channel.
+
+    Args:
+        num_groups: the number of groups.
+        num_channels: C; a multiple of `num_groups`.
+        eps: added to the variance.
+        affine: whether there are `weight` and `bias`.
+        device: where the parameters are made.
+        dtype: their dtype.
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        if num_channels % num_groups != 0:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        for name in ("weight", "bias"):
+            made = Parameter(empty(num_channels, device=device, dtype=dtype)) if affine else None
+            self.register_parameter(name, made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set `weight` to one and `bias` to zero."""
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"

@@ -1,0 +1,178 @@
+"""Pooling layers: the largest or the mean of windows that slide over the dims behind the channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.nn import functional as F
+from sbpjax.nn.module import Module
+from sbpjax.tensor import Tensor
+
+
+class _MaxPool(Module):
+    """Take the largest element of every window.
+
+    Args:
+        kernel_size: size of the window per dim.
+        stride: step of the window per dim; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        return_indices: also return where each maximum was.
+        ceil_mode: also take windows that begin inside but reach past the end.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):
+        super().__init__()
+        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
+        self.padding, self.dilation = padding, dilation
+        self.return_indices, self.ceil_mode = return_indices, ceil_mode
+
+    def _options(self) -> tuple:
+        return self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+
+    def extra_repr(self) -> str:
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """Max pooling of `(N, C, L)`."""
+
+    __doc__ = f"{__doc__}\n\n{_MaxPool.__doc__}"
+
+    def forward(self, input: Tensor) -> Any:
+        return F.max_pool1d(input, *self._options())
+
+
+class MaxPool2d(_MaxPool):
+    """Max pooling of `(N, C, H, W)`."""
+
+    __doc__ = f"{__doc__}\n\n{_MaxPool.__doc__}"
+
+    def forward(self, input: Tensor) -> Any:
+        return F.max_pool2d(input, *self._options())
+
+
+class AvgPool1d(Module):
+    """Mean pooling of `(N, C, L)`.
+
+    Args:
+        kernel_size: size of the window.
+        stride: step of the window; None takes `kernel_size`.
+        padding: zeros added on both sides.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        count_include_pad: whether those zeros count in the mean.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ):
+        super().__init__()
+        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
+        self.padding, self.ceil_mode, self.count_include_pad = padding, ceil_mode, count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+        )
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(Module):
+    """Mean pooling of `(N, C, H, W)`.
+
+    Args:
+        kernel_size: size of the window per dim.
+        stride: step of the window per dim; None takes `kernel_size`.
+        padding: zeros added on both sides.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        count_include_pad: whether those zeros count in the mean.
+        divisor_override: divide by this instead of the number of cells.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ):
+        super().__init__()
+        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
+        self.padding, self.ceil_mode = padding, ceil_mode
+        self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _AdaptivePool(Module):
+    """Pool to a given output size, with windows as even as possible.
+
+    Args:
+        output_size: the output size per dim; None keeps the input's.
+    """
+
+    def __init__(self, output_size: Any):
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptivePool):
+    """Mean pooling of `(N, C, L)` to a given L."""
+
+    __doc__ = f"{__doc__}\n\n{_AdaptivePool.__doc__}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(_AdaptivePool):
+    """Mean pooling of `(N, C, H, W)` to a given H and W."""
+
+    __doc__ = f"{__doc__}\n\n{_AdaptivePool.__doc__}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveMaxPool2d(_AdaptivePool):
+    """Max pooling of `(N, C, H, W)` to a given H and W."""
+
+    __doc__ = f"{__doc__}\n\n{_AdaptivePool.__doc__}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.adaptive_max_pool2d(input, self.output_size)

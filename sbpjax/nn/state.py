@@ -1,0 +1,182 @@
+"""`state_dict` and `load_state_dict`: a module's parameters and persistent buffers by name, out and in again.
+
+Loading copies values into the tensors that are there, so a module keeps its own dtype, placement and sbp: a state
+saved by one layout loads into any other. With ``assign=True`` the saved tensors themselves take the place.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sbpjax.tensor import Tensor
+
+if TYPE_CHECKING:
+    from sbpjax.nn.module import Module
+
+EXTRA_STATE_KEY = "_extra_state"
+
+
+class IncompatibleKeys(NamedTuple):
+    """What did not fit in `load_state_dict`."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return super().__repr__()
+
+    __str__ = __repr__
+
+
+def state_dict(module: Module, destination: dict | None, prefix: str, keep_vars: bool) -> dict[str, Any]:
+    """Collect the state of `module` and its children under `prefix`; see `Module.state_dict`."""
+    if destination is None:
+        destination = OrderedDict()
+        destination._metadata = OrderedDict()  # type: ignore[attr-defined]
+    local = {"version": module._version}
+    if hasattr(destination, "_metadata"):
+        destination._metadata[prefix[:-1]] = local  # type: ignore[attr-defined]
+    for hook in list(module._state_dict_pre_hooks.values()):
+        hook(module, prefix, keep_vars)
+    for name, tensor in module._parameters.items():
+        if tensor is not None:
+            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+    for name, tensor in module._buffers.items():
+        if tensor is not None and name not in module._non_persistent_buffers_set:
+            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+    if type(module).get_extra_state is not _base(module).get_extra_state:
+        destination[prefix + EXTRA_STATE_KEY] = module.get_extra_state()
+    for name, child in module._modules.items():
+        if child is not None:
+            child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    for hook in list(module._state_dict_hooks.values()):
+        result = hook(module, destination, prefix, local)
+        if result is not None:
+            destination = result
+    return destination
+
+
+def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
+    """Copy `state` into `module` and its children; see `Module.load_state_dict`."""
+    if not isinstance(state, Mapping):
+        raise TypeError(f"Expected state_dict to be dict-like, got {type(state)}.")
+    metadata = getattr(state, "_metadata", None)
+    state = OrderedDict(state)
+    missing: list[str] = []
+    unexpected: list[str] = []
+    errors: list[str] = []
+
+    def load(child: Module, local_state: dict, prefix: str) -> None:
+        local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
+        child._load_from_state_dict(local_state, prefix, local_metadata, strict, missing, unexpected, errors, assign)
+        for name, grandchild in child._modules.items():
+            if grandchild is not None:
+                start = f"{prefix}{name}."
+                load(grandchild, {k: v for k, v in local_state.items() if k.startswith(start)}, start)
+        incompatible = IncompatibleKeys(missing, unexpected)
+        for hook in list(child._load_state_dict_post_hooks.values()):
+            hook(child, incompatible)
+
+    load(module, state, "")
+    if strict:
+        if unexpected:
+            errors.insert(0, f"Unexpected key(s) in state_dict: {', '.join(map(repr, unexpected))}. ")
+        if missing:
+            errors.insert(0, f"Missing key(s) in state_dict: {', '.join(map(repr, missing))}. ")
+    if errors:
+        text = "\n\t".join(errors)
+        raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{text}")
+    return IncompatibleKeys(missing, unexpected)
+
+
+def load_own(
+    module: Module,
+    state: dict[str, Any],
+    prefix: str,
+    local_metadata: dict,
+    strict: bool,
+    missing: list[str],
+    unexpected: list[str],
+    errors: list[str],
+    assign: bool,
+) -> None:
+    """Load the tensors that `module` itself owns; the default of `Module._load_from_state_dict`."""
+    from sbpjax.nn.parameter import Parameter
+
+    for hook in list(module._load_state_dict_pre_hooks.values()):
+        hook(module, state, prefix, local_metadata, strict, missing, unexpected, errors)
+    buffers = {k: v for k, v in module._buffers.items() if k not in module._non_persistent_buffers_set}
+    for name, tensor in itertools.chain(module._parameters.items(), buffers.items()):
+        if tensor is None:
+            continue
+        key = prefix + name
+        if key not in state:
+            if strict:
+                missing.append(key)
+            continue
+        value = state[key]
+        if not isinstance(value, Tensor):
+            errors.append(
+                f'While copying the parameter named "{key}", expected a sbpjax.Tensor from the checkpoint '
+                f"but received {type(value)}"
+            )
+            continue
+        if tuple(value.shape) != tuple(tensor.shape):
+            errors.append(
+                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+                f"the shape in current model is {tensor.shape}."
+            )
+            continue
+        if assign:
+            if isinstance(tensor, Parameter) and not isinstance(value, Parameter):
+                value = Parameter(value, requires_grad=tensor.requires_grad)
+            setattr(module, name, value)
+        else:
+            copy_value(tensor, value)
+    _load_extra(module, state, prefix, strict, missing)
+    if strict:
+        _find_unexpected(module, state, prefix, unexpected)
+
+
+def copy_value(target: Tensor, value: Tensor) -> None:
+    """Write `value` into `target` in place: dtype, placement and sbp stay the target's."""
+    from sbpjax.autograd import no_grad
+
+    with no_grad():
+        if target.is_global:
+            value = value.to_global(target.placement, target.sbp if value.is_global else None)  # TODO local
+        elif value.is_global:
+            value = value.to_local()
+        target.copy_(value)
+
+
+def _load_extra(module: Module, state: dict, prefix: str, strict: bool, missing: list[str]) -> None:
+    key = prefix + EXTRA_STATE_KEY
+    if type(module).set_extra_state is not _base(module).set_extra_state:
+        if key in state:
+            module.set_extra_state(state[key])
+        elif strict:
+            missing.append(key)
+
+
+def _find_unexpected(module: Module, state: dict, prefix: str, unexpected: list[str]) -> None:
+    extra = type(module).set_extra_state is not _base(module).set_extra_state
+    for key in state:
+        if not key.startswith(prefix) or (extra and key == prefix + EXTRA_STATE_KEY):
+            continue
+        first, *rest = key[len(prefix) :].split(".", 1)
+        known = module._modules if rest else {**module._parameters, **module._buffers}
+        persistent = first not in module._non_persistent_buffers_set
+        if first not in known or (not rest and not persistent):
+            unexpected.append(key)
+
+
+def _base(module: Module):
+    from sbpjax.nn.module import Module
+
+    return Module

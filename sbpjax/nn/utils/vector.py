@@ -1,0 +1,26 @@
+"""All parameters as one vector, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sbpjax
+from sbpjax.autograd import no_grad
+from sbpjax.tensor import Tensor
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """Return the parameters' elements one after the other."""
+    return sbpjax.cat([p.reshape(-1) for p in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Write a vector's elements into the parameters, one after the other."""
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected a sbpjax.Tensor, but got: {type(vec).__name__}")
+    start = 0
+    with no_grad():
+        for parameter in parameters:
+            count = parameter.numel()
+            parameter.copy_(vec[start : start + count].reshape(parameter.shape))
+            start += count

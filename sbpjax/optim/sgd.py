@@ -1,0 +1,74 @@
+"""`SGD`: stochastic gradient descent, with momentum, dampening, Nesterov and L2 decay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sbpjax.optim import rules
+from sbpjax.optim.check import at_least_zero
+from sbpjax.optim.optimizer import Optimizer
+
+
+class SGD(Optimizer):
+    """Descend along the gradient, or along a moving sum of gradients.
+
+    ``g = grad + weight_decay * p``, ``b = momentum * b + (1 - dampening) * g``, ``p = p - lr * b``.
+
+    Args:
+        params: the parameters, or dicts with ``"params"`` and options of their own.
+        lr: step size.
+        momentum: what stays of the moving sum; 0 keeps none.
+        dampening: what of a new gradient does not enter the sum.
+        weight_decay: L2 decay.
+        nesterov: look ahead: descend along ``g + momentum * b``.
+        maximize: climb instead.
+
+    Example:
+        >>> optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    """
+
+    hyper = ("lr", "momentum", "dampening", "weight_decay")
+    _dynamic = hyper
+    _rule = staticmethod(rules.sgd)
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ):
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+            },
+        )
+
+    def _check(self, group: dict[str, Any]) -> None:
+        for name in ("lr", "momentum", "weight_decay"):
+            at_least_zero(name, group[name])
+        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+
+    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("momentum_buffer",) if group["momentum"] != 0 else ()
+
+    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
+        return (
+            ("maximize", bool(group["maximize"])),
+            ("decay", group["weight_decay"] != 0),
+            ("momentum", group["momentum"] != 0),
+            ("dampening", group["dampening"] != 0),
+            ("nesterov", bool(group["nesterov"])),
+        )

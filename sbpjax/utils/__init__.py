@@ -1,0 +1,4 @@
+"""Helpers around training: checkpoints."""
+
+from .checkpoint import load as load
+from .checkpoint import save as save

@@ -1,0 +1,128 @@
+"""Checkpoints: nested dicts and lists of tensors and plain values, as a directory that holds no code.
+
+    state.json        {"step": 300, "model": {"token.weight": {"tensor": 0, ...}, ...}}
+    000000.npy        the logical value of tensor 0
+
+A tensor is stored by its logical value, so a run saved on eight devices in one layout loads on one device in another. Reading
+executes nothing: JSON and NumPy without pickle. A directory appears under its name only when it is complete, so an interrupted
+`save` leaves the previous checkpoint as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sbpjax
+from sbpjax.errors import CheckpointError, message
+from sbpjax.tensor import Tensor
+from sbpjax.tensor import dtype as dtypes
+
+_STATE = "state.json"
+_PLAIN = (str, int, float, bool, type(None))
+
+
+def save(state: Any, path: str | os.PathLike) -> None:
+    """Write `state` as the directory `path`; an older one there is replaced at the end.
+
+    Args:
+        state: dicts (string or integer keys), lists and tuples of tensors, NumPy arrays and plain values.
+        path: the directory.
+
+    Raises:
+        CheckpointError: something in `state` is none of these.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_name(target.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    arrays: list[np.ndarray] = []
+    document = _pack(state, arrays, "state")
+    fresh.mkdir()
+    for index, array in enumerate(arrays):
+        np.save(fresh / f"{index:06d}.npy", array, allow_pickle=False)
+    (fresh / _STATE).write_text(json.dumps(document))
+    old = target.with_name(target.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if target.exists():
+        target.rename(old)
+    fresh.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def load(path: str | os.PathLike) -> Any:
+    """Return what `save` wrote; tensors come back as local ones.
+
+    Raises:
+        CheckpointError: there is no checkpoint at `path`.
+    """
+    source = Path(path)
+    if not (source / _STATE).exists() and source.with_name(source.name + ".old").exists():
+        source = source.with_name(source.name + ".old")  # `save` was interrupted between its two renames
+    if not (source / _STATE).exists():
+        raise CheckpointError(
+            message(
+                f"loading the checkpoint {str(path)!r}",
+                f"no {_STATE} in that directory",
+                "a checkpoint is a directory written by sbpjax.utils.save",
+                "check the path",
+            )
+        )
+    return _unpack(json.loads((source / _STATE).read_text()), source)
+
+
+def _pack(value: Any, arrays: list[np.ndarray], where: str) -> Any:
+    if isinstance(value, (Tensor, np.ndarray)):
+        kind = "tensor" if isinstance(value, Tensor) else "array"
+        dtype = value.dtype.name
+        array = np.ascontiguousarray(value.detach().numpy() if isinstance(value, Tensor) else value)
+        if array.dtype.kind == "V":  # bfloat16 and its like have no name in NumPy's format
+            array = array.view(np.dtype(f"u{array.dtype.itemsize}"))
+        arrays.append(array.reshape(value.shape))
+        return {"": kind, "index": len(arrays) - 1, "dtype": dtype}
+    if isinstance(value, dict):
+        items = [[key, _pack(item, arrays, f"{where}[{key!r}]")] for key, item in value.items()]
+        if all(isinstance(key, str) and key for key in value):
+            return dict(items)
+        if all(isinstance(key, (str, int)) for key in value):
+            return {"": "dict", "items": items}
+    elif isinstance(value, tuple):
+        return {"": "tuple", "items": [_pack(item, arrays, f"{where}[{i}]") for i, item in enumerate(value)]}
+    elif isinstance(value, list):
+        return [_pack(item, arrays, f"{where}[{i}]") for i, item in enumerate(value)]
+    elif isinstance(value, _PLAIN):
+        return value
+    elif isinstance(value, np.generic):
+        return value.item()
+    raise CheckpointError(
+        message(
+            "saving a checkpoint",
+            f"{where} is a {type(value).__name__}",
+            "a checkpoint holds dicts with string or integer keys, lists, tuples, tensors, arrays and plain values",
+            "store its state as one of these, e.g. object.state_dict()",
+        )
+    )
+
+
+def _unpack(value: Any, source: Path) -> Any:
+    if isinstance(value, list):
+        return [_unpack(item, source) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kind = value.get("")
+    if kind is None:
+        return {key: _unpack(item, source) for key, item in value.items()}
+    if kind == "dict":
+        return {key: _unpack(item, source) for key, item in value["items"]}
+    if kind == "tuple":
+        return tuple(_unpack(item, source) for item in value["items"])
+    array = np.load(source / f"{value['index']:06d}.npy", allow_pickle=False)
+    dtype = dtypes.of(value["dtype"]).np
+    if array.dtype != dtype:
+        array = array.view(dtype)
+    return sbpjax.tensor(array) if kind == "tensor" else array
