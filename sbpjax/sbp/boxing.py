@@ -17,7 +17,7 @@ from .steps import Step, legal, make_step
 
 @functools.lru_cache(maxsize=65536)
 def _from(shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...]) -> dict:
-    """Return for every nd-sbp ``(bytes, steps)`` of its cheapest path from ``source``: by bytes, then by hops."""
+    """Return for every nd-sbp ``(price, steps)`` of its cheapest path from ``source``: by price, then by hops."""
     order = itertools.count()
     frontier: list = [(0, 0, next(order), source, ())]
     found: dict = {}
@@ -34,7 +34,7 @@ def _from(shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source:
                 after = codes[:axis] + (choice,) + codes[axis + 1 :]
                 if after not in found:
                     step = make_step(shape, itemsize, sizes, codes, axis, choice)
-                    heapq.heappush(frontier, (spent + step.bytes, hops + 1, next(order), after, (*steps, step)))
+                    heapq.heappush(frontier, (spent + step.price, hops + 1, next(order), after, (*steps, step)))
     return found
 
 
@@ -56,7 +56,7 @@ def path(
 def cost(
     shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
 ) -> int:
-    """Return the bytes that one device receives along the cheapest path."""
+    """Return the price in bytes of the cheapest path; see `Step.price`."""
     return 0 if source == target else _from(shape, itemsize, sizes, source)[target][0]
 
 

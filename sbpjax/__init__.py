@@ -1,0 +1,5 @@
+"""sbpjax: OneFlow's global tensors on JAX."""
+
+from . import _config
+
+_config.apply()

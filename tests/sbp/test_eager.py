@@ -1,0 +1,102 @@
+"""Eager execution: values, pins, caching, boxing policy, in and out."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sbpjax.errors import BoxingError, BoxingWarning, MixedTensorError
+from sbpjax.sbp import Layout, eager, placement
+from sbpjax.sbp.policy import boxing_policy
+
+ONE = placement("cpu", [0, 1, 2, 3])
+TWO = placement("cpu", [[0, 1], [2, 3]])
+LAYOUTS = [(ONE, "S0"), (ONE, "S1"), (ONE, "B"), (ONE, "P"), (TWO, "S0,S1"), (TWO, "S0,S0"), (TWO, "P,S1"), (TWO, "B,P")]
+
+
+def values(shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(("place", "sbp"), LAYOUTS)
+@pytest.mark.parametrize("shape", [(8, 12), (5, 7), (3, 2), (0, 4)])
+def test_from_logical_and_back(place, sbp, shape):
+    x = values(shape)
+    array, layout = eager.from_logical(x, place, sbp)
+    assert array.shape == layout.physical_shape
+    np.testing.assert_array_equal(eager.to_logical(array, layout), x)
+    np.testing.assert_array_equal(eager.to_logical(*eager.from_logical(jnp.asarray(x), place, sbp)), x)
+
+
+def test_local_shards_follow_the_balanced_rule():
+    array, layout = eager.from_logical(np.arange(7), ONE, "S0")
+    assert {r: v.tolist() for r, v in eager.local_shards(array, layout).items()} == {
+        0: [0, 1],
+        1: [2, 3],
+        2: [4, 5],
+        3: [6],
+    }
+    array, layout = eager.from_logical(np.arange(3), ONE, "S0")
+    assert eager.local_shards(array, layout)[3].shape == (0,)
+
+
+def test_a_partial_sum_lies_on_the_first_rank():
+    array, layout = eager.from_logical(np.arange(3), ONE, "P")
+    shards = eager.local_shards(array, layout)
+    assert shards[0].tolist() == [0, 1, 2]
+    assert all((shards[r] == 0).all() for r in (1, 2, 3))
+
+
+def test_pinned_outputs_come_out_as_asked():
+    x, layout = eager.from_logical(values((8, 12)), ONE, "P")
+    (y,), (out,) = eager.execute(jnp.exp, (), (x,), (layout,), out_sbps=("S1",))
+    assert out.codes == (1,)
+    np.testing.assert_allclose(eager.to_logical(y, out), np.exp(values((8, 12))), rtol=1e-6)
+
+
+def test_scalars_and_none_go_along():
+    def scaled(x, factor, nothing, /, power):
+        assert nothing is None
+        return (x * factor) ** power
+
+    x, layout = eager.from_logical(values((8, 12)), ONE, "S0")
+    for factor in (2.0, np.float32(2.0), jnp.asarray(2.0, jnp.float32)):
+        (y,), (out,) = eager.execute(scaled, (("power", 2),), (x, factor, None), (layout, None, None))
+        assert out.dtype == np.float32
+        np.testing.assert_allclose(eager.to_logical(y, out), (values((8, 12)) * 2) ** 2, rtol=1e-6)
+
+
+def test_programs_are_cached_by_layout():
+    x, layout = eager.from_logical(values((8, 12)), ONE, "S0")
+    eager.execute(jnp.cos, (), (x,), (layout,))
+    before = len(eager._PROGRAMS)
+    eager.execute(jnp.cos, (), (x,), (layout,))
+    assert len(eager._PROGRAMS) == before
+    assert Layout(ONE, "S0", (8, 12), np.float32) is layout
+
+
+def test_two_placements_are_an_error():
+    a, la = eager.from_logical(values((8, 12)), ONE, "S0")
+    b, lb = eager.from_logical(values((8, 12)), TWO, "S0,B")
+    with pytest.raises(MixedTensorError, match=r"(?s)seen: .*\[0, 1, 2, 3\].*rule: .*one placement.*fix: .*to_global"):
+        eager.execute(jnp.add, (), (a, b), (la, lb))
+
+
+def test_boxing_policy():
+    a, la = eager.from_logical(values((8, 12)), ONE, "S0")
+    b, lb = eager.from_logical(values((8, 12)), ONE, "S1")
+    c, lc = eager.from_logical(values((8, 12)), ONE, "B")
+    with boxing_policy("error"):
+        eager.execute(jnp.add, (), (a, c), (la, lc))  # a slice moves nothing
+        with pytest.raises(BoxingError, match=r"(?s)add.*all_to_all, 72 B.*fix: "):
+            eager.execute(jnp.add, (), (a, b), (la, lb))
+    with boxing_policy("warn"), pytest.warns(BoxingWarning, match="all_to_all"):
+        eager.execute(jnp.add, (), (a, b), (la, lb))
+    eager.execute(jnp.add, (), (a, b), (la, lb))
+    with pytest.raises(ValueError, match="auto"):
+        boxing_policy("never").__enter__()
+
+
+def test_donated_inputs_give_their_memory():
+    a, la = eager.from_logical(values((8, 12)), ONE, "S0")
+    eager.execute(jnp.negative, (), (a,), (la,), out_sbps=("S0",), donate=(0,))
+    assert a.is_deleted()

@@ -1,0 +1,42 @@
+"""Flat programs: calls inlined, dead code dropped, remat kept apart."""
+
+import jax
+import jax.numpy as jnp
+
+from sbpjax.sbp.normalise import normalise
+
+
+def names(function, *examples):
+    return [e.primitive.name for e in normalise(jax.make_jaxpr(function)(*examples)).eqns]
+
+
+def test_calls_are_inlined():
+    @jax.custom_vjp
+    def double(x):
+        return x * 2
+
+    double.defvjp(lambda x: (double(x), None), lambda _, g: (g * 2,))
+    assert names(lambda x: jax.jit(lambda y: jnp.sin(double(y)))(x), jnp.ones(3)) == ["mul", "sin"]
+
+
+def test_dead_equations_are_dropped():
+    assert names(lambda x: (jnp.sin(x), jnp.cos(x))[0], jnp.ones(3)) == ["sin"]
+
+
+def test_one_body_inlined_twice_has_its_own_variables():
+    inner = jax.jit(lambda y: y + 1)
+    program = normalise(jax.make_jaxpr(lambda x: inner(inner(x)))(jnp.ones(3)))
+    assert len({v for e in program.eqns for v in e.outvars}) == 2
+
+
+def test_differentiated_remat_leaves_a_barrier():
+    function = jax.grad(lambda x: jax.checkpoint(lambda y: jnp.sin(jnp.sin(y)))(x).sum())
+    found = names(function, jnp.ones(3))
+    assert "optimization_barrier" in found
+    assert found.count("sin") >= 1
+
+
+def test_closed_over_arrays_become_constants():
+    table = jnp.arange(4.0)
+    program = normalise(jax.make_jaxpr(lambda x: x + table)(jnp.ones(4)))
+    assert len(program.consts) == 1
