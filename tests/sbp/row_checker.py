@@ -49,7 +49,7 @@ def equations(label: str, function, *args, only=None) -> list[Found]:
     """Run a function unsharded and return its equations with their values; `only` names the primitives to keep."""
     closed = jax.make_jaxpr(function)(*args)
     found: list[Found] = []
-    _evaluate(closed.jaxpr, closed.consts, args, found, label)
+    _evaluate(closed.jaxpr, closed.consts, jax.tree.leaves(args), found, label)
     return [f for f in found if only is None or f.eqn.primitive.name in only]
 
 

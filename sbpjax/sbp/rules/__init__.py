@@ -2,6 +2,7 @@
 
 from . import contraction as contraction
 from . import elementwise as elementwise
+from . import index as index
 from . import shape as shape
 from .table import Context as Context
 from .table import Row as Row
