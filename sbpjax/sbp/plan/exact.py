@@ -15,7 +15,7 @@ import functools
 import itertools
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jax.extend.core import DropVar, Literal, Var
 
@@ -112,7 +112,7 @@ def _solve(part: Part, sizes: Codes) -> list[Candidate]:
     everywhere = (B,) * len(sizes)
     states = [(0, {v: frozenset((c,)) for v, c in part.given.items()}, None)]
     for position, eqn in enumerate(part.eqns):
-        options = candidates(eqn, sizes)
+        options = _charged(candidates(eqn, sizes), eqn, part.uniform, everywhere)
         reads = [(i, v) for i, v in enumerate(eqn.invars) if isinstance(v, Var) and v not in part.uniform]
         made = [
             (o, v)
@@ -134,6 +134,17 @@ def _solve(part: Part, sizes: Codes) -> list[Candidate]:
         trail, option = trail
         result.append(option)
     return result[::-1]
+
+
+def _charged(options: list[Candidate], eqn, uniform: set, everywhere: Codes) -> list[Candidate]:
+    """Charge a conversion for each number that is wanted as a partial sum, so that ``x * 2`` of a broadcast stays broadcast."""
+    numbers = [i for i, v in enumerate(eqn.invars) if isinstance(v, Literal) or v in uniform]
+    if not numbers:
+        return options
+    return [
+        replace(option, cost=option.cost + _CONVERSION * sum(option.ins[i] != everywhere for i in numbers))
+        for option in options
+    ]
 
 
 def _ranked(states, options, reads, sizes: Codes):
