@@ -13,6 +13,7 @@ from __future__ import annotations
 from . import dispatch
 from .mode import mode
 from .op import op_of
+from .steps import look, put
 from .tensor import Tensor
 
 
@@ -80,7 +81,7 @@ def regenerate(x: Tensor) -> None:
         finally:
             mode.grad = before
         x._array, x._layout = _payload(seen)
-        if seen._edge is not None:
+        if seen._edge is not None and not x._meta.no_grad_view:
             x._edge, x._idx = seen._edge, seen._idx
     x._seen = cell.stamp
     x._ver = cell.version
@@ -90,17 +91,21 @@ def _payload(x: Tensor) -> tuple:
     return x._array, x._layout
 
 
-def _see(x: Tensor, steps: tuple) -> Tensor:
-    from .views import look
+def _static(steps: tuple) -> tuple:
+    return (("steps", tuple((fn, static, len(starts)) for fn, static, starts in steps)),)
 
-    return dispatch.run(op_of(look, (("steps", steps),)), (x,))
+
+def _starts(steps: tuple) -> tuple:
+    return tuple(start for step in steps for start in step[2])
+
+
+def _see(x: Tensor, steps: tuple) -> Tensor:
+    return dispatch.run(op_of(look, _static(steps)), (x, *_starts(steps)))
 
 
 def _put(root: Tensor, value: Tensor, steps: tuple) -> Tensor:
-    from .views import put
-
     pins = None if root._layout is None or root._layout.shape is None else (root._layout.sbp,)
-    return dispatch.run(op_of(put, (("steps", steps),)), (root, value), pins)
+    return dispatch.run(op_of(put, _static(steps)), (root, value, *_starts(steps)), pins)
 
 
 def write(x: Tensor, value: Tensor) -> None:
@@ -116,7 +121,8 @@ def write(x: Tensor, value: Tensor) -> None:
             x._edge, x._idx = value._edge, value._idx
         x._ver += 1
         return
-    base = base_of(x) or x
+    base = base_of(x)
+    base = x if base is None else base
     if base is x:
         new = value
     else:
@@ -148,7 +154,8 @@ def _commit(x: Tensor, base: Tensor, new: Tensor) -> None:
 def set_payload(x: Tensor, array, layout) -> None:
     """Replace the payload of a tensor that shares storage, without the tape."""
     value = dispatch.wrap_any(array, layout)
-    base = base_of(x) or x
+    base = base_of(x)
+    base = x if base is None else base
     if base is x:
         _commit(x, x, value)
     else:

@@ -28,16 +28,16 @@ class Meta:
         base: the tensor that a differentiable view is of.
         steps: the view steps from the storage's root to this tensor.
         multi: whether the view is one of several that one op returned.
-        no_grad_view: the base, if the view was made under ``no_grad``.
+        no_grad_view: whether the view, or what it is a view of, was made under ``no_grad``.
         data_alias: whether writes leave the version alone (``x.data``).
     """
 
     __slots__ = ("base", "data_alias", "grad", "multi", "no_grad_view", "steps")
 
     def __init__(self) -> None:
-        self.grad = self.base = self.no_grad_view = None
+        self.grad = self.base = None
         self.steps = ()
-        self.multi = self.data_alias = False
+        self.multi = self.data_alias = self.no_grad_view = False
 
 
 class Tensor:

@@ -1,0 +1,146 @@
+"""Random state: a seed and a counter, so that a stream of numbers does not depend on the layout of the tensors it fills.
+
+Each random op takes one key, ``fold_in(key(seed), counter)``, and counts on. The op then draws by the global element index, so
+``rand(8, 4)`` gives the same numbers on one device, split over four, or broadcast.
+
+Inside a traced program the numbers must differ from call to call: `under_trace` puts a traced key in the seed's place.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from contextlib import contextmanager
+
+import jax
+
+from sbpjax.errors import OpTypeError, message
+
+from . import dtype as dtypes
+
+_DEFAULT_SEED = 67280421310721
+
+
+@functools.cache
+def _folder():
+    return jax.jit(lambda seed, counter: jax.random.fold_in(jax.random.key(seed), counter))
+
+
+class Generator:
+    """A stream of random keys.
+
+    Args:
+        device: kept for its spelling; a stream is the same on every device.
+    """
+
+    def __init__(self, device="cpu") -> None:
+        self.device = device
+        self._seed = _DEFAULT_SEED
+        self._counter = 0
+        self._traced = None
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Set the seed, start the stream anew, and return the generator."""
+        self._seed = int(seed) & 0x7FFF_FFFF_FFFF_FFFF
+        self._counter = 0
+        return self
+
+    def seed(self) -> int:
+        """Choose a random seed and return it."""
+        self.manual_seed(int.from_bytes(os.urandom(7), "little"))
+        return self._seed
+
+    def initial_seed(self) -> int:
+        """Return the seed of this stream."""
+        return self._seed
+
+    def get_state(self):
+        """Return the state as an int64 tensor ``[seed, counter]``."""
+        from .creation import tensor
+
+        return tensor([self._seed, self._counter], dtype=dtypes.int64)
+
+    def set_state(self, state) -> None:
+        """Set the state that `get_state` returned.
+
+        Raises:
+            OpTypeError: this is no such state.
+        """
+        values = state.tolist() if hasattr(state, "tolist") else list(state)
+        if len(values) != 2 or not all(isinstance(v, int) for v in values):
+            raise OpTypeError(
+                message("set_state(state)", repr(values)[:60], "a state is the two integers [seed, counter]", "get_state()")
+            )
+        self._seed, self._counter = values
+
+    def key(self):
+        """Return the next key of the stream, a 0-d `jax.random.key` array."""
+        counter = self._counter
+        self._counter = counter + 1
+        if self._traced is not None:
+            return jax.random.fold_in(self._traced, counter)
+        return _folder()(self._seed, counter)
+
+    @contextmanager
+    def under_trace(self, key):
+        """Draw from a traced key within the block, with a counter of its own that starts at 0."""
+        before = self._traced, self._counter
+        self._traced, self._counter = key, 0
+        try:
+            yield self
+        finally:
+            self._traced, self._counter = before
+
+
+default_generator = Generator()
+
+
+def generator_or_default(generator: Generator | None) -> Generator:
+    """Return the generator to draw from."""
+    if generator is None:
+        return default_generator
+    if not isinstance(generator, Generator):
+        raise OpTypeError(
+            message(
+                "generator=...",
+                f"a {type(generator).__name__}",
+                "a generator is a sbpjax.Generator",
+                "sbpjax.Generator().manual_seed(0)",
+            )
+        )
+    return generator
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seed the default generator and return it."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Seed the default generator with a random number and return that."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """Return the default generator's seed."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state():
+    """Return the default generator's state."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state) -> None:
+    """Set the default generator's state."""
+    default_generator.set_state(state)
+
+
+@contextmanager
+def fork_rng():
+    """Leave the default generator's state after the block as it was before."""
+    state = default_generator._seed, default_generator._counter
+    try:
+        yield
+    finally:
+        default_generator._seed, default_generator._counter = state

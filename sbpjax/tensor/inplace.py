@@ -1,0 +1,215 @@
+"""Writing in place: what may be written, and how an op's result becomes the tensor's new value.
+
+``x.mul_(w)`` runs ``mul(x, w)`` as any op, then gives ``x`` the result's payload and its place on the tape, and counts the version
+up. Arrays are immutable, so nothing that was saved for backward is lost; an error is raised where PyTorch raises one.
+
+A global tensor keeps its layout. An in-place op on a partial sum must be linear, since each rank can only write its own summand:
+``mul_(2.0)`` is, ``add_(1.0)`` and ``relu_()`` are not.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from sbpjax.autograd.node import AccumulateGrad, OpNode
+from sbpjax.errors import SbpError, message
+from sbpjax.ops.promote import category
+
+from . import dispatch, steps
+from .mode import mode
+from .op import Op, op_of
+from .storage import base_of, steps_of, write
+from .tensor import Tensor, inplace_error
+
+
+def check_writable(x: Tensor, asked: str) -> None:
+    """Raise unless ``x`` may be written in place now.
+
+    Raises:
+        InplaceError: a leaf that requires grad, a view of one, a view that shows an element more than once, ….
+    """
+    seen = f"{x.dtype.name}{list(x.shape)}"
+    if mode.grad:
+        if x._edge.__class__ is AccumulateGrad:
+            raise inplace_error(
+                asked,
+                f"{seen}, a leaf with requires_grad=True",
+                "a leaf Variable that requires grad is being used in an in-place operation",
+                "write under sbpjax.no_grad(), or to x.clone()",
+            )
+        base = base_of(x)
+        if base is not None and base._edge is not None:
+            meta = x._meta
+            if base._edge.__class__ is AccumulateGrad and not meta.no_grad_view:
+                raise inplace_error(
+                    asked,
+                    f"{seen}, a view of a leaf with requires_grad=True",
+                    "a view of a leaf Variable that requires grad is being used in an in-place operation",
+                    "write under sbpjax.no_grad(), or to x.clone()",
+                )
+            if meta.no_grad_view:
+                raise inplace_error(
+                    asked,
+                    f"{seen}, a view made under no_grad() of a tensor that requires grad",
+                    "such a view is not on the tape, so a recorded write to it would be lost",
+                    "make the view outside no_grad(), or write under no_grad()",
+                )
+            if meta.multi:
+                raise inplace_error(
+                    asked,
+                    f"{seen}, one of several views that one op returned",
+                    "an output of a function that returns multiple views must not be modified in place while it is recorded",
+                    "write to x.narrow(...) instead, or under no_grad()",
+                )
+    for fn, static, _ in steps_of(x):
+        if fn is steps.expand or (fn is steps.unfold and dict(static)["step"] < dict(static)["size"]):
+            raise inplace_error(
+                asked,
+                f"{seen}, a view by {fn.__name__}",
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location",
+                "x.clone() the tensor before the operation",
+            )
+
+
+def fits(x: Tensor, out: Tensor, asked: str) -> None:
+    """Raise unless a result can become the value of ``x``."""
+    if out.shape != x.shape:
+        raise inplace_error(
+            asked,
+            f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(out.shape)}",
+            "the result of an in-place op has the shape of the tensor",
+            "use the out-of-place op",
+        )
+    if category(out.dtype.np) > category(x.dtype.np):
+        raise inplace_error(
+            asked,
+            f"result type {out.dtype.name} can't be cast to the desired output type {x.dtype.name}",
+            "the result's kind (bool < integer < float < complex) is at most the tensor's",
+            f"x.to({out.dtype!r}) first, or use the out-of-place op",
+        )
+
+
+def _to_dtype(x, /, dtype):
+    return lax.convert_element_type(x, dtype)
+
+
+def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
+    """Run ``op(x, *others)`` and make its result the value of ``x``; return ``x``."""
+    asked = f"{op.name}_"
+    x._fresh()
+    check_writable(x, asked)
+    layout = x._layout
+    pins = None
+    partial = layout is not None and layout.shape is not None and layout.partial_axes
+    if layout is not None and layout.shape is not None and not partial:
+        pins = (layout.sbp,)
+    try:
+        out = dispatch.run(op, (x, *others), pins)
+    except (RuntimeError, ValueError):
+        if pins is None:
+            raise
+        out = dispatch.run(op, (x, *others))  # a pin that does not fit, e.g. of another shape; `fits` says so
+    fits(x, out, asked)
+    if out.dtype != x.dtype:
+        out = dispatch.run(op_of(_to_dtype, (("dtype", x.dtype.np),)), (out,), pins)
+    if partial:
+        out = _still_partial(x, out, asked)
+    _forget_self(x, out)
+    write(x, out)
+    edge = out._edge
+    if edge.__class__ is OpNode and op.check == "outputs" and edge.checks:
+        edge.checks = (weakref.ref(x), x._version)
+    return x
+
+
+def _still_partial(x: Tensor, out: Tensor, asked: str) -> Tensor:
+    layout, got = x._layout, out._layout
+    if any(got.codes[a] != layout.codes[a] for a in layout.partial_axes):
+        raise SbpError(
+            message(
+                asked,
+                f"a tensor in {layout.sbp}; the result is in {got.sbp}",
+                "an in-place op on a partial sum must be linear, since it may not convert the tensor it writes",
+                "x = x.to_global(sbp=sbpjax.sbp.broadcast) first, or use the out-of-place op",
+            )
+        )
+    return out if got is layout else out.to_global(layout.placement, layout.sbp)
+
+
+def _forget_self(x: Tensor, out: Tensor) -> None:
+    """The old value of ``x`` is saved for its own op's backward; that ``x`` is written now is no mistake."""
+    node = out._edge
+    while node.__class__ is OpNode:
+        if node.checks:
+            pairs = list(zip(node.checks[::2], node.checks[1::2], strict=True))
+            node.checks = tuple(v for ref, version in pairs if ref() is not x for v in (ref, version))
+            return
+        node = node.edges[0] if node.entry.op.fn is _to_dtype else None
+
+
+# ----------------------------------------------------------------------------------------------- assigning whole values
+
+
+def copy_into(x, source, /):
+    """Return ``source`` in the shape and dtype of ``x``."""
+    source = jnp.asarray(source)
+    if jnp.issubdtype(source.dtype, np.complexfloating) and not jnp.issubdtype(x.dtype, np.complexfloating):
+        source = jnp.real(source)
+    source = lax.convert_element_type(source, x.dtype)
+    return source if source.shape == x.shape else jnp.broadcast_to(source, x.shape)
+
+
+COPY = Op(copy_into, name="copy")
+
+
+def copy_(self: Tensor, source, non_blocking: bool = False) -> Tensor:
+    """Write another tensor's values, broadcast and cast, into this one."""
+    if isinstance(source, Tensor) and source._fresh()._layout is not None and self._layout is not None:
+        if source.placement != self.placement:
+            source = source.to_global(self.placement, self.sbp if source.shape == self.shape else None)
+        if self._layout.shape is not None and self._layout.partial_axes and source.shape == self.shape:
+            source = source.to_global(self.placement, self.sbp)
+    return inplace(self, COPY, (source,))
+
+
+def fill_(self: Tensor, value) -> Tensor:
+    """Write one number into every element."""
+    return inplace(self, FILL, (value,))
+
+
+FILL = Op(copy_into, name="fill")
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Write zeros."""
+    return inplace(self, ZERO)
+
+
+def _zero(x, /):
+    return jnp.zeros_like(x)
+
+
+ZERO = Op(_zero, name="zero")
+
+
+def set_part(x, value, /, *starts, steps):
+    """Return ``x`` with a value, broadcast, where view steps look; see `sbpjax.tensor.steps.put`."""
+    from .steps import look, put
+
+    value = jnp.asarray(value)
+    target = look(x, *starts, steps=steps).shape
+    while value.ndim > len(target) and value.shape[0] == 1:
+        value = value[0]
+    return put(x, jnp.broadcast_to(value, target) if value.shape != target else value, *starts, steps=steps)
+
+
+def _attach() -> None:
+    for function in (copy_, fill_, zero_):
+        setattr(Tensor, function.__name__, function)
+
+
+_attach()

@@ -1,0 +1,522 @@
+"""View ops: `view reshape transpose permute expand narrow squeeze split …`, which share storage with their input.
+
+Each op resolves its arguments into one step of `sbpjax.tensor.steps`, runs it as an op (on the tape), and ties the result to the
+storage of its input (`sbpjax.tensor.storage`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+
+from sbpjax.errors import OpError, OpTypeError, OpValueError, message
+from sbpjax.ops import dims as _dims
+
+from . import dispatch, steps
+from .mode import mode
+from .op import op_of
+from .storage import share, steps_of
+from .tensor import Tensor
+
+
+def view_of(x: Tensor, fn, static: tuple = (), starts: tuple = ()) -> Tensor:
+    """Return the view of ``x`` through one step."""
+    x._fresh()
+    out = dispatch.run(op_of(fn, static), (x, *starts))
+    return tie(x, out, (fn, static, starts))
+
+
+def tie(x: Tensor, out: Tensor, step: tuple) -> Tensor:
+    """Make ``out``, computed from ``x`` by a step, a view of it."""
+    share(x, out, (step,))
+    old, new = x._meta, out._meta
+    new.base = x if old is None or old.base is None else old.base
+    new.no_grad_view = (old is not None and old.no_grad_view) or (not mode.grad and new.base._edge is not None)
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------------ strides
+
+
+def strides_of(x: Tensor) -> tuple[int, ...]:
+    """Return the strides, in elements, that the view would have in one piece of row-major memory."""
+    chain = steps_of(x)
+    if not chain or x._cell is None:
+        return steps.contiguous_strides(x.shape)
+    cell = x._cell
+    shape = tuple(cell.array.shape if cell.layout is None or cell.layout.shape is None else cell.layout.shape)
+    strides = steps.contiguous_strides(shape)
+    for fn, static, starts in chain:
+        shape, strides = steps.STRIDES[fn](shape, strides, *starts, **dict(static))
+        if strides is None:  # a reshape of a global tensor that copies in memory terms
+            strides = steps.contiguous_strides(shape)
+    return strides
+
+
+def stride(self: Tensor, dim: int | None = None):
+    """Return the strides in elements; a global tensor's shards are always contiguous, so are its strides."""
+    found = steps.contiguous_strides(self.shape) if self._layout is not None else strides_of(self)
+    return found if dim is None else found[_dims.one(dim, len(found), "stride")]
+
+
+def is_contiguous(self: Tensor, memory_format=None) -> bool:
+    """Return whether the elements lie in row-major order without gaps."""
+    return _row_major(self.shape, stride(self))
+
+
+def _row_major(shape, strides) -> bool:
+    expected = 1
+    for n, k in zip(reversed(shape), reversed(strides), strict=True):
+        if n != 1 and k != expected:
+            return math.prod(shape) == 0
+        expected *= n
+    return True
+
+
+def contiguous(self: Tensor, memory_format=None) -> Tensor:
+    """Return the tensor itself if it is contiguous, else a copy."""
+    return self if is_contiguous(self) else self.clone()
+
+
+def storage_offset(self: Tensor) -> int:
+    """Return where the view starts in its storage, in elements."""
+    offset = 0
+    chain = steps_of(self)
+    if not chain:
+        return 0
+    shape = tuple(self._cell.array.shape)
+    strides = steps.contiguous_strides(shape)
+    for fn, static, starts in chain:
+        if fn is steps.index:
+            given = iter(starts)
+            for k, s in zip(strides, dict(static)["spec"], strict=True):
+                if s is not None:
+                    offset += k * (next(given) if s[2] is None else s[2])
+        elif fn is steps.diagonal:
+            options = dict(static)
+            shift, d1, d2 = options["offset"], options["dim1"], options["dim2"]
+            offset += shift * strides[d2] if shift > 0 else -shift * strides[d1]
+        shape, strides = steps.STRIDES[fn](shape, strides, *starts, **dict(static))
+    return offset
+
+
+# ------------------------------------------------------------------------------------------------------------ reshape
+
+
+def _shape_for(x: Tensor, shape: tuple, name: str) -> tuple[int, ...]:
+    """Return a shape with -1 resolved."""
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = tuple(shape[0])
+    try:
+        shape = tuple(int(n.__index__()) for n in shape)
+    except AttributeError:
+        raise OpTypeError(
+            message(f"{name}{shape}", f"a shape of {shape!r}", "a shape is made of integers", f"x.{name}(2, -1)")
+        ) from None
+    count = x.shape.numel()
+    known = math.prod(n for n in shape if n != -1)
+    fits = shape.count(-1) <= 1 and all(n >= -1 for n in shape)
+    if fits and -1 in shape:
+        fits = known > 0 and count % known == 0
+        shape = tuple(count // known if n == -1 and fits else n for n in shape)
+    elif fits:
+        fits = known == count
+    if not fits:
+        raise OpError(
+            message(
+                f"{name}{shape}",
+                f"a tensor of shape {list(x.shape)} with {count} elements",
+                f"shape '{list(shape)}' is invalid for input of size {count}: the sizes multiply to {count}, one may be -1",
+                f"x.{name}(-1)",
+            )
+        )
+    return shape
+
+
+def view(self: Tensor, *shape) -> Tensor:
+    """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
+
+    Raises:
+        OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
+    """
+    from .dtype import dtype
+
+    if len(shape) == 1 and (isinstance(shape[0], dtype)):
+        return _bitcast(self, shape[0])
+    shape = _shape_for(self, shape, "view")
+    if self._layout is None and steps_of(self):
+        strides = strides_of(self)
+        if steps.reshaped_strides(self.shape, strides, shape) is None:
+            raise OpError(
+                message(
+                    f"view{shape}",
+                    f"shape {list(self.shape)} with strides {list(strides)}",
+                    "view size is not compatible with input tensor's size and stride "
+                    "(at least one dimension spans across two contiguous subspaces)",
+                    "x.reshape(...), which copies where it must",
+                )
+            )
+    return view_of(self, steps.reshape, (("shape", shape),))
+
+
+def reshape(self: Tensor, *shape) -> Tensor:
+    """Return the elements in another shape: a view where strides allow it, else a copy."""
+    return _reshaped(self, _shape_for(self, shape, "reshape"))
+
+
+def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    if steps_of(x) and steps.reshaped_strides(x.shape, strides_of(x), shape) is None:
+        return dispatch.run(op_of(steps.reshape, (("shape", shape),)), (x,))
+    return view_of(x, steps.reshape, (("shape", shape),))
+
+
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """Return `view` in the shape of another tensor."""
+    return view(self, *other.shape)
+
+
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """Return `reshape` in the shape of another tensor."""
+    return reshape(self, *other.shape)
+
+
+def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Return the dims from ``start_dim`` to ``end_dim`` as one."""
+    n = self.ndim
+    if n == 0:
+        return reshape(self, 1)
+    start, end = _dims.one(start_dim, n, "flatten"), _dims.one(end_dim, n, "flatten")
+    if start > end:
+        raise OpError(
+            message(
+                f"flatten({start_dim}, {end_dim})", f"{n} dims", "start_dim cannot come after end_dim", "swap the two"
+            )
+        )
+    if start == end:
+        return self
+    shape = tuple(self.shape)
+    return _reshaped(self, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
+
+
+def unflatten(self: Tensor, dim: int, sizes) -> Tensor:
+    """Return one dim as several."""
+    d = _dims.one(dim, self.ndim, "unflatten")
+    shape = tuple(self.shape)
+    sizes = tuple(sizes)
+    if sizes.count(-1) == 1:
+        known = math.prod(n for n in sizes if n != -1)
+        sizes = tuple(shape[d] // known if n == -1 and known else n for n in sizes)
+    return view(self, *_shape_for(self, (*shape[:d], *sizes, *shape[d + 1 :]), "unflatten"))
+
+
+def ravel(self: Tensor) -> Tensor:
+    """Return the elements in one dim."""
+    return reshape(self, -1)
+
+
+def _bitcast(x: Tensor, dtype) -> Tensor:
+    if dtype.itemsize != x.dtype.itemsize:
+        raise OpError(
+            message(
+                f"view({dtype!r})",
+                f"a {x.dtype!r} tensor",
+                f"element sizes agree: {x.dtype.itemsize} and {dtype.itemsize} bytes",
+                "x.to(dtype) converts values",
+            )
+        )
+    return dispatch.run(op_of(_view_dtype, (("dtype", dtype.np),)), (x,))
+
+
+def _view_dtype(a, /, dtype):
+    return jax.lax.bitcast_convert_type(a, dtype)
+
+
+# --------------------------------------------------------------------------------------------------------- dims moved
+
+
+def permute(self: Tensor, *dims) -> Tensor:
+    """Return a view with the dims in another order."""
+    if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
+        dims = tuple(dims[0])
+    n = self.ndim
+    resolved = tuple(_dims.one(d, n, "permute") for d in dims)
+    if sorted(resolved) != list(range(n)):
+        raise OpError(
+            message(
+                f"permute{dims}", f"a tensor of {n} dims", "every dim is named once", f"x.permute{tuple(reversed(range(n)))}"
+            )
+        )
+    return view_of(self, steps.permute, (("dims", resolved),))
+
+
+def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Return a view with two dims exchanged."""
+    n = self.ndim
+    a, b = _dims.one(dim0, n, "transpose"), _dims.one(dim1, n, "transpose")
+    order = list(range(n))
+    if n:
+        order[a], order[b] = order[b], order[a]
+    return view_of(self, steps.permute, (("dims", tuple(order)),))
+
+
+def t(self: Tensor) -> Tensor:
+    """Return the transpose of a matrix; fewer dims stay."""
+    if self.ndim > 2:
+        raise OpError(
+            message("t()", f"a tensor of {self.ndim} dims", "t() expects a tensor with <= 2 dims", "x.transpose(0, 1)")
+        )
+    return view_of(self, steps.permute, (("dims", tuple(reversed(range(self.ndim)))),))
+
+
+def movedim(self: Tensor, source, destination) -> Tensor:
+    """Return a view with dims moved to other positions."""
+    source = (source,) if isinstance(source, int) else tuple(source)
+    destination = (destination,) if isinstance(destination, int) else tuple(destination)
+    n = self.ndim
+    a = [_dims.one(d, n, "movedim") for d in source]
+    b = [_dims.one(d, n, "movedim") for d in destination]
+    if len(a) != len(b) or len(set(a)) != len(a) or len(set(b)) != len(b):
+        raise OpError(
+            message(f"movedim({source}, {destination})", f"{n} dims", "sources and destinations pair up", "name each dim once")
+        )
+    order: list = [None] * n
+    for i, j in zip(a, b, strict=True):
+        order[j] = i
+    rest = iter(d for d in range(n) if d not in a)
+    return permute(self, *[next(rest) if d is None else d for d in order])
+
+
+def expand(self: Tensor, *sizes) -> Tensor:
+    """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = tuple(sizes[0])
+    own = tuple(self.shape)
+    offset = len(sizes) - len(own)
+    shape = tuple(own[i - offset] if n == -1 and i >= offset else int(n) for i, n in enumerate(sizes))
+    if offset < 0 or any(n < 0 for n in shape) or any(m not in (1, n) for m, n in zip(own, shape[max(offset, 0) :], strict=False)):
+        raise OpError(
+            message(
+                f"expand{tuple(sizes)}",
+                f"a tensor of shape {list(own)}",
+                f"each of the last {len(own)} sizes is the tensor's own, or the tensor's is 1",
+                f"x.expand{own}",
+            )
+        )
+    return view_of(self, steps.expand, (("shape", shape),))
+
+
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """Return `expand` to the shape of another tensor."""
+    return expand(self, *other.shape)
+
+
+def broadcast_to(self: Tensor, size) -> Tensor:
+    """Return `expand` to a size."""
+    return expand(self, *size)
+
+
+def squeeze(self: Tensor, dim=None) -> Tensor:
+    """Return a view without dims of size 1: all of them, or those named."""
+    shape = tuple(self.shape)
+    if dim is None:
+        gone = tuple(d for d, n in enumerate(shape) if n == 1)
+    else:
+        named = _dims.several(dim, len(shape), "squeeze") if shape else ()
+        gone = tuple(sorted(d for d in named if shape[d] == 1))
+    return view_of(self, steps.squeeze, (("dims", gone),)) if gone else view_of(self, steps.alias)
+
+
+def unsqueeze(self: Tensor, dim: int) -> Tensor:
+    """Return a view with a new dim of size 1."""
+    return view_of(self, steps.unsqueeze, (("dim", _dims.one(dim, self.ndim + 1, "unsqueeze")),))
+
+
+# ------------------------------------------------------------------------------------------------------------- parts
+
+
+def part(self: Tensor, spec: tuple) -> Tensor:
+    """Return the rectangular part that a spec of `steps.index` names; on one device its starts are inputs of the program."""
+    if all(s is None for s in spec):
+        return view_of(self, steps.alias)
+    if self._plain:
+        starts = tuple(s[2] for s in spec if s is not None)
+        spec = tuple(None if s is None else (s[0], s[1], None) for s in spec)
+        return view_of(self, steps.index, (("spec", spec),), starts)
+    return view_of(self, steps.index, (("spec", spec),))
+
+
+def _along(self: Tensor, dim: int, entry) -> Tensor:
+    return part(self, tuple(entry if d == dim else None for d in range(self.ndim)))
+
+
+def narrow(self: Tensor, dim: int, start, length: int) -> Tensor:
+    """Return ``length`` indices of a dim from ``start`` on."""
+    d = _dims.one(dim, self.ndim, "narrow")
+    n = self.shape[d]
+    begin = int(start)
+    begin = begin + n if begin < 0 else begin
+    if length < 0 or begin < 0 or begin + length > n:
+        raise OpError(
+            message(
+                f"narrow({dim}, {start}, {length})",
+                f"a dim of size {n}",
+                f"start ({begin}) + length ({length}) exceeds dimension size ({n})",
+                f"a length of at most {max(n - begin, 0)}",
+            )
+        )
+    return _along(self, d, (length, 1, begin))
+
+
+def select(self: Tensor, dim: int, index: int) -> Tensor:
+    """Return one index of a dim; the dim goes away."""
+    d = _dims.one(dim, self.ndim, "select")
+    return _along(self, d, (None, 1, checked_index(index, self.shape[d], d)))
+
+
+def checked_index(index, size: int, dim: int) -> int:
+    """Return an index counted from the front."""
+    from sbpjax.errors import OpIndexError
+
+    index = int(index)
+    if not -size <= index < size:
+        raise OpIndexError(
+            message(
+                f"index {index} on dim {dim}",
+                f"a dim of size {size}",
+                f"index {index} is out of bounds for dimension {dim} with size {size}",
+                f"use {-size} to {size - 1}" if size else "the dim is empty",
+            )
+        )
+    return index + size if index < 0 else index
+
+
+def _several(self: Tensor, d: int, sizes: list[int]) -> tuple:
+    views, begin = [], 0
+    for n in sizes:
+        out = _along(self, d, (n, 1, begin))
+        out._meta.multi = True
+        views.append(out)
+        begin += n
+    return tuple(views)
+
+
+def split(self: Tensor, split_size_or_sections, dim: int = 0) -> tuple:
+    """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
+    d = _dims.one(dim, self.ndim, "split")
+    n = self.shape[d]
+    if isinstance(split_size_or_sections, (tuple, list)):
+        sizes = [int(k) for k in split_size_or_sections]
+        if sum(sizes) != n or any(k < 0 for k in sizes):
+            raise OpError(
+                message(
+                    f"split({sizes}, dim={dim})",
+                    f"a dim of size {n}",
+                    f"the sizes add up to {n}, not {sum(sizes)}",
+                    "give sizes that cover the dim",
+                )
+            )
+        return _several(self, d, sizes)
+    size = int(split_size_or_sections)
+    if size <= 0 and n:
+        raise OpError(message(f"split({size})", f"a dim of size {n}", "a part has at least one index", "use split(1)"))
+    sizes = [min(size, n - k) for k in range(0, n, size)] if n else [0]
+    return _several(self, d, sizes)
+
+
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
+    """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
+    d = _dims.one(dim, self.ndim, "chunk")
+    if chunks <= 0:
+        raise OpError(message(f"chunk({chunks})", f"chunks={chunks}", "there is at least one chunk", "use chunk(1)"))
+    n = self.shape[d]
+    size = -(-n // chunks)
+    if not size:
+        return _several(self, d, [0] * chunks)
+    return split(self, size, d)
+
+
+def tensor_split(self: Tensor, indices_or_sections, dim: int = 0) -> tuple:
+    """Return views of parts of a dim: a number of nearly equal ones, or cut at the indices."""
+    d = _dims.one(dim, self.ndim, "tensor_split")
+    n = self.shape[d]
+    if isinstance(indices_or_sections, int):
+        count = indices_or_sections
+        return _several(self, d, [n // count + (i < n % count) for i in range(count)])
+    edges = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in indices_or_sections], n]
+    views = []
+    for a, b in zip(edges, edges[1:], strict=False):
+        views.append(_along(self, d, (max(b - a, 0), 1, a)))
+        views[-1]._meta.multi = True
+    return tuple(views)
+
+
+def unbind(self: Tensor, dim: int = 0) -> tuple:
+    """Return a view of every index of a dim."""
+    d = _dims.one(dim, self.ndim, "unbind")
+    views = tuple(_along(self, d, (None, 1, i)) for i in range(self.shape[d]))
+    for out in views:
+        out._meta.multi = True
+    return views
+
+
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Return a view of all windows of ``size`` along a dim, every ``step``; the window is a new last dim."""
+    n = max(self.ndim, 1)
+    d = _dims.one(dimension, n, "unfold")
+    length = self.shape[d] if self.ndim else 1
+    if size > length or size < 0 or step <= 0:
+        raise OpValueError(
+            message(
+                f"unfold({dimension}, {size}, {step})",
+                f"a dim of size {length}",
+                f"maximum size for tensor at dimension {d} is {length} but size is {size}; step is positive",
+                f"a size of at most {length}",
+            )
+        )
+    x = self if self.ndim else unsqueeze(self, 0)
+    return view_of(x, steps.unfold, (("dim", d), ("size", int(size)), ("step", int(step))))
+
+
+def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """Return a view of a diagonal of two dims, as a new last dim."""
+    n = self.ndim
+    a, b = _dims.one(dim1, n, "diagonal"), _dims.one(dim2, n, "diagonal")
+    if a == b:
+        raise OpError(
+            message(f"diagonal(dim1={dim1}, dim2={dim2})", f"{n} dims", "diagonal dimensions cannot be identical", "name two dims")
+        )
+    return view_of(self, steps.diagonal, (("offset", int(offset)), ("dim1", a), ("dim2", b)))
+
+
+def _is_view(self: Tensor) -> bool:
+    """Return whether this tensor is a view of another one."""
+    return self._meta is not None and self._meta.base is not None
+
+
+def size(self: Tensor, dim: int | None = None):
+    """Return the shape, or the size of one dim."""
+    shape = self.shape
+    return shape if dim is None else shape[_dims.one(dim, len(shape), "size")]
+
+
+PUBLIC = (
+    view, reshape, view_as, reshape_as, flatten, unflatten, ravel, permute, transpose, t, movedim, expand, expand_as,
+    broadcast_to, squeeze, unsqueeze, narrow, select, split, chunk, tensor_split, unbind, unfold, diagonal, stride,
+    is_contiguous, contiguous, storage_offset, size,
+)  # fmt: skip
+
+
+def _attach() -> None:
+    for function in PUBLIC:
+        setattr(Tensor, function.__name__, function)
+    Tensor.swapaxes = Tensor.swapdims = transpose
+    Tensor.moveaxis = movedim
+    Tensor.T = property(lambda self: permute(self, *reversed(range(self.ndim))))
+    Tensor.mT = property(lambda self: transpose(self, -2, -1))
+    Tensor.H = property(lambda self: transpose(self, 0, 1) if not self.dtype.is_complex else transpose(self, 0, 1).conj())
+    Tensor._is_view = _is_view
+    Tensor._base = property(lambda self: None if self._meta is None else self._meta.base)
+
+
+_attach()
