@@ -1,0 +1,63 @@
+"""Programs for chips that are not there: the TPU compiler says which collectives a plan becomes."""
+
+import os
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sbpjax.sbp import placement
+from sbpjax.sbp.layout import layout_of
+from sbpjax.sbp.lower import spmd_function
+from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.plan import plan_exactly
+
+pytestmark = pytest.mark.aot
+
+COLLECTIVE = re.compile(r"= \S+ (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)(-start)?\(")
+
+
+@pytest.fixture(scope="module")
+def chips():
+    os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
+    return placement.topology("v5p:2x2x2", [2, 4])
+
+
+def compiled_for(chips, function, shapes, in_codes, pins):
+    program = normalise(jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(s, jnp.float32) for s in shapes)))
+    plan = plan_exactly(program, chips.hierarchy, in_codes, pins)
+    layouts = [layout_of(chips, c, s, np.dtype(np.float32)) for c, s in zip(in_codes, shapes, strict=True)]
+    args = [jax.ShapeDtypeStruct(lay.physical_shape, lay.dtype, sharding=lay.sharding) for lay in layouts]
+    return plan, jax.jit(spmd_function(plan, chips)).lower(*args).compile()
+
+
+def test_absent_chips_form_a_placement(chips):
+    assert chips.type == "tpu"
+    assert chips.hierarchy == (2, 4)
+    assert not chips.is_present
+
+
+def test_megatron_forward_is_one_all_reduce(chips):
+    def mlp(x, v, w):
+        return jnp.tanh(x @ v) @ w
+
+    shapes = ((512, 1024), (1024, 4096), (4096, 1024))
+    in_codes = ((0, -1), (-1, 1), (-1, 0))
+    plan, program = compiled_for(chips, mlp, shapes, in_codes, ((0, -1),))
+    assert [b.steps[0].kind for b in plan.boxings] == ["psum"]
+    assert [m[0] for m in COLLECTIVE.findall(program.as_text())] == ["all-reduce"]
+
+
+def test_gradients_into_split_state_are_reduce_scattered(chips):
+    def gradient(w, x):
+        return jax.grad(lambda w: jnp.tanh(x @ w).sum())(w)
+
+    shapes = ((1024, 1024), (65536, 1024))
+    in_codes = ((-1, -1), (0, 0))
+    plan, program = compiled_for(chips, gradient, shapes, in_codes, ((0, 0),))
+    assert {s.kind for b in plan.boxings for s in b.steps} == {"psum_scatter"}
+    assert {m[0] for m in COLLECTIVE.findall(program.as_text())} == {"reduce-scatter"}
+    memory = program.memory_analysis()
+    assert memory.argument_size_in_bytes < 1.1 * 4 * (1024 * 1024 + 65536 * 1024 // 8)
