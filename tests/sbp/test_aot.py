@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 from sbpjax.sbp import placement
 from sbpjax.sbp.layout import layout_of
@@ -22,7 +23,12 @@ COLLECTIVE = re.compile(r"= \S+ (all-reduce|reduce-scatter|all-gather|all-to-all
 @pytest.fixture(scope="module")
 def chips():
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
-    return placement.topology("v5p:2x2x2", [2, 4])
+    directory = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", None)  # programs for absent chips cannot be read back from the cache
+    compilation_cache.reset_cache()
+    yield placement.topology("v5p:2x2x2", [2, 4])
+    jax.config.update("jax_compilation_cache_dir", directory)
+    compilation_cache.reset_cache()
 
 
 def compiled_for(chips, function, shapes, in_codes, pins):
