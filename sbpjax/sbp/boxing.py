@@ -60,6 +60,13 @@ def cost(
     return 0 if source == target else _from(shape, itemsize, sizes, source)[target][0]
 
 
+def hops(
+    shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
+) -> int:
+    """Return the number of steps of the cheapest path."""
+    return 0 if source == target else len(_from(shape, itemsize, sizes, source)[target][1])
+
+
 def run(shard, x, shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]):
     """Convert this rank's block ``x`` from ``source`` to ``target``, inside `shard_map`."""
     codes = source

@@ -1,12 +1,15 @@
 """The exact planner, for the small program of one eager op.
 
-Take ``softmax`` of an ``(8, 12)`` tensor that lies as ``S1`` on four ranks: either the tensor goes to ``S0`` by one all-to-all (72 bytes), or
-it stays and the row maximum and the row sum are reduced across ranks (96 bytes). The planner weighs such choices over the whole op.
+Take ``softmax`` of an ``(8, 12)`` tensor that lies as ``S1`` on four ranks: either the tensor goes to ``S0`` by one
+all-to-all (72 bytes), or it stays and the row maximum and the row sum are reduced across ranks (96 bytes). The planner
+weighs such choices over the whole op.
 
-It walks the equations in order and keeps *states*: for every live value the set of layouts it exists in, with the cost so far. A
-state is dropped when another reaches everything it has by conversions at no more cost. Cost is (bytes moved, conversions, work not
-divided, order in the table), in that order of weight. Scalars that depend on scalar inputs alone are broadcast and take no part, and
-parts of the program that share nothing else (the parameters of an optimizer's update) are planned one by one, equal parts once.
+It walks the equations in order and keeps *states*: for every live value the set of layouts it exists in, with the cost
+so far. A state is dropped when another reaches everything it has by conversions at no more cost. Cost is (bytes moved,
+conversions, work not divided, order in the table), in that order of weight. Conversions are counted in single-axis
+steps; an output that is divided or partial on an axis where every input is broadcast counts as one more: no layout is
+invented. Scalars that depend on scalar inputs alone are broadcast and take no part, and parts of the program that share
+nothing else (the parameters of an optimizer's update) are planned one by one, equal parts once.
 """
 
 from __future__ import annotations
@@ -51,7 +54,9 @@ def candidates(eqn, sizes: Codes) -> list[Candidate]:
     """Return the signatures of an equation on a mesh, in table order."""
     per_axis = [rows_of(eqn, n, axis) for axis, n in enumerate(sizes)]
     found = []
-    for order, chosen in enumerate(itertools.product(*per_axis)):
+    count = math.prod(len(rows) for rows in per_axis)
+    for position, chosen in enumerate(itertools.product(*per_axis)):
+        order = position if len(sizes) == 1 else count - 1 - position  # as in OneFlow: in N-D the last wins a tie
         if not jointly_legal(eqn, chosen, sizes):
             continue
         ins = tuple(zip(*(row.ins for row in chosen), strict=True)) if eqn.invars else ()
@@ -92,10 +97,11 @@ def plan_exactly(
     chosen: list = [None] * len(program.eqns)
     produced: dict = dict(given)
     solved: dict = {}
+    free = {v for v, pin in zip(program.outvars, out_pins, strict=True) if pin is None and isinstance(v, Var)}
     for part in parts_of(program, given, out_pins, everywhere):
         key = part.key
         if key not in solved:
-            solved[key] = _solve(part, sizes)
+            solved[key] = _solve(part, sizes, free)
         for i, candidate in zip(part.indices, solved[key], strict=True):
             chosen[i] = candidate
             produced.update(zip(program.eqns[i].outvars, candidate.outs, strict=True))
@@ -107,12 +113,12 @@ def plan_exactly(
     return Plan(program, sizes, in_codes, [c.rows for c in chosen], out_codes, inner)
 
 
-def _solve(part: Part, sizes: Codes) -> list[Candidate]:
-    """Return the cheapest candidate of each equation of a part."""
+def _solve(part: Part, sizes: Codes, free: set) -> list[Candidate]:
+    """Return the cheapest candidate of each equation of a part; ``free`` are the outputs without a pin."""
     everywhere = (B,) * len(sizes)
     states = [(0, {v: frozenset((c,)) for v, c in part.given.items()}, None)]
     for position, eqn in enumerate(part.eqns):
-        options = _charged(candidates(eqn, sizes), eqn, part.uniform, everywhere)
+        options = _charged(candidates(eqn, sizes), eqn, part.uniform)
         reads = [(i, v) for i, v in enumerate(eqn.invars) if isinstance(v, Var) and v not in part.uniform]
         made = [
             (o, v)
@@ -121,12 +127,14 @@ def _solve(part: Part, sizes: Codes) -> list[Candidate]:
         ]
         ranked = sorted(_ranked(states, options, reads, sizes), key=lambda entry: entry[0])
         states = _undominated(_successors(ranked, reads, made, part.last_reads[position]), sizes)
+    untouched = [a for a in range(len(sizes)) if all(c[a] == B for c in part.given.values())]
     best, trail = None, None
     for cost, env, options in states:
         total = cost
         for v, pin in part.pins:
             if pin not in env.get(v, (everywhere,)):
                 total += _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, env[v], pin)
+        total += _CONVERSION * _invented(env, free, untouched)
         if best is None or total < best:
             best, trail = total, options
     result = []
@@ -136,13 +144,20 @@ def _solve(part: Part, sizes: Codes) -> list[Candidate]:
     return result[::-1]
 
 
-def _charged(options: list[Candidate], eqn, uniform: set, everywhere: Codes) -> list[Candidate]:
-    """Charge a conversion for each number that is wanted as a partial sum, so that ``x * 2`` of a broadcast stays broadcast."""
+def _invented(env: dict, free: set, untouched: list[int]) -> int:
+    """Return on how many axes outputs are divided or partial although every input is broadcast there."""
+    if not untouched:
+        return 0
+    return sum(codes[a] != B for v in free if v in env for codes in env[v] for a in untouched)
+
+
+def _charged(options: list[Candidate], eqn, uniform: set) -> list[Candidate]:
+    """Charge a conversion for each number that is wanted as a partial sum: ``x * 2`` of a broadcast stays broadcast."""
     numbers = [i for i, v in enumerate(eqn.invars) if isinstance(v, Literal) or v in uniform]
     if not numbers:
         return options
     return [
-        replace(option, cost=option.cost + _CONVERSION * sum(option.ins[i] != everywhere for i in numbers))
+        replace(option, cost=option.cost + _CONVERSION * sum(c != B for i in numbers for c in option.ins[i]))
         for option in options
     ]
 
@@ -213,4 +228,5 @@ def _reaches(have: dict, want: dict, budget: int, sizes: Codes) -> bool:
 
 @functools.lru_cache(maxsize=1 << 18)
 def _convert(shape, itemsize: int, sizes: Codes, have: frozenset, want: Codes) -> int:
-    return min(boxing.cost(shape, itemsize, sizes, c, want) for c in have) * _BYTES + _CONVERSION
+    ways = ((shape, itemsize, sizes, c, want) for c in have)
+    return min(boxing.cost(*way) * _BYTES + boxing.hops(*way) * _CONVERSION for way in ways)
