@@ -1,8 +1,8 @@
 """Assembly: a global tensor from what each rank contributes.
 
-Four ranks that hold 2, 1, 1 and 1 rows of width 3 make a ``(5, 3)`` tensor under ``S0``, a sum of the four under ``P``, and under ``B`` the
-block of the first rank, as OneFlow does when every process calls ``to_global`` on a local tensor. The blocks must be what the
-balanced rule gives: 1, 1, 1 and 2 rows are an error, because no layout describes them.
+Four ranks that hold 2, 1, 1 and 1 rows of width 3 make a ``(5, 3)`` tensor under ``S0``, a sum of the four under ``P``,
+and under ``B`` the block of the first rank, as OneFlow does when every process calls ``to_global`` on a local tensor.
+The blocks must be what the balanced rule gives: 1, 1, 1 and 2 rows are an error, because no layout describes them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def from_local_shards(blocks: Mapping[int, np.ndarray], placement: Placement, sb
     """Return the global tensor whose parts are ``blocks``.
 
     Args:
-        blocks: rank → what that rank holds: its part under split, its summand under partial_sum. Under broadcast the first rank
-            of the axis speaks for all. Blocks of ranks outside the placement are ignored.
+        blocks: rank → what that rank holds: its part under split, its summand under partial_sum. Under broadcast the
+            first rank of the axis speaks for all. Blocks of ranks outside the placement are ignored.
         placement: where the tensor lies.
         sbp: the nd-sbp it has.
 
@@ -33,8 +33,8 @@ def from_local_shards(blocks: Mapping[int, np.ndarray], placement: Placement, sb
         The physical array and its layout.
 
     Raises:
-        OpError: a rank's block is missing, the shapes differ along a dim that is not split, or the sizes of the parts are not
-            those of the balanced rule.
+        OpError: a rank's block is missing, the shapes differ along a dim that is not split, or the sizes of the parts
+            are not those of the balanced rule.
         OpTypeError: the dtypes differ.
         SbpError: the sbp does not fit the blocks or the placement.
 

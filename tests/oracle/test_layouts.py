@@ -1,7 +1,7 @@
 """Which rank holds what: `to_global` of global and of local tensors against the recorded locals, all of them.
 
-A partial sum may lie in any way as long as the sum is right. Where OneFlow crashed (a split dim shorter than the number of
-ranks), the balanced rule holds here: the last ranks hold nothing.
+A partial sum may lie in any way as long as the sum is right. Where OneFlow crashed (a split dim shorter than the number
+of ranks), the balanced rule holds here: the last ranks hold nothing.
 """
 
 import math

@@ -1,0 +1,97 @@
+"""Recorded signatures against ours: equal, cheaper, or one of the listed differences.
+
+For one fact ``a @ b`` of ``S0 | B → S0``: evaluate the expression on global tensors that lie as recorded, see in which
+layout the output comes and how many bytes the plans moved. Is the layout another than OneFlow's, ask what any plan
+would move to end in OneFlow's layout: if that is more, ours is strictly cheaper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sbpjax.sbp import placement as Placement
+
+from . import inputs as make
+from .notation import codes_of, load, text_of
+from .planning import NeedsValueError, flat, pinned_bytes, plan_only, program_of, stand_in
+
+EQUAL, CHEAPER, TIE, DEARER, ONLY_HERE, NEEDS_VALUE = "equal", "cheaper", "tie", "dearer", "only here", "needs value"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one fact.
+
+    Attributes:
+        file: the file of facts.
+        op: the name of the recorded op.
+        expr: its expression.
+        case: the sbps of the inputs.
+        theirs: OneFlow's output sbps, or its failure.
+        ours: our output sbps.
+        kind: equal, cheaper, tie (as many bytes, another layout), dearer, only here (OneFlow failed), needs value.
+        our_bytes: what our plans move.
+        their_bytes: the least that any plan moves to end in OneFlow's layout.
+        wrong_value: whether OneFlow's value was wrong.
+    """
+
+    file: str
+    op: str
+    expr: str
+    case: str
+    theirs: str
+    ours: str
+    kind: str
+    our_bytes: int = 0
+    their_bytes: int = 0
+    wrong_value: bool = False
+
+
+def evaluator(expr: str, flow):
+    """Return the function of an expression over inputs a, b, c, …."""
+    compiled = compile(expr, expr, "eval")
+
+    def evaluate(*tensors):
+        return eval(compiled, {"flow": flow, "np": np, **dict(zip(make.NAMES, tensors, strict=False))})
+
+    return evaluate
+
+
+def dtype_of(kind: str):
+    """Return the dtype of an input kind."""
+    return {"f32": np.float32, "boo": np.bool_, "i64": np.int64}[kind[:3]]
+
+
+def facts(name: str):
+    """Yield ``(op, case, result)`` of a file."""
+    for op in load(name)["ops"]:
+        for case, result in op["cases"].items():
+            yield op, case, result
+
+
+def outcome(name: str, op: dict, case: str, theirs: str, flow) -> Outcome:
+    """Plan one fact and judge it."""
+    where = Placement("cpu", load(name)["meta"]["placement"])
+    codes = [codes_of(t) for t in case.split("|")]
+    evaluate = evaluator(op["expr"], flow)
+    common = {"file": name, "op": op["op"], "expr": op["expr"], "case": case, "theirs": theirs}
+    common["wrong_value"] = case in op.get("wrong_value", ())
+    tensors = [stand_in(s, dtype_of(k), where, c) for (k, s), c in zip(op["inputs"], codes, strict=True)]
+    try:
+        with plan_only() as plans:
+            results = flat(evaluate(*tensors))
+    except NeedsValueError:
+        return Outcome(**common, ours="", kind=NEEDS_VALUE)
+    ours = ";".join(text_of(t._layout.codes) for t in results)
+    our_bytes = sum(p.bytes for p in plans)
+    if theirs.startswith("!"):
+        return Outcome(**common, ours=ours, kind=ONLY_HERE, our_bytes=our_bytes)
+    if ours == theirs:
+        return Outcome(**common, ours=ours, kind=EQUAL, our_bytes=our_bytes, their_bytes=our_bytes)
+    program = program_of(evaluate, [(s, dtype_of(k)) for k, s in op["inputs"]], where)
+    wanted = [codes_of(t) for t in theirs.split(";")]
+    their_bytes = pinned_bytes(program, where, codes, wanted)
+    kind = CHEAPER if our_bytes < their_bytes else TIE if our_bytes == their_bytes else DEARER
+    return Outcome(**common, ours=ours, kind=kind, our_bytes=our_bytes, their_bytes=their_bytes)
