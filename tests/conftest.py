@@ -32,3 +32,34 @@ def pytest_collection_modifyitems(items):
         for marker, reason in reasons.items():
             if item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+class Compilations:
+    """Counts the programs that XLA compiled (or loaded from its cache) while a `with` block ran."""
+
+    def __init__(self):
+        self.count = 0
+        self.active = False
+
+    def __enter__(self):
+        self.count, self.active = 0, True
+        return self
+
+    def __exit__(self, *exc):
+        self.active = False
+
+    def on_event(self, name, duration, **rest):
+        if self.active and name == "/jax/core/compile/jaxpr_to_mlir_module_duration":
+            self.count += 1
+
+
+_compilations = Compilations()
+
+
+@pytest.fixture(scope="session")
+def compilations():
+    """Return the process's counter of compilations: ``with compilations as c: ...; assert c.count == 0``."""
+    import jax
+
+    jax.monitoring.register_event_duration_secs_listener(_compilations.on_event)
+    return _compilations

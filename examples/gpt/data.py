@@ -1,4 +1,4 @@
-"""The text: the language reference that every Python carries, as bytes, with batches that depend on the step number alone.
+"""The text: the language reference that every Python carries, as bytes, and batches that depend on the step alone.
 
 A batch is drawn by a counter-based generator from (seed, step), so a resumed run sees the very batches that the
 interrupted one would have seen, and every layout sees the same ones.

@@ -37,8 +37,8 @@ class GPTConfig:
 class Attention(nn.Module):
     """Causal self-attention.
 
-    The rows of `qkv` are ordered by head, each head's query, key and value next to each other, so that a split of the rows
-    over ranks gives every rank whole heads.
+    The rows of `qkv` are ordered by head, each head's query, key and value next to each other, so that a split of
+    the rows over ranks gives every rank whole heads.
     """
 
     def __init__(self, config: GPTConfig):

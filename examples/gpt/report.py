@@ -12,7 +12,7 @@ console = Console()
 
 
 def progress_bar() -> Progress:
-    """Return a bar with loss, tokens per second and the time that is left; fields `loss` and `speed` belong to its task."""
+    """Return a bar with loss, tokens per second and the time left; its task has the fields `loss` and `speed`."""
     return Progress(
         TextColumn("[bold]{task.description}"),
         BarColumn(),

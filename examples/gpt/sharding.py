@@ -1,9 +1,9 @@
 """Where the GPT runs and how its tensors lie: the only file of this example that knows of devices.
 
-A layout is a placement and, for each of its axes, what that axis is for. On a *data* axis the batch is ``split(0)`` and the
-parameters are ``broadcast``. On a *tensor* axis the batch is ``broadcast`` and the matrices are split as in Megatron-LM: the
-first of a pair by rows (each rank has some heads, some hidden units), the second by columns, so that only its result, a
-partial sum, has to travel. For ``2d``, 2 × 4 ranks:
+A layout is a placement and, for each of its axes, what that axis is for. On a *data* axis the batch is ``split(0)``
+and the parameters are ``broadcast``. On a *tensor* axis the batch is ``broadcast`` and the matrices are split as in
+Megatron-LM: the first of a pair by rows (each rank has some heads, some hidden units), the second by columns, so
+that only its result, a partial sum, has to travel. For ``2d``, 2 × 4 ranks:
 
     placement   [[0, 1, 2, 3],      batch                  (split(0), broadcast)
                  [4, 5, 6, 7]]      attention.qkv.weight   (broadcast, split(0))

@@ -1,7 +1,7 @@
 """`BatchNorm1d`, `BatchNorm2d`, `BatchNorm3d`: normalisation over the batch, with running statistics.
 
-Under ``split(0)`` of the batch the statistics are those of the whole logical batch: what other frameworks call synchronised
-batch normalisation is the only kind here, since values do not depend on the layout.
+Under ``split(0)`` of the batch the statistics are those of the whole logical batch: what other frameworks call
+synchronised batch normalisation is the only kind here, since values do not depend on the layout.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def _index(index: int, length: int) -> int:
 
 
 class _Indexed(Module):
-    """What `Sequential` and `ModuleList` share: children by position, named ``"0"``, ``"1"``, …"""
+    """What `Sequential` and `ModuleList` share: children by position, named by their numbers."""
 
     def _renumber(self, modules: list[Module]) -> None:
         self._modules.clear()

@@ -35,8 +35,8 @@ class _Conv(Module):
         device: where the parameters are made.
         dtype: their dtype.
 
-    `weight` is `(out_channels, in_channels / groups, ...)`: ``split(0)`` divides the output channels over the ranks, ``split(1)``
-    the input channels (the result is a partial sum).
+    `weight` is `(out_channels, in_channels / groups, ...)`: ``split(0)`` divides the output channels over the
+    ranks, ``split(1)`` the input channels (the result is a partial sum).
     """
 
     _spatial = 0

@@ -27,8 +27,8 @@ class Embedding(Module):
         device: where the table is made.
         dtype: its dtype.
 
-    `weight` is `(num_embeddings, embedding_dim)`. ``split(0)`` divides the vocabulary over the ranks: each looks up what it
-    has, the result is a partial sum. ``split(1)`` divides the features.
+    `weight` is `(num_embeddings, embedding_dim)`. ``split(0)`` divides the vocabulary over the ranks: each looks up
+    what it has, the result is a partial sum. ``split(1)`` divides the features.
     """
 
     def __init__(

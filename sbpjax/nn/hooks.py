@@ -6,71 +6,44 @@ leave it. `Module.__call__` takes the short way where no hook exists; `call_with
 
 from __future__ import annotations
 
-import itertools
-import weakref
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sbpjax.autograd.node import RemovableHandle
+
 if TYPE_CHECKING:
     from sbpjax.nn.module import Module
-
-_ids = itertools.count()
 
 GLOBAL_FORWARD_PRE: OrderedDict[int, Callable] = OrderedDict()
 GLOBAL_FORWARD: OrderedDict[int, Callable] = OrderedDict()
 
 
-class RemovableHandle:
-    """Takes a hook away again: ``handle.remove()``, or as a context manager at the end of a ``with``."""
-
-    def __init__(self, *tables: dict):
-        self.id = next(_ids)
-        self._tables = [weakref.ref(table) for table in tables]
-
-    def remove(self) -> None:
-        """Remove the hook; nothing happens when it is gone already."""
-        for ref in self._tables:
-            table = ref()
-            if table is not None:
-                table.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc) -> None:
-        self.remove()
-
-
 def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
     """Register ``hook(module, args)`` to run before the forward of every module; for debugging and profiling."""
-    handle = RemovableHandle(GLOBAL_FORWARD_PRE)
-    GLOBAL_FORWARD_PRE[handle.id] = hook
-    return handle
+    return RemovableHandle(GLOBAL_FORWARD_PRE, hook)
 
 
 def register_module_forward_hook(hook: Callable) -> RemovableHandle:
     """Register ``hook(module, args, output)`` to run after the forward of every module; for debugging and profiling."""
-    handle = RemovableHandle(GLOBAL_FORWARD)
-    GLOBAL_FORWARD[handle.id] = hook
-    return handle
+    return RemovableHandle(GLOBAL_FORWARD, hook)
 
 
 def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
-    """Run a module's forward with every hook around it, in the order: global pre, pre, forward, global, forward hooks."""
+    """Run a module's forward with every hook around it; hooks for all modules come before its own."""
     called: set[int] = set()
     output = None
     try:
         for hook in GLOBAL_FORWARD_PRE.values():
             args = _pre_result(hook(module, args), args)
-        for id_, (hook, with_kwargs) in list(module._forward_pre_hooks.items()):
+        for hook, with_kwargs in list(module._forward_pre_hooks.values()):
             if with_kwargs:
                 result = hook(module, args, kwargs)
                 if result is not None:
                     if not (isinstance(result, tuple) and len(result) == 2):
-                        raise RuntimeError(
-                            f"a forward pre-hook with kwargs returns None or (args, kwargs), got {type(result).__name__}"
-                        )
+                        kind = type(result).__name__
+                        raise RuntimeError(f"a forward pre-hook with kwargs returns None or (args, kwargs), got {kind}")
                     args, kwargs = result
             else:
                 args = _pre_result(hook(module, args), args)
@@ -94,11 +67,9 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
             if always and id_ not in called:
                 try:
                     hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
-                except Exception as second:  # noqa: BLE001
-                    import warnings
-
+                except Exception as second:
                     warnings.warn(
-                        f"a forward hook with always_call=True raised {second!r} after a failed forward; it was silenced",
+                        f"a forward hook with always_call=True raised {second!r} after a failed forward",
                         stacklevel=2,
                     )
         raise

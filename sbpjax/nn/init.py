@@ -1,8 +1,9 @@
 """Initialisers: fill a tensor in place with a constant or with random numbers of a given distribution.
 
-`fans` says how many inputs and outputs an element of a weight touches; `xavier_*` and `kaiming_*` scale by them so that signals keep
-their variance from layer to layer. All of them leave the tape alone and return the tensor. Random ones draw from
-sbpjax's generator, whose numbers depend on the element's place in the logical tensor, not on the layout.
+`fans` says how many inputs and outputs an element of a weight touches; `xavier_*` and `kaiming_*` scale by them so
+that signals keep their variance from layer to layer. All of them leave the tape alone and return the tensor. Random
+ones draw from sbpjax's generator, whose numbers depend on the element's place in the logical tensor, not on the
+layout.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """Return the factor that keeps variance through a nonlinearity.
 
     Args:
-        nonlinearity: ``"linear"``, ``"sigmoid"``, ``"tanh"``, ``"relu"``, ``"leaky_relu"``, ``"selu"`` or a layer's name.
+        nonlinearity: ``"linear"``, ``"sigmoid"``, ``"tanh"``, ``"relu"``, ``"leaky_relu"``, ``"selu"``, ``"conv2d"``.
         param: the negative slope of ``"leaky_relu"``.
     """
     if nonlinearity in ("linear", "sigmoid") or nonlinearity.startswith("conv"):

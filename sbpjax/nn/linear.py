@@ -1,4 +1,4 @@
-"""`Linear`, `Bilinear`, `Identity`, `Flatten`, `Unflatten`: layers that multiply by a matrix, or only change the shape."""
+"""`Linear`, `Bilinear`, `Identity`, `Flatten`, `Unflatten`: matrix products and changes of shape."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ class Linear(Module):
         device: where the parameters are made.
         dtype: their dtype.
 
-    `weight` is `(out_features, in_features)`: ``split(0)`` divides the outputs over the ranks (column parallel), ``split(1)``
-    the inputs (row parallel, whose result is a partial sum). Both parameters start uniform in ±1/sqrt(in_features).
+    `weight` is `(out_features, in_features)`: ``split(0)`` divides the outputs over the ranks (column parallel),
+    ``split(1)`` the inputs (row parallel, whose result is a partial sum). Both parameters start uniform in
+    ±1/sqrt(in_features).
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):

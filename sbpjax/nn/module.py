@@ -24,8 +24,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import sbpjax.nn.hooks as _hooks
+from sbpjax.autograd.node import RemovableHandle
 from sbpjax.nn import state as _state
-from sbpjax.nn.hooks import RemovableHandle
 from sbpjax.nn.parameter import Parameter
 from sbpjax.tensor import Tensor
 
@@ -486,8 +486,7 @@ class Module:
     # ---------------------------------------------------------------------------------------------------------
 
     def _register(self, table: str, value: Any, prepend: bool = False) -> RemovableHandle:
-        handle = RemovableHandle(self.__dict__[table])
-        self.__dict__[table][handle.id] = value
+        handle = RemovableHandle(self.__dict__[table], value)
         if prepend:
             self.__dict__[table].move_to_end(handle.id, last=False)
         return handle
@@ -509,7 +508,7 @@ class Module:
         return self._register("_backward_pre_hooks", hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_input, grad_output)`` after the module's backward; a result replaces `grad_input`."""
+        """Call ``hook(module, grad_input, grad_output)`` after the module's backward; may return a new `grad_input`."""
         return self._register("_backward_hooks", hook, prepend)
 
     def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:

@@ -7,10 +7,11 @@ saved by one layout loads into any other. With ``assign=True`` the saved tensors
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict
+from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from sbpjax.sbp import broadcast
 from sbpjax.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
 EXTRA_STATE_KEY = "_extra_state"
 
 
-class IncompatibleKeys(NamedTuple):
-    """What did not fit in `load_state_dict`."""
+class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What did not fit in `load_state_dict`: ``missing_keys`` and ``unexpected_keys``, two lists of names."""
 
-    missing_keys: list[str]
-    unexpected_keys: list[str]
+    __slots__ = ()
 
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
@@ -148,9 +148,10 @@ def copy_value(target: Tensor, value: Tensor) -> None:
     from sbpjax.autograd import no_grad
 
     with no_grad():
-        if target.is_global:
-            value = value.to_global(target.placement, target.sbp if value.is_global else None)  # TODO local
-        elif value.is_global:
+        if target.is_global and not value.is_global:
+            everywhere = [broadcast] * len(target.placement.hierarchy)
+            value = value.to_global(target.placement, everywhere)
+        elif value.is_global and not target.is_global:
             value = value.to_local()
         target.copy_(value)
 

@@ -21,7 +21,7 @@ from sbpjax.optim.optimizer import Optimizer
 
 
 def warmup_cosine(warmup: int, total: int, final: float = 0.0) -> Callable[[int], float]:
-    """Return the factor that rises linearly over `warmup` steps, then falls along a cosine to `final` at step `total`."""
+    """Return the factor that rises linearly over `warmup` steps, then falls along a cosine to `final`."""
 
     def factor(step: int) -> float:
         if step < warmup:

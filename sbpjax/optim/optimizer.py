@@ -42,7 +42,8 @@ class Optimizer:
     def __init__(self, params: Iterable, defaults: dict[str, Any]):
         if isinstance(params, Tensor):
             raise TypeError(
-                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {type(params)}"
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                f"but got {type(params)}"
             )
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)

@@ -56,7 +56,7 @@ def where_to(device, placement, sbp, asked: str):
                 'placement=sbpjax.placement("cpu", [0, 1]), sbp=sbpjax.sbp.broadcast',
             )
         )
-    return None, placement, sbp
+    return None, placement, tuple(sbp) if isinstance(sbp, list) else sbp
 
 
 def make(fn, static: tuple, inputs: tuple, options: tuple, asked: str, requires_grad: bool = False) -> Tensor:

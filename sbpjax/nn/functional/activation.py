@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.nn.functional.inplace import into
 from sbpjax.ops import activation, elementwise
 from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.dispatch import apply, unary
+from sbpjax.tensor.dispatch import apply, run, unary
+from sbpjax.tensor.inplace import inplace as write_into
 from sbpjax.tensor.op import op_of
 
 _RELU = op_of(activation.relu)
@@ -28,37 +28,37 @@ _TANH = op_of(elementwise.tanh)
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return max(x, 0)."""
-    return into(input, unary(_RELU, input)) if inplace else unary(_RELU, input)
+    return write_into(input, _RELU) if inplace else unary(_RELU, input)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Return min(max(x, 0), 6)."""
-    return into(input, unary(_RELU6, input)) if inplace else unary(_RELU6, input)
+    return write_into(input, _RELU6) if inplace else unary(_RELU6, input)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return the self-normalising elu of x."""
-    return into(input, unary(_SELU, input)) if inplace else unary(_SELU, input)
+    return write_into(input, _SELU) if inplace else unary(_SELU, input)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x * sigmoid(x)."""
-    return into(input, unary(_SILU, input)) if inplace else unary(_SILU, input)
+    return write_into(input, _SILU) if inplace else unary(_SILU, input)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x * tanh(softplus(x))."""
-    return into(input, unary(_MISH, input)) if inplace else unary(_MISH, input)
+    return write_into(input, _MISH) if inplace else unary(_MISH, input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x * min(max(x + 3, 0), 6) / 6."""
-    return into(input, unary(_HARDSWISH, input)) if inplace else unary(_HARDSWISH, input)
+    return write_into(input, _HARDSWISH) if inplace else unary(_HARDSWISH, input)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """Return min(max(x + 3, 0), 6) / 6."""
-    return into(input, unary(_HARDSIGMOID, input)) if inplace else unary(_HARDSIGMOID, input)
+    return write_into(input, _HARDSIGMOID) if inplace else unary(_HARDSIGMOID, input)
 
 
 def logsigmoid(input: Tensor) -> Tensor:
@@ -87,52 +87,50 @@ def sigmoid(input: Tensor) -> Tensor:
 
 
 def tanh(input: Tensor) -> Tensor:
-    """Return tanh(x)."""
+    """Return the hyperbolic tangent."""
     return unary(_TANH, input)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """Return x where positive, else negative_slope * x."""
-    result = apply(activation.leaky_relu, (input,), (("negative_slope", float(negative_slope)),))
-    return into(input, result) if inplace else result
+    op = op_of(activation.leaky_relu, (("negative_slope", float(negative_slope)),))
+    return write_into(input, op) if inplace else run(op, (input,))
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """Return x limited to [min_val, max_val]."""
-    result = apply(
+    op = op_of(
         activation.hardtanh,
-        (input,),
         (
             ("min_val", float(min_val)),
             ("max_val", float(max_val)),
         ),
     )
-    return into(input, result) if inplace else result
+    return write_into(input, op) if inplace else run(op, (input,))
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Return x where it is above `threshold`, else `value`."""
-    result = apply(
+    op = op_of(
         activation.threshold,
-        (input,),
         (
             ("threshold", float(threshold)),
             ("value", float(value)),
         ),
     )
-    return into(input, result) if inplace else result
+    return write_into(input, op) if inplace else run(op, (input,))
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
-    result = apply(activation.celu, (input,), (("alpha", float(alpha)),))
-    return into(input, result) if inplace else result
+    op = op_of(activation.celu, (("alpha", float(alpha)),))
+    return write_into(input, op) if inplace else run(op, (input,))
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return x where positive, else alpha * (e**x - 1)."""
-    result = apply(activation.elu, (input,), (("alpha", float(alpha)),))
-    return into(input, result) if inplace else result
+    op = op_of(activation.elu, (("alpha", float(alpha)),))
+    return write_into(input, op) if inplace else run(op, (input,))
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:

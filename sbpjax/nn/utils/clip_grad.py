@@ -53,7 +53,7 @@ def _by_place(tensors: list[Tensor]) -> list[list[Tensor]]:
 
 
 def _codes(tensor: Tensor) -> tuple | None:
-    """Return the layout that a written gradient keeps; the planner chooses in a trace, and for a local tensor none is."""
+    """Return the layout that a written gradient keeps; in a trace the planner chooses."""
     return getattr(tensor._layout, "codes", None)
 
 
@@ -87,9 +87,8 @@ def get_total_norm(
             norm = dispatch.run(op_of(total_norm, static), tuple(sbpjax.tensor(n.item()) for n in norms))
     if error_if_nonfinite and not math.isfinite(norm.item()):
         raise RuntimeError(
-            f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot be "
-            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-            "`error_if_nonfinite=False`"
+            f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot "
+            "be clipped. To scale the gradients by it anyway, set `error_if_nonfinite=False`"
         )
     return norm
 
@@ -137,9 +136,7 @@ def clip_values(bound: jax.Array, *grads: jax.Array) -> tuple[jax.Array, ...]:
     return tuple(jnp.clip(g, jnp.asarray(-bound, g.dtype), jnp.asarray(bound, g.dtype)) for g in grads)
 
 
-def clip_grad_value_(
-    parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
-) -> None:
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Limit every element of the gradients to ±clip_value, in place.
 
     Args:

@@ -1,0 +1,237 @@
+"""Train the GPT: ``python -m examples.gpt.train`` (or ``make demo``).
+
+    --layout single | dp | tp | 2d     one device, data parallel, tensor parallel, or both on 2 × 4 devices (the
+    default)
+    --resume                           go on from the last checkpoint, bit by bit as if nothing had happened
+    --explain                          print what every step communicates, and stop
+
+The run leaves `loss.png`, `losses.csv`, `sample.txt` and the last checkpoint in its output directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")  # before the first tensor
+
+import sbpjax as flow
+from examples.gpt.data import Corpus, decode, encode, load_corpus
+from examples.gpt.model import GPT, GPTConfig
+from examples.gpt.report import History, console, progress_bar
+from examples.gpt.sharding import LAYOUTS, Layout
+from sbpjax import nn, optim, utils
+
+
+@dataclass(frozen=True)
+class Options:
+    """A run.
+
+    Attributes:
+        layout: a name of `sharding.LAYOUTS`.
+        steps: how many in all, those before a resume included.
+        batch: sequences per step.
+        lr: peak learning rate.
+        warmup: steps of linear rise; then a cosine falls to a tenth.
+        clip: largest norm of the gradient.
+        seed: of the initial parameters and the batches.
+        eval_every: steps between validation losses and checkpoints.
+        eval_batches: batches of a validation loss.
+        model: the model's size.
+    """
+
+    layout: str = "2d"
+    steps: int = 400
+    batch: int = 32
+    lr: float = 2e-3
+    warmup: int = 40
+    clip: float = 1.0
+    seed: int = 1
+    eval_every: int = 50
+    eval_batches: int = 4
+    model: GPTConfig = GPTConfig()
+
+
+class Trainer:
+    """A model, its optimizer and schedule on one layout, with a compiled step.
+
+    Args:
+        options: the run.
+        corpus: the text.
+    """
+
+    def __init__(self, options: Options, corpus: Corpus):
+        self.options, self.corpus = options, corpus
+        self.layout: Layout = LAYOUTS[options.layout]
+        flow.manual_seed(options.seed)
+        self.model = GPT(options.model)
+        self.layout.lay_out(self.model)
+        matrices = [p for p in self.model.parameters() if p.ndim > 1]
+        others = [p for p in self.model.parameters() if p.ndim <= 1]
+        groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+        self.optimizer = optim.AdamW(groups, lr=options.lr, betas=(0.9, 0.95))
+        factor = optim.lr_scheduler.warmup_cosine(options.warmup, options.steps, final=0.1)
+        self.scheduler = optim.lr_scheduler.LambdaLR(self.optimizer, factor)
+        self.step = 0
+        self.train_step = flow.compile(self.eager_step, state=(self.model, self.optimizer))
+        self.eval_step = flow.compile(self.eager_loss, state=(self.model,))
+
+    def eager_step(self, tokens: flow.Tensor, targets: flow.Tensor) -> flow.Tensor:
+        """Run one step and return the loss; plain eager code that `flow.compile` turns into one program."""
+        self.optimizer.zero_grad()
+        loss = self.model.loss(tokens, targets)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.options.clip)
+        self.optimizer.step()
+        return loss.detach()
+
+    def eager_loss(self, tokens: flow.Tensor, targets: flow.Tensor) -> flow.Tensor:
+        """Return the loss of one batch."""
+        with flow.no_grad():
+            return self.model.loss(tokens, targets)
+
+    def batch(self, step: int) -> tuple[flow.Tensor, flow.Tensor]:
+        """Return inputs and targets of a training step, laid out."""
+        tokens, targets = self.corpus.batch(step, self.options.batch, self.options.model.context)
+        return self.layout.place(tokens), self.layout.place(targets)
+
+    def advance(self) -> flow.Tensor:
+        """Do the next step and return its loss, which may still be computing."""
+        loss = self.train_step(*self.batch(self.step))
+        self.scheduler.step()
+        self.step += 1
+        return loss
+
+    def validate(self) -> float:
+        """Return the mean validation loss."""
+        self.model.eval()
+        batches = self.corpus.validation_batches(
+            self.options.eval_batches, self.options.batch, self.options.model.context
+        )
+        losses = [self.eval_step(self.layout.place(x), self.layout.place(y)) for x, y in batches]
+        self.model.train()
+        return float(np.mean([loss.item() for loss in losses]))
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint."""
+        state = {
+            "step": self.step,
+            "options": asdict(self.options),
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scheduler": self.scheduler.state_dict(),
+            "random": flow.get_rng_state(),
+        }
+        utils.save(state, path)
+
+    def load(self, path: Path) -> None:
+        """Go on where a checkpoint was written, in whatever layout that was."""
+        state = utils.load(path)
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scheduler.load_state_dict(state["scheduler"])
+        flow.set_rng_state(state["random"])
+        self.step = state["step"]
+
+    def sample(self, prompt: str, length: int, temperature: float = 0.8) -> str:
+        """Return `prompt` with `length` bytes of the model's own behind it.
+
+        The context window is always full (padded behind, and cut off), so one compiled program serves every byte.
+        """
+        context = self.options.model.context
+        random = np.random.default_rng(self.options.seed)
+        text = encode(prompt)
+        forward = flow.compile(self._logits, state=(self.model,))
+        for _ in range(length):
+            window = text[-context:]
+            padded = np.zeros((1, context), np.int64)
+            padded[0, : len(window)] = window
+            whole = [flow.sbp.broadcast] * len(self.layout.axes)
+            tokens = flow.tensor(padded).to_global(self.layout.placement, whole)
+            logits = forward(tokens).numpy()[0, len(window) - 1].astype(np.float64) / temperature
+            odds = np.exp(logits - logits.max())
+            text = np.append(text, random.choice(len(odds), p=odds / odds.sum()))
+        return decode(text)
+
+    def _logits(self, tokens: flow.Tensor) -> flow.Tensor:
+        with flow.no_grad():
+            return self.model(tokens)
+
+
+def train(options: Options, out: Path, resume: bool = False, text: str | None = None) -> Trainer:
+    """Run the training and leave its results in `out`; return the trainer.
+
+    Args:
+        options: the run.
+        out: the output directory.
+        resume: go on from the checkpoint in `out`.
+        text: a file to train on instead of the language reference.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    corpus = load_corpus(text, options.seed)
+    trainer = Trainer(options, corpus)
+    if resume:
+        trainer.load(out / "checkpoint")
+    history = History(out / "losses.csv", upto=trainer.step)
+    parameters = sum(p.numel() for p in trainer.model.parameters())
+    console.print(
+        f"GPT of {parameters:,} parameters on {len(corpus.train):,} bytes, layout [bold]{options.layout}[/] on "
+        f"{trainer.layout.placement}; byte frequencies alone: {corpus.unigram_entropy():.3f} nats"
+    )
+    tokens_per_step = options.batch * options.model.context
+    with progress_bar() as bar:
+        task = bar.add_task("training", total=options.steps, completed=trainer.step, loss=float("nan"), speed=0.0)
+        started, first = time.perf_counter(), trainer.step
+        while trainer.step < options.steps:
+            loss = trainer.advance().item()
+            history.train[trainer.step] = loss
+            if trainer.step == first + 1:
+                started = time.perf_counter()  # the first step compiled
+            done = trainer.step - first - 1
+            speed = done * tokens_per_step / max(time.perf_counter() - started, 1e-9)
+            bar.update(task, completed=trainer.step, loss=loss, speed=speed)
+            if trainer.step % options.eval_every == 0 or trainer.step == options.steps:
+                history.valid[trainer.step] = valid = trainer.validate()
+                bar.console.print(f"step {trainer.step:5d}   training {loss:.4f}   validation {valid:.4f}")
+                history.save()
+                trainer.save(out / "checkpoint")
+    title = f"GPT on the Python language reference, layout {options.layout}"
+    history.plot(out / "loss.png", title, corpus.unigram_entropy())
+    return trainer
+
+
+def main() -> None:
+    """Parse the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    defaults = Options()
+    parser.add_argument("--layout", choices=sorted(LAYOUTS), default=defaults.layout)
+    parser.add_argument("--steps", type=int, default=defaults.steps)
+    parser.add_argument("--batch", type=int, default=defaults.batch)
+    parser.add_argument("--text", help="a text file to train on instead of Python's language reference")
+    parser.add_argument("--out", type=Path, help="output directory (default: runs/gpt-LAYOUT)")
+    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the output directory")
+    parser.add_argument("--explain", action="store_true", help="print the communication of one step, and stop")
+    parser.add_argument("--prompt", default="The ", help="what the sample starts with")
+    args = parser.parse_args()
+    options = replace(defaults, layout=args.layout, steps=args.steps, batch=args.batch)
+    out = args.out or Path("runs") / f"gpt-{args.layout}"
+    if args.explain:
+        trainer = Trainer(options, load_corpus(args.text, options.seed))
+        console.print(str(trainer.train_step.explain(*trainer.batch(0))), markup=False, highlight=False)
+        return
+    trainer = train(options, out, args.resume, args.text)
+    sample = trainer.sample(args.prompt, 400)
+    (out / "sample.txt").write_text(sample)
+    console.rule("sample")
+    console.print(sample, markup=False, highlight=False)
+    console.rule()
+    console.print(f"loss plot, losses, sample and checkpoint: {out.resolve()}", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""The functions behind the layers, with PyTorch's signatures; one family per file."""
+
+from .activation import celu as celu
+from .activation import elu as elu
+from .activation import gelu as gelu
+from .activation import glu as glu
+from .activation import hardshrink as hardshrink
+from .activation import hardsigmoid as hardsigmoid
+from .activation import hardswish as hardswish
+from .activation import hardtanh as hardtanh
+from .activation import leaky_relu as leaky_relu
+from .activation import log_softmax as log_softmax
+from .activation import logsigmoid as logsigmoid
+from .activation import mish as mish
+from .activation import prelu as prelu
+from .activation import quick_gelu as quick_gelu
+from .activation import relu as relu
+from .activation import relu6 as relu6
+from .activation import relu_ as relu_
+from .activation import selu as selu
+from .activation import sigmoid as sigmoid
+from .activation import silu as silu
+from .activation import softmax as softmax
+from .activation import softmin as softmin
+from .activation import softplus as softplus
+from .activation import softshrink as softshrink
+from .activation import softsign as softsign
+from .activation import tanh as tanh
+from .activation import tanhshrink as tanhshrink
+from .activation import threshold as threshold
+from .linear import bilinear as bilinear
+from .linear import linear as linear

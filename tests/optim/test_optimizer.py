@@ -1,0 +1,306 @@
+"""The optimizers against PyTorch's, local and under every layout; one compiled update; state, groups and hooks."""
+
+import numpy as np
+import pytest
+import torch
+
+import sbpjax as flow
+from sbpjax import optim
+from sbpjax.optim import rules, run
+
+STEPS = 6
+TOLERANCE = 2e-6  # a few units in the last place of float32 values near 1, over STEPS steps
+SHAPES = [(6, 4), (4,), (3, 5, 2)]
+
+CASES = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "weight_decay": 0.1, "maximize": True}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01, "nesterov": True}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5}),
+    ("Adam", {"lr": 0.1}),
+    ("Adam", {"lr": 0.1, "betas": (0.8, 0.95), "eps": 1e-6, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.1, "amsgrad": True, "maximize": True}),
+    ("AdamW", {"lr": 0.1}),
+    ("AdamW", {"lr": 0.1, "weight_decay": 0.3, "amsgrad": True}),
+]
+
+LINE = ("cpu", [0, 1, 2, 3])
+GRID = ("cpu", [[0, 1], [2, 3]])
+LAYOUTS = [
+    None,
+    (LINE, ["B", "B", "B"]),
+    (LINE, ["S0", "B", "S1"]),
+    (LINE, ["S1", "S0", "S0"]),
+    (GRID, [("S0", "S1"), ("B", "S0"), ("B", "B")]),
+    (GRID, [("S0", "S0"), ("B", "B"), ("S1", "B")]),
+]
+NAMES = {"B": flow.sbp.broadcast, "S0": flow.sbp.split(0), "S1": flow.sbp.split(1), "P": flow.sbp.partial_sum}
+
+
+def nd(sbp):
+    return [NAMES[name] for name in (sbp if isinstance(sbp, tuple) else (sbp,))]
+
+
+def values(seed):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape).astype(np.float32) for shape in SHAPES]
+
+
+def make(layout, arrays=None):
+    tensors = [flow.tensor(a) for a in (arrays or values(0))]
+    if layout is not None:
+        placement = flow.placement(*layout[0])
+        tensors = [t.to_global(placement, nd(sbp)) for t, sbp in zip(tensors, layout[1])]
+    return [flow.nn.Parameter(t) for t in tensors]
+
+
+def give_grads(params, arrays):
+    for param, array in zip(params, arrays):
+        grad = flow.tensor(array)
+        param.grad = grad.to_global(param.placement, param.sbp) if param.is_global else grad
+
+
+def both(name, options, layout=None):
+    ours = make(layout)
+    theirs = [torch.nn.Parameter(torch.tensor(a)) for a in values(0)]
+    return ours, getattr(optim, name)(ours, **options), theirs, getattr(torch.optim, name)(theirs, **options)
+
+
+def assert_equal(ours, theirs):
+    for a, b in zip(ours, theirs):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=TOLERANCE, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+@pytest.mark.parametrize(("name", "options"), CASES, ids=str)
+def test_equals_torch(name, options, layout):
+    ours, optimizer, theirs, reference = both(name, options, layout)
+    for step in range(STEPS):
+        grads = values(step + 1)
+        give_grads(ours, grads)
+        for param, grad in zip(theirs, grads):
+            param.grad = torch.tensor(grad)
+        optimizer.step()
+        reference.step()
+    assert_equal(ours, theirs)
+    for param, other in zip(ours, theirs):
+        for key, tensor in optimizer.state[param].items():
+            assert param.dtype == flow.float32
+            if key != "step":
+                assert tensor.is_global == param.is_global
+                assert not param.is_global or (tensor.placement == param.placement and tensor.sbp == param.sbp)
+                assert_equal([tensor], [reference.state[other][key]])
+
+
+@pytest.mark.parametrize("layout", [LAYOUTS[1], LAYOUTS[2]], ids=str)
+def test_partial_gradients_are_reduced_into_the_parameters_layout(layout):
+    ours, optimizer, theirs, reference = both("Adam", {"lr": 0.1}, layout)
+    for param, other, grad in zip(ours, theirs, values(1)):
+        param.grad = flow.tensor(grad).to_global(param.placement, flow.sbp.partial_sum)
+        other.grad = torch.tensor(grad)
+    sbps = [p.sbp for p in ours]
+    optimizer.step()
+    reference.step()
+    assert_equal(ours, theirs)
+    assert [p.sbp for p in ours] == sbps
+
+
+@pytest.mark.parametrize("layout", [None, LAYOUTS[2]], ids=str)
+@pytest.mark.parametrize("name", ["SGD", "AdamW"])
+def test_one_program_for_the_list_and_none_for_a_new_rate(name, layout, compilations):
+    params = make(layout)
+    optimizer = getattr(optim, name)(params, lr=0.1)
+    give_grads(params, values(1))
+    optimizer.step()
+    give_grads(params, values(2))
+    with compilations as made:
+        for rate in (0.05, 0.01, 1e-3):
+            optimizer.param_groups[0]["lr"] = rate
+            optimizer.step()
+    assert made.count == 0
+
+
+def test_the_update_is_one_call(monkeypatch):
+    params = make(None)
+    optimizer = optim.Adam([{"params": params[:1], "lr": 0.1}, {"params": params[1:], "lr": 0.2}])
+    give_grads(params, values(1))
+    calls = []
+    inner = run._compiled
+
+    def counted(*args):
+        calls.append(args)
+        return inner(*args)
+
+    monkeypatch.setattr(run, "_compiled", counted)
+    optimizer.step()
+    assert len(calls) == 1 and [b.count for b in calls[0][0]] == [1, 2]
+
+
+def test_parameters_without_gradient_are_left_alone_and_count_their_own_steps():
+    ours, optimizer, theirs, reference = both("Adam", {"lr": 0.1})
+    for step in range(STEPS):
+        grads = values(step + 1)
+        give_grads(ours, grads)
+        for param, grad in zip(theirs, grads):
+            param.grad = torch.tensor(grad)
+        if step % 2:
+            ours[0].grad = theirs[0].grad = None
+        if step == 2:
+            ours[2].grad = theirs[2].grad = None
+        optimizer.step()
+        reference.step()
+    assert_equal(ours, theirs)
+    assert [int(optimizer.state[p]["step"].item()) for p in ours] == [3, 6, 5]
+
+
+def test_groups_have_options_of_their_own():
+    ours, theirs = make(None), [torch.nn.Parameter(torch.tensor(a)) for a in values(0)]
+
+    def groups(p):
+        return [{"params": p[:1], "lr": 0.3, "weight_decay": 0.1}, {"params": p[1:]}]
+
+    optimizer, reference = optim.AdamW(groups(ours), lr=0.05), torch.optim.AdamW(groups(theirs), lr=0.05)
+    for step in range(STEPS):
+        give_grads(ours, values(step + 1))
+        for param, grad in zip(theirs, values(step + 1)):
+            param.grad = torch.tensor(grad)
+        optimizer.step()
+        reference.step()
+    assert_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("layout", [LAYOUTS[3], LAYOUTS[4]], ids=str)
+def test_state_follows_a_parameter_that_was_laid_out_anew(layout):
+    ours, optimizer, theirs, reference = both("Adam", {"lr": 0.1})
+    for step in range(2 * STEPS):
+        if step == STEPS:
+            placement = flow.placement(*layout[0])
+            for param, sbp in zip(ours, layout[1]):
+                param.data = param.data.to_global(placement, nd(sbp))
+        grads = values(step + 1)
+        give_grads(ours, grads)
+        for param, grad in zip(theirs, grads):
+            param.grad = torch.tensor(grad)
+        optimizer.step()
+        reference.step()
+    assert_equal(ours, theirs)
+    assert all(optimizer.state[p]["exp_avg"].sbp == p.sbp for p in ours)
+
+
+@pytest.mark.parametrize("name", ["SGD", "AdamW"])
+@pytest.mark.parametrize("target", [None, LAYOUTS[4]], ids=str)
+def test_state_dict_continues_in_any_layout(name, target):
+    options = {"lr": 0.1, "momentum": 0.9} if name == "SGD" else {"lr": 0.1}
+    whole, resumed = make(None), make(target)
+    optimizer = getattr(optim, name)(whole, **options)
+    for step in range(STEPS):
+        give_grads(whole, values(step + 1))
+        optimizer.step()
+    for param, source in zip(resumed, whole):
+        value = source.detach()
+        param.data = value.clone() if target is None else value.to_global(param.placement, param.sbp)
+    second = getattr(optim, name)(resumed, lr=99.0)
+    second.load_state_dict(optimizer.state_dict())
+    assert second.param_groups[0]["lr"] == 0.1
+    for step in range(STEPS):
+        for params, opt in ((whole, optimizer), (resumed, second)):
+            give_grads(params, values(100 + step))
+            opt.step()
+    assert_equal(resumed, whole)
+
+
+def test_state_dict_has_torchs_shape():
+    ours, optimizer, theirs, reference = both("Adam", {"lr": 0.1})
+    give_grads(ours, values(1))
+    for param, grad in zip(theirs, values(1)):
+        param.grad = torch.tensor(grad)
+    optimizer.step()
+    reference.step()
+    mine, other = optimizer.state_dict(), reference.state_dict()
+    assert mine["state"].keys() == other["state"].keys()
+    assert mine["state"][0].keys() == other["state"][0].keys()
+    assert mine["param_groups"][0]["params"] == other["param_groups"][0]["params"]
+    assert mine["param_groups"][0].items() <= other["param_groups"][0].items()
+
+
+def test_a_payload_that_something_else_holds_survives_the_step():
+    params = make(None)
+    held = params[0].jax()
+    alias = params[1].detach()
+    before = np.array(held)
+    optimizer = optim.Adam(params, lr=0.1)
+    for step in range(3):
+        give_grads(params, values(step + 1))
+        optimizer.step()
+    np.testing.assert_array_equal(np.asarray(held), before)
+    np.testing.assert_array_equal(alias.numpy(), params[1].detach().numpy())  # a view sees the update
+
+
+def test_the_update_writes_into_the_donated_memory():
+    params = make(None, [np.ones((256, 256), np.float32)])
+    optimizer = optim.SGD(params, lr=0.1)
+    give_grads(params, [np.ones((256, 256), np.float32)])
+    optimizer.step()
+    address = params[0].jax().unsafe_buffer_pointer()
+    optimizer.step()
+    assert params[0].jax().unsafe_buffer_pointer() == address
+
+
+def test_closure_zero_grad_and_hooks():
+    params = make(None)
+    optimizer = optim.SGD(params, lr=0.1)
+    seen = []
+    optimizer.register_step_pre_hook(lambda *a: seen.append("pre"))
+    handle = optimizer.register_step_post_hook(lambda *a: seen.append("post"))
+
+    def closure():
+        optimizer.zero_grad()
+        loss = sum((p * p).sum() for p in params)
+        loss.backward()
+        return loss
+
+    first = optimizer.step(closure).item()
+    handle.remove()
+    assert optimizer.step(closure).item() < first
+    assert seen == ["pre", "post", "pre"]
+    optimizer.zero_grad(set_to_none=False)
+    assert all((p.grad.numpy() == 0).all() for p in params)
+    optimizer.zero_grad()
+    assert all(p.grad is None for p in params)
+
+
+@pytest.mark.parametrize(
+    ("make_optimizer", "error", "text"),
+    [
+        (lambda p: optim.SGD([], lr=0.1), ValueError, "empty parameter list"),
+        (lambda p: optim.SGD(p[0], lr=0.1), TypeError, "iterable of Tensors"),
+        (lambda p: optim.SGD([1.0], lr=0.1), TypeError, "can only optimize Tensors"),
+        (lambda p: optim.SGD([{"params": set(p)}], lr=0.1), TypeError, "ordered collections"),
+        (lambda p: optim.SGD([p[0] * 2], lr=0.1), ValueError, "non-leaf"),
+        (lambda p: optim.SGD([{"params": p}, {"params": p[:1]}], lr=0.1), ValueError, "more than one parameter group"),
+        (lambda p: optim.SGD(p, lr=-1.0), ValueError, "Invalid learning rate: -1.0"),
+        (lambda p: optim.SGD(p, lr=0.1, momentum=-0.5), ValueError, "Invalid momentum"),
+        (lambda p: optim.SGD(p, lr=0.1, nesterov=True), ValueError, "Nesterov"),
+        (lambda p: optim.Adam(p, lr=float("nan")), ValueError, "Invalid learning rate"),
+        (lambda p: optim.Adam(p, betas=(0.9, 1.0)), ValueError, "Invalid beta parameter at index 1"),
+        (lambda p: optim.Adam(p, eps=-1e-8), ValueError, "Invalid epsilon"),
+    ],
+)
+def test_bad_arguments(make_optimizer, error, text):
+    with pytest.raises(error, match=text):
+        make_optimizer(make(None))
+
+
+def test_loading_a_state_of_another_shape_is_an_error_and_changes_nothing():
+    params = make(None)
+    optimizer = optim.Adam(params, lr=0.1)
+    other = optim.Adam(make(None)[:2], lr=0.2)
+    with pytest.raises(ValueError, match="doesn't match the size"):
+        optimizer.load_state_dict(other.state_dict())
+    assert optimizer.param_groups[0]["lr"] == 0.1
+
+
+def test_bucket_is_a_key():
+    bucket = rules.Bucket(rules.sgd, (), ("lr",), (), 1)
+    assert hash(bucket) == hash(rules.Bucket(rules.sgd, (), ("lr",), (), 1))
