@@ -27,6 +27,7 @@ class State:
         self.tensors: list[Tensor] = []
         self.options: list[tuple[dict, str]] = []
         self.modules: list = []
+        self.fixed: list = []
         seen: set[int] = set()
         for owner in _flat(owners):
             for tensor in self._tensors_of(owner):
@@ -40,6 +41,7 @@ class State:
         if hasattr(owner, "state_tensors"):
             owner.prepare()
             self.options += owner.dynamic_options()
+            self.fixed.append(owner.static_options())
             return [p for group in owner.param_groups for p in group["params"]] + owner.state_tensors()
         if hasattr(owner, "named_modules"):
             self.modules += list(owner.modules())
@@ -59,6 +61,7 @@ class State:
         return (
             tuple((t._layout, t.dtype, tuple(t.shape), t.requires_grad) for t in self.tensors),
             tuple(m.training for m in self.modules),
+            tuple(self.fixed),
         )
 
     @contextlib.contextmanager

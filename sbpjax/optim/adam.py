@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from sbpjax.optim import rules
-from sbpjax.optim.check import at_least_zero, betas_in_range
+from sbpjax.optim.check import at_least_zero, betas_in_range, is_on
 from sbpjax.optim.optimizer import Optimizer
 
 
@@ -68,10 +68,9 @@ class Adam(Optimizer):
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
-        decay = group["weight_decay"]
         return (
             ("maximize", bool(group["maximize"])),
-            ("decay", not isinstance(decay, (int, float)) or decay != 0),
+            ("decay", is_on(group["weight_decay"])),
             ("decoupled", self._decoupled),
             ("amsgrad", bool(group["amsgrad"])),
         )

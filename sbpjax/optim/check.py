@@ -13,6 +13,11 @@ def at_least_zero(name: str, value: Any) -> None:
         raise ValueError(f"Invalid {_WORDS.get(name, name)}: {value}; it must be at least 0")
 
 
+def is_on(value: Any) -> bool:
+    """Return whether an option takes part in the formula; one that is no plain number always does."""
+    return not isinstance(value, (int, float)) or value != 0
+
+
 def betas_in_range(betas: Any) -> None:
     """Raise a ValueError unless both decay rates are in [0, 1)."""
     for index, beta in enumerate(betas):

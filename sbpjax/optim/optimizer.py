@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 from sbpjax.autograd import enable_grad, no_grad
 from sbpjax.autograd.node import RemovableHandle
 from sbpjax.optim import run
+from sbpjax.optim.check import is_on
 from sbpjax.optim.rules import Bucket
 from sbpjax.tensor import Tensor
 
@@ -134,9 +135,10 @@ class Optimizer:
         updated = [(i, p) for i, group in enumerate(self.param_groups) for p in group["params"] if p.grad is not None]
         for index, param in updated:
             place = run.place_of(param)
-            step = self._ready(param, self._states(self.param_groups[index]), place, new_steps)["step"]
+            step = self._ready(param, index, place, new_steps)["step"]
             places.setdefault(place, {}).setdefault((index, id(step)), []).append(param)
-        self._give_own_steps(places)
+        if run.TRACE not in places:
+            self._give_own_steps(places)
         for buckets in places.values():
             self._run(list(buckets.items()))
 
@@ -150,19 +152,19 @@ class Optimizer:
             jobs.append(run.Job(self._numbers(group), self.state[params[0]]["step"], params, states))
         run.update_in_place(tuple(specs), jobs)
 
-    def _ready(self, param: Tensor, names: tuple[str, ...], place: Any, new_steps: dict) -> dict[str, Tensor]:
+    def _ready(self, param: Tensor, index: int, place: Any, new_steps: dict) -> dict[str, Tensor]:
         """Return the parameter's state, made on its first step, and laid out like the parameter as it is now."""
         state = self.state[param]
         if "step" not in state:
-            if place not in new_steps:
-                new_steps[place] = run.new_step(param, 0)
-            state["step"] = new_steps[place]
+            if (place, index) not in new_steps:
+                new_steps[place, index] = run.new_step(param, 0)
+            state["step"] = new_steps[place, index]
         elif not run.same_place(state["step"], param):
-            key = (place, id(state["step"]))
+            key = (place, index, id(state["step"]))
             if key not in new_steps:
                 new_steps[key] = run.new_step(param, int(state["step"].item()))
             state["step"] = new_steps[key]
-        for name in names:
+        for name in self._states(self.param_groups[index]):
             if name not in state:
                 state[name] = run.zeros_like(param)
             elif not run.laid_out_alike(state[name], param):
@@ -226,13 +228,16 @@ class Optimizer:
     # -- for compiled programs -------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        """Make the state of every parameter that records gradients now, rather than in its first step."""
+        """Make the state of every parameter that records gradients now, rather than in its first step.
+
+        In a traced step all parameters of a group share one step count, also those that have no gradient there.
+        """
         with no_grad():
             new_steps: dict[Any, Tensor] = {}
-            for group in self.param_groups:
+            for index, group in enumerate(self.param_groups):
                 for param in group["params"]:
                     if param.requires_grad:
-                        self._ready(param, self._states(group), run.place_of(param), new_steps)
+                        self._ready(param, index, run.place_of(param), new_steps)
 
     def state_tensors(self) -> list[Tensor]:
         """Return every tensor of the state once, in a fixed order."""
@@ -247,7 +252,20 @@ class Optimizer:
 
     def dynamic_options(self) -> list[tuple[dict[str, Any], str]]:
         """Return (group, name) of every option that a schedule may change without a new compilation."""
-        return [(group, name) for group in self.param_groups for name in self._dynamic]
+        return [(group, name) for group in self.param_groups for name in self._dynamic_names(group)]
+
+    def _dynamic_names(self, group: dict[str, Any]) -> tuple[str, ...]:
+        # An option at zero switches a part of the formula off; the learning rate alone stays a number even then.
+        return tuple(name for name in self._dynamic if name == "lr" or is_on(group[name]))
+
+    def static_options(self) -> tuple:
+        """Return what else a program traced on this optimizer depends on; hashable."""
+        dynamic = [self._dynamic_names(group) for group in self.param_groups]
+        fixed = [
+            tuple((k, v) for k, v in sorted(group.items()) if k not in ("params", "initial_lr", *names))
+            for group, names in zip(self.param_groups, dynamic)
+        ]
+        return type(self), tuple(dynamic), tuple(fixed)
 
     # -- hooks and text --------------------------------------------------------------------------------------------
 

@@ -19,6 +19,9 @@ from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.op import op_of
 
 
+TRACE = "trace"  # the place of every tensor inside a trace
+
+
 class Job(NamedTuple):
     """The tensors of one bucket.
 
@@ -39,7 +42,7 @@ def place_of(tensor: Tensor) -> Any:
     """Return what tensors of one update share: the placement, or the device, or the trace."""
     array = tensor._fresh()._array
     if isinstance(array, jax.core.Tracer):
-        return "trace"
+        return TRACE
     return array.sharding if tensor._layout is None else tensor._layout.placement
 
 

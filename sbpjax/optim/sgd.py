@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sbpjax.optim import rules
-from sbpjax.optim.check import at_least_zero
+from sbpjax.optim.check import at_least_zero, is_on
 from sbpjax.optim.optimizer import Optimizer
 
 
@@ -62,13 +62,13 @@ class SGD(Optimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
 
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("momentum_buffer",) if group["momentum"] != 0 else ()
+        return ("momentum_buffer",) if is_on(group["momentum"]) else ()
 
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
         return (
             ("maximize", bool(group["maximize"])),
-            ("decay", group["weight_decay"] != 0),
-            ("momentum", group["momentum"] != 0),
-            ("dampening", group["dampening"] != 0),
+            ("decay", is_on(group["weight_decay"])),
+            ("momentum", is_on(group["momentum"])),
+            ("dampening", is_on(group["dampening"])),
             ("nesterov", bool(group["nesterov"])),
         )
