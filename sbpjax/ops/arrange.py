@@ -1,5 +1,4 @@
-"""Functions that put several tensors or several copies together, or turn one around: cat, repeat, pad, flip, roll,
-meshgrid.
+"""Functions that put tensors or copies together, or turn one around: cat, repeat, pad, flip, roll, meshgrid.
 
 Worked case: `pad(x, (1, 2), mode="constant")` widens the last dim by 1 in front and 2 behind, as one ``pad``; the
 other modes concatenate slices of x along that dim, so all other dims keep their split.

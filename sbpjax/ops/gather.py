@@ -1,17 +1,30 @@
-"""The lax gathers and scatters that indexing, reductions and losses share, written once with small jaxprs.
+"""Gathers and scatters: torch's index functions, and the lax forms that reductions and losses share.
 
 `jnp.take_along_axis` builds index grids for every dim; here the other dims are *batching dims* of one gather, so it
 is one equation that splits along each of them. Worked case: x of shape (N, C), index of shape (N,): `pick(x, index,
 1)[n]` is `x[n, index[n]]`.
 
 An index outside the dim reads NaN (the smallest integer for integers) and writes nothing: wrong data never looks right.
+Where torch counts negative indices from the end (`take`, ``x[i]``), so do these; elsewhere a negative index is outside.
 """
 
 from __future__ import annotations
 
+import numpy as np
 from jax import lax
 
+from .dims import fail, one
+from .promote import BOOL, cast, is_float, spread
+
 FILL = lax.GatherScatterMode.FILL_OR_DROP
+
+
+def wrap(index, size: int):
+    """Return an index with negative values counted from the end of a dim of ``size``."""
+    if np.dtype(index.dtype).kind == "u":
+        return index
+    zero = np.zeros((), index.dtype)
+    return lax.select_n(lax.lt(index, zero), index, lax.add(index, np.asarray(size, index.dtype)))
 
 
 def pick(x, index, dim: int):
@@ -28,27 +41,332 @@ def pick(x, index, dim: int):
     return lax.gather(x, index, numbers, (1,) * x.ndim, mode=FILL)
 
 
-def along_numbers(ndim: int, dim: int) -> tuple:
-    """Return the gather's and the scatter's dimension numbers for an index with all dims of x (`take_along`)."""
-    others = tuple(d for d in range(ndim) if d != dim)
-    gather = lax.GatherDimensionNumbers(
+def take_along(x, index, dim: int):
+    """Return ``x[..., index[..., j, ...], ...]`` along ``dim``; the index has x's shape but for that dim."""
+    others = tuple(d for d in range(x.ndim) if d != dim)
+    numbers = lax.GatherDimensionNumbers(
         offset_dims=(),
         collapsed_slice_dims=(dim,),
         start_index_map=(dim,),
         operand_batching_dims=others,
         start_indices_batching_dims=others,
     )
-    scatter = lax.ScatterDimensionNumbers(
+    return lax.gather(x, lax.expand_dims(index, (index.ndim,)), numbers, (1,) * x.ndim, mode=FILL)
+
+
+def _scatter_along(x, index, source, dim: int, scatter, **options):
+    others = tuple(d for d in range(x.ndim) if d != dim)
+    numbers = lax.ScatterDimensionNumbers(
         update_window_dims=(),
         inserted_window_dims=(dim,),
         scatter_dims_to_operand_dims=(dim,),
         operand_batching_dims=others,
         scatter_indices_batching_dims=others,
     )
-    return gather, scatter
+    return scatter(x, lax.expand_dims(index, (index.ndim,)), source, numbers, mode=FILL, **options)
 
 
-def take_along(x, index, dim: int):
-    """Return ``x[..., index[..., j, ...], ...]`` along ``dim``; the index has x's shape but for that dim."""
-    numbers, _ = along_numbers(x.ndim, dim)
-    return lax.gather(x, lax.expand_dims(index, (index.ndim,)), numbers, (1,) * x.ndim, mode=FILL)
+def take_rows(x, index, dim: int):
+    """Return whole slices of x along ``dim``: shape ``x.shape[:dim] + index.shape + x.shape[dim + 1:]``."""
+    offset = (*range(dim), *range(dim + index.ndim, x.ndim - 1 + index.ndim))
+    numbers = lax.GatherDimensionNumbers(offset_dims=offset, collapsed_slice_dims=(dim,), start_index_map=(dim,))
+    sizes = tuple(1 if d == dim else n for d, n in enumerate(x.shape))
+    return lax.gather(x, lax.expand_dims(index, (index.ndim,)), numbers, sizes, mode=FILL)
+
+
+def put_rows(x, index, source, dim: int, add: bool):
+    """Return x with whole slices along ``dim`` written, or added."""
+    window = tuple(d for d in range(x.ndim) if d != dim)
+    numbers = lax.ScatterDimensionNumbers(
+        update_window_dims=window, inserted_window_dims=(dim,), scatter_dims_to_operand_dims=(dim,)
+    )
+    index = lax.expand_dims(index, (1,))
+    if add:
+        return lax.scatter_add(x, index, source, numbers, mode=FILL)
+    # unique: of repeated places one wins, and each gets the gradient of what stands there, as in torch
+    return lax.scatter(x, index, source, numbers, unique_indices=True, mode=FILL)
+
+
+def _integers(index, op: str):
+    if np.dtype(index.dtype).kind not in "iu":
+        fail("type", op, f"an index of dtype {index.dtype}", "the index has an integer dtype", "index.long()")
+
+
+def _ranked(x, index, dim: int, op: str):
+    """Return (dim, x, index) with 0-d tensors as 1-d; check their dims."""
+    _integers(index, op)
+    dim = one(dim, x.ndim, op)
+    x = x if x.ndim else lax.reshape(x, (1,))
+    index = index if index.ndim else lax.reshape(index, (1,))
+    if x.ndim != index.ndim:
+        fail(
+            "shape",
+            op,
+            f"x {x.shape}, index {index.shape}",
+            "x and index have equally many dims",
+            "unsqueeze the index",
+        )
+    if index.size and any(n > m for d, (n, m) in enumerate(zip(index.shape, x.shape)) if d != dim):
+        fail(
+            "shape",
+            op,
+            f"x {x.shape}, index {index.shape}",
+            f"the index is not larger than x but in dim {dim}",
+            "slice it",
+        )
+    return dim, x, index
+
+
+def _front(x, shape, dim: int):
+    """Return the front of x that has the sizes of ``shape`` but for ``dim``."""
+    stop = tuple(n if d == dim else m for d, (n, m) in enumerate(zip(x.shape, shape)))
+    return x if stop == x.shape else lax.slice(x, (0,) * x.ndim, stop)
+
+
+def gather(x, index, /, dim: int):
+    """Return ``out[i][j] = x[index[i][j]][j]`` for dim 0, and so on for other dims; the shape of the index."""
+    shape = index.shape
+    dim, x, index = _ranked(x, index, dim, "gather")
+    out = take_along(_front(x, index.shape, dim), index, dim)
+    return out if out.shape == shape else lax.reshape(out, shape)
+
+
+def take_along_dim(x, index, /, dim: int | None = None):
+    """Return `gather` with x and index broadcast against each other; without ``dim`` both are flat."""
+    if dim is None:
+        return gather(lax.reshape(x, (x.size,)), lax.reshape(index, (index.size,)), dim=0)
+    dim = one(dim, x.ndim, "take_along_dim")
+    sizes = [
+        np.broadcast_shapes((a,), (b,))[0] if d != dim else 0 for d, (a, b) in enumerate(zip(x.shape, index.shape))
+    ]
+    x = spread(x, tuple(x.shape[d] if d == dim else n for d, n in enumerate(sizes)))
+    index = spread(index, tuple(index.shape[d] if d == dim else n for d, n in enumerate(sizes)))
+    return gather(x, index, dim=dim)
+
+
+def take(x, index, /):
+    """Return elements of the flattened x; negative indices count from the end."""
+    _integers(index, "take")
+    return take_rows(lax.reshape(x, (x.size,)), wrap(index, x.size), 0)
+
+
+def _scattered(x, index, source, dim: int, op: str, change):
+    """Apply ``change(front of x, index, source)`` and put the front back."""
+    shape = x.shape
+    dim, x, index = _ranked(x, index, dim, op)
+    source = cast(source, x.dtype)
+    if np.ndim(source) == 0:
+        source = spread(source, index.shape)
+    if source.ndim != index.ndim or any(n > m for n, m in zip(index.shape, source.shape)):
+        fail(
+            "shape",
+            op,
+            f"index {index.shape}, src {np.shape(source)}",
+            "the index is not larger than src",
+            "slice the index",
+        )
+    if index.size == 0:
+        return lax.reshape(x, shape)
+    source = source if source.shape == index.shape else lax.slice(source, (0,) * source.ndim, index.shape)
+    front = _front(x, index.shape, dim)
+    out = change(front, index, source, dim)
+    out = out if front.shape == x.shape else lax.dynamic_update_slice(x, out, [np.int32(0)] * x.ndim)
+    return out if out.shape == shape else lax.reshape(out, shape)
+
+
+def _write(x, index, source, dim: int):
+    return _scatter_along(x, index, source, dim, lax.scatter, unique_indices=True)
+
+
+def _add(x, index, source, dim: int):
+    return _scatter_along(x, index, source, dim, lax.scatter_add)
+
+
+def scatter(x, index, src, /, dim: int, reduce: str | None = None):
+    """Return x with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on for other dims.
+
+    Args:
+        x: array.
+        index: integers, at most as large as ``src`` in every dim, and as x but in ``dim``.
+        src: array, or a number.
+        dim: the dim that is indexed.
+        reduce: None writes, ``"add"`` and ``"multiply"`` combine with what stands there.
+    """
+    if reduce is None:
+        return _scattered(x, index, src, dim, "scatter", _write)
+    if reduce not in ("add", "multiply"):
+        fail(
+            "value",
+            f"scatter(reduce={reduce!r})",
+            f"x {x.shape}",
+            "reduce is None, 'add' or 'multiply'",
+            "scatter_reduce",
+        )
+    return scatter_reduce(x, index, src, dim=dim, reduce="sum" if reduce == "add" else "prod")
+
+
+def scatter_add(x, index, src, /, dim: int):
+    """Return x with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on for other dims."""
+    return _scattered(x, index, src, dim, "scatter_add", _add)
+
+
+def scatter_reduce(x, index, src, /, dim: int, reduce: str, include_self: bool = True):
+    """Return x with the elements of src that meet at one place reduced there.
+
+    Args:
+        x: array.
+        index: as for `scatter`.
+        src: array of x's dtype.
+        dim: the dim that is indexed.
+        reduce: ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``; at equal extremes the gradient is shared.
+        include_self: whether the element of x takes part.
+    """
+    if reduce not in _REDUCTIONS:
+        fail(
+            "value",
+            f"scatter_reduce(reduce={reduce!r})",
+            f"x {x.shape}",
+            f"reduce is one of {sorted(_REDUCTIONS)}",
+            "reduce='sum'",
+        )
+    change = _REDUCTIONS[reduce]
+
+    def apply(front, index, source, dim):
+        if not include_self:
+            hit = _add(lax.full(front.shape, 0, np.int32), index, lax.full(index.shape, 1, np.int32), dim)
+            neutral = spread(np.asarray(_neutral(reduce, front.dtype), front.dtype), front.shape)
+            front = lax.select_n(lax.gt(hit, np.int32(0)), front, neutral)
+        return change(front, index, source, dim, include_self)
+
+    return _scattered(x, index, src, dim, "scatter_reduce", apply)
+
+
+def _neutral(reduce: str, dtype):
+    if reduce in ("amax", "amin"):
+        low, high = (-np.inf, np.inf) if is_float(dtype) else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return low if reduce == "amax" else high
+    return 1 if reduce == "prod" else 0
+
+
+def _mean(x, index, source, dim: int, include_self: bool):
+    count = lax.full(x.shape, int(include_self), x.dtype)
+    count = _add(count, index, lax.full(index.shape, 1, x.dtype), dim)
+    count = lax.max(count, np.ones((), x.dtype))
+    total = _add(x, index, source, dim)
+    if is_float(x.dtype):
+        return lax.div(total, count)
+    quotient, rest = lax.div(total, count), lax.rem(total, count)
+    down = lax.bitwise_and(lax.ne(rest, np.zeros((), x.dtype)), lax.lt(total, np.zeros((), x.dtype)))
+    return lax.sub(quotient, cast(down, x.dtype))
+
+
+def _shared(value, x, source, index, dim: int, x_weight, source_weight):
+    """Return ``value`` with the derivatives ``x_weight`` and ``source_weight``, by differences that are 0 in value."""
+    still = lax.stop_gradient
+    here = lax.mul(lax.sub(x, still(x)), x_weight)
+    return lax.add(still(value), _add(here, index, lax.mul(lax.sub(source, still(source)), source_weight), dim))
+
+
+def _extreme(scatter):
+    def change(x, index, source, dim: int, include_self: bool):
+        # lax's scatter_max has no derivative
+        frozen, fixed = lax.stop_gradient(x), lax.stop_gradient(source)
+        value = _scatter_along(frozen, index, fixed, dim, scatter)
+        if not is_float(x.dtype):
+            return value
+        ours = cast(lax.eq(frozen, value), x.dtype)
+        theirs = cast(lax.eq(fixed, take_along(value, index, dim)), x.dtype)
+        ties = _add(ours, index, theirs, dim)
+        x_weight = lax.div(ours, lax.max(ties, np.ones((), x.dtype)))
+        source_weight = lax.div(theirs, take_along(ties, index, dim))
+        finite = lax.is_finite(frozen)  # x - x is 0 for finite x only
+        x_zero = lax.select_n(finite, spread(np.zeros((), x.dtype), x.shape), x)
+        return _shared(value, x_zero, source, index, dim, x_weight, source_weight)
+
+    return change
+
+
+def _prod(x, index, source, dim: int, include_self: bool):
+    if not is_float(x.dtype):
+        return _scatter_along(x, index, source, dim, lax.scatter_mul)
+    # lax's scatter_mul differentiates for unique indices only: the product of the others, by counting zeros
+    frozen, fixed = lax.stop_gradient(x), lax.stop_gradient(source)
+    zero, one_ = np.zeros((), x.dtype), np.ones((), x.dtype)
+    x_zero, source_zero = lax.eq(frozen, zero), lax.eq(fixed, zero)
+    x_safe = lax.select_n(x_zero, frozen, spread(one_, x.shape))
+    source_safe = lax.select_n(source_zero, fixed, spread(one_, source.shape))
+    rest = _scatter_along(x_safe, index, source_safe, dim, lax.scatter_mul)
+    zeros = _add(cast(x_zero, x.dtype), index, cast(source_zero, x.dtype), dim)
+
+    def others(value_zero, safe, rest, zeros):
+        alone = lax.select_n(lax.eq(zeros, one_), spread(zero, rest.shape), rest)
+        without = lax.select_n(lax.eq(zeros, zero), spread(zero, rest.shape), lax.div(rest, safe))
+        return lax.select_n(value_zero, without, alone)
+
+    value = lax.select_n(lax.eq(zeros, zero), spread(zero, x.shape), rest)
+    x_weight = others(x_zero, x_safe, rest, zeros)
+    at = take_along(rest, index, dim), take_along(zeros, index, dim)
+    return _shared(value, x, source, index, dim, x_weight, others(source_zero, source_safe, *at))
+
+
+_REDUCTIONS = {
+    "sum": lambda x, index, source, dim, include_self: _add(x, index, source, dim),
+    "mean": _mean,
+    "prod": _prod,
+    "amax": _extreme(lax.scatter_max),
+    "amin": _extreme(lax.scatter_min),
+}
+
+
+def _vector(index, op: str):
+    _integers(index, op)
+    if index.ndim > 1:
+        fail("shape", op, f"index {index.shape}", "the index has at most 1 dim", "use x[..., index] or gather")
+    return index if index.ndim else lax.reshape(index, (1,))
+
+
+def index_select(x, index, /, dim: int):
+    """Return the slices of x along ``dim`` that a vector names."""
+    dim, index = one(dim, x.ndim, "index_select"), _vector(index, "index_select")
+    return take_rows(x, index, dim) if x.ndim else lax.reshape(take_rows(lax.reshape(x, (1,)), index, 0), ())
+
+
+def index_add(x, index, source, /, dim: int, alpha: float = 1):
+    """Return x with ``alpha * source`` added to the slices that a vector names."""
+    dim, index = one(dim, x.ndim, "index_add"), _vector(index, "index_add")
+    source = source if alpha == 1 else lax.mul(source, cast(alpha, source.dtype))
+    if x.ndim == 0:
+        return lax.reshape(put_rows(lax.reshape(x, (1,)), index, lax.reshape(source, (1,)), 0, True), ())
+    return put_rows(x, index, source, dim, True)
+
+
+def index_copy(x, index, source, /, dim: int):
+    """Return x with the slices that a vector names replaced by those of ``source``."""
+    dim, index = one(dim, x.ndim, "index_copy"), _vector(index, "index_copy")
+    return put_rows(x, index, cast(source, x.dtype), dim, False)
+
+
+def index_fill(x, index, value, /, dim: int):
+    """Return x with the slices that a vector names filled with a number (or 0-d array)."""
+    dim, index = one(dim, x.ndim, "index_fill"), _vector(index, "index_fill")
+    sizes = tuple(index.shape[0] if d == dim else n for d, n in enumerate(x.shape))
+    return put_rows(x, index, spread(cast(value, x.dtype), sizes), dim, False)
+
+
+def masked_fill(x, mask, value, /):
+    """Return x with ``value`` (number or 0-d array, cast to x's dtype) where the mask holds; x and mask broadcast."""
+    if np.dtype(mask.dtype) != BOOL:
+        fail("type", "masked_fill", f"a mask of dtype {mask.dtype}", "the mask is bool", "mask.bool()")
+    if np.ndim(value):
+        fail("shape", "masked_fill", f"a value of shape {np.shape(value)}", "the value has 0 dims", "use where")
+    shape = np.broadcast_shapes(x.shape, mask.shape)
+    return lax.select_n(spread(mask, shape), spread(x, shape), spread(cast(value, x.dtype), shape))
+
+
+def masked_scatter(x, mask, source, /):
+    """Return x with the elements of ``source``, in order, at the places where the mask holds."""
+    shape = np.broadcast_shapes(x.shape, mask.shape)
+    x, mask = spread(x, shape), spread(mask, shape)
+    order = lax.cumsum(cast(lax.reshape(mask, (x.size,)), np.int64), 0)
+    taken = take_rows(lax.reshape(source, (source.size,)), lax.sub(order, np.int64(1)), 0)
+    return lax.select_n(mask, x, lax.reshape(taken, shape))

@@ -1,0 +1,177 @@
+"""Tables looked up by integers: embedding, one-hot, counting, and TensorFlow-style nd-gathers as OneFlow has them.
+
+Worked case: `embedding(ids (B, T), weight (V, D))` is one gather of whole rows, (B, T, D); with the weight split by
+rows each rank gives the rows that it holds and zeros elsewhere, a partial_sum, with no exchange of the table.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+
+from .dims import fail
+from .gather import FILL, _integers, pick, take_rows
+from .promote import BOOL, INT64, cast, promote, spread
+
+
+def embedding(index, weight, /, padding_idx: int | None = None, scale_grad_by_freq: bool = False):
+    """Return the rows of a table that the index names.
+
+    Args:
+        index: integers of any shape; one outside the table reads NaN.
+        weight: ``(V, D)``.
+        padding_idx: a row that gets no gradient from here.
+        scale_grad_by_freq: divide each row's gradient by the number of times that it is named.
+    """
+    _integers(index, "embedding")
+    if weight.ndim != 2:
+        fail(
+            "shape", "embedding(index, weight)", f"weight {weight.shape}", "the weight is (V, D)", "reshape the weight"
+        )
+    out = take_rows(weight, index, 0)
+    if scale_grad_by_freq:
+        times = take_rows(bincount(lax.reshape(index, (index.size,)), length=weight.shape[0]), index, 0)
+        share = lax.expand_dims(cast(times, out.dtype), (index.ndim,))
+        still = lax.stop_gradient(out)
+        out = lax.add(still, lax.div(lax.sub(out, still), share))
+    if padding_idx is None:
+        return out
+    if not -weight.shape[0] <= padding_idx < weight.shape[0]:
+        fail(
+            "index",
+            f"embedding(padding_idx={padding_idx})",
+            f"weight {weight.shape}",
+            "padding_idx names a row",
+            "None",
+        )
+    padded = lax.eq(index, np.asarray(padding_idx % weight.shape[0], index.dtype))
+    padded = lax.broadcast_in_dim(padded, out.shape, tuple(range(index.ndim)))
+    return lax.select_n(padded, out, lax.stop_gradient(out))
+
+
+def one_hot(x, /, num_classes: int, on_value=1, off_value=0, dtype=INT64):
+    """Return a new last dim of size ``num_classes`` with ``on_value`` at the class and ``off_value`` elsewhere."""
+    _integers(x, "one_hot")
+    shape = (*x.shape, num_classes)
+    classes = lax.broadcasted_iota(x.dtype, shape, x.ndim)
+    hit = lax.eq(classes, lax.expand_dims(x, (x.ndim,)))
+    if (on_value, off_value) == (1, 0):
+        return cast(hit, dtype)
+    on, off = (spread(cast(v, dtype), shape) for v in (on_value, off_value))
+    return lax.select_n(hit, off, on)
+
+
+def bincount(x, weights=None, /, length: int = 0):
+    """Return how often 0, …, length - 1 occur in a vector, or the sums of their weights.
+
+    Args:
+        x: integers of one dim; one outside the length is not counted.
+        weights: one per element, or None.
+        length: the size of the result (static: torch's is data-dependent, the caller computes it).
+    """
+    _integers(x, "bincount")
+    if x.ndim != 1 or (weights is not None and weights.shape != x.shape):
+        fail("shape", "bincount", f"x {x.shape}", "x has 1 dim, and the weights its shape", "x.flatten()")
+    if weights is None:
+        weights = lax.full(x.shape, 1, INT64)
+    elif weights.dtype not in (np.float32, np.float64):
+        weights = cast(weights, np.float64)
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    return lax.scatter_add(lax.full((length,), 0, weights.dtype), lax.expand_dims(x, (1,)), weights, numbers, mode=FILL)
+
+
+def _nd_numbers(index, ndim: int):
+    """Return the dims that the last dim of an nd-index names, and where the whole dims stand in the result."""
+    depth = index.shape[-1]
+    if depth > ndim:
+        fail(
+            "shape",
+            "an nd-index",
+            f"index {index.shape}, {ndim} dims",
+            f"its last dim is at most {ndim}",
+            "shorten the index",
+        )
+    lead = index.ndim - 1
+    return tuple(range(depth)), tuple(range(lead, lead + ndim - depth))
+
+
+def gather_nd(x, index, /):
+    """Return ``x[index[..., 0], index[..., 1], …]``: the index's last dim names the leading dims of x."""
+    dims, window = _nd_numbers(index, x.ndim)
+    numbers = lax.GatherDimensionNumbers(offset_dims=window, collapsed_slice_dims=dims, start_index_map=dims)
+    sizes = tuple(1 if d in dims else n for d, n in enumerate(x.shape))
+    return lax.gather(x, index, numbers, sizes, mode=FILL)
+
+
+def _scatter_nd(x, index, updates, scatter, **options):
+    dims, window = _nd_numbers(index, x.ndim)
+    numbers = lax.ScatterDimensionNumbers(window, dims, dims)
+    return scatter(x, index, cast(updates, x.dtype), numbers, mode=FILL, **options)
+
+
+def scatter_nd(index, updates, /, shape):
+    """Return zeros of ``shape`` with the updates added at the places of an nd-index."""
+    return _scatter_nd(lax.full(tuple(shape), 0, updates.dtype), index, updates, lax.scatter_add)
+
+
+def tensor_scatter_nd_update(x, index, updates, /):
+    """Return x with the updates written at the places of an nd-index."""
+    return _scatter_nd(x, index, updates, lax.scatter, unique_indices=True)
+
+
+def tensor_scatter_nd_add(x, index, updates, /):
+    """Return x with the updates added at the places of an nd-index."""
+    return _scatter_nd(x, index, updates, lax.scatter_add)
+
+
+def searchsorted(edges, x, /, right: bool = False, dtype=INT64):
+    """Return how many of the sorted edges lie before each x: the place where x would go.
+
+    Args:
+        edges: ``(N,)``, or ``(..., N)`` with the leading dims of x; sorted along the last dim.
+        x: array or number.
+        right: whether an edge equal to x lies before it.
+        dtype: int64 or int32.
+    """
+    edges, x = promote(edges, x)
+    before = lax.le if right else lax.lt
+    edges = edges if edges.ndim > 1 else lax.expand_dims(edges, tuple(range(np.ndim(x))))
+    if edges.ndim == np.ndim(x) + 1:
+        edges_full, x_full = edges, lax.expand_dims(x, (np.ndim(x),))
+    else:
+        edges_full, x_full = lax.expand_dims(edges, (edges.ndim - 1,)), lax.expand_dims(x, (np.ndim(x),))
+    hit = before(edges_full, x_full)
+    if np.dtype(x.dtype).kind == "f":  # NaN goes behind everything
+        hit = lax.bitwise_or(hit, spread(lax.ne(x_full, x_full), hit.shape))
+    return lax.reduce_sum(cast(hit, dtype), (hit.ndim - 1,))
+
+
+def bucketize(x, edges, /, right: bool = False, dtype=INT64):
+    """Return the bucket of each x between sorted edges: `searchsorted` with the arguments swapped."""
+    return searchsorted(edges, x, right=right, dtype=dtype)
+
+
+def in_top_k(targets, predictions, /, k: int):
+    """Return for each row whether fewer than k classes are predicted above the target's class."""
+    own = lax.expand_dims(pick(predictions, targets, 1), (1,))
+    above = lax.reduce_sum(cast(lax.gt(predictions, own), np.int32), (1,))
+    return lax.bitwise_and(lax.lt(above, np.int32(k)), lax.is_finite(lax.squeeze(own, (1,))))
+
+
+def nonzero(x, /, size: int):
+    """Return the ``(size, ndim)`` int64 indices of the nonzero elements in row-major order.
+
+    ``size`` is their number (static: the caller counts first); with fewer places the rest is 0.
+    """
+    mask = lax.reshape(cast(x, BOOL), (x.size,))
+    order = lax.sub(lax.cumsum(cast(mask, INT64), 0), np.int64(1))
+    target = lax.select_n(mask, lax.full((x.size,), size, INT64), order)
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    flat = lax.scatter(
+        lax.full((size,), 0, INT64), lax.expand_dims(target, (1,)), lax.iota(INT64, x.size), numbers, mode=FILL
+    )
+    columns = []
+    for n in reversed(x.shape):
+        columns.append(lax.expand_dims(lax.rem(flat, np.int64(max(n, 1))), (1,)))
+        flat = lax.div(flat, np.int64(max(n, 1)))
+    return lax.concatenate(columns[::-1], 1) if columns else lax.full((size, 0), 0, INT64)
