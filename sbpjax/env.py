@@ -24,7 +24,7 @@ from jax._src import xla_bridge as _xla_bridge  # jax 0.10 has no public test of
 
 from sbpjax.errors import DeviceStateError, message
 
-MIN_CPU_THREADS = 64
+MIN_CPU_THREADS = 32  # each launch wakes the pool: with 64 an op on 8 devices costs twice the main-thread time
 THREADS_PER_CPU_DEVICE = 4
 
 
@@ -100,7 +100,7 @@ def prepare_process() -> None:
                 "importing sbpjax",
                 f"{devices} CPU devices were started before, on a pool of {_pool_threads()} threads",
                 f"queued collectives over virtual devices need {MIN_CPU_THREADS} threads, or XLA may abort the process",
-                "import sbpjax before the first JAX array is made, or set NPROC=64 in the environment",
+                "import sbpjax before the first JAX array is made, or set NPROC=32 in the environment",
             ),
             RuntimeWarning,
             stacklevel=2,

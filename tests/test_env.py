@@ -74,7 +74,7 @@ def test_bad_environment_variable_is_an_error():
 
 
 @pytest.mark.parametrize(
-    ("given", "devices", "pool"), [(None, 8, "64"), ("2", 8, "64"), ("200", 8, "200"), (None, 40, "160")]
+    ("given", "devices", "pool"), [(None, 8, "32"), ("2", 8, "32"), ("200", 8, "200"), (None, 40, "160")]
 )
 def test_thread_pool_is_large_enough(given, devices, pool):
     code = "import os, sbpjax; print(os.environ['NPROC'])"
@@ -90,7 +90,7 @@ def test_late_import_on_a_small_pool_warns():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             import sbpjax
-        print(sum(issubclass(w.category, RuntimeWarning) and "NPROC=64" in str(w.message) for w in caught))
+        print(sum(issubclass(w.category, RuntimeWarning) and "NPROC=32" in str(w.message) for w in caught))
     """
     assert printed(code, NPROC="2") == ["1"]
 
