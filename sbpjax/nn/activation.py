@@ -7,7 +7,7 @@ from typing import Any
 from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
-from sbpjax.nn.parameter import Parameter, empty
+from sbpjax.nn.parameter import parameter
 from sbpjax.tensor import Tensor
 
 
@@ -353,7 +353,7 @@ class PReLU(_Options):
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
-        self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
+        self.weight = parameter(num_parameters, device=device, dtype=dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

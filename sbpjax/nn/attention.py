@@ -9,7 +9,7 @@ from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.linear import Linear
 from sbpjax.nn.module import Module
-from sbpjax.nn.parameter import Parameter, empty
+from sbpjax.nn.parameter import parameter
 from sbpjax.tensor import Tensor
 
 
@@ -57,18 +57,18 @@ class MultiheadAttention(Module):
         options = {"device": device, "dtype": dtype}
         self._one_projection = self.kdim == embed_dim and self.vdim == embed_dim
         if self._one_projection:
-            self.in_proj_weight = Parameter(empty(3 * embed_dim, embed_dim, **options))
+            self.in_proj_weight = parameter(3 * embed_dim, embed_dim, **options)
             for name in ("q_proj_weight", "k_proj_weight", "v_proj_weight"):
                 self.register_parameter(name, None)
         else:
-            self.q_proj_weight = Parameter(empty(embed_dim, embed_dim, **options))
-            self.k_proj_weight = Parameter(empty(embed_dim, self.kdim, **options))
-            self.v_proj_weight = Parameter(empty(embed_dim, self.vdim, **options))
+            self.q_proj_weight = parameter(embed_dim, embed_dim, **options)
+            self.k_proj_weight = parameter(embed_dim, self.kdim, **options)
+            self.v_proj_weight = parameter(embed_dim, self.vdim, **options)
             self.register_parameter("in_proj_weight", None)
-        self.register_parameter("in_proj_bias", Parameter(empty(3 * embed_dim, **options)) if bias else None)
+        self.register_parameter("in_proj_bias", parameter(3 * embed_dim, **options) if bias else None)
         self.out_proj = Linear(embed_dim, embed_dim, bias=bias, **options)
         for name in ("bias_k", "bias_v"):
-            self.register_parameter(name, Parameter(empty(1, 1, embed_dim, **options)) if add_bias_kv else None)
+            self.register_parameter(name, parameter(1, 1, embed_dim, **options) if add_bias_kv else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

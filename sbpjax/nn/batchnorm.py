@@ -13,7 +13,7 @@ from sbpjax.autograd import no_grad
 from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
-from sbpjax.nn.parameter import Parameter, empty
+from sbpjax.nn.parameter import parameter
 from sbpjax.tensor import Tensor
 
 
@@ -47,10 +47,10 @@ class _BatchNorm(Module):
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         for name in ("weight", "bias"):
-            made = Parameter(empty(num_features, device=device, dtype=dtype)) if affine else None
+            made = parameter(num_features, device=device, dtype=dtype) if affine else None
             self.register_parameter(name, made)
         for name in ("running_mean", "running_var"):
-            made = empty(num_features, device=device, dtype=dtype) if track_running_stats else None
+            made = sbpjax.empty(num_features, device=device, dtype=dtype) if track_running_stats else None
             self.register_buffer(name, made)
         count = sbpjax.zeros((), dtype=sbpjax.int64, device=device) if track_running_stats else None
         self.register_buffer("num_batches_tracked", count)

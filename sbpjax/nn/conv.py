@@ -8,7 +8,7 @@ from typing import Any
 from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
-from sbpjax.nn.parameter import Parameter, empty
+from sbpjax.nn.parameter import parameter
 from sbpjax.tensor import Tensor
 
 _MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
@@ -74,9 +74,9 @@ class _Conv(Module):
         self.dilation = as_tuple(dilation, self._spatial)
         self.padding_mode = padding_mode
         shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = Parameter(empty(*shape, device=device, dtype=dtype))
+        self.weight = parameter(*shape, device=device, dtype=dtype)
         if bias:
-            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
+            self.bias = parameter(out_channels, device=device, dtype=dtype)
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()

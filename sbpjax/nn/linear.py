@@ -8,7 +8,7 @@ from typing import Any
 from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
-from sbpjax.nn.parameter import Parameter, empty
+from sbpjax.nn.parameter import parameter
 from sbpjax.tensor import Tensor
 
 
@@ -41,9 +41,9 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(empty(out_features, in_features, device=device, dtype=dtype))
+        self.weight = parameter(out_features, in_features, device=device, dtype=dtype)
         if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
+            self.bias = parameter(out_features, device=device, dtype=dtype)
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -85,9 +85,9 @@ class Bilinear(Module):
     ):
         super().__init__()
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        self.weight = Parameter(empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
+        self.weight = parameter(out_features, in1_features, in2_features, device=device, dtype=dtype)
         if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
+            self.bias = parameter(out_features, device=device, dtype=dtype)
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()

@@ -28,6 +28,7 @@ from sbpjax.autograd.node import RemovableHandle
 from sbpjax.nn import state as _state
 from sbpjax.nn.parameter import Parameter
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.dispatch import wrap_any
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 
@@ -345,7 +346,11 @@ class Module:
                     done.add(id(parameter))
                     grad = parameter.grad
                     parameter.grad = None
-                    parameter.data = fn(parameter.data)
+                    value = fn(alias(parameter))
+                    if parameter._cell is None:
+                        parameter._set(value._array, value._layout)
+                    else:  # others see its storage: leave that to them
+                        parameter.data = value
                     if grad is not None:
                         parameter.grad = fn(grad.detach())
                 for name, buffer in module._buffers.items():
@@ -543,6 +548,11 @@ class Module:
         if not children and len(extra) <= 1:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """Return a tensor of the same payload that shares no storage and no tape."""
+    return wrap_any(tensor._fresh()._array, tensor._layout)
 
 
 def _indent(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
-from sbpjax.nn.parameter import Parameter, empty
+from sbpjax.nn.parameter import parameter
 from sbpjax.tensor import Tensor
 
 
@@ -38,7 +38,7 @@ class LayerNorm(Module):
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            made = Parameter(empty(*self.normalized_shape, device=device, dtype=dtype)) if wanted else None
+            made = parameter(*self.normalized_shape, device=device, dtype=dtype) if wanted else None
             self.register_parameter(name, made)
         self.reset_parameters()
 
@@ -78,7 +78,7 @@ class RMSNorm(Module):
         super().__init__()
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        made = Parameter(empty(*self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        made = parameter(*self.normalized_shape, device=device, dtype=dtype) if elementwise_affine else None
         self.register_parameter("weight", made)
         self.reset_parameters()
 
@@ -120,7 +120,7 @@ class GroupNorm(Module):
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         for name in ("weight", "bias"):
-            made = Parameter(empty(num_channels, device=device, dtype=dtype)) if affine else None
+            made = parameter(num_channels, device=device, dtype=dtype) if affine else None
             self.register_parameter(name, made)
         self.reset_parameters()
 

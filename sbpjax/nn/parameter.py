@@ -26,7 +26,9 @@ class Parameter(Tensor):
             data = sbpjax.empty(0)
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter data must be a Tensor, got {type(data).__name__}")
-        self._adopt(data.detach())
+        shared = data.detach()
+        self._adopt(shared)
+        self._cell, self._seen, self._meta, self._ver = shared._cell, shared._seen, shared._meta, shared._ver
         if requires_grad:
             self.requires_grad_(True)
 
@@ -34,6 +36,9 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
 
-def empty(*size: int, device: Any = None, dtype: Any = None) -> Tensor:
-    """Return a tensor for a parameter's value, to be filled by an initialiser."""
-    return sbpjax.empty(*size, device=device, dtype=dtype)
+def parameter(*size: int, device: Any = None, dtype: Any = None) -> Parameter:
+    """Return a parameter with storage of its own, to be filled by an initialiser."""
+    made = Parameter.__new__(Parameter)
+    made._adopt(sbpjax.empty(*size, device=device, dtype=dtype))
+    made.requires_grad_(True)
+    return made

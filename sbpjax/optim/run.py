@@ -12,12 +12,13 @@ import sys
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
+import sbpjax
 from sbpjax.optim import rules
 from sbpjax.optim.rules import Bucket
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.op import op_of
-
 
 TRACE = "trace"  # the place of every tensor inside a trace
 
@@ -65,7 +66,7 @@ def update_in_place(buckets: tuple[Bucket, ...], jobs: list[Job]) -> None:
             target._set(result._array, target._layout)
         return
     arrays = [x._fresh()._array if isinstance(x, Tensor) else x for x in inputs]
-    donate = _unshared(arrays, donated)
+    donate = _unshared(targets, arrays, donated)
     if first._layout is None:
         results = _compiled(buckets, donate)(*arrays)
         for target, result in zip(targets, results):
@@ -94,8 +95,8 @@ def _compiled(buckets: tuple[Bucket, ...], donate: tuple[int, ...]):
     return jax.jit(update, donate_argnums=donate)
 
 
-def _max_references(arrays: list, places) -> int:
-    return max([sys.getrefcount(arrays[i]) for i in places])
+def _references(arrays: list, place: int) -> int:
+    return sys.getrefcount(arrays[place])
 
 
 class _Holder:
@@ -104,29 +105,41 @@ class _Holder:
 
 
 # How many references a payload has that its tensor and the argument list hold, and nothing else.
-_UNSHARED = _max_references([_Holder().array], (0,)) + 1
+_HOLDER = _Holder()
+_UNSHARED = _references([_HOLDER.array], 0)
 
 
-def _unshared(arrays: list, places: list[int]) -> tuple[int, ...]:
+def _unshared(tensors: list[Tensor], arrays: list, places: list[int]) -> tuple[int, ...]:
     """Return the places to donate: all of them, or none if something else holds one of the arrays."""
-    return tuple(places) if _max_references(arrays, places) <= _UNSHARED else ()
+    for tensor, place in zip(tensors, places):
+        if _references(arrays, place) > _UNSHARED + (tensor._cell is not None):  # a cell holds its array too
+            return ()
+    return tuple(places)
 
 
 def zeros_like(param: Tensor) -> Tensor:
     """Return zeros laid out like the parameter."""
-    import sbpjax
-
-    return sbpjax.zeros_like(param.detach())
+    if param.is_global:
+        return sbpjax.zeros_like(param.detach())
+    return dispatch.wrap(_as_firmly(np.zeros(param.shape, param.dtype.np), param))
 
 
 def new_step(param: Tensor, value: int) -> Tensor:
     """Return a 0-d int64 step count at the parameter's place."""
-    import sbpjax
-
     if param.is_global:
-        sbp = [sbpjax.sbp.broadcast] * len(param.placement.hierarchy)
+        sbp = (sbpjax.sbp.broadcast,) * len(param.placement.hierarchy)
         return sbpjax.full((), value, dtype=sbpjax.int64, placement=param.placement, sbp=sbp)
-    return sbpjax.full((), value, dtype=sbpjax.int64, device=param.device)
+    return dispatch.wrap(_as_firmly(np.asarray(value, np.int64), param))
+
+
+def _as_firmly(value: np.ndarray, param: Tensor) -> jax.Array:
+    """Return a local array that is bound to the parameter's device if the parameter is.
+
+    JAX compiles anew when an input is bound to its device in one call and not in another; results of a program with one
+    bound input are all bound.
+    """
+    array = param._fresh()._array
+    return jax.device_put(value, array.sharding) if array.committed else jax.numpy.array(value)
 
 
 def same_place(tensor: Tensor, param: Tensor) -> bool:
@@ -150,8 +163,6 @@ def lay_out_like(state: Tensor, param: Tensor) -> Tensor:
     if not param.is_global:
         return (state.to_local() if state.is_global else state).to(param.device)
     if not state.is_global:
-        import sbpjax
-
         sbp = [sbpjax.sbp.broadcast] * len(param.placement.hierarchy)
         state = state.to_global(placement=param.placement, sbp=sbp)
     return state.to_global(placement=param.placement, sbp=param.sbp)

@@ -3,9 +3,9 @@
     state.json        {"step": 300, "model": {"token.weight": {"tensor": 0, ...}, ...}}
     000000.npy        the logical value of tensor 0
 
-A tensor is stored by its logical value, so a run saved on eight devices in one layout loads on one device in another. Reading
-executes nothing: JSON and NumPy without pickle. A directory appears under its name only when it is complete, so an interrupted
-`save` leaves the previous checkpoint as it was.
+A tensor is stored by its logical value, so a run saved on eight devices in one layout loads on one device in
+another. Reading executes nothing: JSON and NumPy without pickle. A directory appears under its name only when it is
+complete, so an interrupted `save` leaves the previous checkpoint as it was.
 """
 
 from __future__ import annotations

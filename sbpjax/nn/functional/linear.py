@@ -16,7 +16,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Args:
         input: `(..., in)`, any sbp.
-        weight: `(out, in)`; ``split(0)`` splits the result's last dim, ``split(1)`` makes it a partial sum if x is split
+        weight: `(out, in)`; ``split(0)`` splits the result, ``split(1)`` makes it a partial sum if x is split
             along its last dim too.
         bias: `(out,)`.
     """
