@@ -81,8 +81,12 @@ def wire_bytes(kind: str, size: int, block_bytes: int) -> int:
 def make_step(shape, itemsize: int, sizes: tuple[int, ...], codes: tuple[int, ...], axis: int, target: int) -> Step:
     """Return the step that changes ``axis`` of ``codes`` to ``target``."""
     kind = kind_of(codes[axis], target)
-    rest = codes[:axis] + (B,) + codes[axis + 1 :]
-    block = math.prod(local_shape(shape, rest, sizes)) * itemsize
+    whole = list(local_shape(shape, codes[:axis] + (B,) + codes[axis + 1 :], sizes))
+    for code in (codes[axis], target):
+        if code >= 0:  # the slabs of this axis are what travels, padding included
+            cut = local_shape(shape, codes[:axis] + (code,) + codes[axis + 1 :], sizes)
+            whole[code] = cut[code] * sizes[axis]
+    block = math.prod(whole) * itemsize
     moved = wire_bytes(kind, sizes[axis], block)
     price = wire_bytes("all_gather", sizes[axis], block) if kind == "zero_fill" and codes[axis] != B else moved
     return Step(kind, axis, codes[axis], target, moved, price)
@@ -119,6 +123,8 @@ class Shard:
         source, target = step.source, step.target
         if math.prod(shape) == 0:  # XLA has no collectives over empty arrays
             return jnp.zeros(local_shape(shape, (*codes[:axis], target, *codes[axis + 1 :]), self.sizes), x.dtype)
+        if x.dtype == jnp.bool_ and source == P:  # at most one rank holds True
+            return self.convert(x.astype(jnp.uint8), shape, codes, step) != 0
         if step.kind == "psum":
             return jax.lax.psum(x, name)
         if step.kind == "zero_fill" and source == B:
