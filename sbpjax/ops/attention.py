@@ -1,0 +1,168 @@
+"""Scaled dot-product attention: softmax(q kᵀ · scale + mask) v.
+
+Worked case: q (B, H, T, D), k and v (B, Hk, S, D) with Hk dividing H: query head h reads key head ``h // (H / Hk)``.
+The queries are viewed as (B, Hk, H / Hk, T, D), so keys and values are never repeated. Two contractions and one
+softmax: splits of B and of the heads pass straight through.
+
+`implementation` chooses what runs: ``"plain"`` is the composition below, ``"cudnn"`` JAX's fused attention on NVIDIA
+GPUs.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import numpy as np
+from jax import lax
+
+from .activation import softmax
+from .dims import fail
+from .promote import BOOL, cast, compute_dtype, spread
+from .random import dropout
+
+
+def scaled_dot_product_attention(
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_key=None,
+    /,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    implementation: str = "plain",
+):
+    """Return the attention of queries to keys, applied to values.
+
+    Args:
+        query: ``(..., H, T, D)``.
+        key: ``(..., Hk, S, D)``.
+        value: ``(..., Hk, S, Dv)``.
+        attn_mask: None, bools (True takes part) or floats (added), broadcast to ``(..., H, T, S)``.
+        dropout_key: the random key; needed if ``dropout_p`` > 0.
+        dropout_p: the probability with which a weight is dropped.
+        is_causal: let query t read keys 0 to t only; not together with a mask.
+        scale: factor of the scores, by default 1 / sqrt(D).
+        enable_gqa: allow fewer heads of key and value than of queries.
+        implementation: ``"plain"`` or ``"cudnn"``.
+
+    Returns:
+        ``(..., H, T, Dv)`` in the queries' dtype. A query whose keys are all masked gives NaN with a float mask of -inf
+        and 0 with a bool mask, as torch does.
+    """
+    _check(query, key, value, attn_mask, dropout_key, dropout_p, is_causal, enable_gqa)
+    scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    if implementation == "cudnn":
+        if dropout_p == 0 and query.ndim == 4:
+            return _fused(query, key, value, attn_mask, is_causal, scale)
+    elif implementation != "plain":
+        fail(
+            "value",
+            f"attention(implementation={implementation!r})",
+            f"query {query.shape}",
+            "implementation is 'plain' or 'cudnn'",
+            "implementation='plain'",
+        )
+    wide = compute_dtype(query.dtype)
+    groups = query.shape[-3] // key.shape[-3] if enable_gqa and query.ndim > 2 else 1
+    q = cast(query, wide) if groups == 1 else _grouped(cast(query, wide), groups)
+    k, v = cast(key, wide), cast(value, wide)
+    q = lax.mul(q, np.asarray(scale, wide))
+    scores = _product(q, k, -1, -1, groups)  # (..., T, S) or (..., Hk, G, T, S)
+    if is_causal:
+        attn_mask = _causal(query.shape[-2], key.shape[-2])
+    weights = _weights(scores, attn_mask, groups)
+    if dropout_p > 0:
+        weights = dropout(dropout_key, weights, p=dropout_p)
+    out = cast(_product(weights, v, -1, -2, groups), query.dtype)
+    return out if groups == 1 else lax.reshape(out, (*query.shape[:-1], value.shape[-1]))
+
+
+def _check(query, key, value, mask, dropout_key, dropout_p, is_causal, enable_gqa) -> None:
+    seen = f"query {query.shape}, key {key.shape}, value {value.shape}"
+    if (
+        min(query.ndim, key.ndim, value.ndim) < 2
+        or query.shape[-1] != key.shape[-1]
+        or key.shape[-2] != value.shape[-2]
+    ):
+        fail(
+            "shape",
+            "scaled_dot_product_attention",
+            seen,
+            "query (..., T, D), key (..., S, D), value (..., S, Dv)",
+            "transpose",
+        )
+    if not query.dtype == key.dtype == value.dtype:
+        fail(
+            "type",
+            "scaled_dot_product_attention",
+            f"dtypes {query.dtype}, {key.dtype}, {value.dtype}",
+            "all are equal",
+            "cast",
+        )
+    if mask is not None and is_causal:
+        fail(
+            "value",
+            "scaled_dot_product_attention",
+            "a mask and is_causal",
+            "only one of them is given",
+            "is_causal=False",
+        )
+    if dropout_p > 0 and dropout_key is None:
+        fail("value", f"attention(dropout_p={dropout_p})", "no key", "dropout needs a random key", "dropout_p=0.0")
+    heads = query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
+    grouped = (
+        enable_gqa and query.ndim > 2 and key.shape[:-2] == value.shape[:-2] and query.shape[:-3] == key.shape[:-3]
+    )
+    if not heads and not (grouped and query.shape[-3] % key.shape[-3] == 0):
+        fail(
+            "shape",
+            "scaled_dot_product_attention",
+            seen,
+            "the leading dims are equal (with enable_gqa, the key's heads divide the query's)",
+            "expand them, or enable_gqa=True",
+        )
+
+
+def _grouped(query, groups: int):
+    """Return (..., H, T, D) as (..., Hk, G, T, D)."""
+    return lax.reshape(query, (*query.shape[:-3], query.shape[-3] // groups, groups, *query.shape[-2:]))
+
+
+def _product(x, y, x_dim: int, y_dim: int, groups: int):
+    """Contract a dim of x (..., [G,] T, ·) with one of y (..., ·, ·); leading dims are a batch, G and T stay free."""
+    batch = tuple(range(y.ndim - 2))
+    return lax.dot_general(x, y, (((x.ndim + x_dim,), (y.ndim + y_dim,)), (batch, batch)))
+
+
+def _causal(queries: int, keys: int):
+    shape = (queries, keys)
+    return lax.ge(lax.broadcasted_iota(np.int32, shape, 0), lax.broadcasted_iota(np.int32, shape, 1))
+
+
+def _weights(scores, mask, groups: int):
+    if mask is None:
+        return softmax(scores, dim=-1)
+    if groups > 1 and mask.ndim > 2:
+        heads = mask.shape[-3]
+        split = (1, 1) if heads == 1 else (heads // groups, groups)
+        mask = lax.reshape(mask, (*mask.shape[:-3], *split, *mask.shape[-2:]))
+    mask = spread(mask, scores.shape)
+    if mask.dtype != BOOL:
+        return softmax(lax.add(scores, cast(mask, scores.dtype)), dim=-1)
+    # A row without any key gives 0, not 0 / 0: the lowest finite score for all, and the weights cleared after.
+    low = lax.full_like(scores, np.finfo(scores.dtype).min)
+    weights = softmax(lax.select_n(mask, low, scores), dim=-1)
+    return lax.select_n(mask, lax.full_like(weights, 0), weights)
+
+
+def _fused(query, key, value, mask, is_causal: bool, scale: float):
+    q, k, v = (lax.transpose(x, (0, 2, 1, 3)) for x in (query, key, value))  # JAX wants (B, T, H, D)
+    masks = (
+        {} if mask is None else {"mask" if mask.dtype == BOOL else "bias": lax.expand_dims(mask, range(4 - mask.ndim))}
+    )
+    out = jax.nn.dot_product_attention(q, k, v, scale=scale, is_causal=is_causal, implementation="cudnn", **masks)
+    return lax.transpose(out, (0, 2, 1, 3))

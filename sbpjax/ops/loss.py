@@ -1,0 +1,354 @@
+"""Losses with torch's reductions, weights and ignored targets.
+
+Worked case: `cross_entropy` of logits (N, C) and targets (N,) is ``logsumexp(x[n]) - x[n, t[n]]``: the gather reads
+one logit per row, so neither a one-hot matrix nor the log-probabilities are stored. With the logits split over C each
+rank reads the targets that lie in its part and gives zero for the rest, so the picked logits and the sum of
+exponentials are partial sums of size (N,), and the (N, C) logits are never gathered.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jax import lax
+
+from .activation import log_softmax
+from .arithmetic import clamp_min, sub, where, xlogy
+from .dims import fail, restore
+from .gather import pick, take_rows
+from .norm import cosine_similarity, pairwise_distance
+from .promote import BOOL, cast, compute_dtype, is_float, promote, spread
+
+
+def _reduced(loss, reduction: str, weight_sum=None):
+    """Return the loss unreduced, summed, or divided by its number of elements (or sum of weights)."""
+    if reduction == "none":
+        return loss
+    if reduction not in ("mean", "sum"):
+        fail(
+            "value",
+            f"reduction={reduction!r}",
+            f"a loss {loss.shape}",
+            "reduction is 'none', 'mean' or 'sum'",
+            "'mean'",
+        )
+    wide = cast(loss, compute_dtype(loss.dtype))
+    total = lax.reduce_sum(wide, tuple(range(wide.ndim))) if wide.ndim else wide
+    if reduction == "mean":
+        count = np.asarray(loss.size, wide.dtype) if weight_sum is None else cast(weight_sum, wide.dtype)
+        total = lax.div(total, count)
+    return cast(total, loss.dtype)
+
+
+def _pair(x, target, op: str):
+    if x.shape != target.shape:
+        fail(
+            "shape",
+            op,
+            f"input {x.shape}, target {target.shape}",
+            "input and target have the same shape",
+            "reshape the target",
+        )
+    return promote(x, target)
+
+
+def _abs(x):
+    return lax.mul(x, lax.sign(x))
+
+
+def mse_loss(x, target, /, reduction: str = "mean"):
+    """Return the squared differences, reduced."""
+    return _reduced(lax.square(sub(x, target)), reduction)
+
+
+def l1_loss(x, target, /, reduction: str = "mean"):
+    """Return the absolute differences, reduced; the gradient at 0 is 0."""
+    return _reduced(_abs(sub(x, target)), reduction)
+
+
+def smooth_l1_loss(x, target, /, reduction: str = "mean", beta: float = 1.0):
+    """Return d² / (2 beta) where the difference d is below beta, else |d| - beta / 2, reduced."""
+    if beta == 0:
+        return l1_loss(x, target, reduction=reduction)
+    distance = _abs(sub(x, target))
+    beta_, half = np.asarray(beta, distance.dtype), np.asarray(0.5, distance.dtype)
+    near = lax.div(lax.mul(half, lax.square(distance)), beta_)
+    far = lax.sub(distance, np.asarray(0.5 * beta, distance.dtype))
+    return _reduced(lax.select_n(lax.lt(distance, beta_), far, near), reduction)
+
+
+def huber_loss(x, target, /, reduction: str = "mean", delta: float = 1.0):
+    """Return d² / 2 where the difference d is at most delta, else delta * (|d| - delta / 2), reduced."""
+    distance = _abs(sub(x, target))
+    delta_, half = np.asarray(delta, distance.dtype), np.asarray(0.5, distance.dtype)
+    far = lax.mul(delta_, lax.sub(distance, np.asarray(0.5 * delta, distance.dtype)))
+    near = lax.mul(half, lax.square(distance))
+    return _reduced(lax.select_n(lax.le(distance, delta_), far, near), reduction)
+
+
+def binary_cross_entropy(x, target, weight=None, /, reduction: str = "mean"):
+    """Return ``-t * log(x) - (1 - t) * log(1 - x)``, the logarithms at least -100, reduced.
+
+    Args:
+        x: probabilities in [0, 1].
+        target: of x's shape, in [0, 1].
+        weight: broadcast factor of the elements, or None.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+    x, target = _pair(x, target, "binary_cross_entropy")
+    one_ = np.ones((), x.dtype)
+    # At 0 and 1 the clamp stops the gradient of one term; torch divides by max(x * (1 - x), 1e-12) there, so does this.
+    loss = lax.neg(lax.add(lax.mul(target, _log100(x)), lax.mul(lax.sub(one_, target), _log100(lax.sub(one_, x)))))
+    edge = lax.bitwise_or(lax.eq(x, np.zeros((), x.dtype)), lax.eq(x, one_))
+    slope = lax.mul(lax.sub(lax.stop_gradient(x), target), np.asarray(1e12, x.dtype))
+    still = lax.stop_gradient(x)
+    steep = lax.add(lax.stop_gradient(loss), lax.mul(lax.sub(x, still), slope))
+    loss = lax.select_n(edge, loss, steep)
+    return _reduced(_weighted(loss, weight), reduction)
+
+
+def _log100(x):
+    safe = lax.select_n(lax.eq(x, np.zeros((), x.dtype)), x, lax.full_like(x, 1))
+    low = lax.select_n(lax.eq(x, np.zeros((), x.dtype)), lax.log(safe), lax.full_like(x, -100))
+    return clamp_min(low, -100.0)
+
+
+def _weighted(loss, weight):
+    if weight is None:
+        return loss
+    return lax.mul(loss, spread(cast(weight, loss.dtype), np.broadcast_shapes(loss.shape, weight.shape)))
+
+
+def binary_cross_entropy_with_logits(x, target, weight=None, pos_weight=None, /, reduction: str = "mean"):
+    """Return the binary cross entropy of sigmoid(x) without its overflow, reduced.
+
+    Args:
+        x: logits.
+        target: of x's shape, in [0, 1].
+        weight: broadcast factor of the elements, or None.
+        pos_weight: broadcast factor of the positive term, or None.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+    x, target = _pair(x, target, "binary_cross_entropy_with_logits")
+    one_ = np.ones((), x.dtype)
+    # log(1 + e**-x) = max(-x, 0) + log(1 + e**-|x|), with the derivative at 0 shared evenly
+    negative = lax.neg(x)
+    softplus = lax.add(lax.max(negative, np.zeros((), x.dtype)), lax.log1p(lax.exp(lax.neg(_abs(x)))))
+    if pos_weight is not None:
+        pos_weight = spread(cast(pos_weight, x.dtype), x.shape)
+        softplus = lax.mul(softplus, lax.add(one_, lax.mul(lax.sub(pos_weight, one_), target)))
+    return _reduced(_weighted(lax.add(lax.mul(lax.sub(one_, target), x), softplus), weight), reduction)
+
+
+def kl_div(x, target, /, reduction: str = "mean", log_target: bool = False):
+    """Return ``target * (log(target) - x)`` reduced; ``"batchmean"`` divides by the first dim's size.
+
+    Args:
+        x: log-probabilities.
+        target: probabilities, or log-probabilities with ``log_target``.
+        reduction: ``"none"``, ``"mean"``, ``"sum"`` or ``"batchmean"``.
+        log_target: whether the target is given as logarithms.
+    """
+    x, target = promote(x, target)
+    if log_target:
+        loss = lax.mul(lax.exp(target), sub(target, x))
+    else:
+        loss = sub(xlogy(target, target), lax.mul(target, x))
+    if reduction == "batchmean":
+        return lax.div(_reduced(loss, "sum"), np.asarray(x.shape[0] if x.ndim else 1, loss.dtype))
+    return _reduced(loss, reduction)
+
+
+def _class_dim(x, target, op: str) -> int:
+    """Return the class dim of ``(C,)`` or ``(N, C, ...)`` logits, after checking the targets' shape."""
+    dim = 0 if x.ndim == 1 else 1
+    if x.ndim == 0 or target.shape != x.shape[:dim] + x.shape[dim + 1 :]:
+        fail(
+            "shape",
+            op,
+            f"input {x.shape}, target {target.shape}",
+            "the target has the input's shape without its class dim, (C,) or (N, C, ...)",
+            "reshape the target",
+        )
+    if np.dtype(target.dtype).kind not in "iu":
+        fail("type", op, f"a target of dtype {target.dtype}", "class indices are integers", "target.long()")
+    return dim
+
+
+def _picked(values, target, weight, dim: int, ignore_index: int):
+    """Return (values at the targets, their weights), both 0 where the target is ignored."""
+    counted = lax.ne(target, np.asarray(ignore_index, target.dtype))
+    safe = lax.select_n(counted, lax.full_like(target, 0), target)
+    picked = pick(values, safe, dim)
+    weights = cast(counted, values.dtype) if weight is None else take_rows(cast(weight, values.dtype), safe, 0)
+    nothing = lax.full_like(picked, 0)
+    if weight is not None:
+        weights = lax.select_n(counted, nothing, weights)
+    return lax.select_n(counted, nothing, picked), weights, counted
+
+
+def nll_loss(x, target, weight=None, /, ignore_index: int = -100, reduction: str = "mean"):
+    """Return ``-weight[t] * x[t]``, reduced; the mean divides by the sum of the weights of targets that count.
+
+    Args:
+        x: log-probabilities ``(C,)`` or ``(N, C, ...)``.
+        target: class indices, of x's shape without C.
+        weight: ``(C,)`` or None.
+        ignore_index: a target that does not count.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+    dim = _class_dim(x, target, "nll_loss")
+    picked, weights, _ = _picked(x, target, weight, dim, ignore_index)
+    loss = lax.neg(picked if weight is None else lax.mul(picked, weights))
+    return _reduced(loss, reduction, _total(weights) if reduction == "mean" else None)
+
+
+def _total(weights):
+    return lax.reduce_sum(cast(weights, compute_dtype(weights.dtype)), tuple(range(weights.ndim)))
+
+
+def cross_entropy(
+    x, target, weight=None, /, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
+):
+    """Return the cross entropy of logits with class indices, or with class probabilities.
+
+    Args:
+        x: logits ``(C,)`` or ``(N, C, ...)``; any sbp, also split over C.
+        target: integers of x's shape without C, or probabilities of x's shape.
+        weight: ``(C,)`` or None.
+        ignore_index: a class index that does not count.
+        reduction: ``"none"``, ``"sum"``, or ``"mean"`` over the weights of the targets that count.
+        label_smoothing: share of the uniform distribution mixed into the target.
+
+    Returns:
+        A scalar, or with ``"none"`` the target's shape without C; in x's dtype.
+    """
+    if not 0.0 <= label_smoothing <= 1.0:
+        fail(
+            "value", f"cross_entropy(label_smoothing={label_smoothing})", f"input {x.shape}", "it lies in [0, 1]", "0.0"
+        )
+    if not is_float(x.dtype):
+        fail("type", "cross_entropy", f"an input of dtype {x.dtype}", "the logits are floats", "x.float()")
+    wide = cast(x, compute_dtype(x.dtype))
+    if target.shape == x.shape and is_float(target.dtype):
+        loss, weight_sum = _cross_entropy_of_probabilities(wide, target, weight, label_smoothing)
+    else:
+        dim = _class_dim(x, target, "cross_entropy")
+        loss, weight_sum = _cross_entropy_of_indices(wide, target, weight, dim, ignore_index, label_smoothing)
+    return cast(_reduced(loss, reduction, weight_sum), x.dtype)
+
+
+def _cross_entropy_of_indices(x, target, weight, dim: int, ignore_index: int, smoothing: float):
+    top = restore(lax.stop_gradient(lax.reduce_max(x, (dim,))), (dim,), True)
+    shifted = lax.sub(x, top)
+    log_total = lax.log(lax.reduce_sum(lax.exp(shifted), (dim,)))
+    picked, weights, counted = _picked(shifted, target, weight, dim, ignore_index)
+    loss = lax.select_n(counted, lax.full_like(picked, 0), lax.sub(log_total, picked))
+    if weight is not None:
+        loss = lax.mul(loss, weights)
+    if smoothing:
+        classes = x.shape[dim]
+        if weight is None:
+            spread_out = lax.sub(lax.mul(log_total, np.asarray(classes, x.dtype)), lax.reduce_sum(shifted, (dim,)))
+        else:
+            log_p = lax.sub(shifted, restore(log_total, (dim,), True))
+            shape = tuple(classes if d == dim else 1 for d in range(x.ndim))
+            by_class = lax.mul(log_p, lax.broadcast_in_dim(cast(weight, x.dtype), shape, (dim,)))
+            spread_out = lax.neg(lax.reduce_sum(by_class, (dim,)))
+        spread_out = lax.select_n(counted, lax.full_like(spread_out, 0), spread_out)
+        keep, share = np.asarray(1.0 - smoothing, x.dtype), np.asarray(smoothing / classes, x.dtype)
+        loss = lax.add(lax.mul(loss, keep), lax.mul(spread_out, share))
+    return loss, _total(weights)
+
+
+def _cross_entropy_of_probabilities(x, target, weight, smoothing: float):
+    dim = 0 if x.ndim == 1 else 1
+    target = cast(target, x.dtype)
+    if smoothing:
+        uniform = np.asarray(smoothing / x.shape[dim], x.dtype)
+        target = lax.add(lax.mul(target, np.asarray(1.0 - smoothing, x.dtype)), uniform)
+    terms = lax.mul(log_softmax(x, dim=dim), target)
+    if weight is not None:
+        shape = tuple(x.shape[dim] if d == dim else 1 for d in range(x.ndim))
+        terms = lax.mul(terms, lax.broadcast_in_dim(cast(weight, x.dtype), shape, (dim,)))
+    loss = lax.neg(lax.reduce_sum(terms, (dim,)))
+    return loss, np.asarray(math.prod(loss.shape), x.dtype)
+
+
+def sparse_softmax_cross_entropy(x, target, /):
+    """Return the cross entropy of each row: logits ``(..., C)`` with class indices ``(...)``."""
+    dim = x.ndim - 1
+    if target.shape != x.shape[:-1] or np.dtype(target.dtype).kind not in "iu":
+        fail(
+            "shape",
+            "sparse_softmax_cross_entropy",
+            f"logits {x.shape}, labels {target.shape} {target.dtype}",
+            "labels are integers of the logits' shape without the last dim",
+            "labels.long()",
+        )
+    wide = cast(x, compute_dtype(x.dtype))
+    top = restore(lax.stop_gradient(lax.reduce_max(wide, (dim,))), (dim,), True)
+    shifted = lax.sub(wide, top)
+    log_total = lax.log(lax.reduce_sum(lax.exp(shifted), (dim,)))
+    return cast(lax.sub(log_total, pick(shifted, target, dim)), x.dtype)
+
+
+def hinge_embedding_loss(x, target, /, margin: float = 1.0, reduction: str = "mean"):
+    """Return x where the target is 1, max(0, margin - x) where it is -1, reduced."""
+    x, target = promote(x, target)
+    nothing = lax.full_like(x, 0)
+    below = clamp_min(lax.sub(np.asarray(margin, x.dtype), x), 0.0)
+    positive = lax.select_n(lax.ne(target, np.ones((), x.dtype)), x, nothing)
+    negative = lax.select_n(lax.ne(target, np.asarray(-1, x.dtype)), below, nothing)
+    return _reduced(lax.add(positive, negative), reduction)
+
+
+def margin_ranking_loss(x, y, target, /, margin: float = 0.0, reduction: str = "mean"):
+    """Return max(0, margin - target * (x - y)), reduced."""
+    x, y, target = promote(x, y, target)
+    return _reduced(clamp_min(sub(np.asarray(margin, x.dtype), lax.mul(target, lax.sub(x, y))), 0.0), reduction)
+
+
+def soft_margin_loss(x, target, /, reduction: str = "mean"):
+    """Return log(1 + e**(-target * x)), reduced."""
+    x, target = promote(x, target)
+    return _reduced(lax.log1p(lax.exp(lax.neg(lax.mul(target, x)))), reduction)
+
+
+def cosine_embedding_loss(x, y, target, /, margin: float = 0.0, reduction: str = "mean"):
+    """Return 1 - cos(x, y) where the target is 1, max(0, cos(x, y) - margin) where it is -1, reduced."""
+    cosine = cosine_similarity(x, y, dim=-1)
+    positive = lax.sub(np.ones((), cosine.dtype), cosine)
+    negative = clamp_min(sub(cosine, margin), 0.0)
+    return _reduced(where(cast(lax.eq(target, np.ones((), target.dtype)), BOOL), positive, negative), reduction)
+
+
+def triplet_margin_loss(
+    anchor,
+    positive,
+    negative,
+    /,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+):
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), reduced.
+
+    Args:
+        anchor: ``(..., D)``.
+        positive: like the anchor.
+        negative: like the anchor.
+        margin: the wanted difference of distances.
+        p: the norm of the distance.
+        eps: added to the differences.
+        swap: take the smaller of the negative's distances to anchor and positive.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+    near = pairwise_distance(anchor, positive, p=p, eps=eps)
+    far = pairwise_distance(anchor, negative, p=p, eps=eps)
+    if swap:
+        far = lax.min(far, pairwise_distance(positive, negative, p=p, eps=eps))
+    return _reduced(clamp_min(lax.add(lax.sub(near, far), np.asarray(margin, near.dtype)), 0.0), reduction)

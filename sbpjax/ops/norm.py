@@ -1,0 +1,269 @@
+"""Normalisations: over dims of one sample (layer, group, instance, rms) or over the batch.
+
+All share one shape of computation: mean, variance, ``(x - mean) * rsqrt(variance + eps)``, then scale and shift;
+statistics of bfloat16 and float16 inputs are float32, as in torch. Worked case: `layer_norm` of (B, T, D) over (D,)
+reduces dim 2 only, so a split of B or T passes through; a split of D costs two small reductions.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jax import lax
+
+from .arithmetic import add, sub
+from .dims import fail, one, restore, several
+from .promote import cast, compute_dtype, is_float, promote, spread
+from .reduce import norm as _vector_norm
+
+
+def _statistics(x, axes):
+    """Return (mean, biased variance) over ``axes`` with the dims kept, and x minus the mean."""
+    count = np.asarray(math.prod(x.shape[d] for d in axes), x.dtype)
+    mean = restore(lax.div(lax.reduce_sum(x, axes), count), axes, True)
+    centered = lax.sub(x, mean)
+    variance = restore(lax.div(lax.reduce_sum(lax.square(centered), axes), count), axes, True)
+    return mean, variance, centered
+
+
+def _scaled(centered, variance, eps: float):
+    return lax.mul(centered, lax.rsqrt(lax.add(variance, np.asarray(eps, variance.dtype))))
+
+
+def _affine(x, weight, bias, dims):
+    """Return x * weight + bias, both laid along ``dims`` of x, in x's dtype."""
+    shape = tuple(x.shape[d] if d in dims else 1 for d in range(x.ndim))
+    for value, apply in ((weight, lax.mul), (bias, lax.add)):
+        if value is not None:
+            x = apply(x, lax.broadcast_in_dim(cast(value, x.dtype), shape, tuple(dims)))
+    return x
+
+
+def _trailing(x, normalized_shape, op: str) -> tuple[int, ...]:
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not shape or x.shape[-len(shape) :] != shape:
+        fail(
+            "shape",
+            f"{op}(normalized_shape={shape})",
+            f"x {x.shape}",
+            f"x ends with the dims {shape}",
+            f"{x.shape[-1:]}",
+        )
+    return tuple(range(x.ndim - len(shape), x.ndim))
+
+
+def _check_affine(op: str, shape, **values) -> None:
+    for name, value in values.items():
+        if value is not None and value.shape != tuple(shape):
+            fail(
+                "shape", f"{op}({name})", f"{name} {value.shape}", f"{name} has the shape {tuple(shape)}", "reshape it"
+            )
+
+
+def layer_norm(x, weight=None, bias=None, /, normalized_shape=None, eps: float = 1e-5):
+    """Return x with mean 0 and variance 1 over its last dims, scaled and shifted.
+
+    Args:
+        x: ``(..., *normalized_shape)``, floats.
+        weight: of ``normalized_shape``, or None.
+        bias: of ``normalized_shape``, or None.
+        normalized_shape: sizes of the last dims; by default those of the weight.
+        eps: added to the variance.
+
+    Source:
+        Ba et al., https://arxiv.org/abs/1607.06450
+    """
+    axes = _trailing(x, weight.shape if normalized_shape is None else normalized_shape, "layer_norm")
+    _check_affine("layer_norm", tuple(x.shape[d] for d in axes), weight=weight, bias=bias)
+    wide = cast(x, compute_dtype(x.dtype))
+    _, variance, centered = _statistics(wide, axes)
+    return cast(_affine(_scaled(centered, variance, eps), weight, bias, axes), x.dtype)
+
+
+def rms_norm(x, weight=None, /, normalized_shape=None, eps: float | None = None):
+    """Return x divided by its root mean square over the last dims, times the weight.
+
+    Args:
+        x: ``(..., *normalized_shape)``, floats.
+        weight: of ``normalized_shape``, or None.
+        normalized_shape: sizes of the last dims; by default those of the weight.
+        eps: added to the mean square; by default the smallest step of the computing dtype.
+    """
+    axes = _trailing(x, weight.shape if normalized_shape is None else normalized_shape, "rms_norm")
+    wide = cast(x, compute_dtype(x.dtype))
+    eps = float(np.finfo(wide.dtype).eps) if eps is None else eps
+    count = np.asarray(math.prod(x.shape[d] for d in axes), wide.dtype)
+    square = restore(lax.div(lax.reduce_sum(lax.square(wide), axes), count), axes, True)
+    return cast(_affine(_scaled(wide, square, eps), weight, None, axes), x.dtype)
+
+
+def group_norm(x, weight=None, bias=None, /, num_groups: int = 1, eps: float = 1e-5):
+    """Return x normalised over groups of channels and all other dims but the batch.
+
+    Args:
+        x: ``(N, C, ...)``, floats.
+        weight: ``(C,)`` or None.
+        bias: ``(C,)`` or None.
+        num_groups: divides C.
+        eps: added to the variance.
+    """
+    if x.ndim < 2 or x.shape[1] % num_groups:
+        fail(
+            "shape",
+            f"group_norm(num_groups={num_groups})",
+            f"x {x.shape}",
+            "x is (N, C, ...) and the groups divide C",
+            "num_groups=1",
+        )
+    wide = lax.reshape(
+        cast(x, compute_dtype(x.dtype)), (x.shape[0], num_groups, x.shape[1] // num_groups, *x.shape[2:])
+    )
+    _, variance, centered = _statistics(wide, tuple(range(2, wide.ndim)))
+    out = lax.reshape(_scaled(centered, variance, eps), x.shape)
+    return cast(_affine(out, weight, bias, (1,)), x.dtype)
+
+
+def _updated(running, new, momentum: float):
+    """Return the running statistic moved towards the new one; no gradient passes."""
+    if running is None:
+        return None
+    new = cast(lax.stop_gradient(new), running.dtype)
+    keep, take = (np.asarray(m, running.dtype) for m in (1.0 - momentum, momentum))
+    return lax.add(lax.mul(running, keep), lax.mul(new, take))
+
+
+def _unbiased(variance, count: int):
+    return lax.mul(variance, np.asarray(count / max(count - 1, 1), variance.dtype))
+
+
+def batch_norm(
+    x,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    /,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+    axis: int = 1,
+):
+    """Return (x normalised per channel, new running mean, new running variance).
+
+    Args:
+        x: ``(N, C, ...)``, floats; a split batch costs one reduction of each statistic: they are of the whole batch.
+        running_mean: ``(C,)`` or None.
+        running_var: ``(C,)`` or None.
+        weight: ``(C,)`` or None.
+        bias: ``(C,)`` or None.
+        training: use the batch's statistics and move the running ones; else use the running ones as they are.
+        momentum: how far the running statistics move (the variance with the unbiased one, as in torch).
+        eps: added to the variance.
+        axis: the channel dim.
+
+    Returns:
+        ``(out, mean, var)``; the statistics are None where none were given, and unchanged if not ``training``.
+    """
+    channel = one(axis, x.ndim, "batch_norm")
+    _check_affine(
+        "batch_norm", (x.shape[channel],), running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
+    )
+    wide = cast(x, compute_dtype(x.dtype))
+    others = tuple(d for d in range(x.ndim) if d != channel)
+    if training or running_mean is None:
+        count = math.prod(x.shape[d] for d in others)
+        if training and count <= 1:
+            fail(
+                "value",
+                "batch_norm(training=True)",
+                f"x {x.shape}",
+                f"more than 1 value per channel, got {count}",
+                "a larger batch",
+            )
+        mean, variance, centered = _statistics(wide, others)
+        if training:
+            running_mean = _updated(running_mean, lax.squeeze(mean, others), momentum)
+            running_var = _updated(running_var, _unbiased(lax.squeeze(variance, others), count), momentum)
+    else:
+        sizes = tuple(n if d == channel else 1 for d, n in enumerate(x.shape))
+        mean, variance = (
+            lax.broadcast_in_dim(cast(v, wide.dtype), sizes, (channel,)) for v in (running_mean, running_var)
+        )
+        centered = lax.sub(wide, mean)
+    out = cast(_affine(_scaled(centered, variance, eps), weight, bias, (channel,)), x.dtype)
+    return out, running_mean, running_var
+
+
+def instance_norm(
+    x,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    /,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+):
+    """Return (x normalised per sample and channel, new running mean, new running variance), as `batch_norm` does.
+
+    Args:
+        x: ``(N, C, ...)``, floats.
+        running_mean: ``(C,)`` or None.
+        running_var: ``(C,)`` or None.
+        weight: ``(C,)`` or None.
+        bias: ``(C,)`` or None.
+        use_input_stats: use the statistics of each sample and move the running ones by their mean over the batch.
+        momentum: how far the running statistics move.
+        eps: added to the variance.
+    """
+    if not use_input_stats:
+        return batch_norm(x, running_mean, running_var, weight, bias, training=False, momentum=momentum, eps=eps)
+    axes = tuple(range(2, x.ndim))
+    count = math.prod(x.shape[2:])
+    if count <= 1:
+        fail(
+            "value",
+            "instance_norm",
+            f"x {x.shape}",
+            f"more than 1 value per sample and channel, got {count}",
+            "larger images",
+        )
+    mean, variance, centered = _statistics(cast(x, compute_dtype(x.dtype)), axes)
+
+    def batch_mean(value):
+        return lax.div(lax.reduce_sum(lax.squeeze(value, axes), (0,)), np.asarray(x.shape[0], value.dtype))
+
+    if running_mean is not None:
+        running_mean = _updated(running_mean, batch_mean(mean), momentum)
+        running_var = _updated(running_var, batch_mean(_unbiased(variance, count)), momentum)
+    out = cast(_affine(_scaled(centered, variance, eps), weight, bias, (1,)), x.dtype)
+    return out, running_mean, running_var
+
+
+def normalize(x, /, p: float = 2.0, dim=1, eps: float = 1e-12):
+    """Return x divided by its p-norm over ``dim``, or by ``eps`` where that is larger."""
+    size = _vector_norm(x, p=p, dim=dim, keepdim=True)
+    return lax.div(x, _at_least(size, eps))
+
+
+def _at_least(x, low: float):
+    low = np.asarray(low, x.dtype)
+    return lax.select_n(lax.lt(x, low), x, lax.full_like(x, low))
+
+
+def cosine_similarity(x, y, /, dim: int = 1, eps: float = 1e-8):
+    """Return the cosine of the angle between x and y along ``dim``; each norm counts as at least ``eps``."""
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    (dim,) = several(dim, len(shape), "cosine_similarity")
+    if not (is_float(x.dtype) and is_float(y.dtype)):
+        fail("type", "cosine_similarity", f"dtypes {x.dtype} and {y.dtype}", "both are floats", "x.float()")
+    x, y = (spread(v, shape) for v in promote(x, y))
+    x, y = (lax.div(v, _at_least(_vector_norm(v, dim=dim, keepdim=True), eps)) for v in (x, y))
+    return lax.reduce_sum(lax.mul(x, y), (dim,))
+
+
+def pairwise_distance(x, y, /, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
+    """Return the p-norm over the last dim of ``x - y + eps``."""
+    return _vector_norm(add(sub(x, y), eps), p=p, dim=-1, keepdim=keepdim)
