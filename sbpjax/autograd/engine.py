@@ -14,7 +14,9 @@ from sbpjax.tensor.mode import mode
 from .node import AccumulateGrad
 
 
-def walk(roots: list, create_graph: bool, retain_graph: bool, capture: dict | None = None) -> None:
+def walk(
+    roots: list, create_graph: bool, retain_graph: bool, capture: dict | None = None, others: bool = False
+) -> None:
     """Run backward.
 
     Args:
@@ -22,9 +24,10 @@ def walk(roots: list, create_graph: bool, retain_graph: bool, capture: dict | No
         create_graph: record the backward itself.
         retain_graph: keep what the nodes saved.
         capture: ``{(node, idx): None}`` to be filled with the gradients arriving there, instead of writing ``.grad``.
+        others: with ``capture``, still write the ``.grad`` of leaves that are not captured.
     """
     pending = _count(roots)
-    wanted = None if capture is None else _leading_to(roots, {node for node, _ in capture})
+    wanted = None if capture is None or others else _leading_to(roots, {node for node, _ in capture})
     buffers: dict = {}
     ready: list = []
     for node, idx, grad in roots:
@@ -116,7 +119,10 @@ def _run(node, grads, create_graph: bool, retain_graph: bool, capture, wanted):
         for idx, grad in enumerate(grads):
             if (node, idx) in capture:
                 capture[node, idx] = grad
-        if node.__class__ is AccumulateGrad or not any(c in wanted for c in node.edges if c is not None):
+        if wanted is None:
+            if (node, 0) in capture:
+                return None
+        elif node.__class__ is AccumulateGrad or not any(c in wanted for c in node.edges if c is not None):
             return None
     if node.__class__ is AccumulateGrad:
         _accumulate(node, grads[0], create_graph)

@@ -1,10 +1,17 @@
 """The eager tensor: a handle on a payload, its views, its writes, and the ops on it."""
 
-from . import methods as methods  # attaches operators
-from . import convert as convert  # attaches to_global, numpy, item
-from . import storage as storage  # attaches detach, data
-from . import creation as creation  # attaches new_*
-from . import views as views  # attaches view ops
-from . import inplace as inplace  # attaches copy_, fill_, zero_
-from . import indexing as indexing  # attaches x[...]
+# The order is that of what they build on; each module attaches its methods to `Tensor`.
+from . import methods as methods  # isort: skip
+from . import convert as convert  # isort: skip
+from . import storage as storage  # isort: skip
+from . import creation as creation  # isort: skip
+from . import views as views  # isort: skip
+from . import inplace as inplace  # isort: skip
+from . import indexing as indexing  # isort: skip
+from . import functions as functions  # isort: skip
+from . import reductions as reductions  # isort: skip
+from . import moving as moving  # isort: skip
+from . import printing as printing  # isort: skip
+from . import random as random  # isort: skip
+from . import selection as selection  # isort: skip
 from .tensor import Tensor as Tensor

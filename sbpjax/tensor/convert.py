@@ -275,20 +275,23 @@ def _index(self: Tensor) -> int:
     )
 
 
-def jax_array(self: Tensor):
-    """Return the payload as a `jax.Array`: of a global tensor without partial sums or padding the sharded logical array."""
+def jax_array(self: Tensor, mesh=None):
+    """Return the payload as a `jax.Array`: of a global tensor the sharded logical array.
+
+    Args:
+        self: a tensor; a global one without partial sums and without unevenly split dims.
+        mesh: name the mesh axes as this mesh does.
+
+    Raises:
+        SbpError: an ordinary array cannot hold this layout.
+    """
     self._fresh()
     layout = self._layout
-    if layout is None or layout.shape is None or (layout.is_even and not layout.partial_axes):
+    if layout is None or layout.shape is None:
         return self._array
-    raise OpError(
-        message(
-            "x.jax()",
-            f"{layout}",
-            "an ordinary jax.Array holds no partial sums and no unevenly split dims",
-            "x.to_global(sbp=sbpjax.sbp.broadcast).jax()",
-        )
-    )
+    from sbpjax.sbp import interop
+
+    return interop.to_jax(self._array, layout, mesh)
 
 
 def _attach() -> None:

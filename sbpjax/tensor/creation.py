@@ -21,6 +21,7 @@ from sbpjax.sbp.placement import placement as Placement
 from . import dispatch
 from . import dtype as dtypes
 from .device import device as Device
+from .mode import mode
 from .op import op_of
 from .tensor import Tensor
 
@@ -62,7 +63,13 @@ def where_to(device, placement, sbp, asked: str):
 def make(fn, static: tuple, inputs: tuple, options: tuple, asked: str, requires_grad: bool = False) -> Tensor:
     """Run a creating function where ``options = (device, placement, sbp)`` say, and return its tensor."""
     device, placement, sbp = where_to(*options, asked)
-    if placement is not None:
+    if placement is not None and (mode.lift is not None or any(isinstance(x, jax.core.Tracer) for x in inputs)):
+        from sbpjax.sbp.boxing_marker import to_sbp
+
+        from .traced import TracedLayout
+
+        out = dispatch.wrap_any(to_sbp(jnp.asarray(fn(*inputs, **dict(static))), placement, sbp), TracedLayout(placement))
+    elif placement is not None:
         (array,), (layout,) = eager.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
         )
@@ -353,37 +360,13 @@ def from_jax(array) -> Tensor:
     """Return a tensor over a `jax.Array`: local if it lies on one device, else global in the layout of its sharding.
 
     Raises:
-        OpError: the sharding's axes are not in mesh order, so that no sbp says how it lies.
+        SbpError: the array's sharding is of a kind that no sbp stands for.
     """
-    if isinstance(array, jax.core.Tracer) or not hasattr(array, "sharding"):
+    if isinstance(array, jax.core.Tracer):
         return dispatch.wrap_any(array)
-    if len(array.sharding.device_set) == 1 and not isinstance(array.sharding, jax.sharding.NamedSharding):
-        return dispatch.wrap(array)
-    from sbpjax.sbp.layout import codes_from_spec, layout_of
+    from sbpjax.sbp import interop
 
-    sharding = array.sharding
-    if not isinstance(sharding, jax.sharding.NamedSharding):
-        raise OpError(
-            message(
-                "from_jax(array)",
-                f"sharding {sharding}",
-                "a global tensor has a NamedSharding over a mesh",
-                "jax.device_put(array, jax.sharding.NamedSharding(mesh, spec))",
-            )
-        )
-    mesh = sharding.mesh
-    codes = codes_from_spec(sharding.spec, tuple(mesh.axis_names), array.ndim)
-    if codes is None:
-        raise OpError(
-            message(
-                "from_jax(array)",
-                f"spec {sharding.spec} on axes {mesh.axis_names}",
-                "a dim split over several axes is split in mesh order",
-                "jax.device_put(array, ...) with the axes in mesh order",
-            )
-        )
-    layout = layout_of(Placement.of_devices(mesh.devices), codes, tuple(array.shape), np.dtype(array.dtype))
-    return dispatch.wrap_any(jax.device_put(array, layout.sharding), layout)
+    return dispatch.wrap_any(*interop.from_jax(array))
 
 
 def legacy(data: tuple, options: dict) -> Tensor:

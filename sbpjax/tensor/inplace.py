@@ -112,16 +112,46 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     except (RuntimeError, ValueError):
         if pins is None:
             raise
-        out = dispatch.run(op, (x, *others))  # a pin that does not fit, e.g. of another shape; `fits` says so
+        out = dispatch.run(op, (x, *others))  # the pin does not fit, e.g. for another shape; `fits` says so
+    return _become(x, out, asked, op.check == "outputs")
+
+
+def into(x: Tensor, result: Tensor, asked: str = "an in-place op") -> Tensor:
+    """Make ``result``, just computed from ``x``, the value of ``x``; return ``x``."""
+    x._fresh()
+    check_writable(x, asked)
+    edge = result._edge
+    return _become(x, result, asked, edge.__class__ is OpNode and edge.entry.op.check == "outputs")
+
+
+def assign_out(out: Tensor, result: Tensor) -> Tensor:
+    """Write a result into an ``out=`` tensor, which takes its shape; neither may be on the tape."""
+    if mode.grad and (out.requires_grad or result._edge is not None):
+        raise inplace_error(
+            "out=...",
+            "arguments that require grad",
+            "functions with out=... do not support automatic differentiation",
+            "assign the result instead, or call under sbpjax.no_grad()",
+        )
+    if out.shape != result.shape or out._layout is not None:
+        out._set(result._array.astype(out.dtype.np), result._layout)
+        return out
+    return _become(out, result, "out=...", False)
+
+
+def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
+    layout = x._layout
+    known = layout is not None and layout.shape is not None
     fits(x, out, asked)
     if out.dtype != x.dtype:
+        pins = (layout.sbp,) if known and not layout.partial_axes else None
         out = dispatch.run(op_of(_to_dtype, (("dtype", x.dtype.np),)), (out,), pins)
-    if partial:
-        out = _still_partial(x, out, asked)
+    if known and out._layout is not layout and out._layout is not None and out._layout.shape is not None:
+        out = _still_partial(x, out, asked) if layout.partial_axes else out.to_global(layout.placement, layout.sbp)
     _forget_self(x, out)
     write(x, out)
     edge = out._edge
-    if edge.__class__ is OpNode and op.check == "outputs" and edge.checks:
+    if saves_result and edge.__class__ is OpNode and edge.checks:
         edge.checks = (weakref.ref(x), x._version)
     return x
 

@@ -1,0 +1,122 @@
+"""`checkpoint`: keep a function's inputs instead of its intermediate values, and run it again in backward.
+
+The random stream is put back to where it stood, so dropout inside drops the same elements again.
+"""
+
+from __future__ import annotations
+
+from sbpjax.errors import AutogradError, message
+from sbpjax.tensor import dispatch
+from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.mode import mode
+from sbpjax.tensor.tensor import Tensor
+
+from . import engine
+from .node import FREED, AccumulateGrad, Node, sequence
+
+
+class CheckpointNode(Node):
+    """The tape's node of a checkpointed function."""
+
+    __slots__ = ("count", "inputs", "places", "run", "state")
+
+    label = "checkpoint_backward"
+
+    @property
+    def n_out(self) -> int:
+        return self.count
+
+    def backward(self, grads: list, create_graph: bool) -> tuple:
+        if self.inputs is FREED:
+            raise AutogradError(
+                message(
+                    "backward through checkpoint",
+                    "its inputs were freed by an earlier backward()",
+                    "a graph can be walked once, unless it is retained",
+                    "call the first backward with retain_graph=True",
+                )
+            )
+        inputs = list(self.inputs)
+        for i, edge, idx in zip(self.places, self.edges, self.idxs, strict=False):
+            array, layout = inputs[i]
+            if create_graph:
+                inputs[i] = dispatch.restore(array, layout, edge, idx)
+            else:
+                inputs[i] = dispatch.wrap_any(array, layout)
+                inputs[i]._edge = AccumulateGrad(inputs[i])
+        sources = [inputs[i] for i in self.places]
+        arriving = [(x._edge, x._idx) for x in sources]
+        arriving += list(zip(self.edges[len(sources) :], self.idxs[len(sources) :], strict=True))
+        outs = self._again(inputs)
+        roots = [(o._edge, o._idx, g) for o, g in zip(outs, grads, strict=True) if g is not None and o._edge is not None]
+        capture = dict.fromkeys(arriving)
+        engine.walk(roots, create_graph, create_graph, capture, others=True)
+        return tuple(capture[key] for key in arriving)
+
+    def _again(self, inputs: list) -> tuple:
+        before = default_generator._seed, default_generator._counter, mode.grad
+        if self.state is not None:
+            default_generator._seed, default_generator._counter = self.state
+        mode.grad = True
+        try:
+            return _outs(self.run(inputs))
+        finally:
+            default_generator._seed, default_generator._counter, mode.grad = before
+
+    def release(self) -> None:
+        self.inputs = FREED
+
+
+def _outs(result) -> tuple:
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def _parameters(function) -> list:
+    """Return the parameters of a module, or of the module a bound method belongs to, that require grad."""
+    owner = function if hasattr(function, "parameters") else getattr(function, "__self__", None)
+    if not hasattr(owner, "parameters"):
+        return []
+    return [p for p in owner.parameters() if p._fresh()._edge is not None]
+
+
+def checkpoint(function, *args, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs):
+    """Run ``function(*args, **kwargs)``; its backward runs it again instead of keeping what it computed.
+
+    Args:
+        function: a function of tensors, whose parameters may also be closed over.
+        args: its arguments; gradients flow to the tensors among them and to closed-over leaves.
+        use_reentrant: accepted for PyTorch's spelling; there is one way here.
+        preserve_rng_state: draw the same random numbers again.
+        kwargs: passed on.
+
+    Returns:
+        What the function returns: a tensor or a tuple of tensors.
+    """
+    state = (default_generator._seed, default_generator._counter) if preserve_rng_state else None
+    if not mode.grad:
+        return function(*args, **kwargs)
+    tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+    places = tuple(i for i in tensors if args[i]._fresh()._edge is not None)
+    mode.grad = False
+    try:
+        result = function(*args, **kwargs)
+    finally:
+        mode.grad = True
+    node = CheckpointNode()
+    node.run = lambda inputs: function(*inputs, **kwargs)
+    node.state = state
+    node.inputs = [(a._array, a._layout) if i in places else a for i, a in enumerate(args)]
+    node.places = places
+    owned = _parameters(function)
+    node.edges = tuple(args[i]._edge for i in places) + tuple(p._edge for p in owned)
+    node.idxs = tuple(args[i]._idx for i in places) + (0,) * len(owned)
+    node.hooks, node.seq = None, sequence()
+    outs = _outs(result)
+    node.count = len(outs)
+    fresh = []
+    for i, out in enumerate(outs):
+        if isinstance(out, Tensor) and (out.dtype.is_floating_point or out.dtype.is_complex):
+            out = dispatch.wrap_any(out._fresh()._array, out._layout)
+            out._edge, out._idx = node, i
+        fresh.append(out)
+    return tuple(fresh) if isinstance(result, (tuple, list)) else fresh[0]

@@ -1,0 +1,141 @@
+"""Grad modes: ``no_grad``, ``enable_grad``, ``set_grad_enabled``, ``inference_mode``; contexts and decorators."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+from sbpjax.tensor.mode import mode
+
+
+class _Context:
+    """A grad mode as a context manager, and as a decorator of functions and generators."""
+
+    def __call__(self, function):
+        if inspect.isgeneratorfunction(function):
+            return self._generator(function)
+
+        @functools.wraps(function)
+        def decorated(*args, **kwargs):
+            with self._again():
+                return function(*args, **kwargs)
+
+        return decorated
+
+    def _generator(self, function):
+        @functools.wraps(function)
+        def decorated(*args, **kwargs):
+            # the mode holds while the generator's own code runs, not while its caller's does
+            inner = function(*args, **kwargs)
+            answer = None
+            while True:
+                try:
+                    with self._again():
+                        value = inner.send(answer)
+                except StopIteration as stop:
+                    return stop.value
+                answer = yield value
+
+        return decorated
+
+    def _again(self):
+        return type(self)()
+
+
+class no_grad(_Context):
+    """Record nothing: results do not require grad.
+
+    Example:
+        >>> w = sbpjax.ones(2, requires_grad=True)
+        >>> with sbpjax.no_grad():
+        ...     (w * 2).requires_grad
+        False
+    """
+
+    _value = False
+
+    def __new__(cls, function=None):
+        self = super().__new__(cls)
+        if function is not None:  # `@no_grad` without parentheses
+            return self(function)
+        self._before = []
+        return self
+
+    def __enter__(self):
+        self._before.append(mode.grad)
+        mode.grad = self._value
+        return self
+
+    def __exit__(self, *exc) -> None:
+        mode.grad = self._before.pop()
+
+
+class enable_grad(no_grad):
+    """Record again, inside a `no_grad` block."""
+
+    _value = True
+
+
+class set_grad_enabled(_Context):
+    """Switch recording on or off; takes effect at once, and as a context it is undone at the end.
+
+    Args:
+        enabled: whether to record.
+    """
+
+    def __init__(self, enabled: bool) -> None:
+        self._before = mode.grad
+        self._enabled = bool(enabled)
+        mode.grad = self._enabled
+
+    def __call__(self, function):
+        mode.grad = self._before
+        return super().__call__(function)
+
+    def _again(self):
+        return set_grad_enabled(self._enabled)
+
+    def __enter__(self):
+        mode.grad = self._enabled
+        return self
+
+    def __exit__(self, *exc) -> None:
+        mode.grad = self._before
+
+
+class inference_mode(_Context):
+    """Record nothing; as `no_grad`, and `is_inference_mode_enabled` says so.
+
+    Args:
+        enabled: False makes it do nothing.
+    """
+
+    def __new__(cls, enabled=True):
+        self = super().__new__(cls)
+        if callable(enabled):  # `@inference_mode` without parentheses
+            self._enabled = True
+            return _Context.__call__(self, enabled)
+        self._enabled = bool(enabled)
+        return self
+
+    def _again(self):
+        return inference_mode(self._enabled)
+
+    def __enter__(self):
+        self._before = mode.grad, mode.inference
+        if self._enabled:
+            mode.grad, mode.inference = False, True
+        return self
+
+    def __exit__(self, *exc) -> None:
+        mode.grad, mode.inference = self._before
+
+
+def is_grad_enabled() -> bool:
+    """Return whether ops are recorded now."""
+    return mode.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Return whether `inference_mode` is on."""
+    return mode.inference

@@ -1,0 +1,415 @@
+"""Public functions and methods of the elementwise, comparison, linear algebra and arrangement ops.
+
+Most are bound from the op's signature (`sbpjax.tensor.binding`); written out are those whose call form differs from the op's. A name in
+`METHODS` is a method of `Tensor` too, one in `INPLACE` also has an in-place form with a trailing underscore.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sbpjax.errors import OpTypeError, message
+from sbpjax.ops import activation, arithmetic, arrange, compare, elementwise, linalg, matrix
+from sbpjax.ops import einsum as _einsum
+
+from . import dispatch
+from . import dtype as dtypes
+from .binding import bind, hashable, inplace_of, into_out
+from .op import op_of
+from .tensor import Tensor
+
+_UNARY = """exp exp2 expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+ sigmoid erf erfc erfinv lgamma digamma reciprocal neg positive abs square sign floor ceil trunc round frac isnan isfinite
+ isinf isposinf isneginf nan_to_num logit sinc deg2rad rad2deg logical_not bitwise_not""".split()
+_BINARY = """floor_divide remainder fmod maximum minimum fmax fmin clamp_min clamp_max atan2 hypot logaddexp xlogy copysign
+ heaviside float_power""".split()
+_COMPARE = """eq ne lt le gt ge isclose logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor
+ bitwise_left_shift bitwise_right_shift""".split()
+_ACTIVATION = "relu softmax log_softmax selu celu prelu".split()
+_LINALG = "mm bmm mv dot outer inner addmm baddbmm addbmm addmv addr kron".split()
+_MATRIX = "tril triu trace diag_embed diag cross".split()
+_ARRANGE = "fliplr flipud rot90".split()
+
+_THIRD = {
+    "addmm": ("input", "mat1", "mat2"),
+    "baddbmm": ("input", "batch1", "batch2"),
+    "addbmm": ("input", "batch1", "batch2"),
+    "addmv": ("input", "mat", "vec"),
+    "addr": ("input", "vec1", "vec2"),
+    "bmm": ("input", "mat2"),
+    "mm": ("input", "mat2"),
+    "mv": ("input", "vec"),
+    "outer": ("input", "vec2"),
+    "clamp_min": ("input", "min"),
+    "clamp_max": ("input", "max"),
+    "heaviside": ("input", "values"),
+    "prelu": ("input", "weight"),
+}
+
+_bound = {}
+for _module, _names in (
+    (elementwise, _UNARY),
+    (arithmetic, _BINARY),
+    (compare, _COMPARE),
+    (activation, _ACTIVATION),
+    (linalg, _LINALG),
+    (matrix, _MATRIX),
+    (arrange, _ARRANGE),
+):
+    for _name in _names:
+        _bound[_name] = bind(getattr(_module, _name), _THIRD.get(_name, ("input", "other")))
+globals().update(_bound)
+
+
+# ------------------------------------------------------------------------------------------------------ arithmetic
+
+_ADD, _SUB, _MUL, _DIV = (op_of(f) for f in (arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div))
+
+
+def _finish(result, out):
+    return result if out is None else into_out(out, result)
+
+
+def _two(op, a, b):
+    return dispatch.binary(op, a, b) if isinstance(a, Tensor) else dispatch.run(op, (a, b))
+
+
+def add(input, other, *, alpha=1, out=None) -> Tensor:
+    """Return ``input + alpha * other``."""
+    op = _ADD if alpha == 1 else op_of(arithmetic.add, (("alpha", hashable(alpha)),))
+    return _finish(_two(op, input, other), out)
+
+
+def sub(input, other, *, alpha=1, out=None) -> Tensor:
+    """Return ``input - alpha * other``."""
+    op = _SUB if alpha == 1 else op_of(arithmetic.sub, (("alpha", hashable(alpha)),))
+    return _finish(_two(op, input, other), out)
+
+
+def rsub(input, other, *, alpha=1) -> Tensor:
+    """Return ``other - alpha * input``."""
+    return _two(op_of(arithmetic.rsub, (("alpha", hashable(alpha)),)), input, other)
+
+
+def mul(input, other, *, out=None) -> Tensor:
+    """Return ``input * other``."""
+    return _finish(_two(_MUL, input, other), out)
+
+
+def div(input, other, *, rounding_mode: str | None = None, out=None) -> Tensor:
+    """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+    op = _DIV if rounding_mode is None else op_of(arithmetic.div, (("rounding_mode", rounding_mode),))
+    return _finish(_two(op, input, other), out)
+
+
+def pow(input, exponent, *, out=None) -> Tensor:
+    """Return ``input ** exponent``; either may be a number."""
+    return _finish(input**exponent, out)
+
+
+def clamp(input: Tensor, min=None, max=None, *, out=None) -> Tensor:
+    """Return ``input`` limited to ``[min, max]``; the bounds are numbers, tensors or None."""
+    if min is None and max is None:
+        raise OpTypeError(
+            message("clamp(x)", "neither min nor max", "At least one of 'min' or 'max' must not be None", "x.clamp(min=0)")
+        )
+    return _finish(dispatch.run(op_of(arithmetic.clamp), (input, min, max)), out)
+
+
+def where(condition: Tensor, input=None, other=None):
+    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds."""
+    if input is None and other is None:
+        from .selection import nonzero
+
+        return nonzero(condition, as_tuple=True)
+    return dispatch.run(op_of(arithmetic.where), (condition, input, other))
+
+
+def lerp(input: Tensor, end: Tensor, weight) -> Tensor:
+    """Return ``input + weight * (end - input)``."""
+    return dispatch.run(op_of(arithmetic.lerp), (input, end, weight))
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
+    """Return ``input + value * tensor1 * tensor2``."""
+    return dispatch.run(op_of(arithmetic.addcmul, (("value", hashable(value)),)), (input, tensor1, tensor2))
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
+    """Return ``input + value * tensor1 / tensor2``."""
+    return dispatch.run(op_of(arithmetic.addcdiv, (("value", hashable(value)),)), (input, tensor1, tensor2))
+
+
+# ---------------------------------------------------------------------------------------------------- linear algebra
+
+_MATMUL = op_of(linalg.matmul)
+
+
+def matmul(input: Tensor, other: Tensor, *, out=None) -> Tensor:
+    """Return the matrix product, with PyTorch's rules for 1-d inputs and batch dims."""
+    return _finish(_two(_MATMUL, input, other), out)
+
+
+def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
+    """Return the contraction of the last ``dims`` dims of ``a`` with the first of ``b``, or of the dims listed."""
+    return dispatch.run(op_of(linalg.tensordot, (("dims", hashable(dims)),)), (a, b))
+
+
+def einsum(equation: str, *operands) -> Tensor:
+    """Return the sum of products that an equation such as ``"bij,bjk->bik"`` names."""
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    return dispatch.run(op_of(_einsum.einsum, (("equation", equation),)), tuple(operands))
+
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Return the dot product of two vectors, the first conjugated."""
+    return _bound["dot"](input, other)
+
+
+# ------------------------------------------------------------------------------------------------------- arrangement
+
+
+def _listed(tensors, asked: str) -> tuple:
+    if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
+        raise OpTypeError(
+            message(asked, f"a {type(tensors).__name__}", "the tensors come as one list or tuple", f"{asked[:-5]}([x, y])")
+        )
+    return tuple(tensors)
+
+
+def cat(tensors, dim: int = 0, *, out=None) -> Tensor:
+    """Return tensors joined along a dim they have."""
+    found = dispatch.run(op_of(arrange.cat, (("dim", int(dim)),)), _listed(tensors, "cat(...)"))
+    return _finish(found, out)
+
+
+def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
+    """Return tensors of one shape joined along a new dim."""
+    found = dispatch.run(op_of(arrange.stack, (("dim", int(dim)),)), _listed(tensors, "stack(...)"))
+    return _finish(found, out)
+
+
+def hstack(tensors) -> Tensor:
+    """Return tensors joined along dim 1 (0 for vectors)."""
+    return dispatch.run(op_of(arrange.hstack), _listed(tensors, "hstack(...)"))
+
+
+def vstack(tensors) -> Tensor:
+    """Return tensors joined along dim 0, vectors as rows."""
+    return dispatch.run(op_of(arrange.vstack), _listed(tensors, "vstack(...)"))
+
+
+def dstack(tensors) -> Tensor:
+    """Return tensors joined along dim 2."""
+    return dispatch.run(op_of(arrange.dstack), _listed(tensors, "dstack(...)"))
+
+
+def column_stack(tensors) -> Tensor:
+    """Return vectors as the columns of a matrix."""
+    return dispatch.run(op_of(arrange.column_stack), _listed(tensors, "column_stack(...)"))
+
+
+def _spread(values) -> tuple:
+    return tuple(values[0]) if len(values) == 1 and isinstance(values[0], (list, tuple)) else tuple(values)
+
+
+def repeat(input: Tensor, *repeats) -> Tensor:
+    """Return the tensor repeated along each dim."""
+    return dispatch.run(op_of(arrange.repeat, (("repeats", hashable(_spread(repeats))),)), (input,))
+
+
+def tile(input: Tensor, *dims) -> Tensor:
+    """Return the tensor repeated along its last dims."""
+    return dispatch.run(op_of(arrange.tile, (("dims", hashable(_spread(dims))),)), (input,))
+
+
+def repeat_interleave(input: Tensor, repeats, dim: int | None = None) -> Tensor:
+    """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index."""
+    repeats = tuple(repeats.tolist()) if isinstance(repeats, Tensor) and repeats.ndim else hashable(repeats)
+    return dispatch.run(op_of(arrange.repeat_interleave, (("repeats", repeats), ("dim", dim))), (input,))
+
+
+def flip(input: Tensor, *dims) -> Tensor:
+    """Return the tensor with dims reversed."""
+    return dispatch.run(op_of(arrange.flip, (("dims", hashable(_spread(dims))),)), (input,))
+
+
+def roll(input: Tensor, shifts, dims=None) -> Tensor:
+    """Return the tensor with elements shifted along dims, around the end."""
+    return dispatch.run(op_of(arrange.roll, (("shifts", hashable(shifts)), ("dims", hashable(dims)))), (input,))
+
+
+def meshgrid(*tensors, indexing: str = "ij") -> tuple:
+    """Return the coordinate grids of vectors."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    return dispatch.run(op_of(arrange.meshgrid, (("indexing", indexing),)), tuple(tensors))
+
+
+def _atleast(n: int):
+    def atleast(*tensors):
+        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+            return tuple(atleast(x) for x in tensors[0])
+        if len(tensors) > 1:
+            return tuple(atleast(x) for x in tensors)
+        return dispatch.run(op_of(arrange.atleast, (("ndim", n),)), tensors)
+
+    atleast.__doc__ = f"Return tensors with at least {n} dims."
+    return atleast
+
+
+atleast_1d, atleast_2d, atleast_3d = _atleast(1), _atleast(2), _atleast(3)
+
+
+def broadcast_tensors(*tensors) -> tuple:
+    """Return the tensors as views of their common shape."""
+    shape = np.broadcast_shapes(*[tuple(t.shape) for t in tensors])
+    return tuple(t.expand(*shape) for t in tensors)
+
+
+# ----------------------------------------------------------------------------------------------------- copies, dtypes
+
+
+_CLONE = op_of(elementwise.identity)
+
+
+def clone(input: Tensor, *, memory_format=None) -> Tensor:
+    """Return a copy, on the tape."""
+    return dispatch.unary(_CLONE, input)
+
+
+def to_dtype(input: Tensor, dtype) -> Tensor:
+    """Return the tensor in another dtype; itself if it has that dtype."""
+    dtype = dtypes.of(dtype)
+    if input.dtype == dtype:
+        return input
+    return dispatch.unary(op_of(elementwise.to_dtype, (("dtype", dtype.np),)), input)
+
+
+def is_tensor(x) -> bool:
+    """Return whether ``x`` is a `Tensor`."""
+    return isinstance(x, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Return whether the dtype is a floating-point one."""
+    return input.dtype.is_floating_point
+
+
+def is_complex(input: Tensor) -> bool:
+    """Return whether the dtype is a complex one."""
+    return input.dtype.is_complex
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Return whether the one element is not zero."""
+    return bool(input)
+
+
+def numel(input: Tensor) -> int:
+    """Return the number of elements."""
+    return input.shape.numel()
+
+
+def result_type(a, b) -> dtypes.dtype:
+    """Return the dtype of an arithmetic op on two tensors or numbers."""
+    from sbpjax.ops.promote import result_type as promoted
+
+    a, b = (x._fresh()._array if isinstance(x, Tensor) else x for x in (a, b))
+    return dtypes.of(promoted(a, b))
+
+
+def promote_types(a, b) -> dtypes.dtype:
+    """Return the smallest dtype that holds both."""
+    from sbpjax.ops.promote import promote_types as promoted
+
+    return dtypes.of(promoted(dtypes.of(a).np, dtypes.of(b).np))
+
+
+def can_cast(source, target) -> bool:
+    """Return whether a dtype may be cast to another: its kind is not higher."""
+    from sbpjax.ops.promote import category
+
+    return category(dtypes.of(source).np) <= category(dtypes.of(target).np)
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Return whether all elements are close."""
+    return bool(_bound["isclose"](input, other, rtol, atol, equal_nan).all())
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Return whether shape and all elements agree."""
+    return input.shape == other.shape and bool((input == other).all())
+
+
+subtract, multiply, divide, true_divide, negative, absolute = sub, mul, div, div, _bound["neg"], _bound["abs"]
+arcsin, arccos, arctan, arctan2 = _bound["asin"], _bound["acos"], _bound["atan"], _bound["atan2"]
+arcsinh, arccosh, arctanh = _bound["asinh"], _bound["acosh"], _bound["atanh"]
+clip, concat, concatenate, ger = clamp, cat, cat, _bound["outer"]
+greater, greater_equal, less, less_equal, not_equal = (_bound[n] for n in ("gt", "ge", "lt", "le", "ne"))
+
+# ------------------------------------------------------------------------------------------------------------- methods
+
+METHODS = (
+    *_UNARY, *_BINARY, *_COMPARE, *_ACTIVATION, *_LINALG, *_MATRIX, *_ARRANGE,
+    "add", "sub", "rsub", "mul", "div", "pow", "clamp", "lerp", "addcmul", "addcdiv", "matmul", "repeat", "tile",
+    "repeat_interleave", "flip", "roll", "clone", "is_floating_point", "is_complex", "is_nonzero", "numel", "allclose", "equal",
+    "subtract", "multiply", "divide", "true_divide", "negative", "absolute", "arcsin", "arccos", "arctan", "arctan2", "arcsinh",
+    "arccosh", "arctanh", "clip", "ger", "greater", "greater_equal", "less", "less_equal", "not_equal",
+)  # fmt: skip
+INPLACE = {
+    **{n: getattr(elementwise, n) for n in _UNARY if not n.startswith("is")},
+    **{n: getattr(arithmetic, n) for n in (*_BINARY, "add", "sub", "mul", "div", "clamp", "lerp", "addcmul", "addcdiv")},
+    **{n: getattr(compare, n) for n in _COMPARE if n != "isclose"},
+    **{n: getattr(activation, n) for n in ("relu", "softmax")},
+    **{n: getattr(matrix, n) for n in ("tril", "triu")},
+    **{n: getattr(linalg, n) for n in ("addmm", "baddbmm", "addbmm", "addmv", "addr")},
+}
+
+
+def _pow_(self: Tensor, exponent) -> Tensor:
+    """Write ``self ** exponent`` into this tensor and return it."""
+    from .inplace import inplace
+
+    if isinstance(exponent, Tensor):
+        return inplace(self, op_of(arithmetic.pow), (exponent,))
+    return inplace(self, op_of(arithmetic.pow_scalar, (("exponent", hashable(exponent)),)))
+
+
+def _where_method(self: Tensor, condition, other) -> Tensor:
+    """Return this tensor where the condition holds, else ``other``."""
+    return where(condition, self, other)
+
+
+def _operator_inplace(name: str):
+    def method(self, other):
+        return getattr(self, name)(other)
+
+    return method
+
+
+def _attach() -> None:
+    space = globals()
+    for name in METHODS:
+        setattr(Tensor, name, space[name])
+    for name, fn in INPLACE.items():
+        setattr(Tensor, f"{name}_", inplace_of(fn, f"{name}_"))
+    Tensor.pow_ = _pow_
+    Tensor.clip_ = Tensor.clamp_
+    Tensor.multiply_, Tensor.divide_, Tensor.subtract_ = Tensor.mul_, Tensor.div_, Tensor.sub_
+    Tensor.where = _where_method
+    for name in ("add", "sub", "mul", "pow"):
+        setattr(Tensor, f"__i{name}__", _operator_inplace(f"{name}_"))
+    Tensor.__itruediv__ = _operator_inplace("div_")
+    Tensor.__ifloordiv__ = _operator_inplace("floor_divide_")
+    Tensor.__imod__ = _operator_inplace("remainder_")
+    Tensor.__iand__ = _operator_inplace("bitwise_and_")
+    Tensor.__ior__ = _operator_inplace("bitwise_or_")
+    Tensor.__ixor__ = _operator_inplace("bitwise_xor_")
+    Tensor.__matmul__ = lambda self, other: matmul(self, other)
+    Tensor.__rmatmul__ = lambda self, other: matmul(other, self)
+
+
+_attach()

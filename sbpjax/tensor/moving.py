@@ -1,0 +1,183 @@
+"""`to` and its like: another dtype, another device; copies of a whole tensor; pickling."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from sbpjax.errors import MixedTensorError, OpTypeError, message
+
+from . import dispatch
+from . import dtype as dtypes
+from .convert import _record
+from .device import device as Device
+from .functions import clone, to_dtype
+from .tensor import Tensor
+
+
+def to_device(self: Tensor, target) -> Tensor:
+    """Return the tensor on another device; itself if it is there."""
+    self._fresh()
+    target = Device(target)
+    if self._layout is not None:
+        from .device import _PLATFORM
+
+        if target.index is not None:
+            raise MixedTensorError(
+                message(
+                    f"x.to({str(target)!r})",
+                    f"a global tensor on {self.placement!r}",
+                    "a global tensor can only move to a bare device type, not to one device",
+                    "x.to_global(placement, sbp), or x.to_local().to(device)",
+                )
+            )
+        if _PLATFORM[target.type] == _PLATFORM[self.placement.type]:
+            return self
+        from sbpjax.sbp import placement
+
+        return self.to_global(placement(target.type, self.placement.ranks), self.sbp)
+    if not self._plain:
+        return self
+    where = target.jax()
+    (here,) = self._array.devices()
+    if here == where:
+        return self
+
+    def back(grad: Tensor) -> Tensor:
+        return dispatch.wrap(jax.device_put(grad._fresh()._array, here))
+
+    return _record(self, dispatch.wrap(jax.device_put(self._array, where)), back)
+
+
+def to(self: Tensor, *args, dtype=None, device=None, copy: bool = False, non_blocking: bool = False, memory_format=None) -> Tensor:
+    """Return the tensor with another dtype, on another device, or as another tensor is.
+
+    Args:
+        self: the tensor.
+        args: a dtype, a device or both, or another tensor.
+        dtype: the dtype.
+        device: the device.
+        copy: return a copy even if nothing changes.
+        non_blocking: accepted; transfers never block.
+        memory_format: accepted; there is one format.
+    """
+    for value in args:
+        if isinstance(value, Tensor):
+            dtype = value.dtype
+            device = value.device if value._layout is None else None
+            if value._layout is not None:
+                out = to_dtype(self, dtype)
+                return out if out._layout is value._layout else out.to_global(value.placement, value.sbp)
+        elif isinstance(value, (dtypes.dtype, np.dtype)) or value in (float, int, bool):
+            dtype = value
+        elif isinstance(value, (str, Device)):
+            device = value
+        elif isinstance(value, bool):
+            continue
+        elif value is not None:
+            raise OpTypeError(
+                message("x.to(...)", f"{value!r}", "to takes a dtype, a device or a tensor", "x.to(sbpjax.float32)")
+            )
+    out = self
+    if device is not None:
+        out = to_device(out, device)
+    if dtype is not None:
+        out = to_dtype(out, dtype)
+    return clone(out) if copy and out is self else out
+
+
+def type_(self: Tensor, dtype=None, non_blocking: bool = False):
+    """Return the tensor in another dtype; without one, the name of its type."""
+    if dtype is None:
+        return f"sbpjax.{self.dtype.name.capitalize()}Tensor"
+    return to_dtype(self, dtype)
+
+
+def _deepcopy(self: Tensor, memo: dict) -> Tensor:
+    from sbpjax.errors import AutogradError
+
+    if not self.is_leaf:
+        raise AutogradError(
+            message(
+                "copy.deepcopy(x)",
+                f"a tensor with grad_fn={self.grad_fn!r}",
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment",
+                "copy.deepcopy(x.detach())",
+            )
+        )
+    out = Tensor.__new__(type(self))
+    out._adopt(dispatch.wrap_any(self._array, self._layout))
+    memo[id(self)] = out
+    if self.requires_grad:
+        out.requires_grad_()
+    if self.grad is not None:
+        out.grad = self.grad.__deepcopy__(memo)
+    out.__dict__.update(self.__dict__)
+    return out
+
+
+def _rebuild(cls, array, where, requires_grad: bool):
+    from sbpjax.sbp import eager
+
+    out = Tensor.__new__(cls)
+    out._adopt(dispatch.wrap(jax.numpy.asarray(array)) if where is None else dispatch.wrap_any(*eager.from_logical(array, *where)))
+    if requires_grad:
+        out.requires_grad_()
+    return out
+
+
+def _reduce(self: Tensor, protocol):
+    from .convert import host
+
+    where = None if self._layout is None else (self.placement, self.sbp)
+    return _rebuild, (type(self), host(self), where, self.requires_grad)
+
+
+def _attach() -> None:
+    Tensor.to = to
+    Tensor.type = type_
+    for name, dtype in (
+        ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16), ("bfloat16", dtypes.bfloat16),
+        ("long", dtypes.int64), ("int", dtypes.int32), ("short", dtypes.int16), ("char", dtypes.int8), ("byte", dtypes.uint8),
+        ("bool", dtypes.bool_),
+    ):  # fmt: skip
+        setattr(Tensor, name, _caster(name, dtype))
+    Tensor.cpu = lambda self: to_device(self, "cpu")
+    Tensor.cuda = lambda self, device=None: to_device(self, "cuda" if device is None else Device("cuda", device))
+    Tensor.type_as = lambda self, other: to_dtype(self, other.dtype)
+    Tensor.element_size = lambda self: self.dtype.itemsize
+    Tensor.nelement = lambda self: self.shape.numel()
+    Tensor.dim = lambda self: self.ndim
+    Tensor.ndimension = lambda self: self.ndim
+    Tensor.itemsize = property(lambda self: self.dtype.itemsize)
+    Tensor.nbytes = property(lambda self: self.dtype.itemsize * self.shape.numel())
+    Tensor.is_cuda = property(lambda self: self._layout is None and self.device.type == "cuda")
+    Tensor.is_signed = lambda self: self.dtype.is_signed
+    Tensor.__deepcopy__ = _deepcopy
+    Tensor.__reduce_ex__ = _reduce
+    Tensor.detach_ = _detach_
+
+
+def _detach_(self: Tensor) -> Tensor:
+    """Take the tensor off the tape, in place."""
+    from sbpjax.errors import InplaceError
+
+    self._fresh()
+    if self._meta is not None and self._meta.base is not None:
+        raise InplaceError(
+            message("x.detach_()", "a view", "Can't detach views in-place", "use x.detach()")
+        )
+    self._edge, self._idx = None, 0
+    return self
+
+
+def _caster(name: str, dtype):
+    def cast(self):
+        return to_dtype(self, dtype)
+
+    cast.__name__ = name
+    cast.__doc__ = f"Return the tensor in {dtype!r}."
+    return cast
+
+
+_attach()

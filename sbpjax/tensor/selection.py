@@ -1,0 +1,264 @@
+"""Ops that select, gather, scatter and sort; and those whose result's shape depends on the data.
+
+`nonzero`, `masked_select`, `unique`, … read what they need on the host to learn the size; the elements themselves are then gathered by an
+op that is on the tape and keeps a global tensor global.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sbpjax.errors import OpTypeError, message
+from sbpjax.ops import embedding
+from sbpjax.ops import gather as _gather
+
+from . import dispatch
+from . import dtype as dtypes
+from .binding import hashable, into_out
+from .convert import host
+from .indexing import _with, getitem
+from .inplace import inplace
+from .op import op_of
+from .tensor import Tensor
+
+
+def _finish(result, out):
+    return result if out is None else into_out(out, result)
+
+
+# --------------------------------------------------------------------------------------------------- gather and scatter
+
+
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out=None) -> Tensor:
+    """Return ``input[..., index[...], ...]``: for every place of ``index`` the element it names along ``dim``."""
+    return _finish(dispatch.run(op_of(_gather.gather, (("dim", int(dim)),)), (input, index)), out)
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """Return `gather` with broadcasting; without ``dim`` from the flattened tensor."""
+    return dispatch.run(op_of(_gather.take_along_dim, (("dim", dim),)), (input, indices))
+
+
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """Return elements of the flattened tensor."""
+    return dispatch.run(op_of(_gather.take), (input, index))
+
+
+def index_select(input: Tensor, dim: int, index: Tensor, *, out=None) -> Tensor:
+    """Return the slices of a dim that a vector of indices names."""
+    return _finish(dispatch.run(op_of(_gather.index_select, (("dim", int(dim)),)), (input, index)), out)
+
+
+def _scatter_op(dim, reduce):
+    return op_of(_gather.scatter, (("dim", int(dim)), ("reduce", reduce)))
+
+
+def scatter(input: Tensor, dim: int, index: Tensor, src=None, *, value=None, reduce: str | None = None) -> Tensor:
+    """Return ``input`` with ``src`` (a tensor or number) written, or reduced in, where ``index`` names along ``dim``."""
+    return dispatch.run(_scatter_op(dim, reduce), (input, index, value if src is None else src))
+
+
+def scatter_(self: Tensor, dim: int, index: Tensor, src=None, *, value=None, reduce: str | None = None) -> Tensor:
+    """Write `scatter` into this tensor and return it."""
+    return inplace(self, _scatter_op(dim, reduce), (index, value if src is None else src))
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Return ``input`` with ``src`` added where ``index`` names along ``dim``."""
+    return dispatch.run(op_of(_gather.scatter_add, (("dim", int(dim)),)), (input, index, src))
+
+
+def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Write `scatter_add` into this tensor and return it."""
+    return inplace(self, op_of(_gather.scatter_add, (("dim", int(dim)),)), (index, src))
+
+
+def _reduce_op(dim, reduce, include_self):
+    return op_of(_gather.scatter_reduce, (("dim", int(dim)), ("reduce", reduce), ("include_self", bool(include_self))))
+
+
+def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+    """Return ``input`` with ``src`` reduced in by ``"sum" "prod" "mean" "amax" "amin"`` where ``index`` names along ``dim``."""
+    return dispatch.run(_reduce_op(dim, reduce, include_self), (input, index, src))
+
+
+def scatter_reduce_(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+    """Write `scatter_reduce` into this tensor and return it."""
+    return inplace(self, _reduce_op(dim, reduce, include_self), (index, src))
+
+
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha=1) -> Tensor:
+    """Return ``input`` with slices of ``source`` added to the slices of a dim that ``index`` names."""
+    static = (("dim", int(dim)), ("alpha", hashable(alpha)))
+    return dispatch.run(op_of(_gather.index_add, static), (input, index, source))
+
+
+def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha=1) -> Tensor:
+    """Write `index_add` into this tensor and return it."""
+    return inplace(self, op_of(_gather.index_add, (("dim", int(dim)), ("alpha", hashable(alpha)))), (index, source))
+
+
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Return ``input`` with slices of ``source`` written to the slices of a dim that ``index`` names."""
+    return dispatch.run(op_of(_gather.index_copy, (("dim", int(dim)),)), (input, index, source))
+
+
+def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Write `index_copy` into this tensor and return it."""
+    return inplace(self, op_of(_gather.index_copy, (("dim", int(dim)),)), (index, source))
+
+
+def index_fill(input: Tensor, dim: int, index: Tensor, value) -> Tensor:
+    """Return ``input`` with a number written to the slices of a dim that ``index`` names."""
+    return dispatch.run(op_of(_gather.index_fill, (("dim", int(dim)),)), (input, index, value))
+
+
+def index_fill_(self: Tensor, dim: int, index: Tensor, value) -> Tensor:
+    """Write `index_fill` into this tensor and return it."""
+    return inplace(self, op_of(_gather.index_fill, (("dim", int(dim)),)), (index, value))
+
+
+def masked_fill(input: Tensor, mask: Tensor, value) -> Tensor:
+    """Return ``input`` with a number (or 0-d tensor) where the mask holds."""
+    return dispatch.run(op_of(_gather.masked_fill), (input, mask, value))
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value) -> Tensor:
+    """Write `masked_fill` into this tensor and return it."""
+    return inplace(self, op_of(_gather.masked_fill), (mask, value))
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Return ``input`` with consecutive elements of ``source`` where the mask holds."""
+    return dispatch.run(op_of(_gather.masked_scatter), (input, mask, source))
+
+
+def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Write `masked_scatter` into this tensor and return it."""
+    return inplace(self, op_of(_gather.masked_scatter), (mask, source))
+
+
+def gather_nd(input: Tensor, index: Tensor) -> Tensor:
+    """Return the slices that rows of multi-dim indices name."""
+    return dispatch.run(op_of(embedding.gather_nd), (input, index))
+
+
+def scatter_nd(index: Tensor, update: Tensor, shape) -> Tensor:
+    """Return zeros with ``update`` added where rows of multi-dim indices name."""
+    return dispatch.run(op_of(embedding.scatter_nd, (("shape", hashable(tuple(shape))),)), (index, update))
+
+
+def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+    """Return ``tensor`` with ``updates`` written where rows of multi-dim indices name."""
+    return dispatch.run(op_of(embedding.tensor_scatter_nd_update), (tensor, indices, updates))
+
+
+def searchsorted(sorted_sequence: Tensor, values, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """Return where each value would be inserted to keep a sequence sorted."""
+    dtype = (dtypes.int32 if out_int32 else dtypes.int64).np
+    return dispatch.run(op_of(embedding.searchsorted, (("right", bool(right)), ("dtype", dtype))), (sorted_sequence, values))
+
+
+def bucketize(input, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """Return the index of the bucket that each value falls in."""
+    dtype = (dtypes.int32 if out_int32 else dtypes.int64).np
+    return dispatch.run(op_of(embedding.bucketize, (("right", bool(right)), ("dtype", dtype))), (input, boundaries))
+
+
+# ----------------------------------------------------------------------------------------- shapes that depend on the data
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False):
+    """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
+    found = np.nonzero(np.atleast_1d(host(input)))
+    if as_tuple:
+        return tuple(_with(part.astype(np.int64), input) for part in found)
+    rows = np.stack(found, axis=1).astype(np.int64)
+    return _with(rows[:, : input.ndim], input)
+
+
+argwhere = nonzero
+
+
+def masked_select(input: Tensor, mask: Tensor, *, out=None) -> Tensor:
+    """Return the elements where the mask holds (both broadcast) as a vector."""
+    if mask.dtype != dtypes.bool_:
+        raise OpTypeError(
+            message("masked_select(x, mask)", f"a mask of dtype {mask.dtype!r}", "the mask is a bool tensor", "mask.bool()")
+        )
+    shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    x = input if tuple(input.shape) == shape else input.expand(*shape)
+    mask = mask if tuple(mask.shape) == shape else mask.expand(*shape)
+    if not shape:
+        x, mask = x.reshape(1), mask.reshape(1)
+    return _finish(getitem(x, mask), out)
+
+
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+):
+    """Return the distinct elements (or slices of a dim), sorted; with the index of each element's own, and how often each occurs."""
+    values, inverse, counts = np.unique(host(input), return_inverse=True, return_counts=True, axis=dim)
+    shape = tuple(input.shape) if dim is None else (input.shape[dim],)
+    out = [_with(values, input)]
+    if return_inverse:
+        out.append(_with(inverse.reshape(shape).astype(np.int64), input))
+    if return_counts:
+        out.append(_with(counts.astype(np.int64), input))
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False):
+    """Return the elements of the flattened tensor without repeats of their predecessor."""
+    flat = host(input).reshape(-1)
+    starts = np.ones(flat.size, bool)
+    starts[1:] = flat[1:] != flat[:-1]
+    out = [_with(flat[starts], input)]
+    if return_inverse:
+        out.append(_with((np.cumsum(starts) - 1).reshape(tuple(input.shape)).astype(np.int64), input))
+    if return_counts:
+        edges = np.append(np.flatnonzero(starts), flat.size)
+        out.append(_with(np.diff(edges).astype(np.int64), input))
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """Return how often each non-negative integer occurs, or the sum of its weights."""
+    if len(input.shape) != 1 or input.dtype.is_floating_point:
+        raise OpTypeError(
+            message(
+                "bincount(x)",
+                f"{input.dtype.name}{list(input.shape)}",
+                "bincount only supports 1-d non-negative integral inputs",
+                "x.reshape(-1).long()",
+            )
+        )
+    largest = int(input.max().item()) + 1 if input.shape.numel() else 0
+    length = max(largest, int(minlength))
+    return dispatch.run(op_of(embedding.bincount, (("length", length),)), (input, weights))
+
+
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """Return the counts of elements in equal bins from ``min`` to ``max`` (the data's range if both are 0)."""
+    values = host(input).astype(np.float64).reshape(-1)
+    low, high = (values.min(), values.max()) if min == max == 0 and values.size else (min, max)
+    if low == high:
+        low, high = low - 1, high + 1
+    counts = np.histogram(values, bins=bins, range=(low, high))[0]
+    return _with(counts.astype(input.dtype.np), input)
+
+
+METHODS = (
+    gather, take_along_dim, take, index_select, scatter, scatter_, scatter_add, scatter_add_, scatter_reduce, scatter_reduce_, index_add,
+    index_add_, index_copy, index_copy_, index_fill, index_fill_, masked_fill, masked_fill_, masked_scatter, masked_scatter_,
+    nonzero, masked_select, unique, unique_consecutive, bincount, histc,
+)  # fmt: skip
+
+
+def _attach() -> None:
+    for function in METHODS:
+        setattr(Tensor, function.__name__, function)
+    Tensor.argwhere = nonzero
+
+
+_attach()
