@@ -1,0 +1,41 @@
+"""Scaled dot-product attention of tensors."""
+
+from __future__ import annotations
+
+from sbpjax.ops import attention as ops
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.dispatch import run
+from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.op import op_of
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Return softmax(q kᵀ · scale + mask) v.
+
+    Args:
+        query: `(..., H, L, D)`; splits of the batch and of the heads need no communication.
+        key: `(..., Hk, S, D)`.
+        value: `(..., Hk, S, Dv)`.
+        attn_mask: `(..., L, S)`, broadcast; true keeps, numbers are added.
+        dropout_p: probability of a zero among the weights.
+        is_causal: hide every key behind its query.
+        scale: factor of the scores; None is 1 / sqrt(D).
+        enable_gqa: Hk may divide H; each key head then serves several query heads.
+    """
+    static = (
+        ("dropout_p", float(dropout_p)),
+        ("is_causal", bool(is_causal)),
+        ("scale", None if scale is None else float(scale)),
+        ("enable_gqa", bool(enable_gqa)),
+    )
+    random = default_generator.key() if dropout_p > 0 else None
+    return run(op_of(ops.scaled_dot_product_attention, static), (query, key, value, attn_mask, random))

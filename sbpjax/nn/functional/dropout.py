@@ -1,0 +1,69 @@
+"""Random zeros; the mask is a function of the element's place in the logical tensor, the same under every layout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.errors import OpValueError, message
+from sbpjax.ops import random as ops
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.dispatch import run
+from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.inplace import inplace as write_into
+from sbpjax.tensor.op import op_of
+
+
+def _element_zeros(x: Any, key: Any, /, p: float) -> Any:
+    return ops.dropout(key, x, p=p)
+
+
+def _channel_zeros(x: Any, key: Any, /, p: float) -> Any:
+    return ops.dropout_channels(key, x, p=p)
+
+
+def _alpha(x: Any, key: Any, /, p: float) -> Any:
+    return ops.alpha_dropout(key, x, p=p)
+
+
+def _drop(fn: Any, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
+    if not 0 <= p <= 1:
+        raise OpValueError(
+            message("dropout", f"p={p}", "a dropout probability lies between 0 and 1", "F.dropout(x, p=0.5)")
+        )
+    if not training or p == 0:
+        return input
+    op = op_of(fn, (("p", float(p)),))
+    key = default_generator.key()
+    return write_into(input, op, (key,)) if inplace else run(op, (input, key))
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Return x with each element zero with probability p and the others divided by 1 - p.
+
+    Args:
+        input: any shape; any sbp: the mask does not depend on it.
+        p: the probability of a zero.
+        training: if false, return x as it is.
+        inplace: write into the input.
+    """
+    return _drop(_element_zeros, input, p, training, inplace)
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Return `(N, C, L)` with whole channels zero; arguments as in `dropout`."""
+    return _drop(_channel_zeros, input, p, training, inplace)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Return `(N, C, H, W)` with whole channels zero; arguments as in `dropout`."""
+    return _drop(_channel_zeros, input, p, training, inplace)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Return `(N, C, D, H, W)` with whole channels zero; arguments as in `dropout`."""
+    return _drop(_channel_zeros, input, p, training, inplace)
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Return x with elements at selu's lower limit with probability p, scaled to keep mean and variance."""
+    return _drop(_alpha, input, p, training, inplace)

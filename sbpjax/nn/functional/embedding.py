@@ -1,0 +1,70 @@
+"""Rows of tables by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.autograd import no_grad
+from sbpjax.ops import embedding as ops
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.dispatch import run
+from sbpjax.tensor.op import op_of
+
+_EMBEDDING = op_of(ops.embedding)
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Return the rows of a table that the input names.
+
+    Args:
+        input: integers of any shape, any sbp.
+        weight: `(V, D)`; under ``split(0)`` each rank gives the rows it holds, the result is a partial sum.
+        padding_idx: a row that gets no gradient.
+        max_norm: rows that are looked up are scaled down to this norm first, in place.
+        norm_type: p of that norm.
+        scale_grad_by_freq: divide each row's gradient by how often the input names it.
+        sparse: accepted for compatibility; gradients are dense.
+    """
+    if max_norm is not None:
+        _limit_rows(weight, input, max_norm, norm_type)
+    if padding_idx is None and not scale_grad_by_freq:
+        return run(_EMBEDDING, (input, weight))
+    static = (("padding_idx", padding_idx), ("scale_grad_by_freq", bool(scale_grad_by_freq)))
+    return run(op_of(ops.embedding, static), (input, weight))
+
+
+def _limited(weight: Any, input: Any, /, max_norm: float, norm_type: float) -> Any:
+    import jax.numpy as jnp
+
+    norms = jnp.linalg.norm(weight, ord=norm_type, axis=1, keepdims=True)
+    named = jnp.zeros((weight.shape[0], 1), bool).at[input.reshape(-1)].set(True)
+    scale = jnp.where(named & (norms > max_norm), max_norm / (norms + 1e-7), 1.0)
+    return weight * scale.astype(weight.dtype)
+
+
+def _limit_rows(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    static = (("max_norm", float(max_norm)), ("norm_type", float(norm_type)))
+    with no_grad():
+        weight.copy_(run(op_of(_limited, static), (weight, input)))
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Return a new last dim with 1 at the class and 0 elsewhere, int64.
+
+    Args:
+        tensor: integers of any shape.
+        num_classes: the size of the new dim; -1 takes the largest class plus one, which reads the tensor's values.
+    """
+    if num_classes == -1:
+        num_classes = int(tensor.max().item()) + 1 if tensor.numel() else 0
+    elif tensor.numel() and not tensor.is_lazy and int(tensor.max().item()) >= num_classes:
+        raise RuntimeError(f"Class values must be smaller than num_classes, got num_classes={num_classes}")
+    return run(op_of(ops.one_hot, (("num_classes", int(num_classes)),)), (tensor,))
