@@ -60,6 +60,7 @@ class Case:
     grad: bool
     tol: float | None
     ref_attrs: dict
+    const: tuple
 
     @property
     def id(self) -> str:
@@ -71,7 +72,9 @@ class Case:
         return f"{self.fn.__name__}-{inputs}-{attrs}".replace(" ", "")
 
 
-def case(fn, ref, *inputs, grad: bool = True, tol: float | None = None, ref_attrs: dict | None = None, **attrs) -> Case:
+def case(
+    fn, ref, *inputs, grad: bool = True, tol: float | None = None, ref_attrs: dict | None = None, const=(), **attrs
+) -> Case:
     """Describe one comparison.
 
     Args:
@@ -81,9 +84,10 @@ def case(fn, ref, *inputs, grad: bool = True, tol: float | None = None, ref_attr
         grad: compare gradients too (of all float arrays).
         tol: relative tolerance, where the default of the dtype does not fit, with a reason beside the case.
         ref_attrs: torch's keywords, where they are not those of the op.
+        const: inputs whose gradient torch does not have.
         attrs: the static attributes.
     """
-    return Case(fn, ref, inputs, attrs, grad, tol, attrs if ref_attrs is None else ref_attrs)
+    return Case(fn, ref, inputs, attrs, grad, tol, attrs if ref_attrs is None else ref_attrs, const)
 
 
 def run(cases: list[Case]):
@@ -119,7 +123,9 @@ def torch_dtype(dtype):
 def check(case: Case) -> None:
     """Compare one case."""
     diff = tuple(
-        i for i, x in enumerate(case.inputs) if isinstance(x, np.ndarray) and (x.dtype == BF16 or x.dtype.kind == "f")
+        i
+        for i, x in enumerate(case.inputs)
+        if isinstance(x, np.ndarray) and (x.dtype == BF16 or x.dtype.kind == "f") and i not in case.const
     )
     tensors = [to_torch(x) for x in case.inputs]
     if case.grad:

@@ -15,6 +15,11 @@ RED = ("mean", "sum", "none")
 X, Y = F(4, 3), F(4, 3, seed=1)
 
 
+def case_(*args, **kw):
+    """A case whose weights are constant: torch has no gradient for them."""
+    return case(*args, const=(2, 3), **kw)
+
+
 def both(name):
     return getattr(ls, name), getattr(tf, name)
 
@@ -41,11 +46,11 @@ def weighted(fn):
 
 bce, logits = weighted(tf.binary_cross_entropy), weighted(tf.binary_cross_entropy_with_logits)
 CASES += [
-    case(ls.binary_cross_entropy, bce, PROB, TARGET, w, reduction=r) for w in (None, F(3, low=0, high=2)) for r in RED
+    case_(ls.binary_cross_entropy, bce, PROB, TARGET, w, reduction=r) for w in (None, F(3, low=0, high=2)) for r in RED
 ]
 # Constant targets: at 0 and 1 torch's gradient with respect to the target is an infinite logarithm.
 CASES += [
-    case(
+    case_(
         ls.binary_cross_entropy,
         lambda x, t: tf.binary_cross_entropy(x, t.detach()),
         A(0, 1, 0, 1, 0.5),
@@ -54,17 +59,23 @@ CASES += [
     )
 ]
 CASES += [
-    case(ls.binary_cross_entropy_with_logits, logits, x, TARGET, *w, reduction=r)
+    case_(ls.binary_cross_entropy_with_logits, logits, x, TARGET, *w, reduction=r)
     for x in (X, 100 * X)
     for w in ((), (F(3, low=0, high=2),), (None, F(3, low=0.5, high=2)), (F(4, 1), F(3, low=0.5, high=2)))
     for r in RED[:2]
 ]
-CASES += [case(ls.binary_cross_entropy_with_logits, logits, A(0, 0), A(0, 1))]
+CASES += [case_(ls.binary_cross_entropy_with_logits, logits, A(0, 0), A(0, 1))]
 LOGP = np.log(F(4, 3, low=0.1, high=1))
 CASES += [case(*both("kl_div"), LOGP, TARGET, reduction=r) for r in (*RED[1:], "batchmean")] + [
     case(*both("kl_div"), LOGP, LOGP[::-1].copy(), reduction="sum", log_target=True)
 ]
 CASES += [case(*both("kl_div"), A(-1, -2), A(0, 0.5), reduction="sum", grad=False)]
+
+
+def index_loss(name):
+    ref = getattr(tf, name)  # torch has no int32 targets
+    return getattr(ls, name), lambda x, t, *w, **kw: ref(x, t.long() if t.dtype == torch.int32 else t, *w, **kw)
+
 
 IDS = np.array([0, 2, -100, 1])
 WEIGHT = A(0.5, 1, 2)
@@ -76,10 +87,10 @@ CLASSES = [
     (X, IDS.astype(np.int32)),
 ]
 for name in ("nll_loss", "cross_entropy"):
-    CASES += [case(*both(name), x, t, w, reduction=r) for x, t in CLASSES for w in (None, WEIGHT) for r in RED]
-    CASES += [case(*both(name), X, np.array([0, 2, 1, 1]), ignore_index=i) for i in (1, 5, -1)]
+    CASES += [case_(*index_loss(name), x, t, w, reduction=r) for x, t in CLASSES for w in (None, WEIGHT) for r in RED]
+    CASES += [case_(*index_loss(name), X, np.array([0, 2, 1, 1]), ignore_index=i) for i in (1, 5, -1)]
 CASES += [
-    case(*both("cross_entropy"), x, t, w, reduction=r, label_smoothing=0.2)
+    case_(*index_loss("cross_entropy"), x, t, w, reduction=r, label_smoothing=0.2)
     for x, t in CLASSES[:2]
     for w in (None, WEIGHT)
     for r in RED
@@ -99,13 +110,13 @@ CASES += [
     for e in (0.0, 0.1)
 ]
 CASES += [
-    case(*both("cross_entropy"), 1e4 * X, IDS),
-    case(*both("cross_entropy"), F(4, 3, dtype=BF16), IDS),
-    case(*both("cross_entropy"), F(4, 3, dtype=np.float64), IDS),
+    case_(*index_loss("cross_entropy"), 1e4 * X, IDS),
+    case_(*index_loss("cross_entropy"), F(4, 3, dtype=BF16), IDS),
+    case_(*index_loss("cross_entropy"), F(4, 3, dtype=np.float64), IDS),
 ]
 CASES += [
-    case(*both("cross_entropy"), X, np.full(4, -100), reduction="mean", grad=False),
-    case(*both("cross_entropy"), np.array([[-np.inf, 0, 1]], np.float32), np.array([1])),
+    case_(*index_loss("cross_entropy"), X, np.full(4, -100), reduction="mean", grad=False),
+    case_(*index_loss("cross_entropy"), np.array([[-np.inf, 0, 1]], np.float32), np.array([1])),
 ]
 CASES += [
     case(
@@ -130,7 +141,7 @@ CASES += [
     for r in RED
 ]
 CASES += [case(*both("margin_ranking_loss"), F(4), F(4, seed=1), SIGNS, margin=0.3, reduction=r) for r in RED] + [
-    case(*both("soft_margin_loss"), F(4), SIGNS)
+    case(*both("soft_margin_loss"), F(4), SIGNS, const=(1,))
 ]
 CASES += [case(*both("cosine_embedding_loss"), X, Y, SIGNS.astype(np.int64), margin=0.1, reduction=r) for r in RED]
 CASES += [
