@@ -363,8 +363,8 @@ class Module:
 
         Only floating-point tensors take a dtype. For placements use `to_global`.
         """
-        from sbpjax.tensor import device as device_class
-        from sbpjax.tensor import dtype as dtype_class
+        from sbpjax.tensor.device import device as device_class
+        from sbpjax.tensor.dtype import dtype as dtype_class
 
         device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
         kwargs.pop("non_blocking", None)

@@ -73,7 +73,7 @@ def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assi
 
     def load(child: Module, local_state: dict, prefix: str) -> None:
         local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
-        child._load_from_state_dict(local_state, prefix, local_metadata, strict, missing, unexpected, errors, assign)
+        child._load_from_state_dict(local_state, prefix, local_metadata, True, missing, unexpected, errors, assign)
         for name, grandchild in child._modules.items():
             if grandchild is not None:
                 start = f"{prefix}{name}."
@@ -85,13 +85,17 @@ def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assi
     load(module, state, "")
     if strict:
         if unexpected:
-            errors.insert(0, f"Unexpected key(s) in state_dict: {', '.join(map(repr, unexpected))}. ")
+            errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
         if missing:
-            errors.insert(0, f"Missing key(s) in state_dict: {', '.join(map(repr, missing))}. ")
+            errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
     if errors:
         text = "\n\t".join(errors)
         raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{text}")
     return IncompatibleKeys(missing, unexpected)
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def load_own(

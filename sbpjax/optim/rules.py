@@ -6,7 +6,7 @@ such as the learning rate are inputs of that program: a schedule never compiles 
 
 The rules are optax's transformations where those compute what PyTorch computes (up to rounding); where they do not,
 the formula stands here: a first SGD step that skips `dampening`, and AMSGrad, where PyTorch takes the maximum
-before the bias correction and optax after it.
+before the bias correction and optax after it. Optax is imported where it is used: `import sbpjax` shall not wait for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 
 Arrays = list[jax.Array]
 States = dict[str, Arrays]
@@ -72,6 +71,8 @@ def _decayed(params: Arrays, grads: Arrays, hyper: dict[str, Any], maximize: boo
     """Return the gradients to descend along: negated for a maximum, with L2 decay added."""
     grads = [-g if maximize else g for g in grads]
     if decay:
+        import optax
+
         transform = optax.add_decayed_weights(hyper["weight_decay"])
         grads, _ = transform.update(grads, optax.EmptyState(), params)
     return grads
@@ -100,6 +101,8 @@ def sgd(
     """
     updates = _decayed(params, grads, hyper, maximize, decay)
     if momentum and not dampening:
+        import optax
+
         transform = optax.trace(decay=hyper["momentum"], nesterov=nesterov)
         updates, trace = transform.update(updates, optax.TraceState(states["momentum_buffer"]))
         states = {"momentum_buffer": trace.trace}
@@ -133,6 +136,8 @@ def adam(
     ``m = b1 m + (1 - b1) g``, ``v = b2 v + (1 - b2) g²``, ``p -= lr * m̂ / (sqrt(v̂) + eps)`` with ``m̂ = m / (1 -
     b1^t)`` and ``v̂ = v / (1 - b2^t)``; with `amsgrad`, v̂ is made of the largest v so far.
     """
+    import optax
+
     grads = _decayed(params, grads, hyper, maximize, decay and not decoupled)
     if amsgrad:
         updates, states = _amsgrad(grads, states, step, hyper)

@@ -189,7 +189,7 @@ def set_data(self: Tensor, value: Tensor) -> None:
     meta.base = None
     meta.steps = steps_of(value)
     self._cell = cell_of(value)
-    self._seen = self._cell.stamp
+    self._seen, self._ver = self._cell.stamp, self._cell.version
     self._array, self._layout, self._plain = value._array, value._layout, value._plain
 
 
