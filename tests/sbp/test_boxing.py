@@ -21,7 +21,7 @@ from sbpjax.sbp.steps import Shard, kind_of, legal, make_step
 GRIDS = {"2": [0, 1], "4": [0, 1, 2, 3], "2x2": [[0, 1], [2, 3]], "2x4": [[0, 1, 2, 3], [4, 5, 6, 7]]}
 CODES = (0, 1, 2, B, P)
 # Even; odd sizes; an empty shard on 4 ranks and an uneven nested split; empty tensors.
-SHAPES = {"even": (8, 8, 16), "uneven": (5, 7, 3), "nested": (3, 6, 2), "empty": (0, 3, 4)}
+SHAPES = {"even": (8, 8, 16), "uneven": (5, 7, 3), "nested": (5, 3, 6), "empty": (0, 3, 4)}
 
 
 def _pairs(grid: str):

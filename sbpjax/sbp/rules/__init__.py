@@ -3,7 +3,11 @@
 from . import contraction as contraction
 from . import elementwise as elementwise
 from . import index as index
+from . import linalg as linalg
+from . import random as random
 from . import shape as shape
+from . import sort as sort
+from . import window as window
 from .table import Context as Context
 from .table import Row as Row
 from .table import compute as compute

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .table import B, P, Context, Row, local, rows
+from .table import B, Context, P, Row, local, rows
 
 
 @rows("dot_general")

@@ -11,7 +11,7 @@ import math
 import jax
 import jax.numpy as jnp
 
-from .table import B, P, Context, Row, is_number, local, rows
+from .table import B, Context, P, Row, is_number, local, rows, untouched
 
 
 def _partial(eqn) -> list[Row]:
@@ -107,29 +107,22 @@ def expand_dims(eqn, size: int) -> list[Row]:
     return [*(Row((i,), (o,)) for i, o in enumerate(kept) if target[o] > 1), *_partial(eqn)]
 
 
-def _untouched(eqn, touched) -> list[Row]:
-    shape = eqn.invars[0].aval.shape
-    return [
-        Row((d,) * len(eqn.invars), (d,) * len(eqn.outvars)) for d, n in enumerate(shape) if n > 1 and d not in touched
-    ]
-
-
 @rows("rev")
 def rev(eqn, size: int) -> list[Row]:
     """Dims that are not reversed."""
-    return [*_untouched(eqn, eqn.params["dimensions"]), *_partial(eqn)]
+    return [*untouched(eqn, eqn.params["dimensions"]), *_partial(eqn)]
 
 
 @rows("concatenate")
 def concatenate(eqn, size: int) -> list[Row]:
     """Dims other than the concatenated one."""
-    return [*_untouched(eqn, (eqn.params["dimension"],)), *_partial(eqn)]
+    return [*untouched(eqn, (eqn.params["dimension"],)), *_partial(eqn)]
 
 
 @rows("split")
 def split(eqn, size: int) -> list[Row]:
     """Dims other than the one that is cut."""
-    return [*_untouched(eqn, (eqn.params["axis"],)), *_partial(eqn)]
+    return [*untouched(eqn, (eqn.params["axis"],)), *_partial(eqn)]
 
 
 @rows("stack")

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from .. import balance
-from ..algebra import B, P
+from ..algebra import B as B
+from ..algebra import P as P
 from ..layout import axes_of_dims, local_shape
 from ..steps import Shard
 
@@ -34,8 +35,10 @@ class Row:
         ins: a code per operand, literals included.
         outs: a code per output.
         hidden: outputs whose local result ends in an all-reduce of its own (max over a split dim).
-        rigid: ``(shape, dim)`` of the dims that must divide evenly over all axes that split them.
+        rigid_ins: operands whose split dims must divide evenly over all axes that split them.
+        rigid_outs: the same of outputs.
         divided: whether each rank does only its share of the work.
+        groups: what the split dim of operand 0 consists of; they too must divide evenly over all axes that split it.
     """
 
     ins: tuple[int, ...]
@@ -44,6 +47,7 @@ class Row:
     rigid_ins: tuple[int, ...] = ()
     rigid_outs: tuple[int, ...] = ()
     divided: bool = True
+    groups: int = 0
 
 
 _ROWS: dict[str, Callable] = {}
@@ -119,6 +123,10 @@ def jointly_legal(eqn, chosen: tuple[Row, ...], sizes: tuple[int, ...]) -> bool:
             for dim, axes in enumerate(axes_of_dims(nd, len(variables[i].aval.shape))):
                 if axes and not balance.even(variables[i].aval.shape[dim], tuple(sizes[a] for a in axes)):
                     return False
+    for row in chosen:
+        over = tuple(n for n, other in zip(sizes, chosen, strict=True) if other.ins[:1] == row.ins[:1])
+        if row.groups and not balance.even(row.groups, over):
+            return False
     return True
 
 
@@ -218,6 +226,12 @@ def compute(ctx: Context, blocks) -> list:
     if function is not None:
         result = function(ctx, *blocks)
         return list(result) if isinstance(result, (tuple, list)) else [result]
+    return compute_whole(ctx, blocks)
+
+
+def compute_whole(ctx: Context, blocks) -> list:
+    """Bind the primitive to the blocks with the parameters it has."""
+    primitive = ctx.eqn.primitive
     bound = primitive.get_bind_params(ctx.params)
     subfuns, params = bound if isinstance(bound, tuple) else ((), bound)  # before JAX 0.10.2: (functions, params)
     result = primitive.bind(*subfuns, *blocks, **params)
@@ -237,6 +251,13 @@ def same_dims(eqn, *, outputs: int | None = None) -> list[Row]:
     return found
 
 
+def untouched(eqn, touched) -> list[Row]:
+    """Return the split rows of the dims that an equation does not look along, on all operands and outputs."""
+    shape = eqn.invars[0].aval.shape
+    dims = (d for d, n in enumerate(shape) if n > 1 and d not in touched)
+    return [Row((d,) * len(eqn.invars), (d,) * len(eqn.outvars)) for d in dims]
+
+
 def is_number(variable) -> bool:
     """Return whether a value's dtype can be a partial sum: numbers and booleans, no random keys."""
     return hasattr(variable.aval, "dtype") and not hasattr(variable.aval.dtype, "_rules")
@@ -245,6 +266,3 @@ def is_number(variable) -> bool:
 def elements(variable) -> int:
     """Return the number of elements of a variable."""
     return math.prod(variable.aval.shape)
-
-
-__all__ = ["B", "P", "Context", "Row", "compute", "jointly_legal", "local", "rows", "rows_of", "same_dims"]

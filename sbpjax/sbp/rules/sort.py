@@ -1,0 +1,19 @@
+"""Rules of sorting and selection: they look along one dim, and every other dim may be split."""
+
+from __future__ import annotations
+
+from .table import Row, rows, untouched
+
+
+@rows("sort")
+def sort(eqn, size: int) -> list[Row]:
+    """Dims that are not sorted, on all operands."""
+    return untouched(eqn, {eqn.params["dimension"]})
+
+
+@rows("top_k", "approx_top_k")
+def top_k(eqn, size: int) -> list[Row]:
+    """Dims that are not searched."""
+    ndim = len(eqn.invars[0].aval.shape)
+    along = eqn.params.get("axis", eqn.params.get("reduction_dimension", -1))
+    return untouched(eqn, {along % ndim})
