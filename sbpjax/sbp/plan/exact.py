@@ -201,29 +201,49 @@ def _undominated(states, sizes: Codes) -> list:
     """Keep the states, cheapest first, that no cheaper one reaches within the difference of their costs."""
     kept: list = []
     for state in states:
-        cost, env, _ = state
-        if not any(_reaches(k[1], env, cost - k[0], sizes) for k in kept):
-            kept.append(state)
+        for other in kept:
+            if other.reaches(state, sizes):
+                break
+        else:
+            kept.append(_Kept(state))
             if len(kept) == MAX_STATES:
                 log.debug("more than %d states: the plan of this op may not be the cheapest", MAX_STATES)
                 break
-    return kept
+    return [k.state for k in kept]
 
 
-def _reaches(have: dict, want: dict, budget: int, sizes: Codes) -> bool:
-    """Return whether every copy in ``want`` can be made from ``have`` within ``budget``."""
-    for v, copies in want.items():
-        mine = have[v]
-        if mine is copies:
-            continue
-        for codes in copies:
-            if codes not in mine:
+class _Kept:
+    """A state with the prices, found so far, of making further copies from it."""
+
+    __slots__ = ("cost", "env", "prices", "state")
+
+    def __init__(self, state) -> None:
+        self.state = state
+        self.cost, self.env, _ = state
+        self.prices: dict = {}
+
+    def reaches(self, state, sizes: Codes) -> bool:
+        """Return whether every copy of ``state`` can be made from this one within the difference of their costs."""
+        cost, want, _ = state
+        budget = cost - self.cost
+        env, prices = self.env, self.prices
+        for v, copies in want.items():
+            mine = env[v]
+            if mine is copies or mine == copies:
+                continue
+            for codes in copies:
+                if codes in mine:
+                    continue
                 if budget <= 0:
                     return False
-                budget -= _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, mine, codes)
+                key = (v, codes)
+                price = prices.get(key)
+                if price is None:
+                    price = prices[key] = _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, mine, codes)
+                budget -= price
                 if budget < 0:
                     return False
-    return True
+        return True
 
 
 @functools.lru_cache(maxsize=1 << 18)
