@@ -7,10 +7,7 @@
 The public names, by the module that defines them. Importing sbpjax touches no device.
 """
 
-from . import _config
-
-_config.apply()  # before anything that might start a backend
-
+from . import _config as _config  # isort: skip  # first: it configures JAX
 from .autograd import enable_grad as enable_grad
 from .autograd import inference_mode as inference_mode
 from .autograd import is_grad_enabled as is_grad_enabled
@@ -337,5 +334,6 @@ from . import nn as nn  # isort: skip
 from . import optim as optim  # isort: skip
 from . import sbp as sbp  # isort: skip
 from . import utils as utils  # isort: skip
+from .graph import compile as compile  # isort: skip
 
 __version__ = "0.1.0"

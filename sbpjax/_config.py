@@ -39,3 +39,6 @@ def apply() -> None:
     jax.config.update("jax_enable_x64", True)
     _enable_cache()
     env.prepare_process()
+
+
+apply()

@@ -7,6 +7,7 @@ would write, so that calling it costs no packing of arguments, and its signature
 from __future__ import annotations
 
 import inspect
+import os
 
 import numpy as np
 
@@ -45,6 +46,11 @@ def into_out(out, result):
     from .inplace import assign_out
 
     return assign_out(out, result)
+
+
+def _file(name: str) -> str:
+    """Return a file name for written code that error messages count as part of the library."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), f"<{name}>")
 
 
 def bind(fn, names: tuple[str, ...] = _FIRST, name: str | None = None, defaults: dict | None = None):
@@ -86,7 +92,7 @@ def bind(fn, names: tuple[str, ...] = _FIRST, name: str | None = None, defaults:
         run = f"run(op_of(fn, ({', '.join(calls)},)), ({', '.join(tensors)},))"
     space["Tensor"] = Tensor
     source = f"def {name}({', '.join(head)}, *, out=None):\n    result = {run}\n    return result if out is None else into_out(out, result)\n"
-    exec(compile(source, f"<sbpjax.{name}>", "exec"), space)
+    exec(compile(source, _file(name), "exec"), space)
     public = space[name]
     public.__doc__ = fn.__doc__
     public.__module__ = "sbpjax"
@@ -111,7 +117,7 @@ def inplace_of(fn, name: str):
     else:
         space["op"], operation = op_of(fn), "op"
     source = f"def {name}({', '.join(head)}):\n    return inplace(self, {operation}, {others})\n"
-    exec(compile(source, f"<sbpjax.Tensor.{name}>", "exec"), space)
+    exec(compile(source, _file(name), "exec"), space)
     method = space[name]
     method.__doc__ = f"Write the result of `{fn.__name__}` into this tensor and return it."
     return method

@@ -114,8 +114,8 @@ def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_me
 
     def back(grad: Tensor) -> Tensor:
         if grad_sbp is not None:
-            grad = grad.to_global(placement, grad_sbp)
-        return grad.to_global(source.placement, _no_partial(source.sbp))
+            return grad.to_global(placement, grad_sbp).to_global(source.placement, _gradient_sbp(source, grad_sbp))
+        return grad.to_global(source.placement, _gradient_sbp(source, grad._layout.sbp, as_source=True))
 
     return _record(self, boxed(self, placement, wanted), back)
 
@@ -123,6 +123,17 @@ def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_me
 def _no_partial(sbp: tuple) -> tuple:
     """Return an nd-sbp with broadcast for partial_sum: the gradient of each summand is the gradient of the sum."""
     return tuple(broadcast if s == partial_sum else s for s in sbp)
+
+
+def _gradient_sbp(source, own: tuple, as_source: bool = False) -> tuple:
+    """Return the nd-sbp in which a gradient arrives where its tensor lies.
+
+    Where the tensor is broadcast or a partial sum the gradient keeps its own entry, since to gather it here may be in vain; where
+    the tensor is split, it is split alike if ``as_source``.
+    """
+    if len(own) != len(source.codes):
+        return _no_partial(source.sbp)
+    return tuple(s if as_source and s.is_split else g for s, g in zip(source.sbp, own, strict=True))
 
 
 def _pin(x: Tensor, placement, sbp, grad_sbp) -> Tensor:

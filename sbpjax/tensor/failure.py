@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
 from sbpjax import errors
-
-_OPS = os.sep + os.path.join("sbpjax", "ops") + os.sep
 
 
 def describe(x) -> str:
@@ -21,14 +17,13 @@ def describe(x) -> str:
     return text
 
 
-def _innermost_is_op(error: BaseException) -> bool:
-    """Return whether the error was raised by an op itself rather than by JAX under it."""
-    frame = error.__traceback__
-    name = ""
-    while frame is not None:
-        name = frame.tb_frame.f_code.co_filename
-        frame = frame.tb_next
-    return _OPS in name
+_SHAPES = ("shape", "broadcast", "dimension", "size", "rank")
+
+
+def _speaks_of_shapes(error: BaseException) -> bool:
+    """Return whether an error of JAX complains about shapes: a TypeError there, a RuntimeError in PyTorch."""
+    text = str(error)
+    return any(word in text for word in _SHAPES)
 
 
 def translate(error: Exception, op, inputs) -> Exception:
@@ -40,11 +35,10 @@ def translate(error: Exception, op, inputs) -> Exception:
     kind = errors.OpError
     if isinstance(error, IndexError):
         kind = errors.OpIndexError
-    elif _innermost_is_op(error):
-        if isinstance(error, TypeError):
-            kind = errors.OpTypeError
-        elif isinstance(error, ValueError):
-            kind = errors.OpValueError
+    elif isinstance(error, TypeError) and not _speaks_of_shapes(error):
+        kind = errors.OpTypeError
+    elif isinstance(error, ValueError) and not _speaks_of_shapes(error):
+        kind = errors.OpValueError
     text = str(error).strip().split("\n\n")[0].split("\n")[0]
     arguments = ", ".join([*(describe(x) for x in inputs), *(f"{k}={v!r}" for k, v in op.static)])
     return kind(

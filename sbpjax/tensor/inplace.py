@@ -105,6 +105,8 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     layout = x._layout
     pins = None
     partial = layout is not None and layout.shape is not None and layout.partial_axes
+    if partial and op.name in ("add", "sub", "rsub") and not _is_global(others[0]):
+        raise _not_linear(x, asked, "a number would be added")
     if layout is not None and layout.shape is not None and not partial:
         pins = (layout.sbp,)
     try:
@@ -159,15 +161,23 @@ def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
 def _still_partial(x: Tensor, out: Tensor, asked: str) -> Tensor:
     layout, got = x._layout, out._layout
     if any(got.codes[a] != layout.codes[a] for a in layout.partial_axes):
-        raise SbpError(
-            message(
-                asked,
-                f"a tensor in {layout.sbp}; the result is in {got.sbp}",
-                "an in-place op on a partial sum must be linear, since it may not convert the tensor it writes",
-                "x = x.to_global(sbp=sbpjax.sbp.broadcast) first, or use the out-of-place op",
-            )
-        )
+        raise _not_linear(x, asked, f"the result is in {got.sbp}")
     return out if got is layout else out.to_global(layout.placement, layout.sbp)
+
+
+def _is_global(value) -> bool:
+    return isinstance(value, Tensor) and value._layout is not None
+
+
+def _not_linear(x: Tensor, asked: str, seen: str) -> SbpError:
+    return SbpError(
+        message(
+            asked,
+            f"a tensor in {x._layout.sbp}; {seen}",
+            "an in-place op on a partial sum must be linear, since it may not convert the tensor it writes",
+            "x = x.to_global(sbp=sbpjax.sbp.broadcast) first, or use the out-of-place op",
+        )
+    )
 
 
 def _forget_self(x: Tensor, out: Tensor) -> None:

@@ -109,9 +109,45 @@ def backward_global(op, saved: tuple, layouts: tuple, cotangents: list, in_layou
         g._fresh()
         arrays.append(g._array)
         all_layouts.append(g._layout)
-    outs, out_layouts = eager.execute(op.fn, (), arrays, all_layouts)
+    outs, out_layouts = eager.execute(op.fn, (), arrays, all_layouts, out_sbps=_pins(op, arrays, all_layouts, in_layouts))
     grads = [dispatch.wrap_any(a, lay) for a, lay in zip(outs, out_layouts, strict=True)]
     return tuple([localize(g) if lay is None else g for g, lay in zip(grads, in_layouts, strict=True)])
+
+
+_chosen: dict = {}
+
+
+def _pins(op, arrays: list, layouts: list, in_layouts: tuple) -> tuple | None:
+    """Return the layouts to ask for, one per gradient: as its input lies, where that moves no more than the planner's choice.
+
+    The gradient of ``x.sum()`` has the same value on every rank, so for the planner broadcast is as cheap as any layout. But
+    each rank should make the gradient of its own part of ``x`` alone, and so should all the ops before.
+    """
+    split = [k for k, lay in enumerate(in_layouts) if lay is not None and max(lay.codes, default=-1) >= 0]
+    if not split:
+        return None
+    key = (op, tuple(layouts), in_layouts)
+    if key in _chosen:
+        return _chosen[key]
+
+    def cost(pins):
+        found = eager.compile_op(op.fn, (), arrays, layouts, None, tuple(pins))
+        return found.plan.bytes, found.layouts
+
+    pins: list = [None] * len(in_layouts)
+    best, free = cost(pins)
+    for k in split:
+        codes = in_layouts[k].codes
+        if free[k].codes == codes:
+            continue
+        for wanted in dict.fromkeys((codes, tuple(-2 if c == -1 else c for c in codes))):
+            trial = [*pins[:k], wanted, *pins[k + 1 :]]
+            moved, _ = cost(trial)
+            if moved <= best:
+                pins, best = trial, moved
+                break
+    result = _chosen[key] = tuple(pins) if any(p is not None for p in pins) else None
+    return result
 
 
 def localize(grad):
