@@ -1,0 +1,173 @@
+"""OneFlow's op-level functions, under the names its own programs call: ``flow._C.matmul(a, b, transpose_b=True)``.
+
+They differ from the public functions in their call form only: one op each, so that a transposed product or a sum of
+three tensors is planned as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+from jax import lax
+
+from .errors import OpError, message
+from .ops import arithmetic, linalg, norm
+from .ops import gather as _gather
+from .ops import view as _view
+from .tensor import Tensor, dispatch
+from .tensor.functions import add as _add
+from .tensor.functions import baddbmm as baddbmm
+from .tensor.inplace import inplace as _inplace
+from .tensor.op import op_of
+from .tensor.selection import tensor_scatter_nd_update as tensor_scatter_nd_update
+
+
+def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Tensor:
+    """Return ``alpha * (a @ b)``, each matrix transposed first if asked; a transposed operand keeps its layout.
+
+    Example:
+        >>> flow._C.matmul(flow.ones(2, 3), flow.ones(4, 3), transpose_b=True).shape
+        sbpjax.Size([2, 4])
+    """
+    static = (("transpose_a", bool(transpose_a)), ("transpose_b", bool(transpose_b)), ("alpha", alpha))
+    return dispatch.run(op_of(linalg.matmul, static), (a, b))
+
+
+def _sum_of(*terms):
+    total = terms[0]
+    for term in terms[1:]:
+        total = arithmetic.add(total, term)
+    return total
+
+
+def add(first, *others, alpha: float = 1, inplace: bool = False):
+    """Return the sum of two tensors, or of a list of tensors as one op.
+
+    Args:
+        first: a tensor, or a list of tensors.
+        others: the other term, unless a list was given.
+        alpha: the factor of the second of two terms.
+        inplace: write the sum into the first term.
+    """
+    if isinstance(first, (list, tuple)):
+        terms, op = tuple(first), op_of(_sum_of)
+        return _inplace(terms[0], op, terms[1:]) if inplace else dispatch.run(op, terms)
+    if not inplace:
+        return _add(first, *others, alpha=alpha)
+    return _inplace(first, op_of(arithmetic.add, () if alpha == 1 else (("alpha", alpha),)), others)
+
+
+def identity(x: Tensor) -> Tensor:
+    """Return a tensor with the value and the layout of ``x``, on the tape."""
+    return x.clone()
+
+
+def bias_add(x: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
+    """Return ``x`` with a vector added along dim ``axis``."""
+    return dispatch.run(op_of(_bias_added, (("axis", axis),)), (x, bias))
+
+
+def _bias_added(x, bias, /, axis: int):
+    axis = axis % x.ndim
+    shape = tuple(n if d == axis else 1 for d, n in enumerate(x.shape))
+    return arithmetic.add(x, lax.broadcast_in_dim(bias, shape, (axis,)))
+
+
+def gather(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
+    """Return slices of ``x`` along dim ``axis``; the dims of ``indices`` replace that dim."""
+    return dispatch.run(op_of(_gathered, (("axis", axis),)), (x, indices))
+
+
+def _gathered(x, indices, /, axis: int):
+    axis = axis % x.ndim
+    return _gather.take_rows(x, _gather.wrap(indices, x.shape[axis]), axis)
+
+
+def in_top_k(targets: Tensor, predictions: Tensor, k: int) -> Tensor:
+    """Return for each row of ``(N, C)`` predictions whether its target class is among the ``k`` largest."""
+    return dispatch.run(op_of(_in_top_k, (("k", int(k)),)), (targets, predictions))
+
+
+def _in_top_k(targets, predictions, /, k: int):
+    own = _gather.pick(predictions, targets, 1)
+    larger = lax.gt(predictions, lax.broadcast_in_dim(own, predictions.shape, (0,)))
+    return lax.lt(lax.reduce_sum(lax.convert_element_type(larger, jnp.int32), (1,)), jnp.int32(k))
+
+
+def normalization(
+    x: Tensor,
+    moving_mean: Tensor | None = None,
+    moving_variance: Tensor | None = None,
+    gamma: Tensor | None = None,
+    beta: Tensor | None = None,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    momentum: float = 0.1,
+    is_training: bool = False,
+) -> Tensor:
+    """Return ``x`` normalised per channel: if training by its own statistics, which move the moving ones, else by those."""
+    static = (("training", bool(is_training)), ("momentum", momentum), ("eps", epsilon), ("axis", axis))
+    if is_training and moving_mean is not None:
+        inputs = (x, moving_mean, moving_variance, gamma, beta)
+        out, mean, variance = dispatch.run(op_of(norm.batch_norm, static), inputs)
+        for target, value in ((moving_mean, mean), (moving_variance, variance)):
+            target.data.copy_(value.detach())
+        return out
+    return dispatch.run(op_of(_normalized, static), (x, moving_mean, moving_variance, gamma, beta))
+
+
+def _normalized(x, mean=None, variance=None, gamma=None, beta=None, /, **options):
+    return norm.batch_norm(x, mean, variance, gamma, beta, **options)[0]
+
+
+def sparse_softmax_cross_entropy(logits: Tensor, label: Tensor, depth: int | None = None) -> Tensor:
+    """Return the cross entropy of each row: logits ``(..., C)`` with class indices ``(...)``."""
+    from .ops import loss
+
+    if depth is not None and depth != logits.shape[-1]:
+        raise OpError(
+            message(
+                f"sparse_softmax_cross_entropy(depth={depth})",
+                f"logits with {logits.shape[-1]} classes",
+                "depth is the number of classes",
+                "leave depth out",
+            )
+        )
+    return dispatch.run(op_of(loss.sparse_softmax_cross_entropy), (logits, label))
+
+
+def broadcast_like(x: Tensor, like: Tensor, broadcast_axes: Sequence[int] = ()) -> Tensor:
+    """Return ``x`` expanded to the shape of ``like``.
+
+    Args:
+        x: the tensor.
+        like: gives the shape, not the layout.
+        broadcast_axes: the dims of the result that ``x`` does not have; by default ``x``'s dims are the last ones.
+    """
+    static = (("shape", tuple(like.shape)), ("axes", tuple(broadcast_axes)))
+    return dispatch.run(op_of(_broadcast_to, static), (x,))
+
+
+def _broadcast_to(x, /, shape, axes):
+    if not axes:
+        return _view.expand(x, shape)
+    kept = [d for d in range(len(shape)) if d not in {a % len(shape) for a in axes}]
+    if x.ndim == len(shape):
+        return _view.expand(x, shape)
+    return lax.broadcast_in_dim(x, shape, kept)
+
+
+__all__ = [
+    "add",
+    "baddbmm",
+    "bias_add",
+    "broadcast_like",
+    "gather",
+    "identity",
+    "in_top_k",
+    "matmul",
+    "normalization",
+    "sparse_softmax_cross_entropy",
+    "tensor_scatter_nd_update",
+]
