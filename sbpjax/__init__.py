@@ -326,6 +326,7 @@ from .tensor.views import transpose as swapaxes
 from .tensor.views import transpose as swapdims
 
 # Rooms that build on the names above.
+from . import _C as _C  # isort: skip
 from . import autograd as autograd  # isort: skip
 from . import env as env  # isort: skip
 from . import graph as graph  # isort: skip
@@ -334,6 +335,7 @@ from . import nn as nn  # isort: skip
 from . import optim as optim  # isort: skip
 from . import sbp as sbp  # isort: skip
 from . import utils as utils  # isort: skip
+from ._C import broadcast_like as broadcast_like  # isort: skip
 from .graph import compile as compile  # isort: skip
 
 __version__ = "0.1.0"
