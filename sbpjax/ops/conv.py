@@ -1,0 +1,204 @@
+"""Convolutions and transposed convolutions over 1 to 3 spatial dims, each one ``conv_general_dilated``.
+
+Worked case: `conv2d` of x (N, C, H, W) with a weight (O, C / groups, kh, kw) gives (N, O, H', W'),
+``H' = (H + 2 * padding - dilation * (kh - 1) - 1) // stride + 1``. A split of N or of O passes through, a split of C
+gives partial_sum. An input without the batch dim is given one and loses it again.
+"""
+
+from __future__ import annotations
+
+from jax import lax
+
+from .dims import fail
+from .promote import cast
+
+_LETTERS = "DHW"
+
+
+def per_dim(value, n: int, name: str) -> tuple[int, ...]:
+    """Return one number per spatial dim from a number or a sequence of 1 or n of them."""
+    values = (value,) * n if isinstance(value, int) else tuple(int(v) for v in value)
+    values = values * n if len(values) == 1 else values
+    if len(values) != n:
+        fail(
+            "value",
+            f"{name}={value!r}",
+            f"{n} spatial dims",
+            f"{name} is a number or {n} numbers",
+            f"{name}={values[:1]}",
+        )
+    return values
+
+
+def _batched(x, n: int, op: str):
+    if x.ndim not in (n + 1, n + 2):
+        fail("shape", op, f"x {x.shape}", f"x has {n + 2} dims (N, C, ...), or {n + 1} without the batch", "reshape x")
+    return (x, False) if x.ndim == n + 2 else (lax.expand_dims(x, (0,)), True)
+
+
+def _finish(out, bias, single: bool):
+    if bias is not None:
+        sizes = tuple(bias.shape[0] if d == 1 else 1 for d in range(out.ndim))
+        out = lax.add(out, lax.broadcast_in_dim(cast(bias, out.dtype), sizes, (1,)))
+    return lax.squeeze(out, (0,)) if single else out
+
+
+def _padding(padding, sizes, stride, dilation, op: str):
+    n = len(sizes)
+    if padding == "valid":
+        return [(0, 0)] * n
+    if padding == "same":
+        if set(stride) != {1}:
+            fail(
+                "value",
+                f"{op}(padding='same')",
+                f"stride {stride}",
+                "'same' needs stride 1",
+                "stride=1, or a number as padding",
+            )
+        total = [d * (k - 1) for d, k in zip(dilation, sizes)]
+        return [(t // 2, t - t // 2) for t in total]
+    if isinstance(padding, str):
+        fail("value", f"{op}(padding={padding!r})", "a text", "padding is 'same', 'valid' or numbers", "padding=0")
+    return [(p, p) for p in per_dim(padding, n, "padding")]
+
+
+def _check(x, weight, channels: int, groups: int, op: str) -> None:
+    if weight.ndim != x.ndim or groups < 1 or x.shape[1] % groups or x.shape[1] != channels:
+        fail(
+            "shape",
+            f"{op}(groups={groups})",
+            f"x {x.shape}, weight {weight.shape}",
+            f"the weight has {x.ndim} dims and fits x's {x.shape[1]} channels, got {channels}",
+            "check weight and groups",
+        )
+    if weight.dtype != x.dtype:
+        fail("shape", op, f"x {x.dtype}, weight {weight.dtype}", "x and weight have the same dtype", "cast one of them")
+
+
+def _numbers(n: int):
+    spatial = _LETTERS[-n:]
+    return ("NC" + spatial, "OI" + spatial, "NC" + spatial)
+
+
+def conv(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int = 1):
+    """Return the convolution (cross-correlation) over the spatial dims that the weight has.
+
+    Args:
+        x: ``(N, C, ...)`` or ``(C, ...)``.
+        weight: ``(O, C / groups, ...)``.
+        bias: ``(O,)`` or None.
+        stride: number or one per spatial dim.
+        padding: number(s), ``"same"`` or ``"valid"``.
+        dilation: number(s).
+        groups: divides C and O.
+    """
+    n = weight.ndim - 2
+    op = f"conv{n}d"
+    x, single = _batched(x, n, op)
+    _check(x, weight, weight.shape[1] * groups, groups, op)
+    stride, dilation = per_dim(stride, n, "stride"), per_dim(dilation, n, "dilation")
+    ends = _padding(padding, weight.shape[2:], stride, dilation, op)
+    for size, k, d, (a, b) in zip(x.shape[2:], weight.shape[2:], dilation, ends):
+        if size + a + b < d * (k - 1) + 1:
+            fail(
+                "shape",
+                op,
+                f"x {x.shape}, weight {weight.shape}",
+                f"the padded input {size + a + b} covers the kernel {d * (k - 1) + 1}",
+                "pad x",
+            )
+    out = lax.conv_general_dilated(
+        x, weight, stride, ends, rhs_dilation=dilation, dimension_numbers=_numbers(n), feature_group_count=groups
+    )
+    return _finish(out, bias, single)
+
+
+def _ranked(weight, n: int) -> None:
+    if weight.ndim != n + 2:
+        fail("shape", f"conv{n}d", f"weight {weight.shape}", f"the weight has {n + 2} dims", f"conv{weight.ndim - 2}d")
+
+
+def conv1d(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int = 1):
+    """Return the 1-D convolution; see `conv`."""
+    _ranked(weight, 1)
+    return conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
+
+
+def conv2d(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int = 1):
+    """Return the 2-D convolution; see `conv`."""
+    _ranked(weight, 2)
+    return conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
+
+
+def conv3d(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int = 1):
+    """Return the 3-D convolution; see `conv`."""
+    _ranked(weight, 3)
+    return conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
+
+
+def conv_transpose(x, weight, bias=None, /, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1):
+    """Return the transposed convolution: the gradient of `conv` with respect to its input, as a function of x.
+
+    Args:
+        x: ``(N, C, ...)`` or ``(C, ...)``.
+        weight: ``(C, O / groups, ...)``.
+        bias: ``(O,)`` or None.
+        stride: number(s): the spacing of x's elements in the output.
+        padding: number(s) cut from both ends of the output.
+        output_padding: number(s) added to the far end, less than stride or dilation.
+        groups: divides C and O.
+        dilation: number(s).
+    """
+    n = weight.ndim - 2
+    op = f"conv_transpose{n}d"
+    x, single = _batched(x, n, op)
+    _check(x, weight, weight.shape[0], groups, op)
+    stride, dilation = per_dim(stride, n, "stride"), per_dim(dilation, n, "dilation")
+    padding, extra = per_dim(padding, n, "padding"), per_dim(output_padding, n, "output_padding")
+    if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
+        fail(
+            "value",
+            f"{op}(output_padding={extra})",
+            f"stride {stride}, dilation {dilation}",
+            "the output padding is less than stride or dilation",
+            "output_padding=0",
+        )
+    kernel = lax.rev(weight, tuple(range(2, n + 2)))
+    if groups > 1:  # (g · c, o, ...) -> (g · o, c, ...)
+        kernel = lax.reshape(kernel, (groups, weight.shape[0] // groups, *weight.shape[1:]))
+        kernel = lax.transpose(kernel, (0, 2, 1, *range(3, n + 3)))
+        kernel = lax.reshape(kernel, (groups * weight.shape[1], weight.shape[0] // groups, *weight.shape[2:]))
+    else:
+        kernel = lax.transpose(kernel, (1, 0, *range(2, n + 2)))
+    spans = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
+    ends = [(w - p, w - p + e) for w, p, e in zip(spans, padding, extra)]
+    out = lax.conv_general_dilated(
+        x,
+        kernel,
+        (1,) * n,
+        ends,
+        lhs_dilation=stride,
+        rhs_dilation=dilation,
+        dimension_numbers=_numbers(n),
+        feature_group_count=groups,
+    )
+    return _finish(out, bias, single)
+
+
+def conv_transpose1d(x, weight, bias=None, /, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1):
+    """Return the 1-D transposed convolution; see `conv_transpose`."""
+    _ranked(weight, 1)
+    return conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose2d(x, weight, bias=None, /, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1):
+    """Return the 2-D transposed convolution; see `conv_transpose`."""
+    _ranked(weight, 2)
+    return conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose3d(x, weight, bias=None, /, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1):
+    """Return the 3-D transposed convolution; see `conv_transpose`."""
+    _ranked(weight, 3)
+    return conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)

@@ -1,0 +1,75 @@
+"""Running sums, products and extremes along one dim, which has to be whole on every rank; all other dims may be split.
+
+Worked case: `cummax` of `[1, 3, 2, 3]` gives values `[1, 3, 3, 3]` and indices `[0, 1, 1, 3]`: at a tie the later
+place counts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+
+from .dims import one
+from .gather import take_along
+from .promote import DEFAULT_FLOAT, INT64, cast, compute_dtype, is_float
+
+
+def _running(x, dim: int, function, name: str):
+    dim = one(dim, x.ndim, name)
+    return function(x, dim) if x.ndim else x
+
+
+def _summed(x, dim: int, dtype, function, name: str):
+    dtype = np.dtype(dtype) if dtype is not None else (x.dtype if is_float(x.dtype) else INT64)
+    return cast(_running(cast(x, compute_dtype(dtype)), dim, function, name), dtype)
+
+
+def cumsum(x, /, dim: int, dtype=None):
+    """Return the running sum along ``dim``; integers and bools add up in int64."""
+    return _summed(x, dim, dtype, lax.cumsum, "cumsum")
+
+
+def cumprod(x, /, dim: int, dtype=None):
+    """Return the running product along ``dim``; integers and bools multiply in int64."""
+    return _summed(x, dim, dtype, lax.cumprod, "cumprod")
+
+
+def logcumsumexp(x, /, dim: int):
+    """Return the logarithm of the running sum of exponentials along ``dim``."""
+    x = x if is_float(x.dtype) else cast(x, DEFAULT_FLOAT)
+    return cast(_running(cast(x, compute_dtype(x.dtype)), dim, lax.cumlogsumexp, "logcumsumexp"), x.dtype)
+
+
+def cummax(x, /, dim: int):
+    """Return the running maximum along ``dim`` and the int64 place of its last occurrence; NaN is the largest."""
+    return _extreme(x, dim, lax.cummax, lax.ge, "cummax")
+
+
+def cummin(x, /, dim: int):
+    """Return the running minimum along ``dim`` and the int64 place of its last occurrence; NaN is the smallest."""
+    return _extreme(x, dim, lax.cummin, lax.le, "cummin")
+
+
+def _extreme(x, dim: int, cumulate, reached, name: str):
+    dim = one(dim, x.ndim, name)
+    if x.ndim == 0 or x.size == 0:
+        return x, lax.full(x.shape, 0, INT64)
+    still = lax.stop_gradient(x)
+    order = cast(still, np.uint8) if x.dtype == np.bool_ else still
+    hit = reached(order, cumulate(order, dim))
+    if is_float(x.dtype):
+        hit = lax.bitwise_or(hit, lax.ne(still, still))
+    place = lax.broadcasted_iota(INT64, x.shape, dim)
+    index = lax.cummax(lax.select_n(hit, lax.full(x.shape, 0, INT64), place), dim)
+    return take_along(x, index, dim), index
+
+
+def diff(x, /, n: int = 1, dim: int = -1):
+    """Return the differences of neighbours along ``dim``, n times over; of bools, their exclusive or."""
+    dim = one(dim, x.ndim, "diff")
+    for _ in range(n):
+        size = x.shape[dim]
+        late = lax.slice_in_dim(x, min(1, size), size, axis=dim)
+        early = lax.slice_in_dim(x, 0, max(size - 1, 0), axis=dim)
+        x = lax.bitwise_xor(late, early) if x.dtype == np.bool_ else lax.sub(late, early)
+    return x

@@ -1,0 +1,215 @@
+"""Images resized, cut into patches and put together again, channels turned into pixels.
+
+Every resize works on one spatial dim after the other: an output element is a weighted sum of a few input elements
+whose places are known when the op is traced. Worked case: doubling `[a, b]` linearly reads at -0.25, 0.25, 0.75,
+1.25, clamped to the ends: `[a, 0.75 a + 0.25 b, 0.25 a + 0.75 b, b]`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jax import lax
+
+from .conv import _batched, per_dim
+from .dims import fail
+from .gather import take_rows
+from .pool import _adaptive_avg
+from .promote import cast, compute_dtype
+
+_RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+
+
+def interpolate(
+    x,
+    /,
+    size=None,
+    scale_factor=None,
+    mode: str = "nearest",
+    align_corners: bool = False,
+    recompute_scale_factor: bool = False,
+):
+    """Return x with its spatial dims resized.
+
+    Args:
+        x: ``(N, C, ...)`` with 1 to 3 spatial dims.
+        size: the new size(s), or None.
+        scale_factor: the factor(s), if no size is given; the new size is rounded down.
+        mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"``, ``"bilinear"``, ``"trilinear"``, ``"bicubic"`` or
+            ``"area"``.
+        align_corners: let the corner elements keep their places (the linear and cubic modes).
+        recompute_scale_factor: take the factor from the rounded size.
+    """
+    n = x.ndim - 2
+    if mode not in ("nearest", "nearest-exact", "area", *_RANKS) or _RANKS.get(mode, n) != n or not 1 <= n <= 3:
+        fail(
+            "value",
+            f"interpolate(mode={mode!r})",
+            f"x {x.shape}",
+            "the mode fits the number of spatial dims",
+            "mode='nearest'",
+        )
+    if (size is None) == (scale_factor is None):
+        fail(
+            "value",
+            "interpolate",
+            f"size {size}, scale_factor {scale_factor}",
+            "exactly one of them is given",
+            "size=...",
+        )
+    factors = [None] * n
+    if size is None:
+        given = (scale_factor,) * n if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
+        sizes = tuple(math.floor(s * f) for s, f in zip(x.shape[2:], given))
+        factors = factors if recompute_scale_factor else list(given)
+    else:
+        sizes = per_dim(size, n, "size")
+    if mode == "area":
+        return _adaptive_avg(x, n, sizes)
+    dtype = x.dtype
+    x = x if mode.startswith("nearest") else cast(x, compute_dtype(dtype))
+    for i in range(n):
+        x = _resized(x, i + 2, sizes[i], factors[i], mode, align_corners)
+    return cast(x, dtype)
+
+
+def _resized(x, dim: int, size: int, factor: float | None, mode: str, align_corners: bool):
+    old = x.shape[dim]
+    step = old / size if factor is None else 1.0 / factor  # input elements per output element
+    place = np.arange(size)
+    if mode.startswith("nearest"):
+        at = np.floor((place + (0.5 if mode == "nearest-exact" else 0.0)) * np.float32(step)).astype(int)
+        at = np.minimum(at, old - 1)
+        if size % old == 0 and (at == place // (size // old)).all():
+            times = size // old
+            wide = (*x.shape[: dim + 1], times, *x.shape[dim + 1 :])
+            x = lax.broadcast_in_dim(x, wide, tuple(d + (d > dim) for d in range(x.ndim)))
+            return lax.reshape(x, (*wide[:dim], size, *wide[dim + 2 :]))
+        return take_rows(x, np.asarray(at, np.int32), dim)
+    if align_corners:
+        where = place * ((old - 1) / (size - 1) if size > 1 else 0.0)
+    else:
+        where = (place + 0.5) * step - 0.5
+    if mode == "bicubic":
+        return _weighted(x, dim, _cubic(where), old)
+    where = np.maximum(where, 0.0)
+    low = np.minimum(np.floor(where).astype(int), old - 1)
+    share = where - low
+    return _weighted(x, dim, [(low, 1.0 - share), (low + 1, share)], old)
+
+
+def _cubic(where):
+    """Return the places and weights of the cubic convolution with a = -0.75."""
+    a = -0.75
+    low = np.floor(where)
+    t = where - low
+
+    def near(d):
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d):
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+    weights = (far(t + 1), near(t), near(1 - t), far(2 - t))
+    return [(low.astype(int) + k - 1, w) for k, w in enumerate(weights)]
+
+
+def _weighted(x, dim: int, taps, old: int):
+    total = None
+    for at, weight in taps:
+        part = take_rows(x, np.clip(at, 0, old - 1).astype(np.int32), dim)
+        sizes = tuple(len(at) if d == dim else 1 for d in range(x.ndim))
+        part = lax.mul(part, np.asarray(weight, x.dtype).reshape(sizes))
+        total = part if total is None else lax.add(total, part)
+    return total
+
+
+def _patch_geometry(sizes, kernel_size, dilation, padding, stride):
+    kernel, dilation = per_dim(kernel_size, 2, "kernel_size"), per_dim(dilation, 2, "dilation")
+    padding, stride = per_dim(padding, 2, "padding"), per_dim(stride, 2, "stride")
+    counts = tuple(
+        (n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(sizes, kernel, dilation, padding, stride)
+    )
+    if min(counts) < 1:
+        fail(
+            "shape",
+            f"unfold(kernel_size={kernel})",
+            f"spatial sizes {tuple(sizes)}",
+            "at least one patch fits",
+            "a smaller kernel",
+        )
+    return kernel, dilation, padding, stride, counts
+
+
+def unfold(x, /, kernel_size, dilation=1, padding=0, stride=1):
+    """Return the patches of images as columns: (N, C, H, W) gives (N, C * kh * kw, number of patches)."""
+    x, single = _batched(x, 2, "unfold")
+    kernel, dilation, padding, stride, counts = _patch_geometry(x.shape[2:], kernel_size, dilation, padding, stride)
+    x = lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0)] + [(p, p, 0) for p in padding])
+    parts = []
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            start = (i * dilation[0], j * dilation[1])
+            stop = tuple(a + (c - 1) * s + 1 for a, c, s in zip(start, counts, stride))
+            part = lax.slice(x, (0, 0, *start), (*x.shape[:2], *stop), (1, 1, *stride))
+            parts.append(lax.expand_dims(part, (2,)))
+    out = lax.concatenate(parts, 2) if len(parts) > 1 else parts[0]
+    out = lax.reshape(out, (x.shape[0], x.shape[1] * math.prod(kernel), math.prod(counts)))
+    return lax.squeeze(out, (0,)) if single else out
+
+
+def fold(x, /, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Return images from columns of patches, overlapping parts added: (N, C * kh * kw, L) gives (N, C, H, W)."""
+    single = x.ndim == 2
+    x = lax.expand_dims(x, (0,)) if single else x
+    sizes = per_dim(output_size, 2, "output_size")
+    kernel, dilation, padding, stride, counts = _patch_geometry(sizes, kernel_size, dilation, padding, stride)
+    if x.shape[1] % math.prod(kernel) or x.shape[2] != math.prod(counts):
+        fail(
+            "shape",
+            f"fold(output_size={sizes})",
+            f"x {x.shape}",
+            f"x is (N, C * {math.prod(kernel)}, {math.prod(counts)})",
+            "check output_size and kernel_size",
+        )
+    parts = lax.reshape(x, (x.shape[0], x.shape[1] // math.prod(kernel), math.prod(kernel), *counts))
+    total = None
+    for k in range(math.prod(kernel)):
+        part = lax.squeeze(lax.slice_in_dim(parts, k, k + 1, axis=2), (2,))
+        start = tuple(i * d - p for i, d, p in zip(divmod(k, kernel[1]), dilation, padding))
+        ends = [(a, n - a - (c - 1) * s - 1, s - 1) for a, n, c, s in zip(start, sizes, counts, stride)]
+        part = lax.pad(part, np.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0), *ends])
+        total = part if total is None else lax.add(total, part)
+    return lax.squeeze(total, (0,)) if single else total
+
+
+def pixel_shuffle(x, /, upscale_factor: int):
+    """Return (..., C * r², H, W) as (..., C, H * r, W * r)."""
+    r = upscale_factor
+    *lead, c, h, w = x.shape
+    if c % (r * r):
+        fail("shape", f"pixel_shuffle({r})", f"x {x.shape}", f"the channels divide by {r * r}", "another factor")
+    n = len(lead)
+    x = lax.reshape(x, (*lead, c // (r * r), r, r, h, w))
+    x = lax.transpose(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
+    return lax.reshape(x, (*lead, c // (r * r), h * r, w * r))
+
+
+def pixel_unshuffle(x, /, downscale_factor: int):
+    """Return (..., C, H * r, W * r) as (..., C * r², H, W)."""
+    r = downscale_factor
+    *lead, c, h, w = x.shape
+    if h % r or w % r:
+        fail("shape", f"pixel_unshuffle({r})", f"x {x.shape}", f"height and width divide by {r}", "another factor")
+    n = len(lead)
+    x = lax.reshape(x, (*lead, c, h // r, r, w // r, r))
+    x = lax.transpose(x, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
+    return lax.reshape(x, (*lead, c * r * r, h // r, w // r))
+
+
+def channel_shuffle(x, /, groups: int):
+    """Return x with its channels dealt out to ``groups`` in turn."""
+    n, c, *rest = x.shape
+    x = lax.reshape(x, (n, groups, c // groups, *rest))
+    return lax.reshape(lax.transpose(x, (0, 2, 1, *range(3, len(rest) + 3))), (n, c, *rest))
