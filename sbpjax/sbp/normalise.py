@@ -24,7 +24,10 @@ _CALLS = {
     "custom_vjp_call": "call_jaxpr",
     "custom_vmap_call": "call",
     "linear_call": "callee",
+    "composite": "jaxpr",
 }
+# Hints of GSPMD programs: what they pin is the planner's to choose, and inside `shard_map` they have no meaning.
+_HINTS = ("sharding_constraint", "layout_constraint", "reshard", "device_put")
 
 
 @dataclass
@@ -66,8 +69,14 @@ def _inline(source, env: dict, eqns: list, consts: dict) -> None:
     for eqn in source:
         invars = [_read(env, v) for v in eqn.invars]
         name = eqn.primitive.name
-        if name in _CALLS and _CALLS[name] in eqn.params:
-            inner = eqn.params[_CALLS[name]]
+        if name in _HINTS and len(invars) == len(eqn.outvars):
+            env.update(zip(eqn.outvars, invars, strict=True))
+            continue
+        if name == "custom_linear_solve" or name in _CALLS and _CALLS[name] in eqn.params:
+            if name == "custom_linear_solve":
+                inner, invars = _solve(eqn, invars)
+            else:
+                inner = eqn.params[_CALLS[name]]
             inner_env: dict = {}
             if isinstance(inner, core.ClosedJaxpr):
                 for v, c in zip(inner.jaxpr.constvars, inner.consts, strict=True):
@@ -83,6 +92,13 @@ def _inline(source, env: dict, eqns: list, consts: dict) -> None:
         outvars = [v if isinstance(v, core.DropVar) else Var(v.aval) for v in eqn.outvars]
         env.update(zip(eqn.outvars, outvars, strict=True))
         eqns.append(eqn.replace(invars=invars, outvars=outvars))
+
+
+def _solve(eqn, invars: list):
+    """Return the body of a linear solve, which its result comes from, and the operands of that body."""
+    lengths = eqn.params["const_lengths"]
+    first = lengths.matvec + lengths.vecmat
+    return eqn.params["jaxprs"].solve, invars[first : first + lengths.solve] + invars[sum(lengths) :]
 
 
 def _barrier(invars: list, eqn, eqns: list) -> list:

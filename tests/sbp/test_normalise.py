@@ -40,3 +40,17 @@ def test_closed_over_arrays_become_constants():
     table = jnp.arange(4.0)
     program = normalise(jax.make_jaxpr(lambda x: x + table)(jnp.ones(4)))
     assert len(program.consts) == 1
+
+
+def test_linear_solves_are_inlined():
+    matrix = jnp.eye(3) * 2
+    found = names(jnp.linalg.solve, matrix, jnp.ones(3))
+    assert "custom_linear_solve" not in found and found.count("triangular_solve") == 2
+    assert "custom_linear_solve" not in names(jax.grad(lambda a: jnp.linalg.solve(a, jnp.ones(3)).sum()), matrix)
+
+
+def test_hints_are_dropped():
+    mesh = jax.sharding.Mesh(jax.devices("cpu")[:2], ("x",))
+    spec = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+    found = names(lambda x: jax.lax.with_sharding_constraint(jax.device_put(jnp.sin(x)), spec) + 1, jnp.ones(4))
+    assert found == ["sin", "add"]
