@@ -10,7 +10,6 @@ Blocks of all ranks are stacked along leading mesh dims, so that nothing but the
 
 from __future__ import annotations
 
-import gc
 import itertools
 import zlib
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend import core
 from jax.sharding import Mesh, PartitionSpec
 
 from sbpjax.sbp.algebra import B, P, nd_name
@@ -67,17 +65,6 @@ def _evaluate(jaxpr, consts, args, found, label) -> list:
             found.append(Found(f"{label}:{name}", eqn, operands, results))
         values.update(zip(eqn.outvars, results))
     return [v.val if hasattr(v, "val") else values[v] for v in jaxpr.outvars]
-
-
-def primitives() -> dict:
-    """Return every primitive that JAX has made, by name: what a jaxpr can hold."""
-    import jax.experimental.sparse
-    import jax.nn
-    import jax.scipy.linalg
-    import jax.scipy.signal
-    import jax.scipy.special  # noqa: F401
-
-    return {x.name: x for x in gc.get_objects() if isinstance(x, core.Primitive)}
 
 
 def is_key(aval) -> bool:

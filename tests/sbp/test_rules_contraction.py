@@ -2,6 +2,7 @@
 
 import functools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -73,6 +74,25 @@ def _reductions():
         "reduce",
     )
     return [f for case in cases for f in equations(*case, only=names)]
+
+
+@functools.cache
+def _ragged():
+    counts = np.array([2, 0, 3])
+    found = equations("groups of rows", lax.ragged_dot, _x(5, 7), _x(3, 7, 4), counts)
+    found += equations("even", lax.ragged_dot, _x(5, 8), _x(3, 8, 3), counts)
+
+    def gradients(x, y):
+        out, back = jax.vjp(lambda x, y: lax.ragged_dot(x, y, counts), x, y)
+        return back(out)
+
+    found += equations("gradients", gradients, _x(5, 4), _x(3, 4, 3))
+    return [f for f in found if f.eqn.primitive.name == "ragged_dot_general"]
+
+
+@pytest.mark.parametrize("mesh", MESHES)
+def test_ragged_contractions(mesh):
+    assert check(_ragged(), mesh) > 20
 
 
 @pytest.mark.parametrize("mesh", MESHES)

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from row_checker import MESHES, check, equations, primitives
+from row_checker import MESHES, check, equations
 
 from sbpjax.sbp.rules import elementwise
+from sbpjax.sbp.rules.report import primitives
 
 _RNG = np.random.default_rng(1)
 _SHAPE = (4, 5)

@@ -13,6 +13,7 @@ from .table import Row as Row
 from .table import compute as compute
 from .table import jointly_legal as jointly_legal
 from .table import local as local
+from .table import names as names
 from .table import only as only
 from .table import rows as rows
 from .table import rows_of as rows_of

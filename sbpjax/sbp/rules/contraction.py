@@ -131,3 +131,33 @@ def general_reduce(eqn, size: int) -> list[Row]:
     kept = [d for d in range(len(shape)) if d not in eqn.params["dimensions"]]
     half = len(eqn.invars) // 2
     return [Row((d,) * half + (B,) * half, (k,) * half) for k, d in enumerate(kept) if shape[d] > 1]
+
+
+@rows("ragged_dot_general")
+def ragged_dot(eqn, size: int) -> list[Row]:
+    """As `dot_general`, but the ragged dim and the groups stay whole: group sizes speak of all of it."""
+    numbers = eqn.params["ragged_dot_dimension_numbers"]
+    (contract_l, contract_r), (batch_l, batch_r) = numbers.dot_dimension_numbers
+    (ragged,), groups = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
+    shape_l, shape_r, counts = (v.aval.shape for v in eqn.invars[:3])
+    rest = (B,) * (len(eqn.invars) - 2)
+    if ragged in batch_l or len(counts) > 1:
+        return []
+    free_l = [d for d in range(len(shape_l)) if d not in contract_l and d not in batch_l]
+    free_r = [d for d in range(len(shape_r)) if d not in contract_r and d not in batch_r and d not in groups]
+    first = 1 if ragged in contract_l else 0  # a ragged contraction gives one product per group, along a new dim 0
+    pairs = [(i, j) for i, j in zip(batch_l, batch_r)] + [(i, B) for i in free_l] + [(B, j) for j in free_r]
+    found = []
+    for o, (i, j) in enumerate(pairs, first):
+        if i != ragged and (shape_l[i] if i != B else shape_r[j]) > 1:
+            found.append(Row((i, j, *rest), (o,)))
+    contracted = [(i, j) for i, j in zip(contract_l, contract_r) if i != ragged and shape_l[i] > 1]
+    found += [Row((i, j, *rest), (P,)) for i, j in contracted]
+    return [*found, Row((P, B, *rest), (P,)), Row((B, P, *rest), (P,))]
+
+
+@local("ragged_dot_general")
+def ragged_dot_local(ctx: Context, x, y, *groups):
+    """Contract the blocks; padding along contracted dims is zeroed on both sides."""
+    (contract_l, contract_r), _ = ctx.params["ragged_dot_dimension_numbers"].dot_dimension_numbers
+    return ctx.bind(ctx.mask(x, 0, contract_l, 0), ctx.mask(y, 1, contract_r, 0), *groups)

@@ -98,6 +98,11 @@ def names() -> list[str]:
     return sorted(_ROWS)
 
 
+def registered() -> dict[str, Callable]:
+    """Return the rules by primitive name."""
+    return dict(_ROWS)
+
+
 def rows_of(eqn, size: int, axis: int = 0) -> list[Row]:
     """Return the rows of an equation on mesh axis ``axis`` of ``size`` ranks; the all-B row is the last."""
     if eqn.primitive.name == "to_sbp":  # a pin is the one equation that knows which axis it speaks of

@@ -1,0 +1,25 @@
+"""The page of primitives agrees with the table, and names every primitive of this JAX."""
+
+import pathlib
+
+import jax
+
+import sbpjax.sbp.plan  # noqa: F401  # registers control flow
+from sbpjax.sbp.rules import only, report, table
+
+_PAGE = pathlib.Path(__file__).parents[2] / "docs" / "primitives.md"
+
+
+def test_page_is_up_to_date():
+    text = _PAGE.read_text()
+    if f"JAX {jax.__version__}." in text:
+        assert text == report.page(), "run `python -m sbpjax.sbp.rules.report > docs/primitives.md`"
+        assert "not looked at yet" not in text
+    for names in report.families().values():
+        assert all(n in text.split() or n not in report.primitives() for n in names)
+
+
+def test_only_empties_the_table_for_a_while():
+    with only("add", "dot_general"):
+        assert table.names() == ["add", "dot_general"]
+    assert len(table.names()) > 150 and table.has_rule("gather")
