@@ -42,7 +42,7 @@ class Part:
 
 def parts_of(program: Program, given: dict, out_pins, everywhere) -> list[Part]:
     """Return the parts of a program whose inputs lie as ``given``."""
-    uniform = _uniform(program, given, everywhere)
+    uniform = uniform_values(program, given, everywhere)
     leader: dict = {}
 
     def find(v):
@@ -68,7 +68,9 @@ def parts_of(program: Program, given: dict, out_pins, everywhere) -> list[Part]:
     return [_part(program, indices, given, pins, uniform, returned, consts, everywhere) for indices in groups.values()]
 
 
-def _uniform(program: Program, given: dict, everywhere) -> set:
+def uniform_values(program: Program, given: dict, everywhere) -> set:
+    """Return the scalars of a program that are computed from broadcast scalar inputs alone."""
+
     def scalar(v) -> bool:
         return getattr(v.aval, "shape", None) == ()
 

@@ -1,0 +1,166 @@
+"""What a plan costs in time: a roofline for computing, alpha-beta for moving.
+
+An equation takes ``max(flops / peak, bytes / memory bandwidth)`` of its share; a collective takes ``alpha + bytes / bandwidth``. On an H100
+a float32 ``(8192, 1024) · (1024, 4096)`` product is 68.7 Gflop or 139 µs, and the all-reduce of its 134 MB result over eight ranks
+moves 235 MB or 522 µs: so it pays to keep the result split.
+
+The planner's default counts only 0.05 µs per collective: that is bytes where computing is equally divided, with a preference for one
+all-reduce over a reduce-scatter and an all-gather where the work between them is small; and a large computation is never done
+everywhere to save a few bytes. `CostModel.with_latency` gives the model with the full latency of each collective, which in small
+programs outweighs every byte.
+
+Sources of the presets (peak without sparsity; ``wire`` is what one device receives per second from its group):
+
+* a100: NVIDIA A100 80GB SXM data sheet: 156 TF (TF32), 312 TF (BF16), 2,039 GB/s, NVLink 300 GB/s each way.
+* h100: NVIDIA H100 SXM data sheet: 494.5 TF (TF32), 989 TF (BF16), 3,350 GB/s, NVLink 450 GB/s each way.
+* h200: NVIDIA H200 SXM data sheet: as h100, with 4,800 GB/s and 141 GB.
+* v4, v5e, v5p, v6e: Google Cloud TPU system architecture pages: 275, 197, 459, 918 TF (BF16); 1,200, 819, 2,765, 1,640 GB/s;
+  inter-chip links 2,400, 1,600, 4,800, 3,584 Gbit/s per chip. Float32 products run as several BF16 passes; a sixth is assumed.
+* cpu: virtual devices that share one machine: orders of magnitude only, from a two-core run of XLA:CPU.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from dataclasses import dataclass
+
+from .steps import Step
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """The speeds of one device and its links.
+
+    Attributes:
+        name: the preset's name.
+        flops_f32: float32 products per second, in flop/s.
+        flops_bf16: the same for 16-bit floats.
+        memory_bytes_per_s: bandwidth of the device's memory.
+        memory_bytes: its size.
+        wire_bytes_per_s: what one device receives per second in a collective.
+        alpha_us: what one collective costs apart from its bytes.
+    """
+
+    name: str
+    flops_f32: float
+    flops_bf16: float
+    memory_bytes_per_s: float
+    memory_bytes: float
+    wire_bytes_per_s: float
+    alpha_us: float = 0.05
+
+    def with_latency(self, alpha_us: float | None = None) -> CostModel:
+        """Return this model with the latency of a collective counted."""
+        return dataclasses.replace(self, alpha_us=_ALPHA_US[self.name] if alpha_us is None else alpha_us)
+
+    def wire_us(self, bytes: float) -> float:
+        """Return the time of one collective that brings ``bytes`` to each device."""
+        return self.alpha_us + bytes / self.wire_bytes_per_s * 1e6 if bytes else 0.0
+
+    def memory_us(self, bytes: float) -> float:
+        """Return the time to read or write ``bytes`` once."""
+        return bytes / self.memory_bytes_per_s * 1e6
+
+    def steps_us(self, steps: tuple[Step, ...], block_bytes: float) -> float:
+        """Return the time of a conversion: its collectives, and one pass over memory for each local step."""
+        return sum(self.wire_us(s.bytes) if s.bytes else self.memory_us(block_bytes) for s in steps)
+
+    def equation_us(self, eqn) -> float:
+        """Return the time of one equation on one device that does all of it."""
+        return work_us(self, eqn)
+
+
+_ALPHA_US = {
+    "cpu": 100.0, "a100": 12.0, "h100": 10.0, "h200": 10.0, "v4": 5.0, "v5e": 5.0, "v5p": 5.0, "v6e": 5.0,
+}  # fmt: skip
+
+PRESETS = {
+    m.name: m
+    for m in (
+        CostModel("cpu", 5e10, 5e10, 1e10, 8e9, 2e9),
+        CostModel("a100", 156e12, 312e12, 2.039e12, 80e9, 300e9),
+        CostModel("h100", 494.5e12, 989e12, 3.35e12, 80e9, 450e9),
+        CostModel("h200", 494.5e12, 989e12, 4.8e12, 141e9, 450e9),
+        CostModel("v4", 275e12 / 6, 275e12, 1.2e12, 32e9, 300e9),
+        CostModel("v5e", 197e12 / 6, 197e12, 0.819e12, 16e9, 200e9),
+        CostModel("v5p", 459e12 / 6, 459e12, 2.765e12, 95e9, 600e9),
+        CostModel("v6e", 918e12 / 6, 918e12, 1.64e12, 32e9, 448e9),
+    )
+}
+
+DEFAULT = PRESETS["h100"]
+
+
+def _nbytes(variable) -> int:
+    aval = variable.aval
+    return math.prod(getattr(aval, "shape", ())) * getattr(getattr(aval, "dtype", None), "itemsize", 4)
+
+
+def flops(eqn) -> float:
+    """Return the multiply-adds of an equation, counted twice each; 0 for what is bound by memory."""
+    name = eqn.primitive.name
+    if name == "dot_general":
+        (contract, _), _ = eqn.params["dimension_numbers"]
+        shape = eqn.invars[0].aval.shape
+        return 2.0 * math.prod(eqn.outvars[0].aval.shape) * math.prod(shape[d] for d in contract)
+    if name == "conv_general_dilated":
+        kernel = eqn.invars[1].aval.shape
+        features = kernel[eqn.params["dimension_numbers"].rhs_spec[0]]
+        return 2.0 * math.prod(eqn.outvars[0].aval.shape) * math.prod(kernel) / max(features, 1)
+    return 0.0
+
+
+# A pointwise equation is mostly fused with its neighbours: a chain of four writes its result once.
+_FUSED = 0.25
+_READS = ("reduce", "dot_general", "conv", "gather", "scatter", "sort", "cum", "arg")
+
+
+def work_us(model: CostModel, eqn) -> float:
+    """Return the roofline time of an equation; of a loop, the time of its body times its length."""
+    params = eqn.params
+    name = eqn.primitive.name
+    if name == "scan":
+        return params["length"] * _body_us(model, params["jaxpr"])
+    if name == "while":
+        return _body_us(model, params["body_jaxpr"])
+    if name == "cond":
+        return max(_body_us(model, b) for b in params["branches"])
+    moved = sum(_nbytes(v) for v in eqn.outvars)
+    if name.startswith(_READS):
+        moved += sum(_nbytes(v) for v in eqn.invars)
+    else:
+        moved *= _FUSED
+    peak = model.flops_bf16 if eqn.outvars and str(getattr(eqn.outvars[0].aval, "dtype", "")) in _HALF else model.flops_f32
+    return max(flops(eqn) / peak * 1e6, model.memory_us(moved)) if eqn.outvars else 0.0
+
+
+_HALF = ("bfloat16", "float16")
+
+
+@functools.lru_cache(maxsize=4096)
+def _body_us(model: CostModel, closed) -> float:
+    total = 0.0
+    for eqn in closed.jaxpr.eqns:
+        inner = next((p for p in eqn.params.values() if hasattr(p, "jaxpr") and hasattr(p, "consts")), None)
+        if inner is not None and eqn.primitive.name not in ("scan", "while", "cond"):
+            total += _body_us(model, inner)
+        else:
+            total += work_us(model, eqn)
+    return total
+
+
+def preset(name: str) -> CostModel:
+    """Return a preset by name.
+
+    Raises:
+        SbpError: there is no such preset.
+    """
+    from sbpjax.errors import SbpError, message
+
+    if name not in PRESETS:
+        raise SbpError(
+            message(f"cost model {name!r}", repr(name), f"the presets are {sorted(PRESETS)}", 'e.g. preset("h100")')
+        )
+    return PRESETS[name]

@@ -1,0 +1,231 @@
+"""The planner's graph: classes of equations, and the values that flow between them.
+
+A program of 48 tied layers becomes one node per equation of a layer, with its number of members. A *value* is what one producer hands to
+a set of readers; values whose producers and readers fall into the same classes are one value with a count. The linear program
+of every mesh axis is written from this graph, so it is built once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jax.extend.core import Literal, Var
+
+from ..normalise import Program
+from .parts import uniform_values
+from .signature import Signatures
+from .tie import classes, refine
+from .types import Codes
+
+# Ends of values. A node's end is (node, position); a fixed end holds the pinned nd-sbp.
+Node = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An end of a value whose layout is given: a pinned input or output."""
+
+    codes: Codes
+
+
+@dataclass
+class Group:
+    """A class of equations, or of inputs whose layout is free.
+
+    Attributes:
+        members: positions of the equations in the program, or of the inputs.
+        signature: the number of the equations' form; -1 for inputs.
+        count: how many members.
+        aval: for inputs, shape and dtype.
+        returned: for inputs, whether an output must come back in the same layout.
+    """
+
+    members: list[int]
+    signature: int
+    aval: object = None
+    returned: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many members the class has."""
+        return len(self.members)
+
+
+@dataclass(frozen=True)
+class Value:
+    """What one producer hands to its readers.
+
+    Attributes:
+        shape: the logical shape.
+        itemsize: bytes of one element.
+        source: the producer's end.
+        readers: the readers' ends.
+    """
+
+    shape: tuple[int, ...]
+    itemsize: int
+    source: Node | Fixed
+    readers: tuple
+
+
+@dataclass
+class Graph:
+    """Nodes and values of a program.
+
+    Attributes:
+        program: the flat program.
+        signatures: the forms of its equations.
+        nodes: classes of equations, then of free inputs.
+        values: each value with the number of times it occurs.
+        node_of: the node of every equation, or None where everything is uniform.
+        node_of_input: the node of every free input.
+        uniform: values that take no part.
+        live: values present where most bytes are alive, with their counts; for the memory limit.
+    """
+
+    program: Program
+    signatures: Signatures
+    nodes: list[Group]
+    values: dict[Value, int]
+    node_of: list[int | None]
+    node_of_input: dict[int, int]
+    uniform: set
+    live: dict = field(default_factory=dict)
+
+
+def build(
+    program: Program, in_codes: Sequence[Codes | None], out_pins: Sequence, free_inputs: Sequence[int], everywhere: Codes
+) -> Graph:
+    """Return the graph of a program.
+
+    Args:
+        program: the flat program.
+        in_codes: the nd-sbp of every input; ignored where free.
+        out_pins: for every output its nd-sbp, None (free), or the position of the input whose layout it takes.
+        free_inputs: positions of the inputs whose layout the planner chooses.
+        everywhere: the all-broadcast nd-sbp.
+    """
+    free = set(free_inputs)
+    given = {v: (None if i in free else in_codes[i]) for i, v in enumerate(program.invars)}
+    uniform = uniform_values(program, given, everywhere)
+    pins = _resolved(program, in_codes, out_pins, free)
+    signatures = Signatures()
+    numbers = [signatures.number(e) for e in program.eqns]
+    marks: dict = {("in", v): str(c) for v, c in given.items()}
+    for v, pin in pins:
+        if isinstance(v, Var):
+            marks["out", v] = str("free" if isinstance(pin, int) else pin)
+    tied = classes(refine(numbers, program, marks))
+
+    nodes: list[Group] = []
+    index: dict = {}
+    node_of: list[int | None] = []
+    ends: dict = {v: Fixed(c) for v, c in given.items() if c is not None}
+    ends.update((v, Fixed(everywhere)) for v in program.consts)
+    readers: dict = {}
+    for i, eqn in enumerate(program.eqns):
+        if eqn.outvars and all(v in uniform for v in eqn.outvars):
+            node_of.append(None)
+            continue
+        node = index.get(tied[i])
+        if node is None:
+            node = index[tied[i]] = len(nodes)
+            nodes.append(Group([], numbers[i]))
+        nodes[node].members.append(i)
+        node_of.append(node)
+        for position, v in enumerate(eqn.invars):
+            if isinstance(v, Var) and v not in uniform:
+                readers.setdefault(v, []).append((node, position))
+        ends.update((v, (node, position)) for position, v in enumerate(eqn.outvars))
+    back: dict = {}
+    for v, pin in pins:
+        if isinstance(pin, int):
+            back.setdefault(pin, []).append(v)
+        elif pin is not None and isinstance(v, Var) and v not in uniform:
+            readers.setdefault(v, []).append(Fixed(pin))
+    node_of_input = _free_nodes(program, sorted(free), readers, back, ends, nodes, uniform)
+    values: dict[Value, int] = {}
+    for v, found in readers.items():
+        value = _value(v, ends[v], found)
+        values[value] = values.get(value, 0) + 1
+    graph = Graph(program, signatures, nodes, values, node_of, node_of_input, uniform)
+    graph.live = _live(program, ends, uniform)
+    return graph
+
+
+def _resolved(program: Program, in_codes, out_pins, free: set) -> list:
+    """Return ``(variable, pin)`` of every output; a pin to an input that is not free becomes that input's nd-sbp."""
+    result = []
+    for v, pin in zip(program.outvars, out_pins, strict=True):
+        if isinstance(pin, int) and pin not in free:
+            pin = in_codes[pin]
+        result.append((v, pin))
+    return result
+
+
+def _free_nodes(program: Program, free: list[int], readers: dict, back: dict, ends: dict, nodes, uniform) -> dict:
+    """Add a node per class of free inputs; inputs read at the same places by the same classes are one class."""
+    index: dict = {}
+    node_of_input = {}
+    for i in free:
+        v = program.invars[i]
+        returned = [u for u in back.get(i, ()) if isinstance(u, Var) and u not in uniform]
+        key = (
+            v.aval.shape,
+            str(v.aval.dtype),
+            tuple(sorted(set(readers.get(v, ())), key=str)),
+            tuple(str(ends.get(u)) for u in returned if u is not v),
+        )
+        node = index.get(key)
+        if node is None:
+            node = index[key] = len(nodes)
+            nodes.append(Group([], -1, v.aval, bool(returned)))
+        nodes[node].members.append(i)
+        node_of_input[i] = node
+        ends[v] = (node, 0)
+    for i in free:
+        for u in back.get(i, ()):
+            if isinstance(u, Var) and u not in uniform and u is not program.invars[i]:
+                readers.setdefault(u, []).append((node_of_input[i], 0))
+    return node_of_input
+
+
+def _value(v, source, readers) -> Value:
+    itemsize = getattr(getattr(v.aval, "dtype", None), "itemsize", 1)
+    return Value(tuple(getattr(v.aval, "shape", ())), itemsize, source, tuple(sorted(set(readers), key=str)))
+
+
+def _live(program: Program, ends: dict, uniform: set) -> dict:
+    """Return the values that are alive where the program holds most bytes: ``(shape, itemsize, end) → count``."""
+    last: dict = {}
+    for i, eqn in enumerate(program.eqns):
+        last.update((v, i) for v in eqn.invars if not isinstance(v, Literal))
+    last.update((v, len(program.eqns)) for v in program.outvars if not isinstance(v, Literal))
+    alive = {v: _bytes(v) for v in (*program.invars, *program.consts) if v in last}
+    total = best = sum(alive.values())
+    moment = -1
+    for i, eqn in enumerate(program.eqns):
+        for v in eqn.outvars:
+            if v in last:
+                alive[v] = _bytes(v)
+                total += alive[v]
+        if total > best:
+            best, moment = total, i
+        for v in {v for v in eqn.invars if not isinstance(v, Literal) and last.get(v) == i}:
+            total -= alive.pop(v, 0)
+    born = {v: -1 for v in (*program.invars, *program.consts)}
+    born.update((v, i) for i, eqn in enumerate(program.eqns) for v in eqn.outvars)
+    result: dict = {}
+    for v, end in last.items():
+        if born[v] <= moment <= end and v not in uniform and v in ends:
+            value = _value(v, ends[v], ())
+            result[value] = result.get(value, 0) + 1
+    return result
+
+
+def _bytes(v) -> int:
+    size = getattr(getattr(v.aval, "dtype", None), "itemsize", 1)
+    for n in getattr(v.aval, "shape", ()):
+        size *= n
+    return size

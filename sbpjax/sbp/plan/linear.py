@@ -1,0 +1,395 @@
+"""The linear program of one mesh axis, given what the other axes have chosen.
+
+One column per node and row (``x``, one row of each node is taken), and one column per value, reader and pair of layouts (``f``, how much
+flows from layout ``s`` of the producer to layout ``t`` of the reader): the flows out of ``s`` sum to the producer's choice of ``s``, the flows
+into ``t`` to the reader's choice of ``t``. A conversion that several readers share is a column ``z`` at least as large as each of their
+flows, and is paid once. All costs are whole: a conversion is priced along its path over all axes, so minimising axis after axis descends
+on the cost of the whole plan.
+
+The relaxation is nearly always integral; where it is not, HiGHS branches on ``x``.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import boxing
+from ..algebra import B
+from ..cost import CostModel
+from ..layout import local_shape
+from ..rules import Row, jointly_legal, rows_of
+from .exact import hidden_bytes
+from .graph import Fixed, Graph, Value
+from .types import Codes
+
+# Branch and bound is rarely needed; node and gap limits, unlike a time limit, keep it deterministic.
+_GAP = 1e-3
+_NODES = 2000
+_INTEGRAL = 1e-5
+# What a byte above the memory limit costs: far more than moving it.
+_OVER_LIMIT_US_PER_BYTE = 1.0
+
+
+@dataclass
+class Problem:
+    """The graph with its prices; what all axes share.
+
+    Attributes:
+        graph: nodes and values.
+        sizes: the placement's hierarchy.
+        model: the prices.
+        memory_bytes: the limit per device, or None.
+    """
+
+    graph: Graph
+    sizes: Codes
+    model: CostModel
+    memory_bytes: float | None = None
+
+    def __post_init__(self) -> None:
+        self._rows: dict = {}
+        self._work: dict = {}
+        self._hidden: dict = {}
+
+    def rows(self, node: int, axis: int) -> list[Row]:
+        """Return the rows of a node on an axis."""
+        group = self.graph.nodes[node]
+        key = (group.signature, axis) if group.signature >= 0 else ("input", group.aval.shape, group.returned)
+        found = self._rows.get(key)
+        if found is None:
+            if group.signature >= 0:
+                found = rows_of(self.graph.signatures.examples[group.signature], self.sizes[axis], axis)
+            else:
+                codes = [*(d for d, n in enumerate(group.aval.shape) if n > 1), B]
+                found = [Row((c,) if group.returned else (), (c,)) for c in codes]
+            self._rows[key] = found
+        return found
+
+    def legal(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> bool:
+        """Return whether rows chosen for the axes ``axes`` go together."""
+        group = self.graph.nodes[node]
+        if group.signature < 0:
+            return True
+        sizes = tuple(self.sizes[a] for a in axes)
+        return jointly_legal(self.graph.signatures.examples[group.signature], chosen, sizes)
+
+    def node_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+        """Return the time of one member of a node under rows chosen for ``axes``."""
+        group = self.graph.nodes[node]
+        if group.signature < 0:
+            return 0.0
+        eqn = self.graph.signatures.examples[group.signature]
+        work = self._work.get(group.signature)
+        if work is None:
+            work = self._work[group.signature] = self.model.equation_us(eqn)
+        share = math.prod(self.sizes[a] for a, row in zip(axes, chosen) if any(c >= 0 for c in (*row.ins, *row.outs)))
+        return work / share + self.model.wire_us(self.inner_bytes(node, chosen, axes))
+
+    def inner_bytes(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> int:
+        """Return the bytes that one member of a node moves inside itself."""
+        signature = self.graph.nodes[node].signature
+        key = (signature, chosen, axes)
+        found = self._hidden.get(key)
+        if found is None:
+            eqn = self.graph.signatures.examples[signature]
+            found = self._hidden[key] = hidden_bytes(eqn, chosen, tuple(self.sizes[a] for a in axes))
+        return found
+
+    @functools.cached_property
+    def price(self):
+        """Return ``(shape, itemsize, axes, source, target) → (µs, bytes)`` of a conversion."""
+
+        @functools.lru_cache(maxsize=None)
+        def price(shape, itemsize: int, axes, source: Codes, target: Codes) -> tuple[float, int]:
+            if source == target:
+                return 0.0, 0
+            sizes = tuple(self.sizes[a] for a in axes)
+            steps = boxing.path(shape, itemsize, sizes, source, target)
+            block = math.prod(local_shape(shape, target, sizes)) * itemsize
+            return self.model.steps_us(steps, block), sum(s.bytes for s in steps)
+
+        return price
+
+
+class Assignment:
+    """Rows of every node on some of the axes.
+
+    Attributes:
+        axes: the axes that are decided.
+        rows: axis → a row per node.
+    """
+
+    def __init__(self, rows: dict[int, list[Row]]) -> None:
+        self.rows = rows
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The decided axes, outer first."""
+        return tuple(sorted(self.rows))
+
+    def chosen(self, node: int, axes: tuple[int, ...], axis: int | None = None, row: Row | None = None) -> tuple:
+        """Return the rows of a node on ``axes``, with ``row`` in the place of ``axis``."""
+        return tuple(row if a == axis else self.rows[a][node] for a in axes)
+
+    def codes(self, end, axes: tuple[int, ...], outgoing: bool, axis: int | None = None, code: int = B) -> Codes:
+        """Return the nd-sbp at one end of a value, with ``code`` in the place of ``axis``."""
+        if isinstance(end, Fixed):
+            return tuple(end.codes[a] for a in axes)
+        node, position = end
+        return tuple(
+            code if a == axis else (self.rows[a][node].outs if outgoing else self.rows[a][node].ins)[position]
+            for a in axes
+        )
+
+
+def total_us(problem: Problem, assignment: Assignment) -> float:
+    """Return the modelled time of a plan: nodes, then conversions with shared ones paid once."""
+    axes = assignment.axes
+    total = 0.0
+    for node, group in enumerate(problem.graph.nodes):
+        total += group.count * problem.node_us(node, assignment.chosen(node, axes), axes)
+    for value, count in problem.graph.values.items():
+        source = assignment.codes(value.source, axes, True)
+        targets = {assignment.codes(r, axes, False) for r in value.readers} - {source}
+        for target in targets:
+            cost, moved = problem.price(value.shape, value.itemsize, axes, source, target)
+            if moved and any(_covers(problem, value, axes, source, u, target) for u in targets):
+                continue
+            total += count * cost
+    return total + _OVER_LIMIT_US_PER_BYTE * max(0.0, memory(problem, assignment) - (problem.memory_bytes or math.inf))
+
+
+def memory(problem: Problem, assignment: Assignment) -> float:
+    """Return the bytes per device of the values alive where the program holds most."""
+    axes = assignment.axes
+    sizes = tuple(problem.sizes[a] for a in axes)
+    return sum(
+        count * math.prod(local_shape(v.shape, assignment.codes(v.source, axes, True), sizes)) * v.itemsize
+        for v, count in problem.graph.live.items()
+    )
+
+
+def _covers(problem: Problem, value: Value, axes, source: Codes, u: Codes, target: Codes) -> bool:
+    """Return whether a copy in ``u``, once paid, gives ``target`` without moving a byte."""
+    if u == target or problem.price(value.shape, value.itemsize, axes, u, target)[1]:
+        return False
+    paid = problem.price(value.shape, value.itemsize, axes, source, u)[1]
+    return paid > 0 and problem.price(value.shape, value.itemsize, axes, target, u)[1] > 0
+
+
+@dataclass
+class Solution:
+    """What HiGHS found on one axis.
+
+    Attributes:
+        rows: a row per node.
+        bound_us: a lower bound on the cost of every choice on this axis.
+        integral: whether the relaxation was integral.
+    """
+
+    rows: list[Row]
+    bound_us: float
+    integral: bool
+
+
+def solve_axis(problem: Problem, assignment: Assignment, axis: int) -> Solution:
+    """Return the best rows on ``axis``, the other axes of ``assignment`` staying as they are."""
+    return _Assembly(problem, assignment, axis).solve()
+
+
+class _Assembly:
+    """Columns and constraints of one axis; an expression is ``([columns], constant)``."""
+
+    def __init__(self, problem: Problem, assignment: Assignment, axis: int) -> None:
+        self.problem = problem
+        self.assignment = assignment
+        self.axis = axis
+        self.axes = tuple(sorted({*assignment.axes, axis}))
+        self.cost: list[float] = []
+        self.constant = 0.0
+        self.entries: list[tuple[int, int, float]] = []  # (constraint, column, coefficient)
+        self.lower: list[float] = []
+        self.upper: list[float] = []
+        self.options: list[list[Row]] = []
+        self.first: list[int] = []
+        self._flows: dict = {}
+        self._add_nodes()
+        for value, count in problem.graph.values.items():
+            self._add_value(value, count)
+        self._slack = None
+        if problem.memory_bytes is not None:
+            self._add_memory()
+
+    def _column(self, cost: float) -> int:
+        self.cost.append(cost)
+        return len(self.cost) - 1
+
+    def _constrain(self, terms, lower: float, upper: float) -> None:
+        """Add ``lower ≤ Σ coefficient · column ≤ upper``; terms may repeat a column."""
+        row = len(self.lower)
+        self.entries += [(row, column, coefficient) for column, coefficient in terms]
+        self.lower.append(lower)
+        self.upper.append(upper)
+
+    def _add_nodes(self) -> None:
+        for node, group in enumerate(self.problem.graph.nodes):
+            every = self.problem.rows(node, self.axis)
+            options = [r for r in every if self.problem.legal(node, self._chosen(node, r), self.axes)] or every[-1:]
+            self.options.append(options)
+            self.first.append(len(self.cost))
+            for row in options:
+                us = self.problem.node_us(node, self._chosen(node, row), self.axes)
+                self._column(group.count * us)
+            columns = range(self.first[node], self.first[node] + len(options))
+            self._constrain([(c, 1.0) for c in columns], 1.0, 1.0)
+
+    def _chosen(self, node: int, row: Row) -> tuple[Row, ...]:
+        return self.assignment.chosen(node, self.axes, self.axis, row)
+
+    def _layouts(self, end, outgoing: bool) -> dict[int, tuple[list[int], float]]:
+        """Return code → expression of how much an end takes of it on this axis."""
+        if isinstance(end, Fixed):
+            return {end.codes[self.axis]: ([], 1.0)}
+        node, position = end
+        found: dict[int, tuple[list[int], float]] = {}
+        for i, row in enumerate(self.options[node]):
+            code = (row.outs if outgoing else row.ins)[position]
+            found.setdefault(code, ([], 0.0))[0].append(self.first[node] + i)
+        return {next(iter(found)): ([], 1.0)} if len(found) == 1 else found
+
+    def _flow(self, value: Value, reader) -> dict[tuple[int, int], tuple[list[int], float]]:
+        """Return ``(s, t)`` → expression of the flow from a value's source to one of its readers."""
+        key = (value.source, reader)
+        found = self._flows.get(key)
+        if found is None:
+            sources, targets = self._layouts(value.source, True), self._layouts(reader, False)
+            if len(sources) == 1:
+                s = next(iter(sources))
+                found = {(s, t): expression for t, expression in targets.items()}
+            elif len(targets) == 1:
+                t = next(iter(targets))
+                found = {(s, t): expression for s, expression in sources.items()}
+            else:
+                found = {(s, t): ([self._column(0.0)], 0.0) for s in sources for t in targets}
+                for s, (columns, _) in sources.items():
+                    self._balance([found[s, t][0][0] for t in targets], columns)
+                for t, (columns, _) in list(targets.items())[:-1]:  # the last one follows from the others
+                    self._balance([found[s, t][0][0] for s in sources], columns)
+            self._flows[key] = found
+        return found
+
+    def _balance(self, flows: list[int], columns: list[int]) -> None:
+        self._constrain([*((f, 1.0) for f in flows), *((c, -1.0) for c in columns)], 0.0, 0.0)
+
+    def _charge(self, expression, cost: float) -> None:
+        columns, constant = expression
+        self.constant += constant * cost
+        for c in columns:
+            self.cost[c] += cost
+
+    def _add_value(self, value: Value, count: int) -> None:
+        shared: dict[int, dict[Codes, list]] = {}
+        source_codes: dict[int, Codes] = {}
+        for reader in value.readers:
+            for (s, t), flow in self._flow(value, reader).items():
+                source = self.assignment.codes(value.source, self.axes, True, self.axis, s)
+                target = self.assignment.codes(reader, self.axes, False, self.axis, t)
+                cost, moved = self.problem.price(value.shape, value.itemsize, self.axes, source, target)
+                if moved:
+                    source_codes[s] = source
+                    shared.setdefault(s, {}).setdefault(target, []).append((reader, flow))
+                elif cost:
+                    self._charge(flow, count * cost)
+        for s, wanted in shared.items():
+            self._share(value, count, source_codes[s], wanted)
+
+    def _share(self, value: Value, count: int, source: Codes, wanted: dict[Codes, list]) -> None:
+        """Charge the conversions of one source layout, each once however many readers want it.
+
+        ``wanted`` has for every target layout ``(reader, flow)`` pairs. A copy that gives another target for free (all-gathered once, sliced by
+        someone else) may carry that reader's flow too; what one reader sends through a copy, all targets together, is at most the copy.
+        """
+        covers = {t: [u for u in wanted if _covers(self.problem, value, self.axes, source, u, t)] for t in wanted}
+        used = {u for found in covers.values() for u in found}
+        paid: dict[Codes, int] = {}
+        for target, flows in wanted.items():
+            cost = count * self.problem.price(value.shape, value.itemsize, self.axes, source, target)[0]
+            if len(flows) == 1 and not covers[target] and target not in used:
+                self._charge(flows[0][1], cost)
+            else:
+                paid[target] = self._column(cost)
+        through: dict = {}  # (copy, reader) → columns of what the reader takes from that copy for other targets
+        for target, column in paid.items():
+            for reader, (columns, constant) in wanted[target]:
+                terms = [(column, 1.0), *((c, -1.0) for c in columns)]
+                for u in covers[target]:
+                    detour = self._column(0.0)
+                    through.setdefault((u, reader), []).append(detour)
+                    terms.append((detour, 1.0))
+                self._constrain(terms, constant, math.inf)
+        for (u, reader), detours in through.items():
+            columns, constant = dict(wanted[u]).get(reader, ([], 0.0))
+            terms = [(paid[u], 1.0), *((c, -1.0) for c in (*columns, *detours))]
+            self._constrain(terms, constant, math.inf)
+
+    def _add_memory(self) -> None:
+        sizes = tuple(self.problem.sizes[a] for a in self.axes)
+        terms, held = [], 0.0
+        for value, count in self.problem.graph.live.items():
+            for s, (columns, constant) in self._layouts(value.source, True).items():
+                codes = self.assignment.codes(value.source, self.axes, True, self.axis, s)
+                nbytes = count * math.prod(local_shape(value.shape, codes, sizes)) * value.itemsize
+                held += constant * nbytes
+                terms += [(c, nbytes) for c in columns]
+        scale = 1 / max(self.problem.memory_bytes, 1.0)
+        self._slack = self._column(_OVER_LIMIT_US_PER_BYTE / scale)
+        terms = [*((c, b * scale) for c, b in terms), (self._slack, -1.0)]
+        self._constrain(terms, -math.inf, (self.problem.memory_bytes - held) * scale)
+
+    def solve(self) -> Solution:
+        """Run HiGHS: the relaxation first, branch and bound only if it is not integral."""
+        if not self.cost:
+            return Solution([], self.constant, True)
+        cost = np.asarray(self.cost)
+        positive = cost[cost > 0]
+        scale = 1.0 / float(np.median(positive)) if positive.size else 1.0
+        relaxed = self._highs(cost * scale, 0)
+        bound = relaxed.fun / scale + self.constant if relaxed.x is not None else -math.inf
+        chosen = relaxed.x
+        integral = chosen is not None and all(
+            chosen[a : a + len(o)].max() > 1 - _INTEGRAL for a, o in zip(self.first, self.options)
+        )
+        if not integral:
+            branched = self._highs(cost * scale, 1)
+            chosen = branched.x if branched.x is not None else chosen
+            bound = max(bound, (branched.mip_dual_bound or -math.inf) / scale + self.constant)
+        if chosen is None:  # the solver gave up: every choice is feasible, so broadcast everywhere is one
+            return Solution([o[-1] for o in self.options], bound, False)
+        rows = [o[int(np.argmax(chosen[a : a + len(o)]))] for a, o in zip(self.first, self.options)]
+        return Solution(rows, bound, integral)
+
+    def _highs(self, cost, whole: int):
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import csr_matrix
+
+        row, column, value = zip(*self.entries)
+        matrix = csr_matrix((value, (row, column)), shape=(len(self.lower), len(cost)))
+        integrality = np.zeros(len(cost))
+        upper = np.ones(len(cost))
+        if self._slack is not None:
+            upper[self._slack] = np.inf
+        if whole:
+            for a, options in zip(self.first, self.options):
+                integrality[a : a + len(options)] = 1
+        options = {"mip_rel_gap": _GAP, "node_limit": _NODES} if whole else {}
+        return milp(
+            cost,
+            integrality=integrality,
+            bounds=Bounds(0.0, upper),
+            constraints=LinearConstraint(matrix, np.asarray(self.lower), np.asarray(self.upper)),
+            options=options,
+        )

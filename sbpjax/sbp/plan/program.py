@@ -1,0 +1,147 @@
+"""The planner of whole programs: a traced step, with pins where the user spoke.
+
+Data parallelism is a pin (the batch is split, the parameters are broadcast) and the rest follows: the contraction row of the weight gradient
+gives a partial sum, the optimizer needs a broadcast one, so one all-reduce per parameter is planned, at the place where it costs least.
+
+`plan_program` builds the graph of the program once (repeated layers tied), solves the linear program of one mesh axis after the other in
+alternation, from several starts, and keeps the cheapest plan. Everything is deterministic.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Sequence
+
+from jax.extend.core import Literal
+
+from sbpjax.errors import SbpError, message
+
+from ..algebra import B
+from ..cost import DEFAULT, CostModel
+from ..normalise import Program
+from ..rules import Row
+
+from .graph import Graph, build
+from .linear import Assignment, Problem, memory, solve_axis, total_us
+from .types import Codes, Plan
+
+log = logging.getLogger("sbpjax.plan")
+
+# Alternation settles in two or three rounds; starts differ in the order of the axes.
+_ROUNDS = 6
+_STARTS = 4
+
+
+def plan_program(
+    program: Program,
+    sizes: Codes,
+    in_codes: Sequence[Codes | None],
+    out_pins: Sequence | None = None,
+    *,
+    free_inputs: Sequence[int] = (),
+    cost: CostModel = DEFAULT,
+    memory_bytes: float | None = None,
+) -> Plan:
+    """Return the cheapest plan found for a traced program.
+
+    Args:
+        program: the flat program.
+        sizes: the placement's hierarchy.
+        in_codes: the nd-sbp of every input; ignored for free ones.
+        out_pins: for every output its nd-sbp, None where the planner is free, or an input's position: the output comes back in the
+            layout of that input (an updated parameter).
+        free_inputs: positions of inputs whose layout the planner chooses.
+        cost: the prices; ``cost.alpha_us == 0`` compares conversions by bytes.
+        memory_bytes: what one device may hold at most; None for no limit.
+
+    Returns:
+        The plan; ``plan.gap`` is its relative distance to the lower bound of the last linear program of each axis.
+
+    Raises:
+        SbpError: no plan found keeps to ``memory_bytes``.
+    """
+    out_pins = tuple(out_pins) if out_pins is not None else (None,) * len(program.outvars)
+    graph = build(program, tuple(in_codes), out_pins, free_inputs, (B,) * len(sizes))
+    problem = Problem(graph, tuple(sizes), cost, memory_bytes)
+    best, best_us, gap = None, float("inf"), 0.0
+    seen: dict = {}
+    for order in _orders(len(sizes)):
+        assignment, bound = _descend(problem, order, seen)
+        us = total_us(problem, assignment)
+        log.debug("axes %s: %.3f us", order, us)
+        if us < best_us * (1 - 1e-9):
+            best, best_us, gap = assignment, us, max(0.0, 1 - bound / us) if us > 0 else 0.0
+    if memory_bytes is not None and memory(problem, best) > memory_bytes:
+        raise SbpError(
+            message(
+                f"a plan within {memory_bytes:.3g} bytes per device",
+                f"the smallest plan found holds {memory(problem, best):.3g} bytes at its peak",
+                "parameters, state and saved activations must fit",
+                "raise memory_bytes, release pins (free_inputs), split the batch, or use more devices",
+            )
+        )
+    return _plan(problem, best, in_codes, out_pins, gap, best_us)
+
+
+def _orders(axes: int) -> list[tuple[int, ...]]:
+    return list(itertools.permutations(range(axes)))[:_STARTS]
+
+
+def _descend(problem: Problem, order: tuple[int, ...], seen: dict) -> tuple[Assignment, float]:
+    """Solve axis after axis in ``order``, then in rounds until nothing improves; return the plan and its lower bound."""
+    assignment = Assignment({})
+    bound = 0.0
+    for axis in order:
+        solution = solve_axis(problem, assignment, axis)
+        assignment = Assignment({**assignment.rows, axis: solution.rows})
+        bound = solution.bound_us
+    us = total_us(problem, assignment)
+    bounds = {order[-1]: bound}
+    stale = 1  # the last axis is optimal given the others
+    for axis in itertools.islice(itertools.cycle(order), _ROUNDS * len(order)):
+        if stale >= len(order):
+            break
+        others = Assignment({a: r for a, r in assignment.rows.items() if a != axis})
+        solution = solve_axis(problem, others, axis)
+        bounds[axis] = solution.bound_us
+        candidate = Assignment({**others.rows, axis: solution.rows})
+        after = total_us(problem, candidate)
+        if after < us * (1 - 1e-6):
+            assignment, us, stale = candidate, after, 1
+        else:
+            stale += 1
+    return assignment, min(bounds.values())
+
+
+def _plan(problem: Problem, assignment: Assignment, in_codes, out_pins, gap: float, us: float) -> Plan:
+    graph: Graph = problem.graph
+    axes = assignment.axes
+    sizes = problem.sizes
+    per_node = [assignment.chosen(node, axes) for node in range(len(graph.nodes))]
+    rows: list[tuple[Row, ...]] = []
+    produced: dict = {}
+    inner = 0
+    for eqn, node in zip(graph.program.eqns, graph.node_of):
+        if node is None:
+            row = Row((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False)
+            chosen = (row,) * len(sizes)
+        else:
+            chosen = per_node[node]
+            inner += problem.inner_bytes(node, chosen, axes)
+        rows.append(chosen)
+        produced.update(zip(eqn.outvars, zip(*(r.outs for r in chosen))))
+    codes = list(in_codes)
+    for i, node in graph.node_of_input.items():
+        codes[i] = tuple(row.outs[0] for row in per_node[node])
+    produced.update(zip(graph.program.invars, codes))
+    everywhere = (B,) * len(sizes)
+    out_codes = []
+    for v, pin in zip(graph.program.outvars, out_pins):
+        if isinstance(pin, int):
+            pin = codes[pin]
+        out_codes.append(pin or (everywhere if isinstance(v, Literal) else produced.get(v, everywhere)))
+    return Plan(graph.program, sizes, tuple(codes), rows, tuple(out_codes), inner, gap=gap, modelled_us=us)
+
+
+

@@ -1,0 +1,122 @@
+"""Repeated layers: equations that stand at the same place of a repetition share one choice.
+
+The list of equation signatures of a 48-layer GPT step holds three long repetitions: the forward layers, the backward layers and the
+optimizer's update of the layers' parameters. `repetitions` finds them: in ``a b c b c b c d`` the run ``b c`` of period 2 occurs three
+times. `classes` gives equations at the same place of a run the same class, so a plan's size does not grow with depth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+# How many candidate periods are tried on one stretch of equations; each costs one pass over it.
+_CANDIDATES = 12
+
+
+def classes(signatures: Sequence[int]) -> list[int]:
+    """Return for every position the class it is tied to: a number that equal places of a repetition share.
+
+    Args:
+        signatures: the number of each equation's form, in program order.
+    """
+    result = list(range(len(signatures)))
+    for start, stop, period in repetitions(signatures):
+        for i in range(start + period, stop):
+            result[i] = result[i - period]
+    return result
+
+
+def repetitions(signatures: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return disjoint runs ``(start, stop, period)`` in which every element equals the one a period before it."""
+    found: list[tuple[int, int, int]] = []
+    stretches = [(0, len(signatures))]
+    while stretches:
+        start, stop = stretches.pop()
+        if stop - start < 4:
+            continue
+        run = _longest(signatures, start, stop)
+        if run is None:
+            continue
+        first, last, _ = run
+        found.append(run)
+        stretches.append((start, first))
+        stretches.append((last, stop))
+    return sorted(found)
+
+
+def _longest(signatures: Sequence[int], start: int, stop: int) -> tuple[int, int, int] | None:
+    """Return the run that saves the most equations within ``start:stop``, whole periods only."""
+    gaps: Counter = Counter()
+    last: dict[int, int] = {}
+    for i in range(start, stop):
+        signature = signatures[i]
+        if signature in last:
+            gaps[i - last[signature]] += 1
+        last[signature] = i
+    # Rare elements repeat at exactly the period, frequent ones at its parts: large gaps that occur often are the candidates.
+    ranked = sorted(gaps, key=lambda gap: (-gap * gaps[gap], gap))[:_CANDIDATES]
+    best = None
+    for period in ranked:
+        i = start
+        while i + period < stop:
+            first = i
+            while i + period < stop and signatures[i] == signatures[i + period]:
+                i += 1
+            length = i - first + period
+            saved = length // period * period - period
+            if saved > 0 and (best is None or saved > best[0] or (saved == best[0] and period < best[1][2])):
+                best = (saved, (first, first + length // period * period, period))
+            i += 1
+    return best[1] if best else None
+
+
+def refine(numbers: Sequence[int], program, marks: dict, rounds: int = 4) -> list[int]:
+    """Return numbers that also tell equations apart by what stands around them, up to ``rounds`` equations away.
+
+    The optimizer multiplies the gradients of the query and of the output matrix by the same constant, but one gradient is split by columns and
+    the other by rows: their updates must not be tied to each other. What tells them apart are the pins, a few equations away.
+
+    Args:
+        numbers: the number of each equation's form.
+        program: the flat program.
+        marks: for inputs and outputs (variables), what is pinned there.
+        rounds: how far to look.
+    """
+    producer: dict = {}
+    consumers: list[list] = [[] for _ in program.eqns]
+    fixed: list[list] = [[] for _ in program.eqns]
+    operands: list[list] = []
+    for i, eqn in enumerate(program.eqns):
+        sources = []
+        for position, v in enumerate(eqn.invars):
+            found = producer.get(v) if not hasattr(v, "val") else None
+            if found is None:
+                fixed[i].append((position, marks.get(("in", v)) if not hasattr(v, "val") else None))
+            else:
+                sources.append((position, *found))
+                consumers[found[0]].append((found[1], position, i))
+        operands.append(sources)
+        for position, v in enumerate(eqn.outvars):
+            producer[v] = (i, position)
+            mark = marks.get(("out", v))
+            if mark is not None:
+                fixed[i].append((-1 - position, mark))
+    interned: dict = {}
+
+    def intern(key) -> int:
+        return interned.setdefault(key, len(interned))
+
+    current = [intern((n, tuple(f))) for n, f in zip(numbers, fixed)]
+    for _ in range(rounds):
+        current = [
+            intern(
+                (
+                    current[i],
+                    tuple((p, out, current[j]) for p, j, out in operands[i]),
+                    tuple(sorted({(out, p, current[j]) for out, p, j in consumers[i]})),
+                )
+            )
+            for i in range(len(numbers))
+        ]
+    return current
