@@ -329,6 +329,7 @@ from .tensor.views import transpose as swapdims
 from . import _C as _C  # isort: skip
 from . import autograd as autograd  # isort: skip
 from . import env as env  # isort: skip
+from . import errors as errors  # isort: skip
 from . import graph as graph  # isort: skip
 from . import linalg as linalg  # isort: skip
 from . import nn as nn  # isort: skip

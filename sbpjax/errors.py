@@ -135,7 +135,7 @@ class OpError(SbpjaxError, RuntimeError):
     """The inputs of an op do not fit each other: shapes that do not broadcast, sizes that do not match."""
 
 
-class OpTypeError(SbpjaxError, TypeError):
+class OpTypeError(SbpjaxError, TypeError, RuntimeError):
     """An op was given an argument of a wrong type, or dtypes it is not defined for."""
 
 

@@ -52,7 +52,7 @@ def run_global(op, inputs: tuple, placement, out_sbps=None):
             arrays.append(x.item() if isinstance(x, np.generic) else x)
             layouts.append(None)
     try:
-        outs, out_layouts = eager.execute(op.fn, op.static, arrays, layouts, out_sbps=out_sbps)
+        outs, out_layouts = eager.execute(op.traced, (), arrays, layouts, out_sbps=out_sbps)
     except Exception as error:
         raise translate(error, op, inputs) from None
     results = tuple([dispatch.wrap_any(a, lay) for a, lay in zip(outs, out_layouts, strict=True)])

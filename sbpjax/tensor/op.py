@@ -7,8 +7,6 @@ is saved. This is the *recompute form*: what the backward needs of the forward's
 
 from __future__ import annotations
 
-import functools
-
 import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
@@ -24,6 +22,7 @@ class Op:
     Attributes:
         fn: the function over logical arrays, called ``fn(*arrays, **dict(static))``.
         static: ``(name, value)`` pairs.
+        traced: the function with its attributes bound.
         call: the compiled function.
         entries: backward entries by ``(which inputs need grad, avals)``.
     """
@@ -34,9 +33,7 @@ class Op:
         self.fn = fn
         self.static = static
         self.name = name or getattr(fn, "__name__", "op")
-        keywords = dict(static)
-        traced = functools.partial(fn, **keywords) if keywords else fn
-        self.traced = traced
+        self.traced = traced = _closed(fn, dict(static), self.name) if static else fn
 
         def call(*arrays):  # a fresh function per Op: jit's cache is keyed by the function
             return traced(*arrays)
@@ -45,6 +42,14 @@ class Op:
         self.call = jax.jit(call)
         self.entries = {}
         self.check = _VERSION_CHECK.get(self.name, "inputs")
+
+
+def _closed(fn, keywords: dict, name: str):
+    def closed(*arrays):
+        return fn(*arrays, **keywords)
+
+    closed.__name__ = name
+    return closed
 
 
 # What PyTorch saves for backward where this package saves something else; it decides which in-place write is an error.
@@ -56,7 +61,8 @@ _VERSION_CHECK = dict.fromkeys(
 
 def op_of(fn, static: tuple = ()) -> Op:
     """Return the one `Op` of a function and its static attributes."""
-    key = (fn, static)
+    # the classes tell 2 from 2.0 and True, which are equal as keys
+    key = (fn, static, *[value.__class__ for _, value in static]) if static else fn
     found = _OPS.get(key)
     if found is None:
         if len(_OPS) >= _MAX_OPS:  # programs with ever-changing attributes must not grow without bound
