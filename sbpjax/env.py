@@ -142,3 +142,10 @@ def get_node_size() -> int:
 def is_multi_client() -> bool:
     """Return whether every process runs the program itself; always true: sbpjax has no single-client mode."""
     return True
+
+
+def all_device_placement(type: str):
+    """Return the 1-D placement of every device of a type, under OneFlow's name; see `sbpjax.placement.all`."""
+    from sbpjax.sbp import placement  # placements stand above the environment
+
+    return placement.all(type)

@@ -1,4 +1,5 @@
-"""Helpers around training: checkpoints."""
+"""Helpers around training: checkpoints, nested structures of tensors."""
 
+from . import global_view as global_view
 from .checkpoint import load as load
 from .checkpoint import save as save
