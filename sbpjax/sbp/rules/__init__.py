@@ -5,6 +5,7 @@ from . import elementwise as elementwise
 from . import index as index
 from . import linalg as linalg
 from . import random as random
+from . import reduction as reduction
 from . import shape as shape
 from . import sort as sort
 from . import window as window

@@ -1,10 +1,6 @@
-"""Rules of contractions and reductions: a split of a contracted dim gives a partial sum."""
+"""Rules of contractions: a split of a contracted dim gives a partial sum."""
 
 from __future__ import annotations
-
-import jax
-import jax.numpy as jnp
-import numpy as np
 
 from .table import B, Context, P, Row, local, rows
 
@@ -30,107 +26,6 @@ def dot_general_local(ctx: Context, x, y):
     """Contract the blocks; padding along contracted dims is zeroed on both sides (it may hold NaN)."""
     (contract_l, contract_r), _ = ctx.params["dimension_numbers"]
     return ctx.bind(ctx.mask(x, 0, contract_l, 0), ctx.mask(y, 1, contract_r, 0))
-
-
-_REDUCE = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor")
-
-
-def _kept(eqn, axes) -> list[Row]:
-    shape = eqn.invars[0].aval.shape
-    kept = [d for d in range(len(shape)) if d not in axes]
-    return [Row((d,), (k,) * len(eqn.outvars)) for k, d in enumerate(kept) if shape[d] > 1]
-
-
-@rows(*_REDUCE)
-def reduce(eqn, size: int) -> list[Row]:
-    """Kept dims stay split; over reduced dims a sum gives P, max/min/and/or end in an all-reduce of their own."""
-    axes = eqn.params["axes"]
-    aval = eqn.invars[0].aval
-    name = eqn.primitive.name
-    over = [d for d in axes if aval.shape[d] > 1]
-    found = _kept(eqn, axes)
-    if name == "reduce_sum":
-        found += [*(Row((d,), (P,)) for d in over), Row((P,), (P,))]
-    elif _all_reduce(name, aval.dtype):
-        found += [Row((d,), (B,), hidden=(0,)) for d in over]
-    return found
-
-
-def _all_reduce(name: str, dtype):
-    """Return the collective that ends a reduction over a split dim, or None: there is none for bitwise and, or."""
-    if dtype == jnp.bool_:
-        return {"reduce_and": pmin, "reduce_min": pmin, "reduce_or": pmax, "reduce_max": pmax}.get(name)
-    if jnp.issubdtype(dtype, jnp.complexfloating):
-        return None
-    return {"reduce_max": pmax, "reduce_min": pmin}.get(name)
-
-
-@local(*_REDUCE)
-def reduce_local(ctx: Context, x):
-    """Reduce the block, with padding set to the neutral element, then across the axes that split a reduced dim."""
-    name, axes = ctx.eqn.primitive.name, ctx.params["axes"]
-    result = ctx.bind(ctx.mask(x, 0, axes, _neutral(name, x.dtype)))
-    over = [a for a, code in enumerate(ctx.ins[0]) if code in axes]
-    collective = _all_reduce(name, x.dtype)
-    return collective(result, ctx.names(over)) if collective and over else result
-
-
-def pmax(x, names):
-    """Return the maximum over mesh axes; a NaN anywhere gives NaN, as `reduce_max` does and a bare `lax.pmax` does not."""
-    return _ordered(x, names, jax.lax.pmax, negative_nan=False)
-
-
-def pmin(x, names):
-    """Return the minimum over mesh axes; a NaN anywhere gives NaN."""
-    return _ordered(x, names, jax.lax.pmin, negative_nan=True)
-
-
-def _ordered(x, names, collective, negative_nan: bool):
-    # XLA's all-reduce drops NaNs on some platforms. Integers ordered as the floats are, with NaN outermost, do not.
-    if x.dtype == jnp.bool_:
-        return collective(x.astype(jnp.int8), names).astype(jnp.bool_)
-    if not jnp.issubdtype(x.dtype, jnp.floating):
-        return collective(x, names)
-    integer = jnp.dtype(f"int{8 * x.dtype.itemsize}")
-    nan = jnp.asarray(-jnp.nan if negative_nan else jnp.nan, x.dtype)
-    bits = jax.lax.bitcast_convert_type(jnp.where(jnp.isnan(x), nan, x), integer)
-    reduced = collective(_sign_magnitude(bits), names)
-    return jax.lax.bitcast_convert_type(_sign_magnitude(reduced), x.dtype)
-
-
-def _sign_magnitude(bits):
-    """Map the bits of floats to integers of the same order, and back."""
-    return jnp.where(bits < 0, bits ^ jnp.iinfo(bits.dtype).max, bits)
-
-
-def _neutral(name: str, dtype):
-    if name in ("reduce_sum", "reduce_or", "reduce_xor"):
-        return 0
-    if name == "reduce_prod":
-        return 1
-    if dtype == jnp.bool_:
-        return name in ("reduce_and", "reduce_min")
-    if name == "reduce_and":
-        return ~np.zeros((), dtype)
-    if jnp.issubdtype(dtype, jnp.inexact):
-        return -jnp.inf if name == "reduce_max" else jnp.inf
-    info = jnp.iinfo(dtype)
-    return info.min if name == "reduce_max" else info.max
-
-
-@rows("argmax", "argmin")
-def arg_reduce(eqn, size: int) -> list[Row]:
-    """Kept dims only: an index speaks of the whole dim."""
-    return _kept(eqn, eqn.params["axes"])
-
-
-@rows("reduce")
-def general_reduce(eqn, size: int) -> list[Row]:
-    """Kept dims only: the reduction is any function."""
-    shape = eqn.invars[0].aval.shape
-    kept = [d for d in range(len(shape)) if d not in eqn.params["dimensions"]]
-    half = len(eqn.invars) // 2
-    return [Row((d,) * half + (B,) * half, (k,) * half) for k, d in enumerate(kept) if shape[d] > 1]
 
 
 @rows("ragged_dot_general")
