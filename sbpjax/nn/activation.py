@@ -112,7 +112,7 @@ class _Options(Module):
     _names: tuple[str, ...] = ()
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{name}={getattr(self, name)}" for name in self._names)
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self._names)
 
 
 class GELU(_Options):
@@ -258,11 +258,12 @@ class Hardshrink(_Options):
         lambd: the bound.
     """
 
-    _names = ("lambd",)
-
     def __init__(self, lambd: float = 0.5):
         super().__init__()
         self.lambd = lambd
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
@@ -275,13 +276,14 @@ class Softshrink(_Options):
         lambd: the bound.
     """
 
-    _names = ("lambd",)
-
     def __init__(self, lambd: float = 0.5):
         super().__init__()
         if lambd < 0:
             raise ValueError(f"lambda must be greater or equal to 0, but found to be {lambd}")
         self.lambd = lambd
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)

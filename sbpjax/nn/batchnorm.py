@@ -28,6 +28,7 @@ class _BatchNorm(Module):
         track_running_stats: keep running statistics, and use them in evaluation mode.
         device: where the tensors are made.
         dtype: their dtype.
+        bias: whether there is a `bias`.
     """
 
     _version = 2
@@ -42,12 +43,14 @@ class _BatchNorm(Module):
         track_running_stats: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        for name in ("weight", "bias"):
-            made = parameter(num_features, device=device, dtype=dtype) if affine else None
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            made = parameter(num_features, device=device, dtype=dtype) if wanted else None
             self.register_parameter(name, made)
         for name in ("running_mean", "running_var"):
             made = sbpjax.empty(num_features, device=device, dtype=dtype) if track_running_stats else None
@@ -66,8 +69,9 @@ class _BatchNorm(Module):
     def reset_parameters(self) -> None:
         """Set `weight` to one and `bias` to zero, and forget the batches seen so far."""
         self.reset_running_stats()
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -95,7 +99,7 @@ class _BatchNorm(Module):
     def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.nn import functional as F
+from sbpjax.nn.conv import as_tuple
 from sbpjax.nn.module import Module
 from sbpjax.tensor import Tensor
 
@@ -83,8 +84,9 @@ class AvgPool1d(Module):
         count_include_pad: bool = True,
     ):
         super().__init__()
-        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
-        self.padding, self.ceil_mode, self.count_include_pad = padding, ceil_mode, count_include_pad
+        self.kernel_size = as_tuple(kernel_size, 1)
+        self.stride = as_tuple(kernel_size if stride is None else stride, 1)
+        self.padding, self.ceil_mode, self.count_include_pad = as_tuple(padding, 1), ceil_mode, count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
