@@ -74,7 +74,7 @@ def scaled_dot_product_attention(
     scores = _product(q, k, -1, -1, groups)  # (..., T, S) or (..., Hk, G, T, S)
     if is_causal:
         attn_mask = _causal(query.shape[-2], key.shape[-2])
-    weights = _weights(scores, attn_mask, groups)
+    weights = _weights(scores, attn_mask, groups, never_empty=is_causal)
     if dropout_p > 0:
         weights = dropout(dropout_key, weights, p=dropout_p)
     out = cast(_product(weights, v, -1, -2, groups), query.dtype)
@@ -143,7 +143,7 @@ def _causal(queries: int, keys: int):
     return lax.ge(lax.broadcasted_iota(np.int32, shape, 0), lax.broadcasted_iota(np.int32, shape, 1))
 
 
-def _weights(scores, mask, groups: int):
+def _weights(scores, mask, groups: int, never_empty: bool):
     if mask is None:
         return softmax(scores, dim=-1)
     if groups > 1 and mask.ndim > 2:
@@ -156,6 +156,8 @@ def _weights(scores, mask, groups: int):
     # A row without any key gives 0, not 0 / 0: the lowest finite score for all, and the weights cleared after.
     low = lax.full_like(scores, np.finfo(scores.dtype).min)
     weights = softmax(lax.select_n(mask, low, scores), dim=-1)
+    if never_empty:  # every query has a key: the masked weights are e**-huge, 0 already
+        return weights
     return lax.select_n(mask, lax.full_like(weights, 0), weights)
 
 

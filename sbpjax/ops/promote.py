@@ -174,11 +174,9 @@ def spread(x, shape) -> jax.Array:
     shape = tuple(shape)
     if np.shape(x) == shape and isinstance(x, jax.Array):
         return x
-    return (
-        lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - np.ndim(x), len(shape))))
-        if _fits(x, shape)
-        else (jnp.broadcast_to(x, shape))
-    )
+    if not _fits(x, shape):
+        return jnp.broadcast_to(x, shape)  # raises, in NumPy's words
+    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - np.ndim(x), len(shape))))
 
 
 def _fits(x, shape) -> bool:

@@ -65,6 +65,7 @@ test_against_torch = run(CASES)
 def test_two_contractions():
     names = [e.primitive.name for e in jax.make_jaxpr(lambda *x: sdpa(*x, enable_gqa=True, is_causal=True))(*GQA).eqns]
     assert names.count("dot_general") == 2 and "transpose" not in names and "concatenate" not in names
+    assert names.count("select_n") == 1
 
 
 def test_dropout_drops_weights():

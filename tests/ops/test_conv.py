@@ -31,7 +31,11 @@ OPTIONS = [
     {"stride": 3, "padding": 2, "dilation": 2},
 ]
 CASES = [both("conv1d", F(2, 4, 9), F(6, 4, 3), F(6), **o) for o in OPTIONS]
-CASES += [both("conv2d", F(2, 4, 9, 8), F(6, 4, 3, 2), b, **o) for o in OPTIONS for b in (None, F(6))]
+CASES += [
+    both("conv2d", F(2, 4, 9, 8), F(6, 4, 3, 3 if "same" in o.values() else 2), b, **o)
+    for o in OPTIONS
+    for b in (None, F(6))
+]
 CASES += [both("conv2d", F(2, 4, 7, 7), F(6, 4 // g, 3, 3), F(6), groups=g) for g in (1, 2)] + [
     both("conv2d", F(2, 4, 7, 7), F(8, 1, 3, 3), groups=4, padding=1)
 ]
