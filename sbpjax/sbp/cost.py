@@ -4,7 +4,7 @@ An equation takes ``max(flops / peak, bytes / memory bandwidth)`` of its share; 
 a float32 ``(8192, 1024) · (1024, 4096)`` product is 68.7 Gflop or 139 µs, and the all-reduce of its 134 MB result over eight ranks
 moves 235 MB or 522 µs: so it pays to keep the result split.
 
-The planner's default counts only 0.05 µs per collective: that is bytes where computing is equally divided, with a preference for one
+The planner's default counts only 0.005 µs per collective: that is bytes where computing is equally divided, with a preference for one
 all-reduce over a reduce-scatter and an all-gather where the work between them is small; and a large computation is never done
 everywhere to save a few bytes. `CostModel.with_latency` gives the model with the full latency of each collective, which in small
 programs outweighs every byte.
@@ -49,7 +49,7 @@ class CostModel:
     memory_bytes_per_s: float
     memory_bytes: float
     wire_bytes_per_s: float
-    alpha_us: float = 0.05
+    alpha_us: float = 0.005
 
     def with_latency(self, alpha_us: float | None = None) -> CostModel:
         """Return this model with the latency of a collective counted."""
@@ -112,8 +112,8 @@ def flops(eqn) -> float:
     return 0.0
 
 
-# A pointwise equation is mostly fused with its neighbours: a chain of four writes its result once.
-_FUSED = 0.25
+# A pointwise equation is mostly fused with its neighbours: a chain writes its result once, often into a product.
+_FUSED = 0.1
 _READS = ("reduce", "dot_general", "conv", "gather", "scatter", "sort", "cum", "arg")
 
 

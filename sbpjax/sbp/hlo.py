@@ -30,6 +30,7 @@ _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _GROUPS = re.compile(r"replica_groups=\{\{([\d,]*)\}")
 _IOTA_GROUPS = re.compile(r"replica_groups=\[(\d+),(\d+)\]")
+_MESH_GROUPS = re.compile(r"replica_groups=mesh\[([^\]]*)\][^{]*\{([^}]*)\}")
 _PAIRS = re.compile(r"source_target_pairs=\{(.*?)\}(?:,|$)")
 
 
@@ -139,6 +140,11 @@ def _group(kind: str, rest: str) -> int:
     iota = _IOTA_GROUPS.search(rest)
     if iota:
         return int(iota.group(2))
+    mesh = _MESH_GROUPS.search(rest)  # mesh['axis_0'=2,'axis_1'=4] {'axis_1'}
+    if mesh:
+        sizes = {k: int(n) for k, n in re.findall(r"'(\w+)'=(\d+)", mesh.group(1))}
+        parts = re.findall(r"'(\w+)'(?::\(\d+\)(\d+))?", mesh.group(2))
+        return math.prod(int(part) if part else sizes[axis] for axis, part in parts)
     listed = _GROUPS.search(rest)
     return len(listed.group(1).split(",")) if listed else 1
 
