@@ -1,0 +1,72 @@
+"""Checkpoints: what goes in comes out, in any layout; complete or not there; no code is read."""
+
+import json
+
+import numpy as np
+import pytest
+
+import sbpjax as flow
+from sbpjax import utils
+from sbpjax.errors import CheckpointError
+
+
+def test_round_trip(tmp_path):
+    state = {
+        "step": 3,
+        "nested": {"list": [1, 2.5, None, True, "text"], "tuple": (1, flow.arange(3))},
+        "numbers": {0: flow.ones(2), 1: flow.zeros((), dtype=flow.int64)},
+        "array": np.arange(4, dtype=np.int16),
+        "scalar": np.float32(0.5),
+        "types": {
+            str(d): flow.arange(4).to(d) for d in (flow.bfloat16, flow.float16, flow.float64, flow.bool, flow.uint8)
+        },
+        "empty": flow.zeros(0, 3),
+    }
+    utils.save(state, tmp_path / "c")
+    found = utils.load(tmp_path / "c")
+    assert found["step"] == 3 and found["nested"]["list"] == [1, 2.5, None, True, "text"]
+    assert isinstance(found["nested"]["tuple"], tuple) and found["nested"]["tuple"][1].tolist() == [0, 1, 2]
+    assert (
+        list(found["numbers"]) == [0, 1] and found["numbers"][1].dtype == flow.int64 and found["numbers"][1].ndim == 0
+    )
+    assert found["array"].dtype == np.int16 and found["scalar"] == 0.5
+    for name, tensor in state["types"].items():
+        assert found["types"][name].dtype == tensor.dtype and found["types"][name].tolist() == tensor.tolist()
+    assert found["empty"].shape == (0, 3)
+
+
+@pytest.mark.parametrize("sbp", ["S0", "S1", "B", "P"])
+def test_a_tensor_is_stored_by_its_logical_value(sbp, tmp_path):
+    value = np.random.default_rng(0).standard_normal((5, 6)).astype(np.float32)
+    tensor = flow.tensor(value).to_global(flow.placement("cpu", [0, 1, 2, 3]), sbp)
+    utils.save({"x": tensor}, tmp_path / "c")
+    found = utils.load(tmp_path / "c")["x"]
+    assert not found.is_global
+    np.testing.assert_array_equal(found.numpy(), value)
+
+
+def test_saving_again_replaces_and_a_failure_leaves_the_old_one(tmp_path):
+    utils.save({"step": 1}, tmp_path / "c")
+    utils.save({"step": 2}, tmp_path / "c")
+    with pytest.raises(CheckpointError) as caught:
+        utils.save({"step": 3, "model": [object()]}, tmp_path / "c")
+    assert "seen: state['model'][0] is a object" in str(caught.value) and "state_dict()" in str(caught.value)
+    assert utils.load(tmp_path / "c") == {"step": 2}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["c"]
+
+
+def test_an_interrupted_replacement_reads_the_old_one(tmp_path):
+    utils.save({"step": 1}, tmp_path / "c")
+    (tmp_path / "c").rename(tmp_path / "c.old")  # what stands there between the two renames of a save
+    assert utils.load(tmp_path / "c") == {"step": 1}
+
+
+def test_nothing_there(tmp_path):
+    with pytest.raises(CheckpointError, match="no state.json"):
+        utils.load(tmp_path / "c")
+
+
+def test_files_are_json_and_plain_numpy(tmp_path):
+    utils.save({"x": flow.ones(2)}, tmp_path / "c")
+    assert json.loads((tmp_path / "c" / "state.json").read_text())["x"]["dtype"] == "float32"
+    assert np.load(tmp_path / "c" / "000000.npy", allow_pickle=False).tolist() == [1.0, 1.0]
