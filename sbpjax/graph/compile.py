@@ -22,9 +22,11 @@ import jax
 import numpy as np
 
 from sbpjax.errors import MixedTensorError, message
-from sbpjax.sbp import Layout
+from sbpjax.sbp import Layout, broadcast, eager
+from sbpjax.sbp.compile import compile_program
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import wrap_any
+from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.traced import TracedLayout
 
 from .capture import Lifted, State
@@ -47,6 +49,9 @@ def compile(fn: Callable | None = None, *, state=(), lowering: str = "spmd"):
     if fn is None:
         return functools.partial(compile, state=state, lowering=lowering)
     return Compiled(fn, state, lowering)
+
+
+_KEY = jax.ShapeDtypeStruct((2,), np.uint32)  # the data of one key; every random op in the program folds its number in
 
 
 class Compiled:
@@ -106,37 +111,47 @@ class Program:
         layouts = state.layouts() + [t._layout for t in arguments]
         self.placement = _common_placement(fn, layouts)
         self._lifted = Lifted()
-        examples = [_example(a, lay) for a, lay in zip(state.arrays() + [t._array for t in arguments], layouts, strict=True)]
+        examples = [_KEY, *(_example(a, lay) for a, lay in zip(state.arrays() + [t._array for t in arguments], layouts))]
         closed = self._trace(fn, state, leaves, treedef, tensors, examples)
         if not self._lifted.complete:
             closed = self._trace(fn, state, leaves, treedef, tensors, examples)
-        layouts += [t._layout for t in self._lifted.tensors]
+        layouts = [None, *layouts, *(t._layout for t in self._lifted.tensors)]
         self.placement = _common_placement(fn, layouts)
         count = len(state.tensors)
         state_layouts = state.layouts()[:count]
-        donate = tuple(range(count))
+        donate = tuple(range(1, 1 + count))
         if self.placement is None:
             self.plan = None
             call = jax.extend.core.jaxpr_as_fun(closed)
             self._call = jax.jit(call, donate_argnums=donate)
             self._out_layouts = [None] * len(closed.out_avals)
             return
-        from sbpjax.sbp.plan.compile import compile_program
-
-        pins = [None if lay is None else lay.codes for lay in state_layouts] + [None] * (len(closed.out_avals) - count)
-        compiled = compile_program(closed, self.placement, layouts, pins, donate=donate, lowering=lowering)
-        self.plan, self._call, self._out_layouts = compiled.plan, compiled.call, compiled.layouts
+        everywhere = (broadcast,) * len(self.placement.hierarchy)
+        layouts = [
+            Layout(self.placement, everywhere, aval.shape, aval.dtype) if lay is None else lay
+            for lay, aval in zip(layouts, closed.in_avals, strict=True)
+        ]
+        pins = [everywhere if lay is None else lay.sbp for lay in state_layouts]
+        pins += [None] * (len(closed.out_avals) - count)
+        compiled = compile_program(closed, self.placement, layouts, pins, donate, lowering=lowering)
+        self.plan, self._call, self._out_layouts = compiled.plan, compiled.call, compiled.out_layouts
 
     def _trace(self, fn, state: State, leaves, treedef, tensors, examples):
         count = len(state.tensors) + len(state.options)
 
-        def pure(*inputs):
+        def pure(seed, *inputs):
             rebuilt = list(leaves)
             for i, tracer in zip(tensors, inputs[count:], strict=False):
                 rebuilt[i] = _tracer_tensor(leaves[i], tracer)
             args, kwargs = jax.tree.unflatten(treedef, rebuilt)
-            with state.traced(inputs[:count]), self._lifted.collecting(inputs[count + len(tensors) :]):
+            key = jax.random.wrap_key_data(seed)
+            with (
+                state.traced(inputs[:count]),
+                self._lifted.collecting(inputs[count + len(tensors) :]),
+                default_generator.under_trace(key) as generator,
+            ):
                 result = fn(*args, **kwargs)
+                self._is_random = generator._counter > 0
                 after = [t._fresh()._array for t in state.tensors]
                 outs, self._out_tree = jax.tree.flatten(result, is_leaf=lambda x: isinstance(x, Tensor))
                 self._static_outs = [None if isinstance(o, Tensor) else (o,) for o in outs]
@@ -148,11 +163,13 @@ class Program:
         return jax.make_jaxpr(pure)(*examples, *extra)
 
     def _inputs(self, state: State, arguments) -> list:
-        arrays = state.arrays() + [t._fresh()._array for t in arguments] + [t._fresh()._array for t in self._lifted.tensors]
+        seed = jax.random.key_data(default_generator.key()) if self._is_random else np.zeros(_KEY.shape, _KEY.dtype)
+        arguments = [*arguments, *self._lifted.tensors]
+        arrays = [seed, *state.arrays(), *(t._fresh()._array for t in arguments)]
         if self.placement is None:
             return arrays
         replicated = jax.sharding.NamedSharding(self.placement.mesh, jax.sharding.PartitionSpec())
-        layouts = state.layouts() + [t._layout for t in arguments] + [t._layout for t in self._lifted.tensors]
+        layouts = [None, *state.layouts(), *(t._layout for t in arguments)]
         return [
             jax.device_put(a, replicated) if lay is None and isinstance(a, jax.Array) else a
             for a, lay in zip(arrays, layouts, strict=True)
@@ -175,8 +192,6 @@ class Program:
                 continue
             array, layout, is_global = next(produced)
             if layout is not None and not is_global:
-                from sbpjax.sbp import eager
-
                 array, layout = eager.to_logical(array, layout), None
             outs.append(wrap_any(array, layout))
         return jax.tree.unflatten(self._out_tree, outs), new_state
