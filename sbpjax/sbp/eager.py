@@ -6,6 +6,7 @@ keeps that under (function, static attributes, layouts). The second call is a di
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import jax
@@ -13,11 +14,11 @@ import numpy as np
 
 from sbpjax.errors import MixedTensorError, message
 
-from . import algebra, policy
+from . import algebra, policy, rules
 from .layout import Layout, layout_of
 from .lower import spmd_function
 from .normalise import normalise
-from .plan import Plan, plan_exactly
+from .plan import Plan, disk, plan_exactly
 from .placement import placement as Placement
 
 _PROGRAMS: dict = {}
@@ -158,7 +159,7 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
             _pin(s, placement, len(v.aval.shape))
             for s, v in zip(out_sbps, program.outvars, strict=True)
         )
-    plan = plan_exactly(program, placement.hierarchy, tuple(codes), pins)
+    plan = _planned(program, placement.hierarchy, tuple(codes), pins)
     out = tuple(
         layout_of(placement, c, v.aval.shape, v.aval.dtype)
         for c, v in zip(plan.out_codes, program.outvars, strict=True)
@@ -169,6 +170,21 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
         layouts[i] is None and isinstance(arrays[i], jax.Array) for i in given
     )
     return Compiled(call, out, plan, None if direct else tuple(given))
+
+
+_WORTH_KEEPING_S = 0.005
+
+
+def _planned(program, sizes, codes, pins) -> Plan:
+    """Return the exact plan of an op, from disk if an earlier process took long over it."""
+    key = disk.digest(program, "exact", sizes, codes, pins, rules.names())
+    plan = disk.load(key, program, sizes)
+    if plan is None:
+        start = time.thread_time()
+        plan = plan_exactly(program, sizes, codes, pins)
+        if time.thread_time() - start > _WORTH_KEEPING_S:
+            disk.store(key, plan)
+    return plan
 
 
 def _pin(sbp, placement: Placement, ndim: int):

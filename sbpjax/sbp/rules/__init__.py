@@ -4,6 +4,7 @@ from . import contraction as contraction
 from . import elementwise as elementwise
 from . import index as index
 from . import linalg as linalg
+from . import manual as manual
 from . import random as random
 from . import reduction as reduction
 from . import shape as shape

@@ -52,6 +52,7 @@ class Row:
 
 _ROWS: dict[str, Callable] = {}
 _LOCAL: dict[str, Callable] = {}
+_WHOLE: set[str] = set()
 _ANNOUNCED: set[str] = set()
 
 
@@ -65,11 +66,12 @@ def rows(*primitives: str):
     return register
 
 
-def local(*primitives: str):
-    """Register ``f(ctx, *blocks) -> block or list of blocks`` for primitives."""
+def local(*primitives: str, whole: bool = False):
+    """Register ``f(ctx, *blocks) -> block or list of blocks`` for primitives; `whole`: also where nothing is divided."""
 
     def register(function):
         _LOCAL.update(dict.fromkeys(primitives, function))
+        _WHOLE.update(primitives if whole else ())
         return function
 
     return register
@@ -227,7 +229,8 @@ def compute(ctx: Context, blocks) -> list:
     primitive = ctx.eqn.primitive
     if primitive.name == "to_sbp":
         return list(blocks)
-    function = None if ctx.everything_is_broadcast() else _LOCAL.get(primitive.name)
+    ours = primitive.name in _WHOLE or not ctx.everything_is_broadcast()
+    function = _LOCAL.get(primitive.name) if ours else None
     if function is not None:
         result = function(ctx, *blocks)
         return list(result) if isinstance(result, (tuple, list)) else [result]
