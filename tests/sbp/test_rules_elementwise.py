@@ -63,7 +63,6 @@ _PARAMS = {
 def _cases():
     found = []
     every = primitives()
-    # XLA cannot compile `mulhi` inside any shard_map (jax 0.10.2), whatever the row.
     names = [
         n
         for n in (
@@ -81,7 +80,7 @@ def _cases():
             "div",
             "select_n",
         )
-        if n in every and n != "mulhi"
+        if n in every
     ]
     assert len(names) > 65
     for name in names:
@@ -106,6 +105,10 @@ def _casts():
         found += equations(
             f"{before.__name__} to {after.__name__}", lambda x, t=after: lax.convert_element_type(x, t), _x(before)
         )
+    for dtype in (np.int32, np.uint8, np.int64, np.uint64):
+        info = np.iinfo(dtype)
+        large = _RNG.integers(info.min, info.max, _SHAPE, dtype, endpoint=True)
+        found += equations(f"mulhi of {dtype.__name__}", lax.mulhi, large, large[::-1].copy())
     found += equations("bits", lambda x: lax.bitcast_convert_type(x, np.int32), _x())
     found += equations("bytes", lambda x: lax.bitcast_convert_type(x, np.int8), _x())
     found += equations("integers", lambda x, y: (x + y, x - y, x * y, x // 3), _x(np.int32), _x(np.int32))

@@ -17,7 +17,7 @@ WITHOUT_ROWS = {
     ),
     "Dropped: hints to GSPMD": "layout_constraint reshard",
     "Fallback: look at the whole of their operand, or too rare for a rule": (
-        "broadcast_to cholesky_update custom_partitioning empty empty2 geqp3 ormqr philox2x32 philox4x32 random_gamma "
+        "broadcast_to cholesky_update custom_partitioning empty empty2 geqp3 ormqr random_gamma "
         "rng_bit_generator select_and_scatter threefry4x32 call_exported cudnn_fusion with_memory_space_constraint"
     ),
     "Fallback: kernels of one device": (
@@ -34,11 +34,11 @@ WITHOUT_ROWS = {
         "coo_fromdense coo_matmat coo_matvec coo_spmm coo_spmv coo_todense csr_fromdense csr_matmat csr_matvec csr_spmm "
         "csr_spmv csr_todense spsolve todense"
     ),
-    "Not planned: mutable references and logs inside a jaxpr": (
+    "Fallback: mutable references and logs inside a jaxpr": (
         "accum_grad_in_ref addupdate box_get box_set create_linear empty_ref free_ref freeze get log_extend log_read "
         "new_box new_log new_ref run_state swap"
     ),
-    "Not planned: bodies of the user's own `shard_map`": (
+    "Fallback: the user's own `shard_map`, every block on every rank, and what only its body holds": (
         "all_gather all_gather_done all_gather_invariant all_gather_reduced all_gather_reduced_start all_gather_start "
         "all_to_all all_to_all_done all_to_all_start axis_index core_map pbroadcast pbroadcast_done pbroadcast_start pmax "
         "pmin ppermute ppermute_done ppermute_start precv preduced psend psum psum_done psum_invariant "
@@ -46,6 +46,7 @@ WITHOUT_ROWS = {
         "reduced_vary_cast_p shard_map unreduced_psum unreduced_psum_start unreduced_reduce_scatter "
         "unreduced_reduce_scatter_start vary_unreduced_cast_p"
     ),
+    "Not supported: XLA cannot compile them inside `shard_map` (JAX 0.10)": "philox2x32 philox4x32",
     "Not planned: tokens, exported shapes, and names that exist only while JAX traces": (
         "after_all call_hi_primitive call_hi_primitive_linearized create_token custom_lin dce_sink dim_as_value "
         "dimension_size from_edtype inspect_sharding platform_index rng_uniform shape_assertion stage to_edtype unreachable"
