@@ -244,6 +244,22 @@ from .tensor.generator import initial_seed as initial_seed
 from .tensor.generator import manual_seed as manual_seed
 from .tensor.generator import seed as seed
 from .tensor.generator import set_rng_state as set_rng_state
+from .tensor.ordering import argsort as argsort
+from .tensor.ordering import cummax as cummax
+from .tensor.ordering import cummin as cummin
+from .tensor.ordering import cumprod as cumprod
+from .tensor.ordering import cumsum as cumsum
+from .tensor.ordering import diff as diff
+from .tensor.ordering import isin as isin
+from .tensor.ordering import kthvalue as kthvalue
+from .tensor.ordering import logcumsumexp as logcumsumexp
+from .tensor.ordering import median as median
+from .tensor.ordering import mode as mode
+from .tensor.ordering import msort as msort
+from .tensor.ordering import nanmedian as nanmedian
+from .tensor.ordering import quantile as quantile
+from .tensor.ordering import sort as sort
+from .tensor.ordering import topk as topk
 from .tensor.printing import set_printoptions as set_printoptions
 from .tensor.random import bernoulli as bernoulli
 from .tensor.random import multinomial as multinomial
@@ -326,6 +342,7 @@ from .tensor.views import transpose as swapaxes
 from .tensor.views import transpose as swapdims
 
 # Rooms that build on the names above.
+from .graph.compile import compile as compile  # isort: skip  # stands on everything above
 from . import _C as _C  # isort: skip
 from . import autograd as autograd  # isort: skip
 from . import env as env  # isort: skip

@@ -8,6 +8,7 @@ hooks fire in PyTorch's order.
 from __future__ import annotations
 
 import heapq
+import itertools
 
 from sbpjax.tensor.mode import mode
 
@@ -58,8 +59,12 @@ def walk(
         mode.grad = before
 
 
+_arrival = itertools.count().__next__
+
+
 def _push(ready: list, node) -> None:
-    heapq.heappush(ready, (0, id(node), node) if node.__class__ is AccumulateGrad else (1, -node.seq, node))
+    leaf = node.__class__ is AccumulateGrad
+    heapq.heappush(ready, (0, _arrival(), node) if leaf else (1, -node.seq, node))
 
 
 def _count(roots: list) -> dict:
@@ -113,17 +118,17 @@ def _run(node, grads, create_graph: bool, retain_graph: bool, capture, wanted):
     if grads is None:
         return None
     hooks = node.hooks
+    ends = False
+    if capture is not None:
+        ends = _ends(node, capture, wanted)
+        # where the walk goes on, what is captured is the gradient before the hooks; PyTorch has it so
+        if not ends:
+            _capture(node, grads, capture)
     if hooks is not None:
         grads = _before(node, hooks, grads)
-    if capture is not None:
-        for idx, grad in enumerate(grads):
-            if (node, idx) in capture:
-                capture[node, idx] = grad
-        if wanted is None:
-            if (node, 0) in capture:
-                return None
-        elif node.__class__ is AccumulateGrad or not any(c in wanted for c in node.edges if c is not None):
-            return None
+    if ends:
+        _capture(node, grads, capture)
+        return None
     if node.__class__ is AccumulateGrad:
         _accumulate(node, grads[0], create_graph)
         return None
@@ -136,6 +141,19 @@ def _run(node, grads, create_graph: bool, retain_graph: bool, capture, wanted):
             if changed is not None:
                 results = changed if isinstance(changed, tuple) else (changed,)
     return results
+
+
+def _ends(node, capture: dict, wanted) -> bool:
+    """Return whether a captured walk has nothing to do beyond this node."""
+    if wanted is None:
+        return node.__class__ is AccumulateGrad and (node, 0) in capture
+    return node.__class__ is AccumulateGrad or not any(c in wanted for c in node.edges if c is not None)
+
+
+def _capture(node, grads: list, capture: dict) -> None:
+    for idx, grad in enumerate(grads):
+        if (node, idx) in capture:
+            capture[node, idx] = grad
 
 
 def _before(node, hooks, grads: list) -> list:

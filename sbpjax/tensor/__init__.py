@@ -14,4 +14,5 @@ from . import moving as moving  # isort: skip
 from . import printing as printing  # isort: skip
 from . import random as random  # isort: skip
 from . import selection as selection  # isort: skip
+from . import ordering as ordering  # isort: skip
 from .tensor import Tensor as Tensor

@@ -14,7 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from sbpjax.errors import MixedTensorError, OpError, OpTypeError, PlacementTypeError, SbpTypeError, message
+from sbpjax.errors import (
+    MixedTensorError,
+    OpError,
+    OpTypeError,
+    OpValueError,
+    PlacementTypeError,
+    SbpTypeError,
+    message,
+)
 from sbpjax.sbp import current_placement, eager
 from sbpjax.sbp.placement import placement as Placement
 
@@ -273,7 +281,7 @@ def _host_array(data, dtype):
     try:
         array = np.array(data) if resolved is None or resolved.kind in "iub" else np.array(data, dtype=resolved)
     except (ValueError, TypeError) as error:
-        raise OpTypeError(
+        raise (OpValueError if isinstance(error, ValueError) else OpTypeError)(
             message("tensor(data)", f"{type(data).__name__} {str(data)[:60]}", str(error), "pass evenly nested numbers")
         ) from None
     if array.dtype == object or array.dtype.kind in "USMm":

@@ -26,6 +26,20 @@ def _speaks_of_shapes(error: BaseException) -> bool:
     return any(word in text for word in _SHAPES)
 
 
+def _on_two_devices(op, inputs) -> Exception:
+    from .tensor import Tensor
+
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    return errors.MixedTensorError(
+        errors.message(
+            op.name,
+            "; ".join(f"input {i}: {describe(x)} on {x.device}" for i, x in enumerate(tensors)),
+            "all inputs of a local op lie on one device",
+            f"x.to({str(tensors[0].device)!r}) for the others",
+        )
+    )
+
+
 def translate(error: Exception, op, inputs) -> Exception:
     """Return the error to raise for an op that failed on these inputs."""
     if isinstance(error, errors.SbpjaxError) or not isinstance(error, (TypeError, ValueError, IndexError, RuntimeError)):
@@ -33,6 +47,8 @@ def translate(error: Exception, op, inputs) -> Exception:
     if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
         return error
     kind = errors.OpError
+    if "incompatible devices" in str(error):
+        return _on_two_devices(op, inputs)
     if isinstance(error, IndexError):
         kind = errors.OpIndexError
     elif isinstance(error, TypeError) and not _speaks_of_shapes(error):

@@ -1,0 +1,116 @@
+"""Public ops that sort, rank and accumulate along a dim; values with indices come as named tuples."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from sbpjax.ops import cumulative
+from sbpjax.ops import sort as _sort
+
+from . import dispatch
+from .binding import bind, hashable, into_out
+from .convert import host
+from .indexing import _with
+from .inplace import inplace
+from .op import op_of
+from .tensor import Tensor
+
+cumsum = bind(cumulative.cumsum, ("input",))
+cumprod = bind(cumulative.cumprod, ("input",))
+logcumsumexp = bind(cumulative.logcumsumexp, ("input",))
+diff = bind(cumulative.diff, ("input",))
+argsort = bind(_sort.argsort, ("input",))
+msort = bind(_sort.msort, ("input",))
+
+_results = {
+    name: namedtuple(name, ["values", "indices"])
+    for name in ("sort", "topk", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin")
+}
+
+
+def _pair(name: str, fn, static: tuple, input: Tensor, out=None):
+    found = _results[name](*dispatch.run(op_of(fn, static), (input,)))
+    return found if out is None else into_out(out, tuple(found))
+
+
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False, *, out=None):
+    """Return the values along a dim in order, and where each came from."""
+    static = (("dim", int(dim)), ("descending", bool(descending)), ("stable", bool(stable)))
+    return _pair("sort", _sort.sort, static, input, out)
+
+
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out=None):
+    """Return the k largest (or smallest) values along a dim, and where each came from."""
+    static = (("k", int(k)), ("dim", int(dim)), ("largest", bool(largest)), ("sorted", bool(sorted)))
+    return _pair("topk", _sort.topk, static, input, out)
+
+
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False):
+    """Return the k-th smallest value along a dim, and its index."""
+    return _pair("kthvalue", _sort.kthvalue, (("k", int(k)), ("dim", int(dim)), ("keepdim", bool(keepdim))), input)
+
+
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False):
+    """Return the most frequent value along a dim, and an index of it."""
+    return _pair("mode", _sort.mode, (("dim", int(dim)), ("keepdim", bool(keepdim))), input)
+
+
+def _middle(name: str, fn, input: Tensor, dim, keepdim: bool):
+    if dim is None:
+        return dispatch.run(op_of(fn), (input,))
+    return _pair(name, fn, (("dim", int(dim)), ("keepdim", bool(keepdim))), input)
+
+
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False):
+    """Return the lower median; along ``dim`` with its index."""
+    return _middle("median", _sort.median, input, dim, keepdim)
+
+
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False):
+    """Return the lower median of what is no NaN; along ``dim`` with its index."""
+    return _middle("nanmedian", _sort.nanmedian, input, dim, keepdim)
+
+
+def quantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
+    """Return quantiles along a dim, or of all elements."""
+    q = tuple(q.tolist()) if isinstance(q, Tensor) and q.ndim else hashable(q)
+    static = (("q", q), ("dim", dim), ("keepdim", bool(keepdim)), ("interpolation", interpolation))
+    return dispatch.run(op_of(_sort.quantile, static), (input,))
+
+
+def cummax(input: Tensor, dim: int):
+    """Return the largest value so far along a dim, and its index."""
+    return _pair("cummax", cumulative.cummax, (("dim", int(dim)),), input)
+
+
+def cummin(input: Tensor, dim: int):
+    """Return the smallest value so far along a dim, and its index."""
+    return _pair("cummin", cumulative.cummin, (("dim", int(dim)),), input)
+
+
+def isin(elements, test_elements, *, invert: bool = False) -> Tensor:
+    """Return for every element whether it is among the test elements."""
+    like = elements if isinstance(elements, Tensor) else test_elements
+    left, right = (host(x) if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements))
+    return _with(np.isin(left, right, invert=invert), like)
+
+
+def cumsum_(self: Tensor, dim: int) -> Tensor:
+    """Write `cumsum` into this tensor and return it."""
+    return inplace(self, op_of(cumulative.cumsum, (("dim", int(dim)),)))
+
+
+def cumprod_(self: Tensor, dim: int) -> Tensor:
+    """Write `cumprod` into this tensor and return it."""
+    return inplace(self, op_of(cumulative.cumprod, (("dim", int(dim)),)))
+
+
+def _attach() -> None:
+    for function in (cumsum, cumprod, logcumsumexp, diff, argsort, msort, sort, topk, kthvalue, mode, median, nanmedian, quantile,
+                     cummax, cummin, cumsum_, cumprod_):  # fmt: skip
+        setattr(Tensor, function.__name__, function)
+
+
+_attach()
