@@ -11,6 +11,7 @@ GPUs.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax
 import numpy as np
@@ -163,8 +164,8 @@ def _weights(scores, mask, groups: int, never_empty: bool):
 
 def _fused(query, key, value, mask, is_causal: bool, scale: float):
     q, k, v = (lax.transpose(x, (0, 2, 1, 3)) for x in (query, key, value))  # JAX wants (B, T, H, D)
-    masks = (
-        {} if mask is None else {"mask" if mask.dtype == BOOL else "bias": lax.expand_dims(mask, range(4 - mask.ndim))}
-    )
+    masks: dict[str, Any] = {}
+    if mask is not None:
+        masks["mask" if mask.dtype == BOOL else "bias"] = lax.expand_dims(mask, range(4 - mask.ndim))
     out = jax.nn.dot_product_attention(q, k, v, scale=scale, is_causal=is_causal, implementation="cudnn", **masks)
     return lax.transpose(out, (0, 2, 1, 3))

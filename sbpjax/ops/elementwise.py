@@ -288,9 +288,9 @@ def nan_to_num(x, /, nan: float = 0.0, posinf: float | None = None, neginf: floa
     if not is_float(x.dtype):
         return x
     extreme = jnp.finfo(x.dtype)
-    posinf = extreme.max if posinf is None else posinf
-    neginf = extreme.min if neginf is None else neginf
-    for mask, value in ((isnan(x), nan), (isposinf(x), posinf), (isneginf(x), neginf)):
+    high = extreme.max if posinf is None else posinf
+    low = extreme.min if neginf is None else neginf
+    for mask, value in ((isnan(x), nan), (isposinf(x), high), (isneginf(x), low)):
         x = lax.select_n(mask, x, spread(cast(value, x.dtype), x.shape))
     return x
 

@@ -15,6 +15,8 @@ index tensors with `expand_masks`.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from jax import lax
 
@@ -221,7 +223,7 @@ class _Basic:
         return lax.dynamic_update_slice(x, value, [np.int32(a) for a in self.start])
 
     def _hit(self, shape):
-        hit = None
+        hits = []
         for d, (start, stop, step) in enumerate(zip(self.start, self.stop, self.step)):
             if (start, stop, step) == (0, shape[d], 1):
                 continue
@@ -229,8 +231,8 @@ class _Basic:
             here = lax.bitwise_and(lax.ge(i, np.int32(start)), lax.lt(i, np.int32(stop)))
             if step != 1:
                 here = lax.bitwise_and(here, lax.eq(lax.rem(lax.sub(i, np.int32(start)), np.int32(step)), np.int32(0)))
-            hit = here if hit is None else lax.bitwise_and(hit, here)
-        return hit
+            hits.append(here)
+        return functools.reduce(lax.bitwise_and, hits)
 
 
 def _places(dims, n_index: int, ndim: int) -> tuple[int, ...]:

@@ -40,7 +40,10 @@ def _affine(x, weight, bias, dims):
     return x
 
 
-def _trailing(x, normalized_shape, op: str) -> tuple[int, ...]:
+def _trailing(x, weight, normalized_shape, op: str) -> tuple[int, ...]:
+    """Return the dims of x that ``normalized_shape``, by default the weight's shape, covers."""
+    if normalized_shape is None:
+        normalized_shape = () if weight is None else weight.shape
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not shape or x.shape[-len(shape) :] != shape:
         fail(
@@ -74,7 +77,7 @@ def layer_norm(x, weight=None, bias=None, /, normalized_shape=None, eps: float =
     Source:
         Ba et al., https://arxiv.org/abs/1607.06450
     """
-    axes = _trailing(x, weight.shape if normalized_shape is None else normalized_shape, "layer_norm")
+    axes = _trailing(x, weight, normalized_shape, "layer_norm")
     _check_affine("layer_norm", tuple(x.shape[d] for d in axes), weight=weight, bias=bias)
     wide = cast(x, compute_dtype(x.dtype))
     _, variance, centered = _statistics(wide, axes)
@@ -90,7 +93,7 @@ def rms_norm(x, weight=None, /, normalized_shape=None, eps: float | None = None)
         normalized_shape: sizes of the last dims; by default those of the weight.
         eps: added to the mean square; by default the smallest step of the computing dtype.
     """
-    axes = _trailing(x, weight.shape if normalized_shape is None else normalized_shape, "rms_norm")
+    axes = _trailing(x, weight, normalized_shape, "rms_norm")
     wide = cast(x, compute_dtype(x.dtype))
     eps = float(np.finfo(wide.dtype).eps) if eps is None else eps
     count = np.asarray(math.prod(x.shape[d] for d in axes), wide.dtype)
@@ -249,8 +252,7 @@ def normalize(x, /, p: float = 2.0, dim=1, eps: float = 1e-12):
 
 
 def _at_least(x, low: float):
-    low = np.asarray(low, x.dtype)
-    return lax.select_n(lax.lt(x, low), x, lax.full_like(x, low))
+    return lax.select_n(lax.lt(x, np.asarray(low, x.dtype)), x, lax.full_like(x, low))
 
 
 def cosine_similarity(x, y, /, dim: int = 1, eps: float = 1e-8):

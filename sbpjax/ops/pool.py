@@ -79,7 +79,7 @@ def _first_max(values, places):
         if is_float(value.dtype):
             better = lax.bitwise_or(better, lax.ne(value, value))
         best = lax.select_n(better, best, value)
-        if places:
+        if best_place is not None:
             best_place = lax.select_n(better, best_place, places[i])
     return best, best_place
 
@@ -301,12 +301,12 @@ def _adaptive_max(x, n: int, output_size, return_indices: bool):
             part = lax.slice_in_dim(x, a, b, axis=dim)
             best = lax.argmax(lax.stop_gradient(part), dim, INT64)
             values.append(lax.expand_dims(pick(part, best, dim), (dim,)))
-            if return_indices:
+            if place is not None:
                 inner = pick(lax.slice_in_dim(place, a, b, axis=dim), best, dim)
                 row = lax.mul(lax.add(best, np.int64(a)), np.int64(math.prod(sizes[i + 1 :])))
                 places.append(lax.expand_dims(lax.add(inner, row), (dim,)))
         x = lax.concatenate(values, dim) if len(values) > 1 else values[0]
-        if return_indices:
+        if places:
             place = lax.concatenate(places, dim) if len(places) > 1 else places[0]
     if single:
         x, place = lax.squeeze(x, (0,)), None if place is None else lax.squeeze(place, (0,))

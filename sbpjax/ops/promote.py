@@ -15,6 +15,7 @@ appears unasked.
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -107,7 +108,7 @@ def result_type(*args) -> np.dtype:
     return result
 
 
-def cast(x, dtype) -> jax.Array:
+def cast(x, dtype) -> Any:
     """Return ``x`` as a strongly typed array of ``dtype``; a number becomes a constant."""
     dtype = np.dtype(dtype)
     if isinstance(x, jax.Array):
@@ -121,7 +122,7 @@ def cast(x, dtype) -> jax.Array:
     with np.errstate(over="ignore", invalid="ignore"):  # 1e40 as float32 is inf, as in torch
         value = np.asarray(x)
         if value.dtype.kind == "c" and category(dtype) < 3 and dtype != BOOL:
-            value = value.real
+            value = np.real(value)
         return value.astype(dtype)
 
 

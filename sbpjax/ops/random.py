@@ -9,6 +9,7 @@ depends on (key, i) alone: worked case, `rand(key, shape=(8,))` split over 4 ran
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -78,7 +79,7 @@ def randn(key, /, shape, dtype=DEFAULT_FLOAT):
     return _sampled(lambda wide: jax.random.normal(_key(key), tuple(shape), wide), dtype)
 
 
-def normal(key, mean=0.0, std=1.0, /, shape=None, dtype=None):
+def normal(key, mean: Any = 0.0, std: Any = 1.0, /, shape=None, dtype=None):
     """Return normal floats.
 
     Args:

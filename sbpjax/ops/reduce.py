@@ -282,12 +282,12 @@ def norm(x, /, p: float | str = 2.0, dim=None, keepdim: bool = False, dtype=None
     """
     x = x if dtype is None else cast(x, dtype)
     _float_only(x, "norm")
-    p = 2.0 if p == "fro" else p
-    if not isinstance(p, (int, float)):
+    order = 2.0 if p == "fro" else p
+    if isinstance(order, str):
         fail("value", f"norm(p={p!r})", f"x {x.shape}", "p is a number, inf, -inf or 'fro'", "norm(x, p=2)")
     axes = several(dim, x.ndim, "norm")
     wide = cast(x, compute_dtype(x.dtype))
-    return cast(restore(_norm(wide, p, axes), axes, keepdim), x.dtype)
+    return cast(restore(_norm(wide, order, axes), axes, keepdim), x.dtype)
 
 
 def _norm(x, p: float, axes: tuple[int, ...]):

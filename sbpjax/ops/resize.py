@@ -7,7 +7,9 @@ whose places are known when the op is traced. Worked case: doubling `[a, b]` lin
 
 from __future__ import annotations
 
+import functools
 import math
+from typing import Any
 
 import numpy as np
 from jax import lax
@@ -60,7 +62,7 @@ def interpolate(
         )
     factors = [None] * n
     if size is None:
-        given = (scale_factor,) * n if isinstance(scale_factor, (int, float)) else tuple(scale_factor)
+        given: Any = (scale_factor,) * n if isinstance(scale_factor, (int, float)) else scale_factor
         sizes = tuple(math.floor(s * f) for s, f in zip(x.shape[2:], given))
         factors = factors if recompute_scale_factor else list(given)
     else:
@@ -174,13 +176,13 @@ def fold(x, /, output_size, kernel_size, dilation=1, padding=0, stride=1):
             "check output_size and kernel_size",
         )
     parts = lax.reshape(x, (x.shape[0], x.shape[1] // math.prod(kernel), math.prod(kernel), *counts))
-    total = None
+    pieces = []
     for k in range(math.prod(kernel)):
         part = lax.squeeze(lax.slice_in_dim(parts, k, k + 1, axis=2), (2,))
         start = tuple(i * d - p for i, d, p in zip(divmod(k, kernel[1]), dilation, padding))
         ends = [(a, n - a - (c - 1) * s - 1, s - 1) for a, n, c, s in zip(start, sizes, counts, stride)]
-        part = lax.pad(part, np.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0), *ends])
-        total = part if total is None else lax.add(total, part)
+        pieces.append(lax.pad(part, np.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0), *ends]))
+    total = functools.reduce(lax.add, pieces)
     return lax.squeeze(total, (0,)) if single else total
 
 

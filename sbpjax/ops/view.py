@@ -16,7 +16,7 @@ from .dims import fail, one, several
 
 
 def _shape(sizes) -> tuple[int, ...]:
-    return (sizes,) if isinstance(sizes, (int, np.integer)) else tuple(int(s) for s in sizes)
+    return (int(sizes),) if isinstance(sizes, (int, np.integer)) else tuple(int(s) for s in sizes)
 
 
 def reshape(x, /, shape):
