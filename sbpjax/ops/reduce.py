@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -282,7 +283,7 @@ def norm(x, /, p: float | str = 2.0, dim=None, keepdim: bool = False, dtype=None
     """
     x = x if dtype is None else cast(x, dtype)
     _float_only(x, "norm")
-    order = 2.0 if p == "fro" else p
+    order: Any = 2.0 if p == "fro" else p
     if isinstance(order, str):
         fail("value", f"norm(p={p!r})", f"x {x.shape}", "p is a number, inf, -inf or 'fro'", "norm(x, p=2)")
     axes = several(dim, x.ndim, "norm")
