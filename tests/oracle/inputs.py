@@ -1,4 +1,4 @@
-"""Inputs of the recorded ops: seeded values by kind, laid out rank by rank, partial sums with different random summands on every rank."""
+"""Inputs of the recorded ops: seeded values by kind, laid out rank by rank, with other random summands on every rank."""
 
 from __future__ import annotations
 

@@ -71,6 +71,16 @@ def facts(name: str):
             yield op, case, result
 
 
+_PROGRAMS: dict = {}
+
+
+def _program(expr: str, avals: tuple, where, evaluate):
+    key = (expr, avals, where)
+    if key not in _PROGRAMS:
+        _PROGRAMS[key] = program_of(evaluate, avals, where)
+    return _PROGRAMS[key]
+
+
 def outcome(name: str, op: dict, case: str, theirs: str, flow) -> Outcome:
     """Plan one fact and judge it."""
     where = Placement("cpu", load(name)["meta"]["placement"])
@@ -90,7 +100,7 @@ def outcome(name: str, op: dict, case: str, theirs: str, flow) -> Outcome:
         return Outcome(**common, ours=ours, kind=ONLY_HERE, our_bytes=our_bytes)
     if ours == theirs:
         return Outcome(**common, ours=ours, kind=EQUAL, our_bytes=our_bytes, their_bytes=our_bytes)
-    program = program_of(evaluate, [(s, dtype_of(k)) for k, s in op["inputs"]], where)
+    program = _program(op["expr"], tuple((tuple(s), dtype_of(k)) for k, s in op["inputs"]), where, evaluate)
     wanted = [codes_of(t) for t in theirs.split(";")]
     their_bytes = pinned_bytes(program, where, codes, wanted)
     kind = CHEAPER if our_bytes < their_bytes else TIE if our_bytes == their_bytes else DEARER
