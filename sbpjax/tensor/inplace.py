@@ -107,8 +107,8 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     partial = layout is not None and layout.shape is not None and layout.partial_axes
     if partial and op.name in ("add", "sub", "rsub") and not _is_global(others[0]):
         raise _not_linear(x, asked, "a number would be added")
-    if layout is not None and layout.shape is not None and not partial:
-        pins = (layout.sbp,)
+    if layout is not None and layout.shape is not None and (not partial or op.name in ("add", "sub")):
+        pins = (layout.sbp,)  # of a sum every term can be partial, so this converts the other term and never ``x``
     try:
         out = dispatch.run(op, (x, *others), pins)
     except (RuntimeError, ValueError):
