@@ -79,7 +79,7 @@ class Trainer:
         self.scheduler = optim.lr_scheduler.LambdaLR(self.optimizer, factor)
         self.step = 0
         self.train_step = flow.compile(self.eager_step, state=(self.model, self.optimizer))
-        self.eval_step = flow.compile(self.eager_loss, state=(self.model,))
+        self.eval_step = flow.compile(self.eager_loss, state=self.model)
 
     def eager_step(self, tokens: flow.Tensor, targets: flow.Tensor) -> flow.Tensor:
         """Run one step and return the loss; plain eager code that `flow.compile` turns into one program."""
