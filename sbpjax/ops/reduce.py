@@ -283,7 +283,7 @@ def norm(x, /, p: float | str = 2.0, dim=None, keepdim: bool = False, dtype=None
     """
     x = x if dtype is None else cast(x, dtype)
     _float_only(x, "norm")
-    order: Any = 2.0 if p == "fro" else p
+    order = 2.0 if p == "fro" else p
     if isinstance(order, str):
         fail("value", f"norm(p={p!r})", f"x {x.shape}", "p is a number, inf, -inf or 'fro'", "norm(x, p=2)")
     axes = several(dim, x.ndim, "norm")
@@ -291,7 +291,7 @@ def norm(x, /, p: float | str = 2.0, dim=None, keepdim: bool = False, dtype=None
     return cast(restore(_norm(wide, order, axes), axes, keepdim), x.dtype)
 
 
-def _norm(x, p: float, axes: tuple[int, ...]):
+def _norm(x, p: Any, axes: tuple[int, ...]):
     if p == 2:
         return _safe_sqrt(_sum(lax.square(x), axes))
     size = lax.mul(x, lax.sign(x))
