@@ -1,0 +1,130 @@
+"""The sbp algebra: forms, codes, reprs, and errors that say what to do."""
+
+import pickle
+
+import pytest
+
+from sbpjax.errors import SbpError, SbpTypeError
+from sbpjax.sbp import algebra
+from sbpjax.sbp.algebra import B, P, broadcast, nd_name, parse, partial_sum, sbp, split, to_sbp
+
+
+def four_parts(error) -> list[str]:
+    """Return what was asked, what was seen, the rule and the fix of an error's text."""
+    lines = str(error.value).splitlines()
+    assert [x.strip().split(":")[0] for x in lines[1:]] == ["seen", "rule", "fix"]
+    assert "test_algebra.py:" in lines[0]
+    return lines
+
+
+def test_codes():
+    assert (split(0).code, split(3).code, broadcast.code, partial_sum.code) == (0, 3, B, P)
+    assert split(1).is_split and not broadcast.is_split and not partial_sum.is_split
+
+
+def test_with_and_without_a_call():
+    assert broadcast() is broadcast and partial_sum() is partial_sum
+    assert split(1)() == split(1)
+
+
+def test_equality_hash_and_pickle():
+    assert split(0) == split(0) != split(1)
+    assert split(0) != 0 and broadcast != "B"
+    assert len({split(0), split(0), broadcast, partial_sum, split(-1)}) == 4
+    for entry in (split(2), split(-2), broadcast, partial_sum):
+        assert pickle.loads(pickle.dumps(entry)) == entry
+
+
+def test_repr():
+    assert repr(split(1)) == "sbpjax.sbp.split(dim=1)"
+    assert repr(split(-1)) == "sbpjax.sbp.split(dim=-1)"
+    assert repr((broadcast, partial_sum)) == "(sbpjax.sbp.broadcast, sbpjax.sbp.partial_sum)"
+    assert isinstance(split(0), sbp) and isinstance(split(-1), sbp)
+
+
+@pytest.mark.parametrize(
+    "value, codes",
+    [
+        ("S0,B", (0, B)),
+        (" S1 , P ", (1, P)),
+        ("(S0,S0)", (0, 0)),
+        ([split(0), broadcast], (0, B)),
+        ((partial_sum, split(1)), (P, 1)),
+        (["S1", "B"], (1, B)),
+        ("S-1,B", (1, B)),
+        ([split(-2), split(-1)], (0, 1)),
+    ],
+)
+def test_parse(value, codes):
+    assert parse(value, (2, 2), 2) == codes
+
+
+def test_parse_one_entry_on_one_axis():
+    assert parse(split(0), (4,), 1) == (0,)
+    assert parse("B", (4,), 0) == (B,)
+
+
+def test_negative_dims_wait_for_a_tensor():
+    waiting = parse(split(-1), (4,))
+    assert waiting not in ((B,), (P,))
+    assert parse(to_sbp(waiting) if waiting[0] >= 0 else split(-1), (4,), 3) == (2,)
+
+
+def test_names_round_trip():
+    for codes in ((0, B), (P, 2), (1, 1)):
+        assert parse(nd_name(codes), (2, 2), 3) == codes
+        assert parse(to_sbp(codes), (2, 2), 3) == codes
+    assert nd_name((0, B, P)) == "S0,B,P"
+    assert algebra.from_code(3) == split(3)
+
+
+@pytest.mark.parametrize("dim", [2, -3, 5])
+def test_a_dim_the_tensor_lacks(dim):
+    with pytest.raises(SbpError) as error:
+        parse(split(dim), (4,), 2)
+    lines = four_parts(error)
+    assert f"split({dim})" in lines[1] and "-2 <= d < 2" in lines[2]
+
+
+def test_a_scalar_has_no_dim():
+    with pytest.raises(SbpError) as error:
+        parse(split(0), (4,), 0)
+    assert "0-d tensor" in four_parts(error)[2]
+
+
+@pytest.mark.parametrize("value", [split(0), "S0", [split(0)], "S0,B,B"])
+def test_one_entry_per_placement_dimension(value):
+    with pytest.raises(SbpError) as error:
+        parse(value, (2, 4), 2)
+    lines = four_parts(error)
+    assert "hierarchy (2, 4)" in lines[1] and "2" in lines[2] and "2 entries" in lines[3]
+
+
+@pytest.mark.parametrize("text", ["X", "S", "Sx", "", "S0;B", "s0", "split0"])
+def test_unknown_text(text):
+    with pytest.raises(SbpError) as error:
+        parse(text, (4,), 2)
+    four_parts(error)
+
+
+@pytest.mark.parametrize("value", [3, None, 1.5, [0], object()])
+def test_no_sbp(value):
+    with pytest.raises(SbpTypeError) as error:
+        parse(value, (4,), 2)
+    assert isinstance(error.value, TypeError)
+    four_parts(error)
+
+
+@pytest.mark.parametrize("dim", ["0", 1.0, None, True])
+def test_split_takes_an_int(dim):
+    with pytest.raises(SbpTypeError) as error:
+        split(dim)
+    four_parts(error)
+
+
+def test_split_of_an_impossible_dim():
+    for dim in (64, -65, 10**9):
+        with pytest.raises(SbpError) as error:
+            split(dim)
+        four_parts(error)
+    assert isinstance(error.value, (ValueError, RuntimeError))
