@@ -342,7 +342,6 @@ from .tensor.views import transpose as swapaxes
 from .tensor.views import transpose as swapdims
 
 # Rooms that build on the names above.
-from .graph.compile import compile as compile  # isort: skip  # stands on everything above
 from . import _C as _C  # isort: skip
 from . import autograd as autograd  # isort: skip
 from . import env as env  # isort: skip
@@ -355,5 +354,7 @@ from . import sbp as sbp  # isort: skip
 from . import utils as utils  # isort: skip
 from ._C import broadcast_like as broadcast_like  # isort: skip
 from .graph import compile as compile  # isort: skip
+from .graph import explain as explain  # isort: skip
+from .graph import visualize as visualize  # isort: skip
 
 __version__ = "0.1.0"

@@ -2,3 +2,5 @@
 
 from .compile import Compiled as Compiled
 from .compile import compile as compile
+from .explain import explain as explain
+from .explain import visualize as visualize
