@@ -23,7 +23,7 @@ os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")  # before the first tensor
 import sbpjax as flow
 from examples.gpt.data import Corpus, decode, encode, load_corpus
 from examples.gpt.model import GPT, GPTConfig
-from examples.gpt.report import History, console, progress_bar
+from examples.gpt.report import History, communication, console, progress_bar
 from examples.gpt.sharding import LAYOUTS, Layout
 from sbpjax import nn, optim, utils
 
@@ -222,7 +222,7 @@ def main() -> None:
     out = args.out or Path("runs") / f"gpt-{args.layout}"
     if args.explain:
         trainer = Trainer(options, load_corpus(args.text, options.seed))
-        console.print(str(trainer.train_step.explain(*trainer.batch(0))), markup=False, highlight=False)
+        console.print(communication(flow.explain(trainer.train_step, *trainer.batch(0))))
         return
     trainer = train(options, out, args.resume, args.text)
     sample = trainer.sample(args.prompt, 400)

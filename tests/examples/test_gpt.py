@@ -103,6 +103,17 @@ def test_a_run_leaves_its_results_and_resumes(tmp_path, monkeypatch, curve):
     assert steps == list(range(1, STEPS + 3))
 
 
+def test_explain_prints_the_communication_of_a_step(monkeypatch, capsys):
+    monkeypatch.setattr(train, "Options", lambda: replace(TINY, layout="2d"))
+    monkeypatch.setattr(sys, "argv", ["train", "--explain"])
+    train.main()
+    text = capsys.readouterr().out
+    total = int(re.search(r"one step: ([\d,]+) bytes per device", text)[1].replace(",", ""))
+    rows = [int(n.replace(",", "")) for n in re.findall(r"│ +([\d,]+) │ +\d+ │", text)]
+    assert rows and rows == sorted(rows, reverse=True) and sum(rows) == total
+    assert "reduce_scatter" in text and "model.py:" in text and "train.py:" in text
+
+
 def test_the_model_says_nothing_of_devices():
     text = Path(train.__file__).with_name("model.py").read_text()
     code = re.sub(r'""".*?"""', "", text, flags=re.DOTALL)
