@@ -152,11 +152,11 @@ def gpt_params(layers: int, width: int, vocab: int, time: int) -> dict:
     }
 
 
-def gpt(layers: int, batch: int, time: int, width: int, heads: int, vocab: int) -> Step:
-    """Return the Adam step of a GPT with learned positions and an untied head."""
+def gpt(layers: int, batch: int, time: int, width: int, heads: int, vocab: int, constrain=lambda x, kind: x) -> Step:
+    """Return the Adam step of a GPT with learned positions and an untied head; for ``constrain`` see `gpt_loss`."""
     data = {n: jax.ShapeDtypeStruct((batch, time), jnp.int32) for n in ("tokens", "targets")}
     params = gpt_params(layers, width, vocab, time)
-    return _flat_step(lambda p, d: gpt_loss(p, d, heads), params, data, vocab)
+    return _flat_step(lambda p, d: gpt_loss(p, d, heads, constrain), params, data, vocab)
 
 
 # --- strategies ---------------------------------------------------------------------------------------------------------------

@@ -97,7 +97,10 @@ def compile_program(
     if lowering not in LOWERINGS:
         raise SbpError(
             message(
-                f"compile_program(lowering={lowering!r})", repr(lowering), f"one of {sorted(LOWERINGS)}", 'lowering="spmd"'
+                f"compile_program(lowering={lowering!r})",
+                repr(lowering),
+                f"one of {sorted(LOWERINGS)}",
+                'lowering="spmd"',
             )
         )
     for layout in in_layouts:
@@ -139,9 +142,7 @@ def cached_plan(program: Program, sizes, in_codes, pins, free_inputs, cost, memo
     key = disk.digest(program, sizes, asked, pins, free_inputs, cost, memory_bytes)
     plan = disk.load(key, program, sizes)
     if plan is None:
-        plan = plan_program(
-            program, sizes, asked, pins, free_inputs=free_inputs, cost=cost, memory_bytes=memory_bytes
-        )
+        plan = plan_program(program, sizes, asked, pins, free_inputs=free_inputs, cost=cost, memory_bytes=memory_bytes)
         disk.store(key, plan)
     return plan
 

@@ -132,7 +132,9 @@ def work_us(model: CostModel, eqn) -> float:
         moved += sum(_nbytes(v) for v in eqn.invars)
     else:
         moved *= _FUSED
-    peak = model.flops_bf16 if eqn.outvars and str(getattr(eqn.outvars[0].aval, "dtype", "")) in _HALF else model.flops_f32
+    peak = (
+        model.flops_bf16 if eqn.outvars and str(getattr(eqn.outvars[0].aval, "dtype", "")) in _HALF else model.flops_f32
+    )
     return max(flops(eqn) / peak * 1e6, model.memory_us(moved)) if eqn.outvars else 0.0
 
 

@@ -20,12 +20,12 @@ _ITEMSIZE = {
 }  # fmt: skip
 
 _KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "ragged-all-to-all")
-_LINE = re.compile(
-    rf"^\s*(?:ROOT )?%?[\w.-]+ = (.*?) ({'|'.join(_KINDS)})(-start)?\((.*)$"
-)
+_LINE = re.compile(rf"^\s*(?:ROOT )?%?[\w.-]+ = (.*?) ({'|'.join(_KINDS)})(-start)?\((.*)$")
 _SHAPE = re.compile(r"(\w+)\[([\d,]*)\]")
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.-]+) .*\{\s*$")
-_CALL = re.compile(r"(?:body|condition|to_apply|calls|true_computation|false_computation|called_computation)=%?([\w.-]+)")
+_CALL = re.compile(
+    r"(?:body|condition|to_apply|calls|true_computation|false_computation|called_computation)=%?([\w.-]+)"
+)
 _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _GROUPS = re.compile(r"replica_groups=\{\{([\d,]*)\}")

@@ -95,7 +95,11 @@ class Graph:
 
 
 def build(
-    program: Program, in_codes: Sequence[Codes | None], out_pins: Sequence, free_inputs: Sequence[int], everywhere: Codes
+    program: Program,
+    in_codes: Sequence[Codes | None],
+    out_pins: Sequence,
+    free_inputs: Sequence[int],
+    everywhere: Codes,
 ) -> Graph:
     """Return the graph of a program.
 
@@ -214,7 +218,7 @@ def _live(program: Program, ends: dict, uniform: set) -> dict:
             best, moment = total, i
         for v in {v for v in eqn.invars if not isinstance(v, Literal) and last.get(v) == i}:
             total -= alive.pop(v, 0)
-    born = {v: -1 for v in (*program.invars, *program.consts)}
+    born = dict.fromkeys((*program.invars, *program.consts), -1)
     born.update((v, i) for i, eqn in enumerate(program.eqns) for v in eqn.outvars)
     result: dict = {}
     for v, end in last.items():

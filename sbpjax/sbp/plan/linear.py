@@ -103,7 +103,7 @@ class Problem:
     def price(self):
         """Return ``(shape, itemsize, axes, source, target) → (µs, bytes)`` of a conversion."""
 
-        @functools.lru_cache(maxsize=None)
+        @functools.cache
         def price(shape, itemsize: int, axes, source: Codes, target: Codes) -> tuple[float, int]:
             if source == target:
                 return 0.0, 0

@@ -21,7 +21,6 @@ from ..algebra import B
 from ..cost import DEFAULT, CostModel
 from ..normalise import Program
 from ..rules import Row
-
 from .graph import Graph, build
 from .linear import Assignment, Problem, memory, solve_axis, total_us
 from .types import Codes, Plan
@@ -142,6 +141,3 @@ def _plan(problem: Problem, assignment: Assignment, in_codes, out_pins, gap: flo
             pin = codes[pin]
         out_codes.append(pin or (everywhere if isinstance(v, Literal) else produced.get(v, everywhere)))
     return Plan(graph.program, sizes, tuple(codes), rows, tuple(out_codes), inner, gap=gap, modelled_us=us)
-
-
-

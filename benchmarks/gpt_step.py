@@ -1,0 +1,139 @@
+"""A compiled GPT training step, planned and lowered by sbpjax, against the same model with hand-written sharding constraints.
+
+Both are pure JAX functions of the same text (`tests/models_jax.py`), on 8 CPU devices as 2 × 4 (data × tensor): 12 layers, Adam, float32. The peer is
+what one writes by hand in Megatron's style: parameters split as in Megatron, ``with_sharding_constraint`` on the residual stream, the heads,
+the hidden layer and the logits, and XLA's partitioner for the rest.
+
+    python -m benchmarks.gpt_step                  # about four minutes on two cores
+
+Steps are timed interleaved, one of ours, one of the peer's; medians are compared. Compilation is timed in this process with the
+persistent cache off, from lowered program to executable.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
+os.environ.setdefault("NPROC", "64")
+os.environ["SBPJAX_CACHE_DIR"] = "off"
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import jax
+import numpy as np
+
+import sbpjax  # noqa: F401 - configures JAX
+from sbpjax.sbp import cost, hlo
+from sbpjax.sbp.compile import compile_program
+from sbpjax.sbp.eager import from_logical, to_logical
+from sbpjax.sbp.layout import layout_of
+from sbpjax.sbp.placement import placement
+from tests import models_jax
+
+
+def peer_constraints(mesh):
+    """Return ``constrain(x, kind)``: the marks that one writes by hand on activations."""
+    spec = jax.sharding.PartitionSpec
+    marks = {
+        "residual": spec("a0"),
+        "heads": spec("a0", None, "a1"),
+        "hidden": spec("a0", None, "a1"),
+        "logits": spec("a0", None, "a1"),
+    }
+    return lambda x, kind: jax.lax.with_sharding_constraint(x, jax.sharding.NamedSharding(mesh, marks[kind]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--time", type=int, default=64)
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--heads", type=int, default=8)
+    parser.add_argument("--vocab", type=int, default=512)
+    parser.add_argument("--steps", type=int, default=15)
+    parser.add_argument("--cost", default="cpu", help="preset of the planner's cost model")
+    parser.add_argument("--latency", type=float, default=100.0, help="microseconds per collective in the cost model")
+    options = parser.parse_args()
+    shape = (options.layers, options.batch, options.time, options.width, options.heads, options.vocab)
+    devices = placement("cpu", np.arange(8).reshape(2, 4))
+    ours = models_jax.gpt(*shape)
+    peer = models_jax.gpt(*shape, constrain=peer_constraints(devices.mesh))
+    codes = models_jax.pins(ours, "dp+tp")
+    layouts = [layout_of(devices, c, a.shape, np.dtype(a.dtype)) for c, a in zip(codes, ours.avals)]
+    state = tuple(range(ours.state))
+    print(f"jax {jax.__version__}, {os.cpu_count()} cores, 8 CPU devices as 2 x 4; layers, B, T, D, heads, V = {shape}")
+
+    began = time.perf_counter()
+    model = cost.preset(options.cost).with_latency(options.latency)
+    compiled = compile_program(ours.fn, devices, layouts, [*state, "B,B"], donate=state, cost=model)
+    planned = time.perf_counter()
+    lowered = compiled.lower()
+    traced = time.perf_counter()
+    cpu = time.process_time()
+    executable = lowered.compile()
+    done = time.perf_counter()
+    our_compile, our_cpu = done - traced, time.process_time() - cpu
+    print(f"sbpjax: plan {planned - began:.1f} s, trace {traced - planned:.1f} s, compile {our_compile:.1f} s")
+
+    shardings = [x.sharding for x in layouts]
+    replicated = jax.sharding.NamedSharding(devices.mesh, jax.sharding.PartitionSpec())
+    began = time.perf_counter()
+    peer_jit = jax.jit(
+        peer.fn, in_shardings=shardings, out_shardings=(*shardings[: len(state)], replicated), donate_argnums=state
+    )
+    peer_lowered = peer_jit.lower(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in peer.avals))
+    traced = time.perf_counter()
+    cpu = time.process_time()
+    peer_executable = peer_lowered.compile()
+    done = time.perf_counter()
+    peer_compile, peer_cpu = done - traced, time.process_time() - cpu
+    print(f"peer:   trace {traced - began:.1f} s, compile {peer_compile:.1f} s")
+
+    texts = [executable.as_text(), peer_executable.as_text()]
+    for name, text in zip(("sbpjax", "peer"), texts):
+        kinds: dict = {}
+        for c in hlo.collectives(text):
+            kinds[c.kind] = kinds.get(c.kind, 0) + c.count
+        print(f"{name}: {hlo.total_wire_bytes(text):,} bytes on the wire per device and step; {kinds}")
+    print(f"planned: {compiled.plan.bytes:,} bytes")
+
+    values = ours.values()
+    runs = []
+    for run, leaf_layouts in ((executable, compiled.in_layouts), (peer_executable, layouts)):
+        arrays = [from_logical(v, devices, x.sbp)[0] for v, x in zip(values, leaf_layouts)]
+        runs.append([run, arrays[: len(state)], arrays[len(state) :], [], [], []])
+    for step in range(options.steps + 2):
+        for run in runs:
+            began, cpu = time.perf_counter(), time.process_time()
+            *new, loss = run[0](*run[1], *run[2])
+            jax.block_until_ready(new)
+            if step >= 2:  # the first two steps warm up
+                run[3].append(time.perf_counter() - began)
+                run[5].append(time.process_time() - cpu)
+            run[1] = new
+            run[4].append(
+                float(np.asarray(to_logical(loss, compiled.out_layouts[-1]))) if run is runs[0] else float(loss)
+            )
+    medians = [statistics.median(run[3]) for run in runs]
+    spread = [f"{min(r[3]) * 1e3:.1f}-{max(r[3]) * 1e3:.1f}" for r in runs]
+    worst = max(abs(a - b) / abs(b) for a, b in zip(runs[0][4], runs[1][4]))
+    print(f"step:    sbpjax {medians[0] * 1e3:.1f} ms ({spread[0]}), peer {medians[1] * 1e3:.1f} ms ({spread[1]})")
+    work = [statistics.median(run[5]) for run in runs]
+    print(
+        f"CPU time: step sbpjax {work[0]:.3f} s, peer {work[1]:.3f} s; compile sbpjax {our_cpu:.1f} s, peer {peer_cpu:.1f} s"
+    )
+    print(f"ratios of CPU time: step {work[0] / work[1]:.2f}, compile {our_cpu / peer_cpu:.2f}")
+    print(f"loss:    {runs[0][4][0]:.6f} -> {runs[0][4][-1]:.6f}, largest relative difference {worst:.1e}")
+    print(
+        f"ratios:  step {medians[0] / medians[1]:.2f} (target 0.80), compile {our_compile / peer_compile:.2f} (target 0.60)"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Repetitions in lists of signatures, and what is tied to what."""
+
+import jax
+import jax.numpy as jnp
+import models_jax
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.plan.graph import build
+from sbpjax.sbp.plan.tie import classes, repetitions
+
+
+@pytest.mark.parametrize(
+    "text, runs",
+    [
+        ("abcbcbcd", [(1, 7, 2)]),
+        ("abcdefgh", []),
+        ("xyzabcabcabcabcpqr", [(3, 15, 3)]),
+        ("aabaabaabaab", [(0, 12, 3)]),  # not three runs of period 1
+        ("0ab1ab1ab1ab2" + "3cde4cde4cde4" + "9", [(1, 10, 3), (14, 26, 4)]),
+    ],
+)
+def test_runs_are_found(text, runs):
+    assert repetitions([ord(c) for c in text]) == runs
+
+
+@given(st.lists(st.integers(0, 3), max_size=60))
+def test_runs_are_disjoint_and_periodic(signatures):
+    end = 0
+    for start, stop, period in repetitions(signatures):
+        assert end <= start and stop - start >= 2 * period and (stop - start) % period == 0
+        assert all(signatures[i] == signatures[i + period] for i in range(start, stop - period))
+        end = stop
+
+
+@given(st.lists(st.integers(0, 3), max_size=60))
+def test_tied_equations_have_one_form(signatures):
+    for i, c in enumerate(classes(signatures)):
+        assert c <= i and signatures[c] == signatures[i]
+
+
+def test_updates_of_differently_pinned_parameters_are_not_tied():
+    """Square matrices of equal shape, split by columns and by rows in turn: the optimizer's equations look alike."""
+    step = models_jax.mlp(32, 64, 64, layers=8, bias=False)
+    program = normalise(jax.make_jaxpr(step.fn)(*step.avals))
+    codes = [
+        (i % 2,) if len(a.shape) == 2 and not n.startswith("x") else (-1,)
+        for i, (n, a) in enumerate(zip(step.names, step.avals))
+    ]
+    graph = build(program, codes, [*range(step.state), (-1,)], (), (-1,))
+    inputs = {v: codes[i] for i, v in enumerate(program.invars)}
+    for node in graph.nodes:
+        for position in range(len(program.eqns[node.members[0]].invars)):
+            pinned = {
+                inputs.get(program.eqns[i].invars[position])
+                for i in node.members
+                if not hasattr(program.eqns[i].invars[position], "val")
+            }
+            assert len(pinned) <= 1
+
+
+def test_values_of_tied_layers_are_counted():
+    step = models_jax.mlp(32, 16, 16, layers=20)
+    program = normalise(jax.make_jaxpr(step.fn)(*step.avals))
+    codes = models_jax.pins(step, "dp")
+    graph = build(program, codes, [*range(step.state), (-1,)], (), (-1,))
+    assert sum(n.count for n in graph.nodes) == sum(n is not None for n in graph.node_of)
+    assert len(graph.nodes) < len(program.eqns) / 2
+    assert max(graph.values.values()) >= 8
+
+
+def test_scalars_take_no_part():
+    def fn(x, rate):
+        return x * (1 - rate**2)
+
+    program = normalise(jax.make_jaxpr(fn)(jnp.ones((8, 4)), jnp.float32(0.1)))
+    graph = build(program, [(0,), (-1,)], [None], (), (-1,))
+    assert [program.eqns[n.members[0]].primitive.name for n in graph.nodes] == ["mul"]

@@ -1,0 +1,54 @@
+"""Reading collectives from HLO text."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from sbpjax.sbp import hlo
+
+
+def _line(result, op, rest):
+    return f"ENTRY %main (x: f32[4]) -> f32[4] {{\n  ROOT %r = {result} {op}(%x), {rest}\n}}\n"
+
+
+@pytest.mark.parametrize(
+    "result, op, rest, kind, wire",
+    [
+        ("f32[128,4]{1,0}", "all-reduce", "replica_groups={{0,1,2,3},{4,5,6,7}}, to_apply=%add", "all-reduce", 3072),
+        ("(f32[64]{0}, /*index=1*/bf16[32]{0})", "all-reduce", "replica_groups=[1,8]<=[8]", "all-reduce", 560),
+        ("f32[64]{0}", "all-gather", "replica_groups=[4,2]<=[2,4]T(1,0), dimensions={0}", "all-gather", 128),
+        ("(f32[32]{0}, f32[64]{0})", "all-gather-start", "replica_groups={{0,1}}", "all-gather", 128),
+        ("f32[16]{0}", "reduce-scatter", "replica_groups={{0,1,2,3}}, dimensions={0}", "reduce-scatter", 192),
+        ("f32[16]{0}", "all-to-all", "replica_groups={{0,1,2,3}}, dimensions={0}", "all-to-all", 48),
+        ("s32[8]{0}", "collective-permute", "source_target_pairs={{0,1},{1,0}}", "collective-permute", 32),
+        ("f32[16]{0}", "all-reduce", "replica_groups=mesh['axis_0'=2,'axis_1'=4] {'axis_1'}", "all-reduce", 96),
+        ("f32[16]{0}", "all-reduce", "replica_groups=mesh['a'=2,'b'=4] {'a','b'}", "all-reduce", 112),
+    ],
+)
+def test_lines(result, op, rest, kind, wire):
+    (found,) = hlo.collectives(_line(result, op, rest))
+    assert (found.kind, found.wire_bytes) == (kind, wire)
+
+
+def test_groups_of_one_move_nothing():
+    assert hlo.collectives(_line("f32[4]{0}", "all-reduce", "replica_groups={{0},{1}}")) == []
+
+
+def test_loops_count():
+    mesh = Mesh(np.array(jax.devices()[:4]), ("a",))
+
+    def body(x):
+        return jax.lax.scan(lambda c, _: (jax.lax.psum(c, "a") * 0.5, None), x, None, length=7)[0]
+
+    spec = PartitionSpec()
+    fn = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
+    x = jax.device_put(jnp.ones(32, jnp.float32), NamedSharding(mesh, spec))
+    text = fn.lower(x).compile().as_text()
+    assert hlo.total_wire_bytes(text) == 7 * 192
+    assert sum(c.count for c in hlo.collectives(text)) == 7
+
+
+def test_a_program_without_collectives():
+    assert hlo.collectives(jax.jit(lambda x: x + 1).lower(jnp.ones(3)).compile().as_text()) == []
