@@ -42,6 +42,8 @@ def communication(plan: Explanation) -> Table:
         table.add_column(name, justify="right" if name in ("bytes", "times") else "left", overflow="fold")
     for key, sizes in sorted(rows.items(), key=lambda item: -sum(item[1])):
         table.add_row(f"{sum(sizes):,}", str(len(sizes)), *(escape(cell) for cell in key))
+    if plan.plan.inner_bytes:
+        table.add_row(f"{plan.plan.inner_bytes:,}", "", "inside operations", "a maximum over a split dim", "")
     return table
 
 
