@@ -1,9 +1,9 @@
 """Brute-force proof of table rows: every row of an equation, on a mesh, against the unsharded primitive.
 
-A case is a function and its arguments. Its jaxpr runs once unsharded, which gives the operands and results of every equation.
-Then every product of rows (one per mesh axis) runs inside one `shard_map`: operands are cut into blocks as the rows say,
-*padding is filled with garbage* (NaN, huge integers, random keys) and a partial operand is a sum of random summands. Every
-rank's block of every output must hold exactly its part of the unsharded result.
+A case is a function and its arguments. Its jaxpr runs once unsharded, which gives the operands and results of every
+equation. Then every product of rows (one per mesh axis) runs inside one `shard_map`: operands are cut into blocks as
+the rows say, *padding is filled with garbage* (NaN, huge integers, random keys) and a partial operand is a sum of
+random summands. Every rank's block of every output must hold exactly its part of the unsharded result.
 
 Blocks of all ranks are stacked along leading mesh dims, so that nothing but the row under test moves data.
 """

@@ -107,7 +107,7 @@ def test_order_of_ranks_is_meaningful():
     assert mismatch(by_device[2][:1], value[6:7], 0) is None
 
 
-# --- paths ---------------------------------------------------------------------------------------------------------------
+# --- paths -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", SHAPES.values())
@@ -171,7 +171,7 @@ def test_bytes_by_hand():
     assert boxing.cost((8, 8), 4, (4, 2), (0, 1), (B, 1)) == size // 2 * 3 // 4
 
 
-# --- the compiled program ------------------------------------------------------------------------------------------------
+# --- the compiled program --------------------------------------------------------------------------------
 
 _WIDTH = {"f32": 4, "s32": 4, "u32": 4, "pred": 1}
 _COLLECTIVE = re.compile(r"= (.+?) (all-gather|all-reduce|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")

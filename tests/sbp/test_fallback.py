@@ -1,4 +1,4 @@
-"""Primitives without rows run whole, whatever the layout: references, callbacks, `shard_map`, other random keys, sparse."""
+"""Primitives without rows run whole, whatever the layout: references, callbacks, `shard_map`, other keys, sparse."""
 
 import jax
 import jax.numpy as jnp

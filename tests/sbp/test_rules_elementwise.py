@@ -89,7 +89,7 @@ def _cases():
     assert len(names) > 65
     for name in names:
         operands = _SPECIAL.get(name) or ((_x(), _x()) if name in _BINARY else (_x(),))
-        function = lambda *a, p=every[name], k=_PARAMS.get(name, {}): p.bind(*a, **k)
+        function = functools.partial(every[name].bind, **_PARAMS.get(name, {}))
         found += equations(name, function, *operands, only=(name,))
     return found
 

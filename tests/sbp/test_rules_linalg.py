@@ -50,7 +50,7 @@ def _cases():
         found += equations(kind, transform, _x(4, 5, 6) + 1j * _x(4, 5, 6))
     found += equations("RFFT", functools.partial(jnp.fft.rfft, axis=-1), _x(4, 5, 6))
     found += equations("IRFFT", functools.partial(jnp.fft.irfft, axis=-1), _x(4, 5, 4) + 0j)
-    kept = {p for p in {f.eqn.primitive.name for f in found}} - {"sort", "gather", "dot_general"}
+    kept = {f.eqn.primitive.name for f in found} - {"sort", "gather", "dot_general"}
     return [f for f in found if f.eqn.primitive.name in kept]
 
 

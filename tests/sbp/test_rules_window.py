@@ -51,7 +51,9 @@ def _convolutions():
     found += _with_gradients("depthwise", functools.partial(_conv, groups=8), _x(2, 8, 3, 3), _x(16, 1, 3, 3))
     found += _with_gradients("3 groups", functools.partial(_conv, groups=3), _x(2, 6, 3, 3), _x(3, 2, 3, 3))
     found += equations("batch groups", functools.partial(_conv, batch_groups=4), _x(8, 3, 3, 3), _x(4, 3, 2, 2))
-    transposed = lambda x, w: lax.conv_transpose(x, w, (2,), "SAME", dimension_numbers=("NHC", "HIO", "NHC"))
+    transposed = functools.partial(
+        lax.conv_transpose, strides=(2,), padding="SAME", dimension_numbers=("NHC", "HIO", "NHC")
+    )
     found += _with_gradients("transposed", transposed, _x(4, 5, 3), _x(3, 3, 2))
     found += equations("bf16", _conv, _x(4, 5, 3, 3).astype(jnp.bfloat16), _x(2, 5, 3, 3).astype(jnp.bfloat16))
     return [f for f in found if f.eqn.primitive.name == "conv_general_dilated"]
@@ -68,7 +70,10 @@ def _windows():
     for label, init, function in (("sum", 0.0, lax.add), ("max", -np.inf, lax.max), ("min", np.inf, lax.min)):
         found += _with_gradients(label, functools.partial(pool, np.float32(init), function), x)
     found += equations("product", functools.partial(pool, np.float32(1), lax.mul), _x(4, 3, 5, 4))
-    tangent = lambda x, t: jax.jvp(functools.partial(pool, np.float32(-np.inf), lax.max), (x,), (t,))
+
+    def tangent(x, t):
+        return jax.jvp(functools.partial(pool, np.float32(-np.inf), lax.max), (x,), (t,))
+
     found += equations("tangent of max", tangent, x, _x(4, 3, 5, 4))
     for function in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp):
         found += equations(function.__name__, functools.partial(function, axis=1, reverse=True), _x(5, 4, 3))

@@ -1,11 +1,12 @@
 """Rules of indexed reads and writes: gather, scatter, dynamic_slice, dynamic_update_slice.
 
-The lookup ``table[ids]`` of a ``(V, D)`` table is a gather. Split over V, every rank looks up the ids that fall into its rows and
-has zeros for the others, so the result is a partial sum: ``S0,B → P``. Split over D it stays split, and split ids give a split
-result. The gradient is a scatter-add, the mirror: split ids and updates add up to a partial sum, a table split over V takes
-the updates that fall into its rows.
+The lookup ``table[ids]`` of a ``(V, D)`` table is a gather. Split over V, every rank looks up the ids that fall into
+its rows and has zeros for the others, so the result is a partial sum: ``S0,B → P``. Split over D it stays split, and
+split ids give a split result. The gradient is a scatter-add, the mirror: split ids and updates add up to a partial
+sum, a table split over V takes the updates that fall into its rows.
 
-An index outside the tensor must do what it does unsharded (clamp, fill or drop), so ranks judge it against the whole tensor first.
+An index outside the tensor must do what it does unsharded (clamp, fill or drop), so ranks judge it against the whole
+tensor first.
 """
 
 from __future__ import annotations
@@ -128,7 +129,9 @@ def gather_local(ctx: Context, x, indices):
     result = jnp.where(along(here), read, jnp.zeros_like(read))
     if not fill:
         return result
-    value = jnp.where(_first(ctx, partial), jnp.asarray(ctx.params["fill_value"], read.dtype), jnp.zeros((), read.dtype))
+    value = jnp.where(
+        _first(ctx, partial), jnp.asarray(ctx.params["fill_value"], read.dtype), jnp.zeros((), read.dtype)
+    )
     return jnp.where(along(inside), result, value)
 
 

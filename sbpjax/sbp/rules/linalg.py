@@ -1,4 +1,4 @@
-"""Rules of decompositions, solves and Fourier transforms: batch dims may be split, and linear operands may be partial."""
+"""Rules of decompositions, solves and Fourier transforms: batch dims split, linear operands may be partial."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a table of rules cannot divide but must not refuse: the user's own `shard_map`, and primitives XLA cannot compile in one.
+"""What no rule divides but nothing may refuse: the user's own `shard_map`, and what XLA cannot compile in one.
 
-A `shard_map` over four devices inside a planned program has no devices of its own. Every rank runs all four of its blocks, as a
-batch whose mapped axes carry the names of the user's mesh, so that its collectives work among them.
+A `shard_map` over four devices inside a planned program has no devices of its own. Every rank runs all four of its
+blocks, as a batch whose mapped axes carry the names of the user's mesh, so that its collectives work among them.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _join(x, spec, sizes: dict[str, int]):
 
 @local("mulhi", whole=True)
 def mulhi_local(ctx: Context, x, y):
-    """Return the high half of a product from half-width products: XLA compiles no `mulhi` inside `shard_map` (JAX 0.10)."""
+    """Return the high half of a product, from products of halves: XLA has no `mulhi` inside `shard_map` (JAX 0.10)."""
     unsigned = jnp.dtype(f"uint{8 * x.dtype.itemsize}")
     width = 4 * x.dtype.itemsize
     half, low = jnp.asarray(width, unsigned), jnp.asarray((1 << width) - 1, unsigned)

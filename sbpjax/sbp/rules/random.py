@@ -1,8 +1,8 @@
 """Rules of random keys and random bits.
 
-``random_bits`` of shape ``(8, 6)`` hashes the numbers 0 to 47, one per element, with the key (JAX's partitionable threefry). A
-rank that holds rows 2 and 3 hashes 12 to 23: no rank generates another's elements, and the stream is the same under every
-layout. Keys of other kinds generate everywhere and are cut.
+``random_bits`` of shape ``(8, 6)`` hashes the numbers 0 to 47, one per element, with the key (JAX's partitionable
+threefry). A rank that holds rows 2 and 3 hashes 12 to 23: no rank generates another's elements, and the stream is the
+same under every layout. Keys of other kinds generate everywhere and are cut.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def numbers_local(ctx: Context):
 
 
 def _numbers(ctx: Context, first: int, shape: tuple[int, ...]):
-    """Return the high and low words of the row-major number of each of this rank's elements, dims before `first` aside."""
+    """Return the high and low words of the row-major numbers of this rank's elements, dims before `first` aside."""
     whole = ctx.out_shape()
     dtype = jnp.uint32 if math.prod(whole[first:]) <= _SMALL else jnp.uint64
     number = jnp.zeros(shape, dtype)

@@ -1,7 +1,8 @@
 """Rules of reductions.
 
-The sum of a ``(8, 6)`` tensor over dim 0 keeps a split of dim 1; a split of dim 0 gives a partial sum. A maximum has no partial
-form: it ends in an all-reduce of its own, which the row declares as hidden. So does an argmax, of value and index together.
+The sum of a ``(8, 6)`` tensor over dim 0 keeps a split of dim 1; a split of dim 0 gives a partial sum. A maximum has
+no partial form: it ends in an all-reduce of its own, which the row declares as hidden. So does an argmax, of value
+and index together.
 """
 
 from __future__ import annotations

@@ -17,13 +17,14 @@ WITHOUT_ROWS = {
     ),
     "Dropped: hints to GSPMD": "layout_constraint reshard",
     "Fallback: look at the whole of their operand, or too rare for a rule": (
-        "broadcast_to cholesky_update custom_partitioning empty empty2 geqp3 ormqr random_gamma "
-        "rng_bit_generator select_and_scatter threefry4x32 call_exported cudnn_fusion with_memory_space_constraint"
+        "broadcast_to cholesky_update custom_partitioning empty empty2 geqp3 ormqr random_gamma rng_bit_generator "
+        "select_and_scatter threefry4x32 call_exported cudnn_fusion with_memory_space_constraint"
     ),
     "Fallback: kernels of one device": (
         "dot_product_attention_bwd dot_product_attention_bwd_wrapper dot_product_attention_fp8_bwd "
         "dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd dot_product_attention_fp8_fwd_wrapper "
-        "dot_product_attention_fwd dot_product_attention_fwd_wrapper ffi_call scaled_dot scaled_matmul scaled_matmul_wrapper"
+        "dot_product_attention_fwd dot_product_attention_fwd_wrapper ffi_call scaled_dot scaled_matmul "
+        "scaled_matmul_wrapper"
     ),
     "Fallback: callbacks to Python; every rank calls with the whole operands": (
         "check debug_callback debug_print io_callback pure_callback"
@@ -31,25 +32,26 @@ WITHOUT_ROWS = {
     "Fallback: sparse storage": (
         "bcoo_dot_general bcoo_dot_general_sampled bcoo_extract bcoo_fromdense bcoo_sort_indices bcoo_spdot_general "
         "bcoo_sum_duplicates bcoo_todense bcoo_transpose bcsr_dot_general bcsr_extract bcsr_fromdense bcsr_todense "
-        "coo_fromdense coo_matmat coo_matvec coo_spmm coo_spmv coo_todense csr_fromdense csr_matmat csr_matvec csr_spmm "
-        "csr_spmv csr_todense spsolve todense"
+        "coo_fromdense coo_matmat coo_matvec coo_spmm coo_spmv coo_todense csr_fromdense csr_matmat csr_matvec "
+        "csr_spmm csr_spmv csr_todense spsolve todense"
     ),
     "Fallback: mutable references and logs inside a jaxpr": (
-        "accum_grad_in_ref addupdate box_get box_set create_linear empty_ref free_ref freeze get log_extend log_read "
-        "new_box new_log new_ref run_state swap"
+        "accum_grad_in_ref addupdate box_get box_set create_linear empty_ref free_ref freeze get log_extend "
+        "log_read new_box new_log new_ref run_state swap"
     ),
     "Fallback: the user's own `shard_map`, every block on every rank, and what only its body holds": (
-        "all_gather all_gather_done all_gather_invariant all_gather_reduced all_gather_reduced_start all_gather_start "
-        "all_to_all all_to_all_done all_to_all_start axis_index core_map pbroadcast pbroadcast_done pbroadcast_start pmax "
-        "pmin ppermute ppermute_done ppermute_start precv preduced psend psum psum_done psum_invariant "
-        "psum_invariant_start psum_start pvary ragged_all_to_all reduce_scatter reduce_scatter_done reduce_scatter_start "
-        "reduced_vary_cast_p shard_map unreduced_psum unreduced_psum_start unreduced_reduce_scatter "
-        "unreduced_reduce_scatter_start vary_unreduced_cast_p"
+        "all_gather all_gather_done all_gather_invariant all_gather_reduced all_gather_reduced_start "
+        "all_gather_start all_to_all all_to_all_done all_to_all_start axis_index core_map pbroadcast "
+        "pbroadcast_done pbroadcast_start pmax pmin ppermute ppermute_done ppermute_start precv preduced psend psum "
+        "psum_done psum_invariant psum_invariant_start psum_start pvary ragged_all_to_all reduce_scatter "
+        "reduce_scatter_done reduce_scatter_start reduced_vary_cast_p shard_map unreduced_psum unreduced_psum_start "
+        "unreduced_reduce_scatter unreduced_reduce_scatter_start vary_unreduced_cast_p"
     ),
     "Not supported: XLA cannot compile them inside `shard_map` (JAX 0.10)": "philox2x32 philox4x32",
     "Not planned: tokens, exported shapes, and names that exist only while JAX traces": (
         "after_all call_hi_primitive call_hi_primitive_linearized create_token custom_lin dce_sink dim_as_value "
-        "dimension_size from_edtype inspect_sharding platform_index rng_uniform shape_assertion stage to_edtype unreachable"
+        "dimension_size from_edtype inspect_sharding platform_index rng_uniform shape_assertion stage to_edtype "
+        "unreachable"
     ),
 }
 
@@ -84,8 +86,9 @@ def page() -> str:
     lines = [
         "# Primitives",
         "",
-        "What happens to each of JAX's primitives in a planned program. A primitive with a rule runs divided where the plan says;",
-        "one that takes the fallback runs whole on every rank, after its operands were boxed to broadcast (logged once by name).",
+        "What happens to each of JAX's primitives in a planned program. A primitive with a rule runs divided where the",
+        "plan says; one that takes the fallback runs whole on every rank, after its operands were boxed to broadcast",
+        "(logged once by name).",
         "",
         f"Generated by `python -m sbpjax.sbp.rules.report` from the table and JAX {jax.__version__}.",
         "",

@@ -1,7 +1,7 @@
-"""Rules of primitives that move elements without computing: transpose, reshape, broadcast, slice, pad, concatenate, iota.
+"""Rules of primitives that move elements without computing: transpose, reshape, broadcast, slice, concatenate, iota.
 
-Reshape is an algebra of dim groups: ``(4, 8, 12) → (32, 12)`` has the groups ``(4, 8) → (32)`` and ``(12) → (12)``, and a split
-survives on the leading dim of its group, provided it divides evenly.
+Reshape is an algebra of dim groups: ``(4, 8, 12) → (32, 12)`` has the groups ``(4, 8) → (32)`` and ``(12) → (12)``,
+and a split survives on the leading dim of its group, provided it divides evenly.
 """
 
 from __future__ import annotations

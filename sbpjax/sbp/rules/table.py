@@ -1,11 +1,11 @@
 """The primitive table: for one equation and one mesh axis, which input layouts give which output layouts.
 
-For ``dot_general`` of ``(8, 12) · (12, 16)`` the rows on one axis are ``S0,B→S0``, ``B,S1→S1``, ``S1,S0→P``, ``P,B→P``, ``B,P→P`` and
-``B,B→B``. A rule speaks of one axis; a signature over N axes is a product of N rows.
+For ``dot_general`` of ``(8, 12) · (12, 16)`` the rows on one axis are ``S0,B→S0``, ``B,S1→S1``, ``S1,S0→P``,
+``P,B→P``, ``B,P→P`` and ``B,B→B``. A rule speaks of one axis; a signature over N axes is a product of N rows.
 
-A rule is one or two functions registered by primitive name: `rows` lists the rows, `local` computes the equation on this rank's
-blocks (by default it binds the primitive again, which is right whenever no parameter names a size). Primitives without a rule
-run with every input as broadcast; that is logged once per name.
+A rule is one or two functions registered by primitive name: `rows` lists the rows, `local` computes the equation on
+this rank's blocks (by default it binds the primitive again, which is right whenever no parameter names a size).
+Primitives without a rule run with every input as broadcast; that is logged once per name.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def rows(*primitives: str):
 
 
 def local(*primitives: str, whole: bool = False):
-    """Register ``f(ctx, *blocks) -> block or list of blocks`` for primitives; `whole`: also where nothing is divided."""
+    """Register ``f(ctx, *blocks) -> block or blocks`` for primitives; `whole`: also where nothing is divided."""
 
     def register(function):
         _LOCAL.update(dict.fromkeys(primitives, function))

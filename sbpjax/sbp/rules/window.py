@@ -1,8 +1,9 @@
 """Rules of windows: convolution, pooling, cumulative sums.
 
-A convolution is a contraction: the batch and the output channels are free dims, the input channels a contracted one, so a split of
-them gives a partial sum. Its two gradients are convolutions as well, with the batch contracted in that of the kernel. With
-groups, a split of the channels cuts between groups: a depthwise convolution over 8 channels runs as 4 of 2 channels each.
+A convolution is a contraction: the batch and the output channels are free dims, the input channels a contracted one,
+so a split of them gives a partial sum. Its two gradients are convolutions as well, with the batch contracted in that
+of the kernel. With groups, a split of the channels cuts between groups: a depthwise convolution over 8 channels runs
+as 4 of 2 channels each.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def convolution(eqn, size: int) -> list[Row]:
 
 
 def _moves_nothing(params, k: int) -> bool:
-    """Return whether spatial dim ``k`` is neither strided, padded nor dilated, so that a 1-wide kernel works row by row."""
+    """Return whether spatial dim ``k`` is not strided, padded or dilated, so that a 1-wide kernel works row by row."""
     return params["window_strides"][k] == 1 and tuple(params["padding"][k]) == (0, 0) and params["lhs_dilation"][k] == 1
 
 
@@ -63,7 +64,8 @@ def _windowed(params) -> set[int]:
     return {
         d
         for d in range(ndim)
-        if (params["window_dimensions"][d], params["window_strides"][d], params.get("base_dilation", ones)[d]) != (1, 1, 1)
+        if (params["window_dimensions"][d], params["window_strides"][d], params.get("base_dilation", ones)[d])
+        != (1, 1, 1)
         or tuple(params.get("padding", zeros)[d]) != (0, 0)
     }
 
