@@ -7,9 +7,9 @@ hooks fire in PyTorch's order.
 
 from __future__ import annotations
 
-import heapq
-import itertools
+from heapq import heappop, heappush
 
+from sbpjax.tensor import dispatch, on_placement
 from sbpjax.tensor.mode import mode
 
 from .node import AccumulateGrad
@@ -30,58 +30,71 @@ def walk(
     pending = _count(roots)
     wanted = None if capture is None or others else _leading_to(roots, {node for node, _ in capture})
     buffers: dict = {}
-    ready: list = []
+    ready: list = []  # a heap of (-seq, node)
+    leaves: list = []
     for node, idx, grad in roots:
         _put(buffers, node, idx, grad)
     for node in {id(n): n for n, _, _ in roots}.values():
-        if not pending.get(node):
-            _push(ready, node)
+        if not pending[node]:
+            leaves.append(node) if node.__class__ is AccumulateGrad else heappush(ready, (-node.seq, node))
     before = mode.grad
     mode.grad = create_graph
     try:
-        while ready:
-            node = heapq.heappop(ready)[2]
-            grads = buffers.pop(node, None)
-            if wanted is not None and node not in wanted:
-                results = None
-            else:
-                results = _run(node, grads, create_graph, retain_graph, capture, wanted)
+        while True:
+            if leaves:
+                for leaf in leaves:
+                    _run(leaf, buffers.pop(leaf, None), create_graph, retain_graph, capture, wanted)
+                leaves.clear()
+            if not ready:
+                break
+            node = heappop(ready)[1]
+            results = _run(node, buffers.pop(node, None), create_graph, retain_graph, capture, wanted)
+            idxs = node.idxs
             for k, child in enumerate(node.edges):
                 if child is None:
                     continue
-                if results is not None and results[k] is not None:
-                    _put(buffers, child, node.idxs[k], results[k])
+                if results is not None:
+                    grad = results[k]
+                    if grad is not None:
+                        slots = buffers.get(child)
+                        if slots is None:
+                            slots = buffers[child] = [None] * child.n_out
+                        idx = idxs[k]
+                        held = slots[idx]
+                        slots[idx] = grad if held is None else held + grad
                 left = pending[child] - 1
                 pending[child] = left
                 if not left:
-                    _push(ready, child)
+                    if child.__class__ is AccumulateGrad:
+                        leaves.append(child)
+                    else:
+                        heappush(ready, (-child.seq, child))
     finally:
         mode.grad = before
 
 
-_arrival = itertools.count().__next__
-
-
-def _push(ready: list, node) -> None:
-    leaf = node.__class__ is AccumulateGrad
-    heapq.heappush(ready, (0, _arrival(), node) if leaf else (1, -node.seq, node))
+def _put(buffers: dict, node, idx: int, grad) -> None:
+    slots = buffers.get(node)
+    if slots is None:
+        slots = buffers[node] = [None] * node.n_out
+    slots[idx] = grad if slots[idx] is None else slots[idx] + grad
 
 
 def _count(roots: list) -> dict:
     """Return how many edges of the walk lead to each node."""
     pending: dict = {}
-    seen = set()
-    stack = [node for node, _, _ in roots]
+    stack = list({id(node): node for node, _, _ in roots}.values())
+    for node in stack:  # a root may also be reached from another root
+        pending[node] = 0
     while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        for child in node.edges:
+        for child in stack.pop().edges:
             if child is not None:
-                pending[child] = pending.get(child, 0) + 1
-                if child not in seen:
+                count = pending.get(child)
+                if count is None:
+                    pending[child] = 1
                     stack.append(child)
+                else:
+                    pending[child] = count + 1
     return pending
 
 
@@ -106,16 +119,9 @@ def _leading_to(roots: list, targets: set) -> set:
     return found
 
 
-def _put(buffers: dict, node, idx: int, grad) -> None:
-    slots = buffers.get(node)
-    if slots is None:
-        slots = buffers[node] = [None] * node.n_out
-    slots[idx] = grad if slots[idx] is None else slots[idx] + grad
-
-
 def _run(node, grads, create_graph: bool, retain_graph: bool, capture, wanted):
     """Run the hooks and the backward of one node; return the gradients of its edges, None if there are none."""
-    if grads is None:
+    if grads is None or (wanted is not None and node not in wanted):
         return None
     hooks = node.hooks
     ends = False
@@ -179,12 +185,11 @@ def _before(node, hooks, grads: list) -> list:
 
 def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
     """Add a gradient to a leaf's ``.grad``, in the leaf's own layout."""
-    from sbpjax.tensor import dispatch, on_placement
-
     tensor = node.ref()
     if tensor is None or grad is None:
         return
-    grad = on_placement.like_leaf(grad, tensor)
+    if grad._layout is not tensor._layout:
+        grad = on_placement.like_leaf(grad, tensor)
     own = tensor._own_meta()
     if own.grad is None:
         own.grad = grad if create_graph else dispatch.wrap_any(grad._array, grad._layout)

@@ -138,11 +138,7 @@ class AccumulateGrad(Node):
 class OpNode(Node):
     """A recorded op in recompute form: runs the cached vjp program of `sbpjax.tensor.op.Entry` on the saved inputs."""
 
-    __slots__ = ("checks", "entry", "in_layouts", "layouts", "saved")
-
-    @property
-    def n_out(self) -> int:
-        return self.entry.n_out
+    __slots__ = ("checks", "entry", "in_layouts", "layouts", "n_out", "saved")
 
     def name(self) -> str:
         return f"{self.entry.op.name}_backward"
@@ -175,8 +171,6 @@ class OpNode(Node):
                 )
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
-        from sbpjax.tensor import dispatch, on_placement
-
         self.check()
         entry = self.entry
         if entry.n_out == 1:
@@ -195,8 +189,6 @@ class OpNode(Node):
 
     def _recorded(self, op, cotangents) -> tuple:
         """Run the backward as a recorded op: saved inputs come back as tensors on their old edges."""
-        from sbpjax.tensor import dispatch, on_placement
-
         edge_of = dict(zip(self.entry.needs, zip(self.edges, self.idxs, strict=True), strict=True))
         layouts = self.layouts or (None,) * len(self.saved)
         inputs = [
@@ -224,8 +216,6 @@ class VjpNode(Node):
         return f"{self.op.name}_backward"
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
-        from sbpjax.tensor import traced
-
         if self.vjp is None:
             raise AutogradError(
                 message(
@@ -242,3 +232,7 @@ class VjpNode(Node):
     def release(self) -> None:
         self.vjp = None
         self.inputs = None
+
+
+# At the end, since they build on the classes above.
+from sbpjax.tensor import dispatch, on_placement, traced  # noqa: E402

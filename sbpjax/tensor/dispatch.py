@@ -128,6 +128,7 @@ def unary(op: Op, a: Tensor):
         return t
     node = _new_node(OpNode)
     node.entry = entry
+    node.n_out = 1
     node.edges = (edge,)
     node.idxs = (a._idx,)
     node.hooks = node.layouts = node.in_layouts = None
@@ -182,6 +183,7 @@ def binary(op: Op, a: Tensor, b):
         return t
     node = _new_node(OpNode)
     node.entry = entry
+    node.n_out = 1
     if edge_b is None:
         node.edges = (edge_a,)
         node.idxs = (a._idx,)
@@ -242,36 +244,61 @@ def _run_local(op: Op, inputs: tuple, arrays: list, recording: bool):
         out = op.call(*arrays)
     except Exception as error:
         raise translate(error, op, inputs) from None
-    single = out.__class__ is ArrayImpl
-    if not recording:
-        return wrap(out) if single else tuple([wrap(o) for o in out])
-    outs = (wrap(out),) if single else tuple([wrap(o) for o in out])
-    entry = _entry(op, inputs, tuple([None if a is None else a.aval for a in arrays]))
-    if entry is not None and entry.diff_outs:
-        _record(op, entry, inputs, arrays, outs)
-    return outs[0] if single else outs
+    if out.__class__ is ArrayImpl:
+        t = _new(Tensor)
+        t._array = out
+        t._layout = t._edge = t._cell = t._meta = None
+        t._idx = t._ver = 0
+        t._plain = True
+        if recording:
+            _record(op, inputs, arrays, (t,))
+        return t
+    outs = tuple([wrap(o) for o in out])
+    if recording:
+        _record(op, inputs, arrays, outs)
+    return outs
 
 
-def _entry(op: Op, inputs: tuple, avals: tuple):
-    needs = tuple([i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x._edge is not None])
-    return entry_of(op, needs, avals)
-
-
-def _record(op: Op, entry, inputs: tuple, arrays, outs: tuple) -> OpNode:
-    """Put an op on the tape; what it saves is what `entry` says that its backward reads."""
+def _record(op: Op, inputs: tuple, arrays: list, outs: tuple) -> None:
+    """Put a local op on the tape; what it saves is what `Entry` says that its backward reads."""
+    edges, idxs, needs = [], [], []
+    for i, x in enumerate(inputs):
+        if isinstance(x, Tensor) and x._edge is not None:
+            needs.append(i)
+            edges.append(x._edge)
+            idxs.append(x._idx)
+    key = (*needs, *[None if a is None else a.aval for a in arrays])
+    entry = op.entries.get(key)
+    if entry is None:
+        avals = tuple([None if a is None else a.aval for a in arrays])
+        entry = op.entries[key] = entry_of(op, tuple(needs), avals)
+    if not entry.diff_outs:
+        return
     node = _new_node(OpNode)
     node.entry = entry
-    sources = [inputs[i] for i in entry.needs]
-    node.edges = tuple([x._edge for x in sources])
-    node.idxs = tuple([x._idx for x in sources])
+    node.n_out = entry.n_out
+    node.edges = edges
+    node.idxs = idxs
     node.hooks = node.layouts = node.in_layouts = None
     node.seq = sequence()
-    node.saved = tuple([arrays[i] for i in entry.keep])
-    node.checks = checks_of(op, entry, inputs, outs)
+    if entry.keep:
+        watching = op.check == "inputs"
+        saved, checks = [], []
+        for i in entry.keep:
+            saved.append(arrays[i])
+            if watching:
+                x = inputs[i]
+                if isinstance(x, Tensor):
+                    checks.append(_ref(x))
+                    checks.append(x._ver)
+        node.saved = saved
+        node.checks = checks if op.check != "outputs" else [_ref(outs[0]), 0]
+    else:
+        node.saved = node.checks = ()
     for i in entry.diff_outs:
-        outs[i]._edge = node
-        outs[i]._idx = i
-    return node
+        t = outs[i]
+        t._edge = node
+        t._idx = i
 
 
 def checks_of(op: Op, entry, inputs: tuple, outs: tuple) -> tuple:
@@ -316,7 +343,7 @@ def refresh(x: Tensor) -> None:
 
 
 def _run_special(op: Op, inputs: tuple, out_sbps=None):
-    traced = False
+    tracing = False
     layout = None
     fixed = []
     for x in inputs:
@@ -324,25 +351,21 @@ def _run_special(op: Op, inputs: tuple, out_sbps=None):
             if x._cell is not None and x._cell.stamp != x._seen:
                 refresh(x)
             if isinstance(x._array, Tracer):
-                traced = True
+                tracing = True
             if x._layout is not None:
                 layout = x._layout
         elif isinstance(x, Tracer):
-            traced, x = True, wrap_any(x)
+            tracing, x = True, wrap_any(x)
         elif isinstance(x, jax.Array):
             x = wrap_any(x)
         elif isinstance(x, np.ndarray):
             x = wrap(jnp.asarray(x))
         fixed.append(x)
     inputs = tuple(fixed)
-    if traced:
-        from .traced import run_traced
-
-        return run_traced(op, inputs)
+    if tracing:
+        return traced.run_traced(op, inputs)
     if layout is not None:
-        from .on_placement import run_global
-
-        return run_global(op, inputs, layout.placement, out_sbps)
+        return on_placement.run_global(op, inputs, layout.placement, out_sbps)
     arrays = [
         x._array if isinstance(x, Tensor) else None if x is None else scalar_array(x) for x in inputs
     ]
@@ -369,3 +392,5 @@ def mixed(asked: str, inputs) -> MixedTensorError:
     )
 
 
+# At the end, since they build on this module; the ways that are not the local one are called through them.
+from . import on_placement, traced  # noqa: E402

@@ -88,6 +88,7 @@ def record(op, inputs: tuple, arrays, layouts, outs: tuple):
         return entry
     node = OpNode.__new__(OpNode)
     node.entry = entry
+    node.n_out = entry.n_out
     node.edges = tuple([inputs[i]._edge for i in needs])
     node.idxs = tuple([inputs[i]._idx for i in needs])
     node.hooks = None

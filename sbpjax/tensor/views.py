@@ -12,8 +12,10 @@ import jax
 
 from sbpjax.errors import OpError, OpTypeError, OpValueError, message
 from sbpjax.ops import dims as _dims
+from sbpjax.ops import view as _view
 
 from . import dispatch, steps
+from .dtype import dtype
 from .mode import mode
 from .op import op_of
 from .storage import share, steps_of
@@ -22,9 +24,29 @@ from .tensor import Tensor
 
 def view_of(x: Tensor, fn, static: tuple = (), starts: tuple = ()) -> Tensor:
     """Return the view of ``x`` through one step."""
-    x._fresh()
-    out = dispatch.run(op_of(fn, static), (x, *starts))
+    if starts:
+        out = dispatch.run(op_of(fn, static), (x, *starts))
+    else:
+        out = dispatch.unary(op_of(fn, static), x)
     return tie(x, out, (fn, static, starts))
+
+
+_known: dict = {}
+
+
+def _known_view(x: Tensor, key: tuple) -> Tensor | None:
+    """Return the view of a plain tensor that was asked for before in the same words, without checking them again."""
+    found = _known.get(key)
+    if found is None:
+        return None
+    op, step = found
+    return tie(x, dispatch.unary(op, x), step)
+
+
+def _remember(key: tuple, fn, static: tuple) -> None:
+    if len(_known) > 20_000:
+        _known.clear()
+    _known[key] = op_of(fn, static), (fn, static, ())
 
 
 def tie(x: Tensor, out: Tensor, step: tuple) -> Tensor:
@@ -140,11 +162,20 @@ def view(self: Tensor, *shape) -> Tensor:
     Raises:
         OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
     """
-    from .dtype import dtype
-
-    if len(shape) == 1 and (isinstance(shape[0], dtype)):
+    simple = self._plain and (self._meta is None or not self._meta.steps)
+    if simple:
+        key = ("view", self._array.shape, shape)
+        try:
+            found = _known_view(self, key)
+        except TypeError:  # a shape given as a list
+            found, simple = None, False
+        if found is not None:
+            return found
+    if len(shape) == 1 and isinstance(shape[0], dtype):
         return _bitcast(self, shape[0])
     shape = _shape_for(self, shape, "view")
+    if simple:
+        _remember(key, steps.reshape, (("shape", shape),))
     if self._layout is None and steps_of(self):
         strides = strides_of(self)
         if steps.reshaped_strides(self.shape, strides, shape) is None:
@@ -240,6 +271,11 @@ def permute(self: Tensor, *dims) -> Tensor:
     if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
         dims = tuple(dims[0])
     n = self.ndim
+    key = ("permute", n, dims)
+    if self._plain:
+        found = _known_view(self, key)
+        if found is not None:
+            return found
     resolved = tuple(_dims.one(d, n, "permute") for d in dims)
     if sorted(resolved) != list(range(n)):
         raise OpError(
@@ -247,16 +283,23 @@ def permute(self: Tensor, *dims) -> Tensor:
                 f"permute{dims}", f"a tensor of {n} dims", "every dim is named once", f"x.permute{tuple(reversed(range(n)))}"
             )
         )
+    _remember(key, steps.permute, (("dims", resolved),))
     return view_of(self, steps.permute, (("dims", resolved),))
 
 
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return a view with two dims exchanged."""
     n = self.ndim
+    key = ("transpose", n, dim0, dim1)
+    if self._plain:
+        found = _known_view(self, key)
+        if found is not None:
+            return found
     a, b = _dims.one(dim0, n, "transpose"), _dims.one(dim1, n, "transpose")
     order = list(range(n))
     if n:
         order[a], order[b] = order[b], order[a]
+    _remember(key, steps.permute, (("dims", tuple(order)),))
     return view_of(self, steps.permute, (("dims", tuple(order)),))
 
 
@@ -392,13 +435,17 @@ def checked_index(index, size: int, dim: int) -> int:
 
 
 def _several(self: Tensor, d: int, sizes: list[int]) -> tuple:
-    views, begin = [], 0
-    for n in sizes:
-        out = _along(self, d, (n, 1, begin))
+    outs = dispatch.run(op_of(_view.split, (("split_size", tuple(sizes)), ("dim", d))), (self,))
+    begin = 0
+    for out, n in zip(outs, sizes, strict=True):
+        tie(self, out, (steps.index, (("spec", _one_of(self, d, (n, 1, begin))),), ()))
         out._meta.multi = True
-        views.append(out)
         begin += n
-    return tuple(views)
+    return outs
+
+
+def _one_of(self: Tensor, dim: int, entry) -> tuple:
+    return tuple(entry if k == dim else None for k in range(self.ndim))
 
 
 def split(self: Tensor, split_size_or_sections, dim: int = 0) -> tuple:
@@ -444,20 +491,23 @@ def tensor_split(self: Tensor, indices_or_sections, dim: int = 0) -> tuple:
         count = indices_or_sections
         return _several(self, d, [n // count + (i < n % count) for i in range(count)])
     edges = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in indices_or_sections], n]
-    views = []
+    parts = []
     for a, b in zip(edges, edges[1:], strict=False):
-        views.append(_along(self, d, (max(b - a, 0), 1, a)))
-        views[-1]._meta.multi = True
-    return tuple(views)
+        parts.append(_along(self, d, (max(b - a, 0), 1, a)))
+        parts[-1]._meta.multi = True
+    return tuple(parts)
 
 
 def unbind(self: Tensor, dim: int = 0) -> tuple:
     """Return a view of every index of a dim."""
     d = _dims.one(dim, self.ndim, "unbind")
-    views = tuple(_along(self, d, (None, 1, i)) for i in range(self.shape[d]))
-    for out in views:
+    if not self.shape[d]:
+        return ()
+    outs = dispatch.run(op_of(_view.unbind, (("dim", d),)), (self,))
+    for i, out in enumerate(outs):
+        tie(self, out, (steps.index, (("spec", _one_of(self, d, (None, 1, i))),), ()))
         out._meta.multi = True
-    return views
+    return outs
 
 
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
