@@ -3,7 +3,6 @@
 import functools
 import itertools
 import math
-import re
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +13,7 @@ from row_checker import COMPILER, mismatch, stack_blocks, unstack_mismatch
 
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P, nd_name
+from sbpjax.sbp.hlo import total_wire_bytes
 from sbpjax.sbp.layout import layout_of, local_shape
 from sbpjax.sbp.placement import placement
 from sbpjax.sbp.steps import Shard, kind_of, legal, make_step
@@ -173,33 +173,6 @@ def test_bytes_by_hand():
 
 # --- the compiled program --------------------------------------------------------------------------------
 
-_WIDTH = {"f32": 4, "s32": 4, "u32": 4, "pred": 1}
-_COLLECTIVE = re.compile(r"= (.+?) (all-gather|all-reduce|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
-_GROUPS = re.compile(r"replica_groups=\{\{([0-9,]+)\}|replica_groups=\[(\d+),(\d+)\]")
-
-
-def _hlo_bytes(text: str) -> int:
-    """Return the bytes that one device receives in the collectives of an HLO text."""
-    total = 0
-    for line in text.splitlines():
-        found = _COLLECTIVE.search(line)
-        if not found:
-            continue
-        groups = _GROUPS.search(line)
-        n = groups[1].count(",") + 1 if groups[1] else int(groups[3])
-        result = sum(
-            _WIDTH[t] * math.prod(int(d) for d in dims.split(",") if d)
-            for t, dims in re.findall(r"(f32|s32|u32|pred)\[([0-9,]*)\]", found[1])
-        )
-        factor = {
-            "all-gather": (n - 1) / n,
-            "all-reduce": 2 * (n - 1) / n,
-            "reduce-scatter": n - 1,
-            "all-to-all": (n - 1) / n,
-        }
-        total += round(result * factor[found[2]])
-    return total
-
 
 @functools.cache
 def _compiled(grid, source, target, shape):
@@ -227,7 +200,7 @@ def test_bytes_are_those_of_the_compiled_program(shape):
     for grid, source, target in _sampled():
         sizes = np.shape(GRIDS[grid])
         planned = sum(s.bytes for s in boxing.path(shape, 4, sizes, source, target))
-        moved = _hlo_bytes(_compiled(grid, source, target, shape))
+        moved = total_wire_bytes(_compiled(grid, source, target, shape))
         if planned != moved:
             wrong.append(f"{grid}: {nd_name(source)} -> {nd_name(target)}: planned {planned}, moved {moved}")
     assert not wrong, "\n".join(wrong)
