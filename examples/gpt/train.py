@@ -46,13 +46,13 @@ class Options:
     """
 
     layout: str = "2d"
-    steps: int = 400
+    steps: int = 800
     batch: int = 32
     lr: float = 2e-3
-    warmup: int = 40
+    warmup: int = 50
     clip: float = 1.0
     seed: int = 1
-    eval_every: int = 50
+    eval_every: int = 100
     eval_batches: int = 4
     model: GPTConfig = GPTConfig()
 
