@@ -1,7 +1,7 @@
 """Where sbpjax differs from OneFlow 0.9.0 on purpose: every class, its reason, and which facts are in it.
 
-A fact that is neither equal nor in a class fails the tests, and so does a class without facts. `docs/differences.md` is written from
-this table (``python -m oracle.differences`` in `tests/`), and a test compares the two.
+A fact that is neither equal nor in a class fails the tests, and so does a class without facts. `docs/differences.md` is
+written from this table (`oracle.document`), and a test compares the two.
 """
 
 from __future__ import annotations
@@ -43,15 +43,19 @@ def _differing(o: Outcome) -> list[tuple[int, int]]:
 SIGNATURES = (
     Difference(
         "cheaper",
-        "One rule for every number of axes: the plan that moves the fewest bytes. OneFlow's eager rule in 1-D treats broadcast → split "
-        "as nearly infinite and counts matching inputs before bytes; in 2-D it is free, but any conversion to partial_sum is "
-        "forbidden, and two axes that change together are charged as one step over all ranks. Here broadcast → split is free "
+        "One rule for every number of axes: the plan that moves the fewest bytes. OneFlow's eager rule in 1-D treats "
+        "broadcast → split "
+        "as nearly infinite and counts matching inputs before bytes; in 2-D it is free, but any conversion to "
+        "partial_sum is "
+        "forbidden, and two axes that change together are charged as one step over all ranks. Here broadcast → split "
+        "is free "
         "everywhere, because each rank only cuts its part out.",
         lambda o: o.kind == CHEAPER,
     ),
     Difference(
         "holds what OneFlow cannot",
-        "A split dim may be shorter than the number of ranks: the last ranks hold nothing. OneFlow cannot make such a tensor.",
+        "A split dim may be shorter than the number of ranks: the last ranks hold nothing. OneFlow cannot make such "
+        "a tensor.",
         lambda o: o.kind == ONLY_HERE and o.theirs.startswith("!input"),
     ),
     Difference(
@@ -61,43 +65,58 @@ SIGNATURES = (
     ),
     Difference(
         "wrong value in OneFlow",
-        "OneFlow's signature is wrong: the gathered result differs from the op on one device (for example an integer cast or a norm "
-        "kept as partial_sum, or a batch_norm whose statistics are those of one rank). Here values never depend on the layout.",
+        "OneFlow's signature is wrong: the gathered result differs from the op on one device (for example an integer "
+        "cast or a norm "
+        "kept as partial_sum, or a batch_norm whose statistics are those of one rank). Here values never depend on "
+        "the layout.",
         lambda o: o.wrong_value,
     ),
     Difference(
         "not linear",
-        "OneFlow keeps isnan of a partial_sum as partial_sum. A sum is NaN not only when a summand is, and a truth value per summand "
+        "OneFlow keeps isnan of a partial_sum as partial_sum. A sum is NaN not only when a summand is, and a truth "
+        "value per summand "
         "is no summand of a truth value: the sum comes first here.",
         lambda o: o.op == "isnan" and _has_partial(o.theirs),
     ),
     Difference(
         "gather not put off",
-        "OneFlow adds a split operand to a partial one by filling the split one with zeros: no byte now, but whoever reads the "
-        "partial result has to reduce it. Here that zero-fill is charged as the all-gather it puts off, so that the partial operand is "
+        "OneFlow adds a split operand to a partial one by filling the split one with zeros: no byte now, but whoever "
+        "reads the "
+        "partial result has to reduce it. Here that zero-fill is charged as the all-gather it puts off, so that the "
+        "partial operand is "
         "reduced to where the other one lies.",
         lambda o: o.kind == DEARER and _has_partial(o.theirs),
     ),
     Difference(
+        "one op at a time",
+        "An expression of several ops is planned op by op, as it runs; the layout that is cheapest for the first can cost the "
+        "next more than OneFlow's. A traced program is planned as a whole.",
+        lambda o: o.kind == DEARER and o.ops > 1,
+    ),
+    Difference(
         "equally cheap, reduced",
-        "As many bytes either way. OneFlow's result is partial_sum on some axis and still has to be reduced; ours is split or broadcast "
+        "As many bytes either way. OneFlow's result is partial_sum on some axis and still has to be reduced; ours is "
+        "split or broadcast "
         "there.",
         lambda o: o.kind == TIE and any(t == -2 for _, t in _differing(o)),
     ),
     Difference(
         "equally cheap, kept partial",
-        "As many bytes either way. The result stays partial_sum, which the planner reaches with fewer conversions than OneFlow's layout.",
+        "As many bytes either way. The result stays partial_sum, which the planner reaches with fewer conversions "
+        "than OneFlow's layout.",
         lambda o: o.kind == TIE and any(m == -2 for m, _ in _differing(o)),
     ),
     Difference(
         "equally cheap, another dim",
-        "As many bytes either way; another dim of the result is split. Ties go to fewer conversions, then to more divided work, then to "
+        "As many bytes either way; another dim of the result is split. Ties go to fewer conversions, then to more "
+        "divided work, then to "
         "the order of the table, which for ops of several primitives is not that of OneFlow's list for the op.",
         lambda o: o.kind == TIE and all(m >= 0 and t >= 0 for m, t in _differing(o)),
     ),
     Difference(
         "equally cheap, divided or not",
-        "As many bytes either way; on some axis one result is broadcast and the other split. Ties go to fewer conversions, then to more "
+        "As many bytes either way; on some axis one result is broadcast and the other split. Ties go to fewer "
+        "conversions, then to more "
         "divided work.",
         lambda o: o.kind == TIE and all(m != -2 and t != -2 for m, t in _differing(o)),
     ),
@@ -113,7 +132,7 @@ class SnippetDifference:
         reason: why it is so.
         file: the file of facts.
         ids: the snippets.
-        ours: what happens here: another ``value``, it ``raises`` (an error of four parts), or the function is ``absent``.
+        ours: what happens here: another ``value``, it ``raises`` an error of four parts, or the function is ``absent``.
     """
 
     name: str
@@ -124,20 +143,25 @@ class SnippetDifference:
 
 
 _ORDER = (
-    "OneFlow sorts the ranks of a placement: [3, 2, 1, 0] is [0, 1, 2, 3]. Here the order is meaningful, as in a JAX mesh: the k-th rank "
+    "OneFlow sorts the ranks of a placement: [3, 2, 1, 0] is [0, 1, 2, 3]. Here the order is meaningful, as in a JAX "
+    "mesh: the k-th rank "
     "of the placement holds the k-th part, and two orders are two placements."
 )
 _NEGATIVE = (
-    "split(-1) is the last dim of the tensor it meets, as everywhere in PyTorch; OneFlow refuses negative dims. Only a dim outside the "
+    "split(-1) is the last dim of the tensor it meets, as everywhere in PyTorch; OneFlow refuses negative dims. Only "
+    "a dim outside the "
     "tensor is an error, and it is raised when the tensor is known."
 )
 _NAMES = "The names that dir() shows: ours has more of them, and no reference to the package itself."
 _ONE_VALUE = (
-    "A global tensor has one value, whatever its sbp. OneFlow fills every summand of a partial_sum with the whole value (the sum of an "
-    "arange over four ranks is four times it), casts, tests and norms summand by summand, and takes batch statistics per rank."
+    "A global tensor has one value, whatever its sbp. OneFlow fills every summand of a partial_sum with the whole "
+    "value (the sum of an "
+    "arange over four ranks is four times it), casts, tests and norms summand by summand, and takes batch statistics "
+    "per rank."
 )
 _RANDOM = (
-    "Random numbers are a function of the seed and the element's global index, so they are the same under every sbp and on every "
+    "Random numbers are a function of the seed and the element's global index, so they are the same under every sbp "
+    "and on every "
     "placement; OneFlow seeds by rank, and repeats one mask on every rank of a split. The streams themselves differ."
 )
 _BYTES = "The op's plan moves the fewest bytes; see the signatures."
@@ -273,7 +297,8 @@ SNIPPETS = (
     ),
     SnippetDifference(
         "loading local state",
-        "A state dict of local tensors loads into a global module: a checkpoint holds logical values, and every process has them all.",
+        "A state dict of local tensors loads into a global module: a checkpoint holds logical values, and every "
+        "process has them all.",
         "errors",
         ("load_state_local_into_global",),
     ),

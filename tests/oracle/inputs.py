@@ -1,4 +1,4 @@
-"""Inputs of the recorded ops: seeded values by kind, laid out rank by rank, with other random summands on every rank."""
+"""Inputs of the recorded ops: seeded values by kind, laid out rank by rank, with random summands per rank."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Recorded snippets, run as four processes would run them: one thread per rank, one at a time.
 
-OneFlow's snippets ran in four processes, each with its own local tensors. Here four threads run the same code in turns; where
-a local tensor becomes global, a thread waits until all have brought theirs, and the parts are assembled as
-`sbpjax.sbp.assemble` does. `to_local` gives a thread its own rank's part. Everything between is this package's own code, computed by
-each thread for itself with equal results. Grad mode and random state belong to a thread.
+OneFlow's snippets ran in four processes, each with its own local tensors. Here four threads run the same code in turns;
+where a local tensor becomes global, a thread waits until all have brought theirs, and the parts are assembled as
+`sbpjax.sbp.assemble` does. `to_local` gives a thread its own rank's part. The rest is this package's own code,
+computed by each thread for itself with equal results. Grad mode and random state belong to a thread.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from sbpjax.sbp.eager import local_shards
 from sbpjax.tensor import convert, dispatch, generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tensor import Tensor
-
 
 placements = importlib.import_module("sbpjax.sbp.placement")  # the package's attribute of this name is the class
 
@@ -192,7 +191,8 @@ def _own_part(ranks: Ranks, x: Tensor):
     out = dispatch.wrap(jax.device_put(part, jax.devices("cpu")[0]))
 
     def back(grad: Tensor) -> Tensor:
-        # every rank read its own copy, so the gradient of a copy is one summand of the value's; that of a summand is the sum's
+        # every rank read its own copy, so the gradient of a copy is one summand of the value's; that of a summand is
+        # the sum's
         parts = ranks.exchange(np.asarray(grad._array))
         codes = [algebra.P if c == algebra.B else algebra.B if c == algebra.P else c for c in layout.codes]
         return dispatch.wrap_any(*from_local_shards(parts, layout.placement, algebra.to_sbp(tuple(codes))))

@@ -13,7 +13,8 @@ from .notation import codes_of, load
 from .planning import flat
 from .signatures import evaluator
 
-# Relative to the largest magnitude: float32 sums over ranks in another order, of partial sums whose terms are up to 2 + |x|.
+# Relative to the largest magnitude: float32 sums over ranks in another order, of partial sums whose terms are up to
+# 2 + |x|.
 TOLERANCE = 3e-5
 
 

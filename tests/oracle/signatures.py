@@ -35,6 +35,7 @@ class Outcome:
         our_bytes: what our plans move.
         their_bytes: the least that any plan moves to end in OneFlow's layout.
         wrong_value: whether OneFlow's value was wrong.
+        ops: how many ops the expression ran.
     """
 
     file: str
@@ -47,6 +48,7 @@ class Outcome:
     our_bytes: int = 0
     their_bytes: int = 0
     wrong_value: bool = False
+    ops: int = 1
 
 
 def evaluator(expr: str, flow):
@@ -96,6 +98,7 @@ def outcome(name: str, op: dict, case: str, theirs: str, flow) -> Outcome:
         return Outcome(**common, ours="", kind=NEEDS_VALUE)
     ours = ";".join(text_of(t._layout.codes) for t in results)
     our_bytes = sum(p.bytes for p in plans)
+    common["ops"] = len(plans)
     if theirs.startswith("!"):
         return Outcome(**common, ours=ours, kind=ONLY_HERE, our_bytes=our_bytes)
     if ours == theirs:

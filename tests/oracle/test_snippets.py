@@ -1,4 +1,4 @@
-"""Recorded snippets: what the API returns and what it refuses, run by four threads that act as OneFlow's four processes."""
+"""Recorded snippets: what the API returns and refuses, run by four threads that act as OneFlow's four processes."""
 
 import builtins
 import math
@@ -21,7 +21,7 @@ def _cases(*files):
 
 
 def same(ours, theirs) -> bool:
-    """Compare a value with a recorded one: names of the package and of error classes may differ, numbers are rounded."""
+    """Compare a value with a recorded one; names of the package and of errors may differ, numbers are rounded."""
     if isinstance(theirs, dict):
         return isinstance(ours, dict) and set(ours) == set(theirs) and all(same(ours[k], theirs[k]) for k in theirs)
     if isinstance(theirs, list):
@@ -36,7 +36,7 @@ def same(ours, theirs) -> bool:
 
 
 def _is_kind_of(ours: str, theirs: str) -> bool:
-    """Return whether our error class is also the builtin class that OneFlow raised; its asserts are type errors here."""
+    """Return whether our error is also the builtin one that OneFlow raised; its asserts are type errors here."""
     mine = getattr(errors, ours, None) or getattr(builtins, ours, None)
     kinds = (TypeError, ValueError) if theirs == "AssertionError" else getattr(builtins, theirs)
     return mine is not None and issubclass(mine, kinds)
@@ -51,7 +51,7 @@ def agrees(case: dict, ends) -> bool:
 
 
 def _explained(error) -> bool:
-    """Return whether an error is of this package, with its four parts; a wrong call of a function is Python's own TypeError."""
+    """Return whether an error is of this package, with its four parts."""
     return isinstance(error, errors.SbpjaxError) and all(
         f"\n  {part}:" in str(error) for part in ("seen", "rule", "fix")
     )
