@@ -1,15 +1,16 @@
 """From an op's signature to a public function: ``softmax(x, /, dim, dtype=None)`` becomes ``softmax(input, dim, dtype=None)``.
 
-Positional-only parameters of an op are its tensors, the rest are static attributes. `bind` writes the Python function that a person
-would write, so that calling it costs no packing of arguments, and its signature reads as PyTorch's.
+Positional-only parameters of an op are its tensors, the rest are static attributes. The common forms, one or two tensors and no
+attributes, are bound to a function that calls dispatch directly; any other form sorts its arguments by name first.
 """
 
 from __future__ import annotations
 
 import inspect
-import os
 
 import numpy as np
+
+from sbpjax.errors import OpTypeError, message
 
 from . import dispatch
 from . import dtype as dtypes
@@ -17,7 +18,7 @@ from .inplace import inplace
 from .op import op_of
 from .tensor import Tensor
 
-_FIRST = ("input", "other")
+_MISSING = inspect.Parameter.empty
 
 
 def hashable(value):
@@ -48,12 +49,62 @@ def into_out(out, result):
     return assign_out(out, result)
 
 
-def _file(name: str) -> str:
-    """Return a file name for written code that error messages count as part of the library."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), f"<{name}>")
+class Form:
+    """The call form of an op: the names and defaults of its tensors, then of its attributes."""
+
+    __slots__ = ("defaults", "fn", "index", "name", "names", "tensors")
+
+    def __init__(self, fn, names: tuple[str, ...], name: str, defaults: dict | None = None) -> None:
+        parameters = inspect.signature(fn).parameters.values()
+        tensors = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
+        self.fn, self.name = fn, name
+        self.tensors = len(tensors)
+        self.names = (*names[: len(tensors)], *[p.name for p in tensors[len(names) :]])
+        self.names += tuple(p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY)
+        self.defaults = [(defaults or {}).get(p.name, p.default) for p in parameters]
+        self.index = {key: i for i, key in enumerate(self.names)}
+
+    def sort(self, args: tuple, options: dict) -> tuple:
+        """Return the op for the given attributes, and the given tensors."""
+        if len(args) > len(self.names):
+            raise self._wrong(f"{len(args)} arguments", f"it takes at most {len(self.names)}")
+        values = [*args, *self.defaults[len(args) :]]
+        for key, value in options.items():
+            i = self.index.get(key)
+            if i is None or i < len(args):
+                raise self._wrong(f"argument {key!r}", f"it takes {', '.join(self.names)}, each once")
+            values[i] = value
+        for key, value in zip(self.names, values):
+            if value is _MISSING:
+                raise self._wrong(f"no {key!r}", f"{key!r} is required")
+        count = self.tensors
+        static = tuple(
+            [
+                (key, dtypes.np_of(value) if key == "dtype" else hashable(value))
+                for key, value in zip(self.names[count:], values[count:])
+            ]
+        )
+        return op_of(self.fn, static), tuple(values[:count])
+
+    def _wrong(self, seen: str, rule: str) -> OpTypeError:
+        return OpTypeError(message(f"{self.name}(...)", seen, rule, f"{self.name}{self.signature()}"))
+
+    def signature(self) -> inspect.Signature:
+        """Return the form as Python's own signature."""
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature(
+            [inspect.Parameter(k, kind, default=d) for k, d in zip(self.names, self.defaults)]
+        )
 
 
-def bind(fn, names: tuple[str, ...] = _FIRST, name: str | None = None, defaults: dict | None = None):
+def _named(function, fn, name: str, doc: str | None = None):
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc or fn.__doc__
+    function.__module__ = "sbpjax"
+    return function
+
+
+def bind(fn, names: tuple[str, ...] = ("input", "other"), name: str | None = None, defaults: dict | None = None):
     """Return the public function of an op.
 
     Args:
@@ -62,62 +113,60 @@ def bind(fn, names: tuple[str, ...] = _FIRST, name: str | None = None, defaults:
         name: what the function is called, if not as the op.
         defaults: other defaults than the op's.
     """
-    own = inspect.signature(fn).parameters
     name = name or fn.__name__
-    tensors, statics, head, calls = [], [], [], []
-    for i, (key, parameter) in enumerate(own.items()):
-        default = (defaults or {}).get(key, parameter.default)
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            public = names[i] if i < len(names) else key
-            tensors.append(public)
-        else:
-            public = key
-            statics.append(public)
-        head.append(public if default is parameter.empty else f"{public}={default!r}")
-    for key in statics:
-        value = f"np_of({key})" if key == "dtype" else f"hashable({key})"
-        calls.append(f"({key!r}, {value})")
-    space = {"op_of": op_of, "fn": fn, "into_out": into_out, "hashable": hashable, "np_of": dtypes.np_of, "run": dispatch.run}
-    if not statics and len(tensors) == 1:
-        space["op"], space["unary"] = op_of(fn), dispatch.unary
-        run = f"unary(op, {tensors[0]}) if {tensors[0]}.__class__ is Tensor else run(op, ({tensors[0]},))"
-    elif not statics and len(tensors) == 2:
-        space["op"], space["binary"] = op_of(fn), dispatch.binary
-        a, b = tensors
-        run = f"binary(op, {a}, {b}) if {a}.__class__ is Tensor else run(op, ({a}, {b}))"
-    elif not statics:
-        space["op"] = op_of(fn)
-        run = f"run(op, ({', '.join(tensors)},))"
-    else:
-        run = f"run(op_of(fn, ({', '.join(calls)},)), ({', '.join(tensors)},))"
-    space["Tensor"] = Tensor
-    source = f"def {name}({', '.join(head)}, *, out=None):\n    result = {run}\n    return result if out is None else into_out(out, result)\n"
-    exec(compile(source, _file(name), "exec"), space)
-    public = space[name]
-    public.__doc__ = fn.__doc__
-    public.__module__ = "sbpjax"
+    form = Form(fn, names, name, defaults)
+    if form.names in (("input",), ("input", "other")) and form.tensors == len(form.names) and _MISSING is form.defaults[-1]:
+        return _named((_unary if form.tensors == 1 else _binary)(op_of(fn)), fn, name)
+
+    def public(*args, out=None, **options):
+        op, tensors = form.sort(args, options)
+        result = dispatch.run(op, tensors)
+        return result if out is None else into_out(out, result)
+
+    public.__signature__ = form.signature()
+    return _named(public, fn, name)
+
+
+def _unary(op):
+    def public(input, *, out=None):
+        result = dispatch.unary(op, input) if input.__class__ is Tensor else dispatch.run(op, (input,))
+        return result if out is None else into_out(out, result)
+
+    return public
+
+
+def _binary(op):
+    def public(input, other, *, out=None):
+        result = dispatch.binary(op, input, other) if input.__class__ is Tensor else dispatch.run(op, (input, other))
+        return result if out is None else into_out(out, result)
+
     return public
 
 
 def inplace_of(fn, name: str):
     """Return the in-place method of an op: ``x.add_(y)`` of ``add``."""
-    own = inspect.signature(fn).parameters
-    tensors = [k for k, p in own.items() if p.kind is p.POSITIONAL_ONLY]
-    statics = [k for k, p in own.items() if p.kind is not p.POSITIONAL_ONLY]
-    names = ["self", *["other" if i == 0 else k for i, k in enumerate(tensors[1:])]] if len(tensors) == 2 else ["self", *tensors[1:]]
-    head = []
-    for public, key in zip([*names, *statics], [*tensors, *statics], strict=True):
-        default = own[key].default
-        head.append(public if default is inspect.Parameter.empty else f"{public}={default!r}")
-    calls = [f"({k!r}, {f'np_of({k})' if k == 'dtype' else f'hashable({k})'})" for k in statics]
-    space = {"inplace": inplace, "op_of": op_of, "fn": fn, "hashable": hashable, "np_of": dtypes.np_of}
-    others = f"({', '.join(names[1:])},)" if names[1:] else "()"
-    if statics:
-        operation = f"op_of(fn, ({', '.join(calls)},))"
-    else:
-        space["op"], operation = op_of(fn), "op"
-    source = f"def {name}({', '.join(head)}):\n    return inplace(self, {operation}, {others})\n"
-    exec(compile(source, _file(name), "exec"), space)
-    method = space[name]
-    method.__doc__ = f"Write the result of `{fn.__name__}` into this tensor and return it."
-    return method
+    form = Form(fn, ("self", "other"), name)
+    if form.tensors > 2:
+        form = Form(fn, ("self",), name)
+    doc = f"Write the result of `{fn.__name__}` into this tensor and return it."
+    if form.names == ("self",):
+        op = op_of(fn)
+
+        def method(self):
+            return inplace(self, op)
+
+        return _named(method, fn, name, doc)
+    if form.names == ("self", "other"):
+        op = op_of(fn)
+
+        def method(self, other):
+            return inplace(self, op, (other,))
+
+        return _named(method, fn, name, doc)
+
+    def method(*args, **options):
+        op, tensors = form.sort(args, options)
+        return inplace(tensors[0], op, tensors[1:])
+
+    method.__signature__ = form.signature()
+    return _named(method, fn, name, doc)

@@ -33,15 +33,22 @@ class Op:
         self.fn = fn
         self.static = static
         self.name = name or getattr(fn, "__name__", "op")
-        self.traced = traced = _closed(fn, dict(static), self.name) if static else fn
+        self.traced = _closed(fn, dict(static), self.name) if static else fn
+        self.entries = {}
+        self.check = _VERSION_CHECK.get(self.name, "inputs")
+
+    def __getattr__(self, name: str):
+        """Make `call` on first use: importing sbpjax makes hundreds of ops, a program uses a few."""
+        if name != "call":
+            raise AttributeError(name)
+        traced = self.traced
 
         def call(*arrays):  # a fresh function per Op: jit's cache is keyed by the function
             return traced(*arrays)
 
         call.__name__ = self.name
         self.call = jax.jit(call)
-        self.entries = {}
-        self.check = _VERSION_CHECK.get(self.name, "inputs")
+        return self.call
 
 
 def _closed(fn, keywords: dict, name: str):
