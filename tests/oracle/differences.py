@@ -89,7 +89,8 @@ SIGNATURES = (
     ),
     Difference(
         "one op at a time",
-        "An expression of several ops is planned op by op, as it runs; the layout that is cheapest for the first can cost the "
+        "An expression of several ops is planned op by op, as it runs; the layout that is cheapest for the first can "
+        "cost the "
         "next more than OneFlow's. A traced program is planned as a whole.",
         lambda o: o.kind == DEARER and o.ops > 1,
     ),
