@@ -41,14 +41,14 @@ def test_sample_with_five_rules(case, five_rules):
     check(case, "2d")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", all_cases(), ids=_id)
 @pytest.mark.parametrize("mesh", ["1d", "2d", "2x3"])
 def test_every_case(case, mesh):
     check(case, mesh, turn=1)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", all_cases(), ids=_id)
 def test_every_case_with_five_rules(case, five_rules):
     check(case, "2d", turn=2)

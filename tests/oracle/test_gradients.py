@@ -31,7 +31,7 @@ def test_layouts(name):
     assert _check_layouts(name, list(facts(name))[::EVERY]) > 150
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FILES)
 def test_every_layout(name):
     assert _check_layouts(name, list(facts(name))) > 1000
@@ -82,7 +82,7 @@ def test_value(name, op, case):
     check_gradients(name, op, case, flow)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name, op, case", _params(_all()))
 def test_every_value(name, op, case):
     check_gradients(name, op, case, flow)

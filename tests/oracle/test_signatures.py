@@ -66,7 +66,7 @@ def test_value(name, op, case):
     check_value(name, op, case, flow)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name, op, case", _params(_all()))
 def test_every_value(name, op, case):
     check_value(name, op, case, flow)
