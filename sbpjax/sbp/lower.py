@@ -31,16 +31,37 @@ def run_plan(plan: Plan, shard: Shard, blocks: Sequence) -> list:
     for variable, value in program.consts.items():
         copies.put(variable, everywhere, value)
     last = _last_reads(program)
+    held: dict[int, list] = {}
     for i, eqn in enumerate(program.eqns):
         ins, outs = plan.ins(i) if eqn.invars else (), plan.outs(i) if eqn.outvars else ()
-        operands = [_read(copies, shard, v, c) for v, c in zip(eqn.invars, ins, strict=True)]
-        results = compute(Context(eqn, shard, ins, outs), operands)
+        if eqn.primitive.name == "optimization_barrier" and i not in held:
+            held.update(_hold(plan, copies, shard, i))
+        if i in held:
+            results = held.pop(i)
+        else:
+            operands = [_read(copies, shard, v, c) for v, c in zip(eqn.invars, ins, strict=True)]
+            results = compute(Context(eqn, shard, ins, outs), operands)
         for variable, codes, value in zip(eqn.outvars, outs, results, strict=True):
             if not isinstance(variable, DropVar):
                 copies.put(variable, codes, value)
         for variable in last[i]:
             copies.drop(variable)
     return [_read(copies, shard, v, c) for v, c in zip(program.outvars, plan.out_codes, strict=True)]
+
+
+def _hold(plan: Plan, copies: Copies, shard: Shard, start: int) -> dict[int, list]:
+    """Run adjacent barriers as one: what is recomputed behind them waits until all of their operands are there."""
+    eqns, made = plan.program.eqns, set()
+    operands: list[list] = []
+    for k in range(start, len(eqns)):
+        if eqns[k].primitive.name != "optimization_barrier" or made.intersection(
+            v for v in eqns[k].invars if isinstance(v, Var)
+        ):
+            break
+        made.update(eqns[k].outvars)
+        operands.append([_read(copies, shard, v, c) for v, c in zip(eqns[k].invars, plan.ins(k), strict=True)])
+    results = iter(jax.lax.optimization_barrier([x for group in operands for x in group]))
+    return {k: [next(results) for _ in group] for k, group in enumerate(operands, start)}
 
 
 def _last_reads(program) -> list[list[Var]]:

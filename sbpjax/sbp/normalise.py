@@ -108,10 +108,11 @@ def _barrier(invars: list, eqn, eqns: list) -> list:
     if not held:
         return invars
     after = {v: Var(v.aval) for v in held}
-    barrier = core.new_jaxpr_eqn(
-        list(after), list(after.values()), optimization_barrier_p, {}, core.no_effects, eqn.source_info
-    )
-    eqns.append(barrier)
+    # One equation each, so that each operand is planned for itself; the lowering runs adjacent barriers as one.
+    for before, behind in after.items():
+        eqns.append(
+            core.new_jaxpr_eqn([before], [behind], optimization_barrier_p, {}, core.no_effects, eqn.source_info)
+        )
     return [v if isinstance(v, Literal) else after[v] for v in invars]
 
 
