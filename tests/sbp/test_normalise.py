@@ -2,8 +2,13 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from sbpjax.sbp.algebra import B, P
+from sbpjax.sbp.lower import spmd_function
 from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.placement import placement
+from sbpjax.sbp.plan import plan_exactly
 
 
 def names(function, *examples):
@@ -54,3 +59,18 @@ def test_hints_are_dropped():
     spec = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
     found = names(lambda x: jax.lax.with_sharding_constraint(jax.device_put(jnp.sin(x)), spec) + 1, jnp.ones(4))
     assert found == ["sin", "add"]
+
+
+def test_operands_of_a_remat_keep_their_layouts():
+    def gradients(x, up, down):
+        block = jax.checkpoint(lambda x, up, down: jnp.sin(x @ up) @ down)
+        return jax.grad(lambda up, down: block(x, up, down).sum(), (0, 1))(up, down)
+
+    shapes = [jax.ShapeDtypeStruct(s, np.float32) for s in ((64, 16), (16, 32), (32, 16))]
+    plan = plan_exactly(normalise(jax.make_jaxpr(gradients)(*shapes)), (4,), ((0,), (B,), (B,)))
+    assert sum(b.bytes for b in plan.boxings) == 0
+    assert plan.out_codes == ((P,), (P,))
+    # Nothing is recomputed before all operands are there: one barrier holds them all.
+    physical = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in shapes]
+    text = jax.jit(spmd_function(plan, placement("cpu", range(4)))).lower(*physical).as_text()
+    assert text.count("stablehlo.optimization_barrier") == 1
