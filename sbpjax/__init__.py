@@ -34,37 +34,37 @@ from .tensor.creation import zeros as zeros
 from .tensor.creation import zeros_like as zeros_like
 from .tensor.device import device as device
 from .tensor.dtype import bfloat16 as bfloat16
-from .tensor.dtype import bool_ as bool
+from .tensor.dtype import bool_ as bool  # noqa: F401
 from .tensor.dtype import byte as byte
 from .tensor.dtype import cdouble as cdouble
 from .tensor.dtype import cfloat as cfloat
 from .tensor.dtype import char as char
-from .tensor.dtype import complex128 as complex128
 from .tensor.dtype import complex64 as complex64
+from .tensor.dtype import complex128 as complex128
 from .tensor.dtype import double as double
 from .tensor.dtype import dtype as dtype
 from .tensor.dtype import finfo as finfo
+from .tensor.dtype import float8_e4m3fn as float8_e4m3fn
+from .tensor.dtype import float8_e5m2 as float8_e5m2
 from .tensor.dtype import float16 as float16
 from .tensor.dtype import float32 as float32
 from .tensor.dtype import float64 as float64
-from .tensor.dtype import float8_e4m3fn as float8_e4m3fn
-from .tensor.dtype import float8_e5m2 as float8_e5m2
-from .tensor.dtype import float_ as float
+from .tensor.dtype import float_ as float  # noqa: F401
 from .tensor.dtype import get_default_dtype as get_default_dtype
 from .tensor.dtype import half as half
 from .tensor.dtype import iinfo as iinfo
+from .tensor.dtype import int8 as int8
 from .tensor.dtype import int16 as int16
 from .tensor.dtype import int32 as int32
 from .tensor.dtype import int64 as int64
-from .tensor.dtype import int8 as int8
-from .tensor.dtype import int_ as int
+from .tensor.dtype import int_ as int  # noqa: F401
 from .tensor.dtype import long as long
 from .tensor.dtype import set_default_dtype as set_default_dtype
 from .tensor.dtype import short as short
+from .tensor.dtype import uint8 as uint8
 from .tensor.dtype import uint16 as uint16
 from .tensor.dtype import uint32 as uint32
 from .tensor.dtype import uint64 as uint64
-from .tensor.dtype import uint8 as uint8
 from .tensor.functions import abs as abs
 from .tensor.functions import absolute as absolute
 from .tensor.functions import acos as acos
@@ -170,9 +170,9 @@ from .tensor.functions import less as less
 from .tensor.functions import less_equal as less_equal
 from .tensor.functions import lgamma as lgamma
 from .tensor.functions import log as log
-from .tensor.functions import log10 as log10
 from .tensor.functions import log1p as log1p
 from .tensor.functions import log2 as log2
+from .tensor.functions import log10 as log10
 from .tensor.functions import log_softmax as log_softmax
 from .tensor.functions import logaddexp as logaddexp
 from .tensor.functions import logical_and as logical_and
@@ -323,6 +323,7 @@ from .tensor.views import broadcast_to as broadcast_to
 from .tensor.views import chunk as chunk
 from .tensor.views import diagonal as diagonal
 from .tensor.views import flatten as flatten
+from .tensor.views import movedim as moveaxis  # noqa: F401
 from .tensor.views import movedim as movedim
 from .tensor.views import narrow as narrow
 from .tensor.views import permute as permute
@@ -333,13 +334,12 @@ from .tensor.views import split as split
 from .tensor.views import squeeze as squeeze
 from .tensor.views import t as t
 from .tensor.views import tensor_split as tensor_split
+from .tensor.views import transpose as swapaxes  # noqa: F401
+from .tensor.views import transpose as swapdims  # noqa: F401
 from .tensor.views import transpose as transpose
 from .tensor.views import unbind as unbind
 from .tensor.views import unflatten as unflatten
 from .tensor.views import unsqueeze as unsqueeze
-from .tensor.views import movedim as moveaxis
-from .tensor.views import transpose as swapaxes
-from .tensor.views import transpose as swapdims
 
 # Rooms that build on the names above.
 from . import _C as _C  # isort: skip

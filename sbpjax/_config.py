@@ -1,8 +1,10 @@
 """What importing sbpjax sets in JAX, before any backend starts.
 
 * 64-bit types are on: ``sbpjax.arange(3).dtype`` is ``int64``, as in PyTorch.
-* Compiled programs persist in a user cache directory, so the second start of a script does not compile again. A cache that
-  the user configured is left alone; ``SBPJAX_CACHE_DIR`` names another directory, ``SBPJAX_CACHE_DIR=off`` turns it off.
+* Compiled programs persist in a user cache directory, so the second start of a script does not compile again. A cache
+that
+  the user configured is left alone; ``SBPJAX_CACHE_DIR`` names another directory, ``SBPJAX_CACHE_DIR=off`` turns it
+  off.
 * XLA's CPU thread pool and the number of CPU devices: see `sbpjax.env`.
 """
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import jax
 import jax.numpy as jnp
 
@@ -75,7 +73,9 @@ def _roots(tensors: tuple, grads: tuple, create_graph: bool) -> list:
 
 def _checked(x: Tensor, g, create_graph: bool) -> Tensor:
     if not isinstance(g, Tensor):
-        raise OpTypeError(message("backward", f"a gradient of type {type(g).__name__}", "gradients are tensors", "pass one"))
+        raise OpTypeError(
+            message("backward", f"a gradient of type {type(g).__name__}", "gradients are tensors", "pass one")
+        )
     if g.shape != x.shape:
         raise AutogradError(
             message(
@@ -100,7 +100,9 @@ def _checked(x: Tensor, g, create_graph: bool) -> Tensor:
     return g if create_graph else dispatch.wrap_any(g._fresh()._array, g._layout)
 
 
-def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None) -> None:
+def backward(
+    tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None
+) -> None:
     """Add the gradients of ``tensors`` with respect to the leaves of their graph to the leaves' ``.grad``.
 
     Args:
@@ -165,7 +167,9 @@ def grad(
     """
     if is_grads_batched:
         raise AutogradError(
-            message("autograd.grad", "is_grads_batched=True", "gradients are taken one at a time", "loop over the gradients")
+            message(
+                "autograd.grad", "is_grads_batched=True", "gradients are taken one at a time", "loop over the gradients"
+            )
         )
     outputs, inputs = _tuple(outputs), _tuple(inputs)
     grads = (None,) * len(outputs) if grad_outputs is None else _tuple(grad_outputs)
@@ -174,7 +178,9 @@ def grad(
             raise AutogradError(
                 message(
                     "autograd.grad",
-                    "an input that does not require grad" if isinstance(x, Tensor) else f"a {type(x).__name__} as input",
+                    "an input that does not require grad"
+                    if isinstance(x, Tensor)
+                    else f"a {type(x).__name__} as input",
                     "every input is a tensor of the graph",
                     "x.requires_grad_() before computing the outputs",
                 )

@@ -48,7 +48,9 @@ class CheckpointNode(Node):
         arriving = [(x._edge, x._idx) for x in sources]
         arriving += list(zip(self.edges[len(sources) :], self.idxs[len(sources) :], strict=True))
         outs = self._again(inputs)
-        roots = [(o._edge, o._idx, g) for o, g in zip(outs, grads, strict=True) if g is not None and o._edge is not None]
+        roots = [
+            (o._edge, o._idx, g) for o, g in zip(outs, grads, strict=True) if g is not None and o._edge is not None
+        ]
         capture = dict.fromkeys(arriving)
         engine.walk(roots, create_graph, create_graph, capture, others=True)
         return tuple(capture[key] for key in arriving)

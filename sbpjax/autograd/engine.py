@@ -1,8 +1,8 @@
 """Backward: walks the tape from some tensors to the leaves, adding up gradients.
 
-A node runs when all cotangents of its outputs are there: the number of its consumers within the walk is counted first. Among the
-nodes that are ready the one recorded last runs first, and a leaf's accumulation runs as soon as its gradient is complete, so
-hooks fire in PyTorch's order.
+A node runs when all cotangents of its outputs are there: the number of its consumers within the walk is counted
+first. Among the nodes that are ready the one recorded last runs first, and a leaf's accumulation runs as soon as its
+gradient is complete, so hooks fire in PyTorch's order.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import functools
 
-
 from sbpjax.errors import AutogradError, message
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.mode import mode
@@ -160,7 +159,7 @@ class FunctionNode(Node):
 
 
 class Function:
-    """Base of ops with a backward of their own; define static ``forward(ctx, *args)`` and ``backward(ctx, *grads)``, call `apply`.
+    """Base of ops with their own backward: define static ``forward(ctx, *args)`` and ``backward(ctx, *grads)``.
 
     With a static ``setup_context(ctx, inputs, output)``, ``forward`` takes no ``ctx``.
     """
@@ -228,7 +227,8 @@ class Function:
         )
         if saved & {id(o) for o in outs}:  # an output that holds its own node would be a cycle: keep it by payload
             ctx._saved = tuple(
-                dispatch.restore(t._array, t._layout, None, 0) if t is not None and t._edge is node else t for t in ctx._saved
+                dispatch.restore(t._array, t._layout, None, 0) if t is not None and t._edge is node else t
+                for t in ctx._saved
             )
             ctx._versions = tuple(
                 None if t is None else (t._version, v[1], v[2], t._array, t._layout)
@@ -278,5 +278,3 @@ class _Once(Function):
                 "write the backward with tensor ops and without the mark",
             )
         )
-
-

@@ -1,9 +1,11 @@
 """The tape: nodes that know how to turn the cotangents of an op's outputs into those of its inputs.
 
-`y = x * w` records an `OpNode` with two edges: to the node that made ``x`` (or, for a leaf, to its `AccumulateGrad`) and to that of
-``w``. A tensor's `_edge` is its node, `_idx` says which of the node's outputs it is, and a tensor without an edge needs no grad.
+`y = x * w` records an `OpNode` with two edges: to the node that made ``x`` (or, for a leaf, to its `AccumulateGrad`)
+and to that of ``w``. A tensor's `_edge` is its node, `_idx` says which of the node's outputs it is, and a tensor
+without an edge needs no grad.
 
-Every node has a sequence number; an op's inputs always have smaller ones, so descending order is a valid order of backward.
+Every node has a sequence number; an op's inputs always have smaller ones, so descending order is a valid order of
+backward.
 """
 
 from __future__ import annotations
@@ -198,7 +200,9 @@ class OpNode(Node):
         outs = dispatch.run(op, (*inputs, *cotangents))
         outs = outs if isinstance(outs, tuple) else (outs,)
         if self.in_layouts is not None:
-            outs = tuple(on_placement.localize(g) if lay is None else g for g, lay in zip(outs, self.in_layouts, strict=True))
+            outs = tuple(
+                on_placement.localize(g) if lay is None else g for g, lay in zip(outs, self.in_layouts, strict=True)
+            )
         return outs
 
     def release(self) -> None:

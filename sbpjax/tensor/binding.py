@@ -1,7 +1,8 @@
-"""From an op's signature to a public function: ``softmax(x, /, dim, dtype=None)`` becomes ``softmax(input, dim, dtype=None)``.
+"""From an op's signature to a public function: ``softmax(x, /, dim)`` becomes ``softmax(input, dim)``.
 
-Positional-only parameters of an op are its tensors, the rest are static attributes. The common forms, one or two tensors and no
-attributes, are bound to a function that calls dispatch directly; any other form sorts its arguments by name first.
+Positional-only parameters of an op are its tensors, the rest are static attributes. The common forms, one or two
+tensors and no attributes, are bound to a function that calls dispatch directly; any other form sorts its arguments by
+name first.
 """
 
 from __future__ import annotations
@@ -92,9 +93,7 @@ class Form:
     def signature(self) -> inspect.Signature:
         """Return the form as Python's own signature."""
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Signature(
-            [inspect.Parameter(k, kind, default=d) for k, d in zip(self.names, self.defaults)]
-        )
+        return inspect.Signature([inspect.Parameter(k, kind, default=d) for k, d in zip(self.names, self.defaults)])
 
 
 def _named(function, fn, name: str, doc: str | None = None):
@@ -115,7 +114,11 @@ def bind(fn, names: tuple[str, ...] = ("input", "other"), name: str | None = Non
     """
     name = name or fn.__name__
     form = Form(fn, names, name, defaults)
-    if form.names in (("input",), ("input", "other")) and form.tensors == len(form.names) and _MISSING is form.defaults[-1]:
+    if (
+        form.names in (("input",), ("input", "other"))
+        and form.tensors == len(form.names)
+        and _MISSING is form.defaults[-1]
+    ):
         return _named((_unary if form.tensors == 1 else _binary)(op_of(fn)), fn, name)
 
     def public(*args, out=None, **options):

@@ -1,8 +1,8 @@
 """From tensors to NumPy, JAX and Python values, and between local and global.
 
-``x.to_global(placement, sbp)`` of a local tensor gives each rank its part: under ``split`` a slice, under ``broadcast`` a copy, under
-``partial_sum`` the whole value on the first rank. Of a global tensor it is a boxing. Both are on the tape: the gradient travels back
-to the source's layout, or takes ``grad_sbp`` if that is given.
+``x.to_global(placement, sbp)`` of a local tensor gives each rank its part: under ``split`` a slice, under
+``broadcast`` a copy, under ``partial_sum`` the whole value on the first rank. Of a global tensor it is a boxing. Both
+are on the tape: the gradient travels back to the source's layout, or takes ``grad_sbp`` if that is given.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def boxed(x: Tensor, placement, sbp) -> Tensor:
     return dispatch.wrap_any(*eager.convert(x._array, x._layout, placement, sbp))
 
 
-def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_meta: bool = True, **extra) -> Tensor:
+def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_meta: bool = True) -> Tensor:
     """Return this tensor as a global tensor on ``placement`` in ``sbp``.
 
     Args:
@@ -77,15 +77,6 @@ def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_me
         (sbpjax.sbp.split(dim=0),)
     """
     self._fresh()
-    if extra:
-        raise OpTypeError(
-            message(
-                "x.to_global(...)",
-                f"unknown arguments {sorted(extra)}",
-                "to_global takes placement, sbp, grad_sbp and check_meta",
-                "x.to_global(placement, sbp)",
-            )
-        )
     if placement is not None and not isinstance(placement, Placement):
         raise PlacementTypeError(
             message(
@@ -128,8 +119,8 @@ def _no_partial(sbp: tuple) -> tuple:
 def _gradient_sbp(source, own: tuple, as_source: bool = False) -> tuple:
     """Return the nd-sbp in which a gradient arrives where its tensor lies.
 
-    Where the tensor is broadcast or a partial sum the gradient keeps its own entry, since to gather it here may be in vain; where
-    the tensor is split, it is split alike if ``as_source``.
+    Where the tensor is broadcast or a partial sum the gradient keeps its own entry, since to gather it here may be in
+    vain; where the tensor is split, it is split alike if ``as_source``.
     """
     if len(own) != len(source.codes):
         return _no_partial(source.sbp)

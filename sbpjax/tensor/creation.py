@@ -1,7 +1,7 @@
 """Making tensors: from data, filled, ranges; local with ``device=``, global with ``placement=`` and ``sbp=``.
 
-A global tensor is made by one program on its placement, each shard on its own device: ``zeros(1 << 40, placement=p, sbp=split(0))``
-never exists in one piece. Its values are those of the local tensor, whatever the sbp.
+A global tensor is made by one program on its placement, each shard on its own device: ``zeros(1 << 40, placement=p,
+sbp=split(0))`` never exists in one piece. Its values are those of the local tensor, whatever the sbp.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ def make(fn, static: tuple, inputs: tuple, options: tuple, asked: str, requires_
 
         from .traced import TracedLayout
 
-        out = dispatch.wrap_any(to_sbp(jnp.asarray(fn(*inputs, **dict(static))), placement, sbp), TracedLayout(placement))
+        out = dispatch.wrap_any(
+            to_sbp(jnp.asarray(fn(*inputs, **dict(static))), placement, sbp), TracedLayout(placement)
+        )
     elif placement is not None:
         (array,), (layout,) = eager.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
@@ -106,7 +108,8 @@ def size_of(size: tuple, asked: str) -> tuple[int, ...]:
     return shape
 
 
-# -------------------------------------------------------------------------------------------------------- pure functions
+# -------------------------------------------------------------------------------------------------------- pure
+# functions
 
 
 def _full(value, /, shape, dtype):
@@ -147,7 +150,8 @@ def _eye(n, m, dtype):
     return lax.convert_element_type(lax.eq(rows, lax.broadcasted_iota(np.int64, (n, m), 1)), dtype)
 
 
-# ---------------------------------------------------------------------------------------------------------------- filled
+# ----------------------------------------------------------------------------------------------------------------
+# filled
 
 
 def _float_dtype(dtype) -> np.dtype:
@@ -188,9 +192,7 @@ def empty(*size, dtype=None, device=None, placement=None, sbp=None, requires_gra
     return _filled(0, size, dtype, (device, placement, sbp), requires_grad, "empty(...)")
 
 
-def full(
-    size, fill_value, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
-) -> Tensor:
+def full(size, fill_value, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
     """Return a tensor of one value; without ``dtype`` the value's own kind decides it."""
     if isinstance(fill_value, Tensor):
         dtype = dtype or fill_value.dtype
@@ -212,7 +214,8 @@ def _dtype_of_number(value, dtype=None) -> np.dtype:
     return dtypes.get_default_dtype().np
 
 
-# ---------------------------------------------------------------------------------------------------------------- ranges
+# ----------------------------------------------------------------------------------------------------------------
+# ranges
 
 
 def arange(
@@ -236,9 +239,10 @@ def arange(
         resolved = dtypes.int64.np if whole else dtypes.get_default_dtype().np
     else:
         resolved = dtypes.of(dtype).np
-    length = math.ceil((end - start) / step) if not isinstance(start, int) or not isinstance(step, int) or not isinstance(
-        end, int
-    ) else -((start - end) // step)  # fmt: skip
+    if all(isinstance(v, int) for v in (start, end, step)):
+        length = -((start - end) // step)
+    else:
+        length = math.ceil((end - start) / step)
     static = (("length", length), ("dtype", resolved))
     return make(_arange, static, (start, step), (device, placement, sbp), "arange(...)", requires_grad)
 
@@ -252,7 +256,8 @@ def linspace(
 
 
 def logspace(
-    start, end, steps: int, base: float = 10.0, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
+    start, end, steps: int, base: float = 10.0, *, dtype=None, device=None, placement=None, sbp=None, requires_grad:
+    bool = False
 ) -> Tensor:  # fmt: skip
     """Return ``base`` to the power of `linspace`."""
     static = (("steps", int(steps)), ("dtype", _float_dtype(dtype)))
@@ -268,7 +273,8 @@ def eye(
     return make(_eye, static, (), (device, placement, sbp), "eye(...)", requires_grad)
 
 
-# ------------------------------------------------------------------------------------------------------------- from data
+# ------------------------------------------------------------------------------------------------------------- from
+# data
 
 
 def _host_array(data, dtype):
@@ -378,11 +384,16 @@ def from_jax(array) -> Tensor:
 
 
 def legacy(data: tuple, options: dict) -> Tensor:
-    """Return what ``Tensor(*data)`` makes: an uninitialised tensor of a size, or one with that content, in the default dtype."""
+    """Return what ``Tensor(*data)`` makes: an uninitialised tensor of a size, or one with that content."""
     where = {k: options.pop(k, None) for k in ("device", "placement", "sbp")}
     if options:
         raise OpTypeError(
-            message("Tensor(...)", f"unknown arguments {sorted(options)}", "it takes device, placement, sbp", "sbpjax.tensor(...)")
+            message(
+                "Tensor(...)",
+                f"unknown arguments {sorted(options)}",
+                "it takes device, placement, sbp",
+                "sbpjax.tensor(...)",
+            )
         )
     if len(data) == 1 and isinstance(data[0], (list, tuple, np.ndarray)) and type(data[0]).__name__ != "Size":
         return tensor(data[0], dtype=dtypes.get_default_dtype(), **where)
@@ -457,28 +468,46 @@ def full_like(
 
 
 def _new(maker):
-    def new(self: Tensor, *size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
+    def new(
+        self: Tensor, *size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
+    ) -> Tensor:
         device, placement, sbp = place_like(self, device, placement, sbp)
         return maker(
             *size, dtype=dtype or self.dtype, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad
         )
 
-    new.__doc__ = f"Return `{maker.__name__}` of a size, with the dtype and layout of this tensor unless told otherwise."
+    new.__doc__ = (
+        f"Return `{maker.__name__}` of a size, with the dtype and layout of this tensor unless told otherwise."
+    )
     return new
 
 
 def new_full(
-    self: Tensor, size: Sequence[int], fill_value, *, dtype=None, device=None, placement=None, sbp=None, requires_grad=False
+    self: Tensor,
+    size: Sequence[int],
+    fill_value,
+    *,
+    dtype=None,
+    device=None,
+    placement=None,
+    sbp=None,
+    requires_grad=False,
 ) -> Tensor:
     """Return `full` of a size, with the dtype and layout of this tensor unless told otherwise."""
     device, placement, sbp = place_like(self, device, placement, sbp)
     return full(
-        size, fill_value, dtype=dtype or self.dtype, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad
+        size,
+        fill_value,
+        dtype=dtype or self.dtype,
+        device=device,
+        placement=placement,
+        sbp=sbp,
+        requires_grad=requires_grad,
     )
 
 
 def new_tensor(self: Tensor, data, *, dtype=None, device=None, placement=None, sbp=None, requires_grad=False) -> Tensor:
-    """Return `tensor` of data, with the dtype of this tensor unless told otherwise; it lies as this one only if that is local."""
+    """Return `tensor` of data with this tensor's dtype unless told otherwise; on its device if that is local."""
     if self._layout is None:
         device, placement, sbp = place_like(self, device, placement, sbp)
     elif placement is None or sbp is None:

@@ -79,7 +79,7 @@ def _unknown(type, index) -> PlacementError:
     )
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def devices_of(type: str) -> tuple:
     """Return the JAX devices of a type on this process."""
     import jax
@@ -90,13 +90,13 @@ def devices_of(type: str) -> tuple:
         raise _unknown(type, None) from error
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def index_of(jax_device) -> int:
     """Return a JAX device's number among those of its type."""
     return devices_of(_TYPE[jax_device.platform]).index(jax_device)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def of_jax(jax_device) -> device:
     """Return the `device` of a `jax.Device`."""
     return device(_TYPE[jax_device.platform], index_of(jax_device))

@@ -1,11 +1,11 @@
 """How an op on tensors runs: on one device, on a placement, or inside a trace.
 
-Local tensors run one cached `jax.jit` call per op. Global tensors run through `sbpjax.sbp.eager.execute`, which plans and compiles the
-op for the layouts it meets. When any payload is a JAX tracer, the op's function is called on logical tracers, and the whole
-program is planned later. All three ways record on the same tape.
+Local tensors run one cached `jax.jit` call per op. Global tensors run through `sbpjax.sbp.eager.execute`, which plans
+and compiles the op for the layouts it meets. When any payload is a JAX tracer, the op's function is called on logical
+tracers, and the whole program is planned later. All three ways record on the same tape.
 
-`run` serves every op; `unary` and `binary` are the same thing without loops for the ops a program calls most, and fall back to
-`run` for anything but plain local tensors.
+`run` serves every op; `unary` and `binary` are the same thing without loops for the ops a program calls most, and
+fall back to `run` for anything but plain local tensors.
 """
 
 from __future__ import annotations
@@ -197,7 +197,8 @@ def binary(op: Op, a: Tensor, b):
     node.seq = sequence()
     if entry.keep_all:
         node.saved = (x, y)
-        node.checks = (_ref(a), a._ver, _ref(b), b._ver) if b.__class__ is not float and b.__class__ is not int else (_ref(a), a._ver)  # fmt: skip
+        number = b.__class__ is float or b.__class__ is int
+        node.checks = (_ref(a), a._ver) if number else (_ref(a), a._ver, _ref(b), b._ver)
     elif entry.keep:
         first = entry.keep[0] == 0
         kept = a if first else b
@@ -366,9 +367,7 @@ def _run_special(op: Op, inputs: tuple, out_sbps=None):
         return traced.run_traced(op, inputs)
     if layout is not None:
         return on_placement.run_global(op, inputs, layout.placement, out_sbps)
-    arrays = [
-        x._array if isinstance(x, Tensor) else None if x is None else scalar_array(x) for x in inputs
-    ]
+    arrays = [x._array if isinstance(x, Tensor) else None if x is None else scalar_array(x) for x in inputs]
     recording = mode.grad and any(isinstance(x, Tensor) and x._edge is not None for x in inputs)
     return _run_local(op, inputs, arrays, recording)
 
@@ -388,7 +387,9 @@ def mixed(asked: str, inputs) -> MixedTensorError:
         sbp = ", ".join(["sbpjax.sbp.broadcast"] * len(target.placement.hierarchy))
         fix = f"x.to_global({target.placement!r}, [{sbp}])  # for each input that is not there yet"
     return MixedTensorError(
-        message(asked, "; ".join(seen), "all inputs of one op are local, or lie on one placement (hierarchy included)", fix)
+        message(
+            asked, "; ".join(seen), "all inputs of one op are local, or lie on one placement (hierarchy included)", fix
+        )
     )
 
 

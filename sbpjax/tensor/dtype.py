@@ -1,7 +1,7 @@
 """Element types: `sbpjax.float32` and its like, `finfo`, `iinfo`, and the default dtype.
 
-A `dtype` stands for one NumPy dtype (`.np`): JAX and NumPy accept it wherever they accept a dtype, it equals the NumPy dtype,
-and it prints as ``sbpjax.float32``.
+A `dtype` stands for one NumPy dtype (`.np`): JAX and NumPy accept it wherever they accept a dtype, it equals the
+NumPy dtype, and it prints as ``sbpjax.float32``.
 """
 
 from __future__ import annotations

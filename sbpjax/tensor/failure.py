@@ -42,7 +42,9 @@ def _on_two_devices(op, inputs) -> Exception:
 
 def translate(error: Exception, op, inputs) -> Exception:
     """Return the error to raise for an op that failed on these inputs."""
-    if isinstance(error, errors.SbpjaxError) or not isinstance(error, (TypeError, ValueError, IndexError, RuntimeError)):
+    if isinstance(error, errors.SbpjaxError) or not isinstance(
+        error, (TypeError, ValueError, IndexError, RuntimeError)
+    ):
         return error
     if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
         return error

@@ -1,7 +1,8 @@
 """Public functions and methods of the elementwise, comparison, linear algebra and arrangement ops.
 
-Most are bound from the op's signature (`sbpjax.tensor.binding`); written out are those whose call form differs from the op's. A name in
-`METHODS` is a method of `Tensor` too, one in `INPLACE` also has an in-place form with a trailing underscore.
+Most are bound from the op's signature (`sbpjax.tensor.binding`); written out are those whose call form differs from
+the op's. A name in `METHODS` is a method of `Tensor` too, one in `INPLACE` also has an in-place form with a trailing
+underscore.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from .op import op_of
 from .tensor import Tensor
 
 _UNARY = """exp exp2 expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
- sigmoid erf erfc erfinv lgamma digamma reciprocal neg positive abs square sign floor ceil trunc round frac isnan isfinite
- isinf isposinf isneginf nan_to_num logit sinc deg2rad rad2deg logical_not bitwise_not""".split()
-_BINARY = """floor_divide remainder fmod maximum minimum fmax fmin clamp_min clamp_max atan2 hypot logaddexp xlogy copysign
- heaviside float_power""".split()
+ sigmoid erf erfc erfinv lgamma digamma reciprocal neg positive abs square sign floor ceil trunc round frac isnan
+ isfinite isinf isposinf isneginf nan_to_num logit sinc deg2rad rad2deg logical_not bitwise_not""".split()
+_BINARY = """floor_divide remainder fmod maximum minimum fmax fmin clamp_min clamp_max atan2 hypot logaddexp
+ xlogy copysign heaviside float_power""".split()
 _COMPARE = """eq ne lt le gt ge isclose logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor
  bitwise_left_shift bitwise_right_shift""".split()
 _ACTIVATION = "relu softmax log_softmax selu celu prelu".split()
@@ -111,7 +112,9 @@ def clamp(input: Tensor, min=None, max=None, *, out=None) -> Tensor:
     """Return ``input`` limited to ``[min, max]``; the bounds are numbers, tensors or None."""
     if min is None and max is None:
         raise OpTypeError(
-            message("clamp(x)", "neither min nor max", "At least one of 'min' or 'max' must not be None", "x.clamp(min=0)")
+            message(
+                "clamp(x)", "neither min nor max", "At least one of 'min' or 'max' must not be None", "x.clamp(min=0)"
+            )
         )
     return _finish(dispatch.run(op_of(arithmetic.clamp), (input, min, max)), out)
 
@@ -173,7 +176,9 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 def _listed(tensors, asked: str) -> tuple:
     if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
         raise OpTypeError(
-            message(asked, f"a {type(tensors).__name__}", "the tensors come as one list or tuple", f"{asked[:-5]}([x, y])")
+            message(
+                asked, f"a {type(tensors).__name__}", "the tensors come as one list or tuple", f"{asked[:-5]}([x, y])"
+            )
         )
     return tuple(tensors)
 
@@ -353,15 +358,23 @@ greater, greater_equal, less, less_equal, not_equal = (_bound[n] for n in ("gt",
 # ------------------------------------------------------------------------------------------------------------- methods
 
 METHODS = (
-    *_UNARY, *_BINARY, *_COMPARE, *_ACTIVATION, *_LINALG, *_MATRIX, *_ARRANGE,
-    "add", "sub", "rsub", "mul", "div", "pow", "clamp", "lerp", "addcmul", "addcdiv", "matmul", "repeat", "tile",
-    "repeat_interleave", "flip", "roll", "clone", "is_floating_point", "is_complex", "is_nonzero", "numel", "allclose", "equal",
-    "subtract", "multiply", "divide", "true_divide", "negative", "absolute", "arcsin", "arccos", "arctan", "arctan2", "arcsinh",
-    "arccosh", "arctanh", "clip", "ger", "greater", "greater_equal", "less", "less_equal", "not_equal",
-)  # fmt: skip
+    *_UNARY,
+    *_BINARY,
+    *_COMPARE,
+    *_ACTIVATION,
+    *_LINALG,
+    *_MATRIX,
+    *_ARRANGE,
+    *"""add sub rsub mul div pow clamp lerp addcmul addcdiv matmul repeat tile repeat_interleave flip roll clone
+ is_floating_point is_complex is_nonzero numel allclose equal subtract multiply divide true_divide negative absolute
+ arcsin arccos arctan arctan2 arcsinh arccosh arctanh clip ger greater greater_equal less less_equal
+ not_equal""".split(),
+)
 INPLACE = {
     **{n: getattr(elementwise, n) for n in _UNARY if not n.startswith("is")},
-    **{n: getattr(arithmetic, n) for n in (*_BINARY, "add", "sub", "mul", "div", "clamp", "lerp", "addcmul", "addcdiv")},
+    **{
+        n: getattr(arithmetic, n) for n in (*_BINARY, "add", "sub", "mul", "div", "clamp", "lerp", "addcmul", "addcdiv")
+    },
     **{n: getattr(compare, n) for n in _COMPARE if n != "isclose"},
     **{n: getattr(activation, n) for n in ("relu", "softmax")},
     **{n: getattr(matrix, n) for n in ("tril", "triu")},

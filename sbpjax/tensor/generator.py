@@ -1,7 +1,7 @@
-"""Random state: a seed and a counter, so that a stream of numbers does not depend on the layout of the tensors it fills.
+"""Random state: a seed and a counter, so that a stream of numbers does not depend on the tensors' layouts.
 
-Each random op takes one key, ``fold_in(key(seed), counter)``, and counts on. The op then draws by the global element index, so
-``rand(8, 4)`` gives the same numbers on one device, split over four, or broadcast.
+Each random op takes one key, ``fold_in(key(seed), counter)``, and counts on. The op then draws by the global element
+index, so ``rand(8, 4)`` gives the same numbers on one device, split over four, or broadcast.
 
 Inside a traced program the numbers must differ from call to call: `under_trace` puts a traced key in the seed's place.
 """
@@ -69,7 +69,9 @@ class Generator:
         values = state.tolist() if hasattr(state, "tolist") else list(state)
         if len(values) != 2 or not all(isinstance(v, int) for v in values):
             raise OpTypeError(
-                message("set_state(state)", repr(values)[:60], "a state is the two integers [seed, counter]", "get_state()")
+                message(
+                    "set_state(state)", repr(values)[:60], "a state is the two integers [seed, counter]", "get_state()"
+                )
             )
         self._seed, self._counter = values
 

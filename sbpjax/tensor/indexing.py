@@ -1,8 +1,9 @@
 """Indexing: ``x[...]`` and ``x[...] = value``, with PyTorch's meaning.
 
-Integers, slices, ``None`` and ``...`` make a view (*basic* indexing). Tensors, lists and arrays of integers or bools gather elements into a
-new tensor (*advanced* indexing, `sbpjax.ops.index`). A bool mask is turned into integer indices on the host first, since the size of
-its result depends on the data; writing one number through a mask needs no sizes and stays on the device.
+Integers, slices, ``None`` and ``...`` make a view (*basic* indexing). Tensors, lists and arrays of integers or bools
+gather elements into a new tensor (*advanced* indexing, `sbpjax.ops.index`). A bool mask is turned into integer
+indices on the host first, since the size of its result depends on the data; writing one number through a mask needs
+no sizes and stays on the device.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def _is_basic(items: tuple) -> bool:
     return True
 
 
-# ----------------------------------------------------------------------------------------------------------------- basic
+# -----------------------------------------------------------------------------------------------------------------
+# basic
 
 
 def _full(items: tuple, shape) -> list:
@@ -55,7 +57,9 @@ def _slice_entry(item: slice, n: int):
     step = 1 if step is None else step
     if step <= 0:
         raise OpValueError(
-            message("slicing a tensor", f"slice step {step}", "step must be greater than zero", "x.flip(dim) reverses a dim")
+            message(
+                "slicing a tensor", f"slice step {step}", "step must be greater than zero", "x.flip(dim) reverses a dim"
+            )
         )
     start, stop, _ = slice(start, stop, step).indices(n)
     size = max(0, -(-(stop - start) // step))
@@ -97,7 +101,9 @@ def getitem(self: Tensor, item) -> Tensor:
         shape = self.shape
         if not shape:
             raise OpIndexError(
-                message(f"x[{item}]", "a 0-d tensor", "invalid index of a 0-dim tensor", "x.item() gives its Python number")
+                message(
+                    f"x[{item}]", "a 0-d tensor", "invalid index of a 0-dim tensor", "x.item() gives its Python number"
+                )
             )
         index = views.checked_index(item, shape[0], 0)
         return views.part(self, ((None, 1, index), *[None] * (len(shape) - 1)))
@@ -154,7 +160,8 @@ def _write_part(x: Tensor, entries: list, value) -> None:
     inplace(x, op_of(set_part, _static((step,))), (value, *_starts((step,))))
 
 
-# -------------------------------------------------------------------------------------------------------------- advanced
+# --------------------------------------------------------------------------------------------------------------
+# advanced
 
 
 def _resolved(x: Tensor, items: tuple) -> tuple[tuple, list]:
@@ -264,7 +271,9 @@ def index_put(self: Tensor, indices, values, accumulate: bool = False) -> Tensor
 def _iterate(self: Tensor):
     if not self.ndim:
         raise OpTypeError(
-            message("iterating over a tensor", "a 0-d tensor", "iteration over a 0-d tensor", "x.item() gives its number")
+            message(
+                "iterating over a tensor", "a 0-d tensor", "iteration over a 0-d tensor", "x.item() gives its number"
+            )
         )
     return iter(views.unbind(self, 0))
 

@@ -1,10 +1,11 @@
 """Writing in place: what may be written, and how an op's result becomes the tensor's new value.
 
-``x.mul_(w)`` runs ``mul(x, w)`` as any op, then gives ``x`` the result's payload and its place on the tape, and counts the version
-up. Arrays are immutable, so nothing that was saved for backward is lost; an error is raised where PyTorch raises one.
+``x.mul_(w)`` runs ``mul(x, w)`` as any op, then gives ``x`` the result's payload and its place on the tape, and
+counts the version up. Arrays are immutable, so nothing that was saved for backward is lost; an error is raised where
+PyTorch raises one.
 
-A global tensor keeps its layout. An in-place op on a partial sum must be linear, since each rank can only write its own summand:
-``mul_(2.0)`` is, ``add_(1.0)`` and ``relu_()`` are not.
+A global tensor keeps its layout. An in-place op on a partial sum must be linear, since each rank can only write its
+own summand: ``mul_(2.0)`` is, ``add_(1.0)`` and ``relu_()`` are not.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def check_writable(x: Tensor, asked: str) -> None:
                 raise inplace_error(
                     asked,
                     f"{seen}, one of several views that one op returned",
-                    "an output of a function that returns multiple views must not be modified in place while it is recorded",
+                    "an output of a function that returns multiple views must not be modified in place while "
+                    "it is recorded",
                     "write to x.narrow(...) instead, or under no_grad()",
                 )
     for fn, static, _ in steps_of(x):
@@ -70,7 +72,8 @@ def check_writable(x: Tensor, asked: str) -> None:
             raise inplace_error(
                 asked,
                 f"{seen}, a view by {fn.__name__}",
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory location",
+                "unsupported operation: more than one element of the written-to tensor refers to a single "
+                "memory location",
                 "x.clone() the tensor before the operation",
             )
 

@@ -1,7 +1,7 @@
 """The operators of `Tensor`: arithmetic, comparison, conversion to Python numbers.
 
-Hot operators call `dispatch.binary` and `dispatch.unary` with an `Op` made here once. A number on the left side of ``-``, ``/`` or
-``**`` has an op of its own.
+Hot operators call `dispatch.binary` and `dispatch.unary` with an `Op` made here once. A number on the left side of
+``-``, ``/`` or ``**`` has an op of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one mutable object that eager dispatch reads on every op: is the tape recording, and who lifts constants in a trace."""
+"""The one mutable object that dispatch reads on every op: is the tape recording, and who lifts constants in a trace."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ class Mode:
 
     Attributes:
         grad: whether ops on tensors that require grad are recorded.
-        inference: whether `inference_mode` is on; its tensors can never be recorded.
-        lift: called in a trace with a concrete global tensor that meets a tracer; returns its logical tracer. None boxes the
-            tensor to broadcast, which makes it a constant of the trace.
+        inference: whether `inference_mode` is on.
+        lift: called in a trace with a concrete global tensor that meets a tracer; returns its logical tracer. None
+            boxes the tensor to broadcast, which makes it a constant of the trace.
     """
 
     __slots__ = ("grad", "inference", "lift")

@@ -49,7 +49,9 @@ def to_device(self: Tensor, target) -> Tensor:
     return _record(self, dispatch.wrap(jax.device_put(self._array, where)), back)
 
 
-def to(self: Tensor, *args, dtype=None, device=None, copy: bool = False, non_blocking: bool = False, memory_format=None) -> Tensor:
+def to(
+    self: Tensor, *args, dtype=None, device=None, copy: bool = False, non_blocking: bool = False, memory_format=None
+) -> Tensor:
     """Return the tensor with another dtype, on another device, or as another tensor is.
 
     Args:
@@ -101,7 +103,7 @@ def _deepcopy(self: Tensor, memo: dict) -> Tensor:
             message(
                 "copy.deepcopy(x)",
                 f"a tensor with grad_fn={self.grad_fn!r}",
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment",
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol",
                 "copy.deepcopy(x.detach())",
             )
         )
@@ -120,7 +122,11 @@ def _rebuild(cls, array, where, requires_grad: bool):
     from sbpjax.sbp import eager
 
     out = Tensor.__new__(cls)
-    out._adopt(dispatch.wrap(jax.numpy.asarray(array)) if where is None else dispatch.wrap_any(*eager.from_logical(array, *where)))
+    out._adopt(
+        dispatch.wrap(jax.numpy.asarray(array))
+        if where is None
+        else dispatch.wrap_any(*eager.from_logical(array, *where))
+    )
     if requires_grad:
         out.requires_grad_()
     return out
@@ -136,12 +142,10 @@ def _reduce(self: Tensor, protocol):
 def _attach() -> None:
     Tensor.to = to
     Tensor.type = type_
-    for name, dtype in (
-        ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16), ("bfloat16", dtypes.bfloat16),
-        ("long", dtypes.int64), ("int", dtypes.int32), ("short", dtypes.int16), ("char", dtypes.int8), ("byte", dtypes.uint8),
-        ("bool", dtypes.bool_),
-    ):  # fmt: skip
-        setattr(Tensor, name, _caster(name, dtype))
+    names = "float double half bfloat16 long int short char byte bool".split()
+    kinds = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool_".split()
+    for name, kind in zip(names, kinds, strict=True):
+        setattr(Tensor, name, _caster(name, getattr(dtypes, kind)))
     Tensor.cpu = lambda self: to_device(self, "cpu")
     Tensor.cuda = lambda self, device=None: to_device(self, "cuda" if device is None else Device("cuda", device))
     Tensor.type_as = lambda self, other: to_dtype(self, other.dtype)
@@ -164,9 +168,7 @@ def _detach_(self: Tensor) -> Tensor:
 
     self._fresh()
     if self._meta is not None and self._meta.base is not None:
-        raise InplaceError(
-            message("x.detach_()", "a view", "Can't detach views in-place", "use x.detach()")
-        )
+        raise InplaceError(message("x.detach_()", "a view", "Can't detach views in-place", "use x.detach()"))
     self._edge, self._idx = None, 0
     return self
 

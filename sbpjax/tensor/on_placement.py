@@ -1,7 +1,8 @@
 """The global way through dispatch: ops on tensors that lie on a placement, and their backward.
 
-What `sbpjax.sbp.eager.execute` needs is the payloads, their layouts and the function; which layouts come out is its plan's choice.
-A number or a 0-d local tensor among the inputs goes along as it is; the gradient of such a local tensor is local again.
+What `sbpjax.sbp.eager.execute` needs is the payloads, their layouts and the function; which layouts come out is its
+plan's choice. A number or a 0-d local tensor among the inputs goes along as it is; the gradient of such a local
+tensor is local again.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ def backward_global(op, saved: tuple, layouts: tuple, cotangents: list, in_layou
         g._fresh()
         arrays.append(g._array)
         all_layouts.append(g._layout)
-    outs, out_layouts = eager.execute(op.fn, (), arrays, all_layouts, out_sbps=_pins(op, arrays, all_layouts, in_layouts))
+    outs, out_layouts = eager.execute(
+        op.fn, (), arrays, all_layouts, out_sbps=_pins(op, arrays, all_layouts, in_layouts)
+    )
     grads = [dispatch.wrap_any(a, lay) for a, lay in zip(outs, out_layouts, strict=True)]
     return tuple([localize(g) if lay is None else g for g, lay in zip(grads, in_layouts, strict=True)])
 
@@ -119,10 +122,10 @@ _chosen: dict = {}
 
 
 def _pins(op, arrays: list, layouts: list, in_layouts: tuple) -> tuple | None:
-    """Return the layouts to ask for, one per gradient: as its input lies, where that moves no more than the planner's choice.
+    """Return the layouts to ask for: as the inputs lie, where that moves no more than the planner's choice.
 
-    The gradient of ``x.sum()`` has the same value on every rank, so for the planner broadcast is as cheap as any layout. But
-    each rank should make the gradient of its own part of ``x`` alone, and so should all the ops before.
+    The gradient of ``x.sum()`` has the same value on every rank, so for the planner broadcast is as cheap as any
+    layout. But each rank should make the gradient of its own part of ``x`` alone, and so should all the ops before.
     """
     split = [k for k, lay in enumerate(in_layouts) if lay is not None and max(lay.codes, default=-1) >= 0]
     if not split:

@@ -1,8 +1,9 @@
 """`Op`: a pure function with its static attributes, compiled once; `Entry`: its backward, made by liveness.
 
-Worked case: for ``mul(x, y)`` where only ``x`` requires grad, the jaxpr of the vjp is ``g * y``. It reads ``y`` and not ``x``, so
-`Entry.keep` is ``(1,)``: a recorded op saves ``y`` alone, and its backward runs a cached program on ``(y, g)``. For ``add`` nothing
-is saved. This is the *recompute form*: what the backward needs of the forward's intermediate values it computes again.
+Worked case: for ``mul(x, y)`` where only ``x`` requires grad, the jaxpr of the vjp is ``g * y``. It reads ``y`` and
+not ``x``, so `Entry.keep` is ``(1,)``: a recorded op saves ``y`` alone, and its backward runs a cached program on
+``(y, g)``. For ``add`` nothing is saved. This is the *recompute form*: what the backward needs of the forward's
+intermediate values it computes again.
 """
 
 from __future__ import annotations
@@ -60,10 +61,9 @@ def _closed(fn, keywords: dict, name: str):
 
 
 # What PyTorch saves for backward where this package saves something else; it decides which in-place write is an error.
-_VERSION_CHECK = dict.fromkeys(
-    ("exp", "expm1", "sigmoid", "tanh", "sqrt", "rsqrt", "reciprocal", "relu", "softmax", "log_softmax", "tan", "exp2", "cumprod"),
-    "outputs",
-) | dict.fromkeys(("sort", "topk", "max_dim", "min_dim", "cummax", "cummin", "median_dim", "kthvalue", "sum", "mean"), "none")  # fmt: skip
+_SAVES_OUTPUT = "exp exp2 expm1 sigmoid tanh tan sqrt rsqrt reciprocal relu softmax log_softmax cumprod".split()
+_SAVES_NO_INPUT = "sort topk max_dim min_dim cummax cummin median_dim kthvalue sum mean".split()
+_VERSION_CHECK = dict.fromkeys(_SAVES_OUTPUT, "outputs") | dict.fromkeys(_SAVES_NO_INPUT, "none")
 
 
 def op_of(fn, static: tuple = ()) -> Op:
@@ -89,7 +89,19 @@ class Entry:
         single: whether the function returns one array rather than a tuple.
     """
 
-    __slots__ = ("_structs", "_variants", "diff_outs", "first", "keep", "keep_all", "n_out", "needs", "op", "out_structs", "single")
+    __slots__ = (
+        "_structs",
+        "_variants",
+        "diff_outs",
+        "first",
+        "keep",
+        "keep_all",
+        "n_out",
+        "needs",
+        "op",
+        "out_structs",
+        "single",
+    )
 
     def __init__(self, op: Op, needs: tuple[int, ...], structs: tuple) -> None:
         self.op = op

@@ -73,7 +73,9 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False):
     return _middle("nanmedian", _sort.nanmedian, input, dim, keepdim)
 
 
-def quantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
+def quantile(
+    input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
     """Return quantiles along a dim, or of all elements."""
     q = tuple(q.tolist()) if isinstance(q, Tensor) and q.ndim else hashable(q)
     static = (("q", q), ("dim", dim), ("keepdim", bool(keepdim)), ("interpolation", interpolation))
@@ -108,8 +110,8 @@ def cumprod_(self: Tensor, dim: int) -> Tensor:
 
 
 def _attach() -> None:
-    for function in (cumsum, cumprod, logcumsumexp, diff, argsort, msort, sort, topk, kthvalue, mode, median, nanmedian, quantile,
-                     cummax, cummin, cumsum_, cumprod_):  # fmt: skip
+    ranked = (argsort, msort, sort, topk, kthvalue, mode, median, nanmedian, quantile)
+    for function in (*ranked, cumsum, cumprod, logcumsumexp, diff, cummax, cummin, cumsum_, cumprod_):
         setattr(Tensor, function.__name__, function)
 
 

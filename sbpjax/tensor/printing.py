@@ -43,7 +43,9 @@ class PrintOptions:
 options = PrintOptions()
 
 
-def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
+def set_printoptions(
+    precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
+) -> None:
     """Set how tensors print; ``profile`` is ``"default"``, ``"short"`` or ``"full"``."""
     if profile == "default":
         options.precision, options.threshold, options.edgeitems, options.linewidth = 4, 1000, 3, 80
@@ -51,7 +53,12 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
         options.precision, options.threshold, options.edgeitems, options.linewidth = 2, 1000, 2, 80
     elif profile == "full":
         options.precision, options.threshold, options.edgeitems, options.linewidth = 4, math.inf, 3, 80
-    for name, value in (("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems), ("linewidth", linewidth)):
+    for name, value in (
+        ("precision", precision),
+        ("threshold", threshold),
+        ("edgeitems", edgeitems),
+        ("linewidth", linewidth),
+    ):
         if value is not None:
             setattr(options, name, value)
     options.sci_mode = sci_mode
@@ -173,7 +180,12 @@ def _suffixes(x: Tensor) -> list[str]:
         found.append(f"device='{x.device}'")
     if x._layout is None and not x._plain:
         return found
-    if x._layout is not None or x.dtype not in (dtypes.get_default_dtype(), dtypes.int64, dtypes.bool_, dtypes.complex64):
+    if x._layout is not None or x.dtype not in (
+        dtypes.get_default_dtype(),
+        dtypes.int64,
+        dtypes.bool_,
+        dtypes.complex64,
+    ):
         found.append(f"dtype={x.dtype!r}")
     elif x.shape.numel() == 0 and x.dtype != dtypes.get_default_dtype():
         found.append(f"dtype={x.dtype!r}")

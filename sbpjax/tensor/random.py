@@ -1,6 +1,7 @@
 """Random tensors and random writes. Each draw takes one key from a generator; see `sbpjax.tensor.generator`.
 
-A global random tensor has the same values as the local one of the same shape, under any sbp. It cannot be made as a partial sum.
+A global random tensor has the same values as the local one of the same shape, under any sbp. It cannot be made as a
+partial sum.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from .op import op_of
 from .tensor import Tensor
 
 
-def _draw(fn, static: tuple, generator, options: tuple, asked: str, requires_grad: bool = False, inputs: tuple = ()) -> Tensor:
+def _draw(
+    fn, static: tuple, generator, options: tuple, asked: str, requires_grad: bool = False, inputs: tuple = ()
+) -> Tensor:
     _, placement, sbp = where_to(*options, asked)
     if placement is not None and algebra.P in algebra.parse(sbp, placement.hierarchy):
         raise SbpError(
             message(
                 asked,
                 f"sbp={sbp!r}",
-                "random creation allows only broadcast or split: a partial sum of random numbers has another distribution",
+                "random creation allows only broadcast or split: a sum of random numbers has another distribution",
                 "make it as broadcast, then x.to_global(sbp=...)",
             )
         )
@@ -74,7 +77,16 @@ def randperm(
 
 
 def normal(
-    mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad=False
+    mean=0.0,
+    std=1.0,
+    size=None,
+    *,
+    generator=None,
+    dtype=None,
+    device=None,
+    placement=None,
+    sbp=None,
+    requires_grad=False,
 ) -> Tensor:
     """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them."""
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
@@ -112,7 +124,9 @@ def poisson(input: Tensor, *, generator=None) -> Tensor:
 
 
 def _like(function):
-    def like(input: Tensor, *, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad=False) -> Tensor:
+    def like(
+        input: Tensor, *, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad=False
+    ) -> Tensor:
         device, placement, sbp = place_like(input, device, placement, sbp, random=True)
         return function(
             *input.shape, generator=generator, dtype=dtype or input.dtype, device=device, placement=placement, sbp=sbp,
@@ -128,13 +142,28 @@ rand_like, randn_like = _like(rand), _like(randn)
 
 
 def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, generator=None, dtype=None, device=None, placement=None, sbp=None
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    generator=None,
+    dtype=None,
+    device=None,
+    placement=None,
+    sbp=None,
 ) -> Tensor:
     """Return `randint` in the shape, dtype and layout of ``input``, unless told otherwise."""
     low, high = (0, low) if high is None else (low, high)
     device, placement, sbp = place_like(input, device, placement, sbp, random=True)
     return randint(
-        low, high, tuple(input.shape), generator=generator, dtype=dtype or input.dtype, device=device, placement=placement, sbp=sbp
+        low,
+        high,
+        tuple(input.shape),
+        generator=generator,
+        dtype=dtype or input.dtype,
+        device=device,
+        placement=placement,
+        sbp=sbp,
     )
 
 
@@ -162,7 +191,9 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator=None
     return _fill(self, _random.normal, (), generator, "normal_", (float(mean), float(std)))
 
 
-def trunc_normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, *, generator=None) -> Tensor:
+def trunc_normal_(
+    self: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, *, generator=None
+) -> Tensor:
     """Write normal floats limited to [a, b] by drawing again."""
     static = (("mean", float(mean)), ("std", float(std)), ("a", float(a)), ("b", float(b)))
     return _fill(self, _random.trunc_normal, static, generator, "trunc_normal_")
@@ -201,7 +232,17 @@ def bernoulli_(self: Tensor, p=0.5, *, generator=None) -> Tensor:
 
 
 def _attach() -> None:
-    for function in (uniform_, normal_, trunc_normal_, exponential_, cauchy_, random_, bernoulli_, bernoulli, multinomial):
+    for function in (
+        uniform_,
+        normal_,
+        trunc_normal_,
+        exponential_,
+        cauchy_,
+        random_,
+        bernoulli_,
+        bernoulli,
+        multinomial,
+    ):
         setattr(Tensor, function.__name__, function)
 
 

@@ -1,4 +1,4 @@
-"""Public reductions: ``sum mean max …``, with PyTorch's overloads of ``dim``, and named tuples for values with indices."""
+"""Public reductions: ``sum mean max …``, with PyTorch's overloads of ``dim``; named tuples for values and indices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from .binding import bind, hashable, into_out
 from .op import op_of
 from .tensor import Tensor
 
-_bound = {n: bind(getattr(reduce, n), ("input",)) for n in ("nansum", "nanmean", "amax", "amin", "logsumexp", "count_nonzero")}
+_bound = {
+    n: bind(getattr(reduce, n), ("input",)) for n in ("nansum", "nanmean", "amax", "amin", "logsumexp", "count_nonzero")
+}
 nansum, nanmean, amax, amin = (_bound[n] for n in ("nansum", "nanmean", "amax", "amin"))
 logsumexp, count_nonzero = _bound["logsumexp"], _bound["count_nonzero"]
 

@@ -1,7 +1,7 @@
 """Ops that select, gather, scatter and sort; and those whose result's shape depends on the data.
 
-`nonzero`, `masked_select`, `unique`, … read what they need on the host to learn the size; the elements themselves are then gathered by an
-op that is on the tape and keeps a global tensor global.
+`nonzero`, `masked_select`, `unique`, … read what they need on the host to learn the size; the elements themselves are
+then gathered by an op that is on the tape and keeps a global tensor global.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _scatter_op(dim, reduce):
 
 
 def scatter(input: Tensor, dim: int, index: Tensor, src=None, *, value=None, reduce: str | None = None) -> Tensor:
-    """Return ``input`` with ``src`` (a tensor or number) written, or reduced in, where ``index`` names along ``dim``."""
+    """Return ``input`` with ``src`` (a tensor or number) written or reduced in where ``index`` names along ``dim``."""
     return dispatch.run(_scatter_op(dim, reduce), (input, index, value if src is None else src))
 
 
@@ -77,12 +77,16 @@ def _reduce_op(dim, reduce, include_self):
     return op_of(_gather.scatter_reduce, (("dim", int(dim)), ("reduce", reduce), ("include_self", bool(include_self))))
 
 
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
-    """Return ``input`` with ``src`` reduced in by ``"sum" "prod" "mean" "amax" "amin"`` where ``index`` names along ``dim``."""
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Return ``input`` with ``src`` reduced in (``"sum" "prod" "mean" "amax" "amin"``) where ``index`` names."""
     return dispatch.run(_reduce_op(dim, reduce, include_self), (input, index, src))
 
 
-def scatter_reduce_(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
+def scatter_reduce_(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
     """Write `scatter_reduce` into this tensor and return it."""
     return inplace(self, _reduce_op(dim, reduce, include_self), (index, src))
 
@@ -156,7 +160,9 @@ def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -
 def searchsorted(sorted_sequence: Tensor, values, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """Return where each value would be inserted to keep a sequence sorted."""
     dtype = (dtypes.int32 if out_int32 else dtypes.int64).np
-    return dispatch.run(op_of(embedding.searchsorted, (("right", bool(right)), ("dtype", dtype))), (sorted_sequence, values))
+    return dispatch.run(
+        op_of(embedding.searchsorted, (("right", bool(right)), ("dtype", dtype))), (sorted_sequence, values)
+    )
 
 
 def bucketize(input, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
@@ -165,7 +171,8 @@ def bucketize(input, boundaries: Tensor, *, out_int32: bool = False, right: bool
     return dispatch.run(op_of(embedding.bucketize, (("right", bool(right)), ("dtype", dtype))), (input, boundaries))
 
 
-# ----------------------------------------------------------------------------------------- shapes that depend on the data
+# ----------------------------------------------------------------------------------------- shapes that depend on the
+# data
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False):
@@ -184,7 +191,9 @@ def masked_select(input: Tensor, mask: Tensor, *, out=None) -> Tensor:
     """Return the elements where the mask holds (both broadcast) as a vector."""
     if mask.dtype != dtypes.bool_:
         raise OpTypeError(
-            message("masked_select(x, mask)", f"a mask of dtype {mask.dtype!r}", "the mask is a bool tensor", "mask.bool()")
+            message(
+                "masked_select(x, mask)", f"a mask of dtype {mask.dtype!r}", "the mask is a bool tensor", "mask.bool()"
+            )
         )
     shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
     x = input if tuple(input.shape) == shape else input.expand(*shape)
@@ -195,9 +204,13 @@ def masked_select(input: Tensor, mask: Tensor, *, out=None) -> Tensor:
 
 
 def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
 ):
-    """Return the distinct elements (or slices of a dim), sorted; with the index of each element's own, and how often each occurs."""
+    """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts."""
     values, inverse, counts = np.unique(host(input), return_inverse=True, return_counts=True, axis=dim)
     shape = tuple(input.shape) if dim is None else (input.shape[dim],)
     out = [_with(values, input)]
@@ -249,9 +262,10 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
 
 METHODS = (
-    gather, take_along_dim, take, index_select, scatter, scatter_, scatter_add, scatter_add_, scatter_reduce, scatter_reduce_, index_add,
-    index_add_, index_copy, index_copy_, index_fill, index_fill_, masked_fill, masked_fill_, masked_scatter, masked_scatter_,
-    nonzero, masked_select, unique, unique_consecutive, bincount, histc,
+    gather, take_along_dim, take, index_select, scatter, scatter_, scatter_add, scatter_add_, scatter_reduce,
+    scatter_reduce_, index_add, index_add_, index_copy, index_copy_, index_fill, index_fill_, masked_fill,
+    masked_fill_, masked_scatter, masked_scatter_, nonzero, masked_select, unique, unique_consecutive, bincount,
+    histc,
 )  # fmt: skip
 
 

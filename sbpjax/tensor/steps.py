@@ -1,9 +1,9 @@
 """View steps: how one tensor shows part of another's storage, and how a value goes back in.
 
-Each step is a pure function that *looks* (``permute(x, dims=(1, 0))``), with a partner that *puts* a value of the view's shape back
-into the viewed array, and a rule for strides, as PyTorch counts them: they decide whether a reshape can be a view at all. Worked
-case: ``x`` of shape (2, 3) has strides (3, 1); ``x.t()`` has (1, 3); ``x.t().view(6)`` would need one stride that walks 0, 3, 1, 4,
-…, which does not exist, so it is an error and ``reshape`` copies.
+Each step is a pure function that *looks* (``permute(x, dims=(1, 0))``), with a partner that *puts* a value of the
+view's shape back into the viewed array, and a rule for strides, as PyTorch counts them: they decide whether a reshape
+can be a view at all. Worked case: ``x`` of shape (2, 3) has strides (3, 1); ``x.t()`` has (1, 3); ``x.t().view(6)``
+would need one stride that walks 0, 3, 1, 4, …, which does not exist, so it is an error and ``reshape`` copies.
 
 Where a slice starts is an input, not an attribute, so ``x[i]`` in a loop compiles once.
 """
@@ -125,8 +125,8 @@ def index(x, /, *starts, spec):
     Args:
         x: the array.
         starts: where the part starts, for each entry of ``spec`` that does not say it, as integer scalars.
-        spec: for each dim ``None`` (all of it), ``(size, stride, start)`` for a slice, or ``(None, 1, start)`` for one index, whose
-            dim goes away. ``start`` is None if it comes as an input.
+        spec: for each dim ``None`` (all of it), ``(size, stride, start)`` for a slice, or ``(None, 1, start)`` for
+            one index, whose dim goes away. ``start`` is None if it comes as an input.
     """
     begin, dynamic = _begin(starts, spec)
     spans = tuple(n if s is None else _span(s) for n, s in zip(x.shape, spec, strict=True))
@@ -179,7 +179,8 @@ def _strides_index(shape, strides, /, *starts, spec):
     return new_shape, tuple(k if s is None else k * s[1] for _, k, s in kept)
 
 
-# ------------------------------------------------------------------------------------------------------ windows, diagonal
+# ------------------------------------------------------------------------------------------------------ windows,
+# diagonal
 
 
 def unfold(x, /, dim, size, step):
@@ -230,7 +231,8 @@ def alias(x, /):
     return x
 
 
-# ---------------------------------------------------------------------------------------------------------------- tables
+# ----------------------------------------------------------------------------------------------------------------
+# tables
 
 
 def _pick(dims_of):
@@ -248,7 +250,9 @@ def _strides_unsqueeze(shape, strides, /, dim):
 
 def _strides_expand(shape, strides, /, new):
     offset = len(new) - len(shape)
-    widened = [0] * offset + [0 if n == 1 and m != 1 else s for n, s, m in zip(shape, strides, new[offset:], strict=True)]
+    widened = [0] * offset + [
+        0 if n == 1 and m != 1 else s for n, s, m in zip(shape, strides, new[offset:], strict=True)
+    ]
     return new, tuple(widened)
 
 

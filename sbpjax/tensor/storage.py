@@ -1,11 +1,13 @@
 """Storage shared by views: a cell, and how a write through one tensor reaches the others.
 
-``v = x[0]; v.mul_(2)`` changes ``x``. Arrays of JAX are immutable, so ``x`` and ``v`` share a `Cell` that holds the array of the
-*root*; ``v`` is the root seen through its *steps*, here one ``getitem``. A write to ``v`` is one program that puts the new value
-into the root, and counts the cell's stamp up; whoever meets a tensor whose stamp is old reads it anew (`regenerate`).
+``v = x[0]; v.mul_(2)`` changes ``x``. Arrays of JAX are immutable, so ``x`` and ``v`` share a `Cell` that holds the
+array of the *root*; ``v`` is the root seen through its *steps*, here one ``getitem``. A write to ``v`` is one program
+that puts the new value into the root, and counts the cell's stamp up; whoever meets a tensor whose stamp is old reads
+it anew (`regenerate`).
 
-On the tape a view hangs on its *base*. A recorded write to ``v`` gives the base a new node (the put), and ``v``, read anew, a new
-view node on that. ``detach()`` and ``.data`` share the cell without sharing the tape: they are their own base.
+On the tape a view hangs on its *base*. A recorded write to ``v`` gives the base a new node (the put), and ``v``, read
+anew, a new view node on that. ``detach()`` and ``.data`` share the cell without sharing the tape: they are their own
+base.
 """
 
 from __future__ import annotations

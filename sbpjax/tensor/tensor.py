@@ -1,7 +1,8 @@
 """`Tensor`: a mutable handle on a payload, with its place on the tape.
 
-The payload of a local tensor is a `jax.Array`; of a global tensor the physical `jax.Array` with its `Layout`; inside a trace a
-tracer. Operators and methods are attached to the class by `sbpjax.tensor.methods`, so that this file stays what it is about:
+The payload of a local tensor is a `jax.Array`; of a global tensor the physical `jax.Array` with its `Layout`; inside
+a trace a tracer. Operators and methods are attached to the class by `sbpjax.tensor.methods`, so that this file stays
+what it is about:
 
     _array   the payload              _layout  None for a local tensor
     _edge    node on the tape         _idx     which output of that node
@@ -44,8 +45,8 @@ class Meta:
 class Tensor:
     """A multi-dimensional array that records what is computed with it.
 
-    Make one with `sbpjax.tensor`, `sbpjax.zeros` and their like. ``Tensor(2, 3)`` gives an uninitialised float32 tensor of
-    that shape, ``Tensor([1, 2])`` one with that content.
+    Make one with `sbpjax.tensor`, `sbpjax.zeros` and their like. ``Tensor(2, 3)`` gives an uninitialised float32
+    tensor of that shape, ``Tensor([1, 2])`` one with that content.
     """
 
     __slots__ = (
@@ -128,7 +129,9 @@ class Tensor:
         from .device import device, of_jax
 
         if self._layout is not None:
-            raise self._kind_error("device", "a global tensor lies on a placement and has no single device", "x.placement")
+            raise self._kind_error(
+                "device", "a global tensor lies on a placement and has no single device", "x.placement"
+            )
         if not self._plain:
             import jax
 
@@ -293,7 +296,9 @@ class Tensor:
         shape = self.shape
         if not shape:
             raise OpTypeError(
-                message("len(x)", "a 0-d tensor", "only a tensor with dims has a length", "x.numel() counts its elements")
+                message(
+                    "len(x)", "a 0-d tensor", "only a tensor with dims has a length", "x.numel() counts its elements"
+                )
             )
         return shape[0]
 

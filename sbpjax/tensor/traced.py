@@ -1,7 +1,7 @@
 """The traced way through dispatch: payloads are tracers, an op is its function called on them.
 
-The tape works as ever, but keeps the closure of `jax.vjp` (the *residual form*) rather than inputs, so that a traced step costs what
-``jax.value_and_grad`` costs; the recompute form would compute a scan twice.
+The tape works as ever, but keeps the closure of `jax.vjp` (the *residual form*) rather than inputs, so that a traced
+step costs what ``jax.value_and_grad`` costs; the recompute form would compute a scan twice.
 """
 
 from __future__ import annotations

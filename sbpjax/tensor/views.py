@@ -1,7 +1,7 @@
 """View ops: `view reshape transpose permute expand narrow squeeze split …`, which share storage with their input.
 
-Each op resolves its arguments into one step of `sbpjax.tensor.steps`, runs it as an op (on the tape), and ties the result to the
-storage of its input (`sbpjax.tensor.storage`).
+Each op resolves its arguments into one step of `sbpjax.tensor.steps`, runs it as an op (on the tape), and ties the
+result to the storage of its input (`sbpjax.tensor.storage`).
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _shape_for(x: Tensor, shape: tuple, name: str) -> tuple[int, ...]:
             message(
                 f"{name}{shape}",
                 f"a tensor of shape {list(x.shape)} with {count} elements",
-                f"shape '{list(shape)}' is invalid for input of size {count}: the sizes multiply to {count}, one may be -1",
+                f"shape '{list(shape)}' is invalid for input of size {count}: sizes multiply to that, one may be -1",
                 f"x.{name}(-1)",
             )
         )
@@ -280,7 +280,10 @@ def permute(self: Tensor, *dims) -> Tensor:
     if sorted(resolved) != list(range(n)):
         raise OpError(
             message(
-                f"permute{dims}", f"a tensor of {n} dims", "every dim is named once", f"x.permute{tuple(reversed(range(n)))}"
+                f"permute{dims}",
+                f"a tensor of {n} dims",
+                "every dim is named once",
+                f"x.permute{tuple(reversed(range(n)))}",
             )
         )
     _remember(key, steps.permute, (("dims", resolved),))
@@ -321,7 +324,12 @@ def movedim(self: Tensor, source, destination) -> Tensor:
     b = [_dims.one(d, n, "movedim") for d in destination]
     if len(a) != len(b) or len(set(a)) != len(a) or len(set(b)) != len(b):
         raise OpError(
-            message(f"movedim({source}, {destination})", f"{n} dims", "sources and destinations pair up", "name each dim once")
+            message(
+                f"movedim({source}, {destination})",
+                f"{n} dims",
+                "sources and destinations pair up",
+                "name each dim once",
+            )
         )
     order: list = [None] * n
     for i, j in zip(a, b, strict=True):
@@ -337,7 +345,11 @@ def expand(self: Tensor, *sizes) -> Tensor:
     own = tuple(self.shape)
     offset = len(sizes) - len(own)
     shape = tuple(own[i - offset] if n == -1 and i >= offset else int(n) for i, n in enumerate(sizes))
-    if offset < 0 or any(n < 0 for n in shape) or any(m not in (1, n) for m, n in zip(own, shape[max(offset, 0) :], strict=False)):
+    if (
+        offset < 0
+        or any(n < 0 for n in shape)
+        or any(m not in (1, n) for m, n in zip(own, shape[max(offset, 0) :], strict=False))
+    ):
         raise OpError(
             message(
                 f"expand{tuple(sizes)}",
@@ -379,7 +391,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
 
 
 def part(self: Tensor, spec: tuple) -> Tensor:
-    """Return the rectangular part that a spec of `steps.index` names; on one device its starts are inputs of the program."""
+    """Return the part that a spec of `steps.index` names; on one device its starts are inputs of the program."""
     if all(s is None for s in spec):
         return view_of(self, steps.alias)
     if self._plain:
@@ -534,7 +546,12 @@ def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Ten
     a, b = _dims.one(dim1, n, "diagonal"), _dims.one(dim2, n, "diagonal")
     if a == b:
         raise OpError(
-            message(f"diagonal(dim1={dim1}, dim2={dim2})", f"{n} dims", "diagonal dimensions cannot be identical", "name two dims")
+            message(
+                f"diagonal(dim1={dim1}, dim2={dim2})",
+                f"{n} dims",
+                "diagonal dimensions cannot be identical",
+                "name two dims",
+            )
         )
     return view_of(self, steps.diagonal, (("offset", int(offset)), ("dim1", a), ("dim2", b)))
 
@@ -564,7 +581,9 @@ def _attach() -> None:
     Tensor.moveaxis = movedim
     Tensor.T = property(lambda self: permute(self, *reversed(range(self.ndim))))
     Tensor.mT = property(lambda self: transpose(self, -2, -1))
-    Tensor.H = property(lambda self: transpose(self, 0, 1) if not self.dtype.is_complex else transpose(self, 0, 1).conj())
+    Tensor.H = property(
+        lambda self: transpose(self, 0, 1) if not self.dtype.is_complex else transpose(self, 0, 1).conj()
+    )
     Tensor._is_view = _is_view
     Tensor._base = property(lambda self: None if self._meta is None else self._meta.base)
 

@@ -1,5 +1,7 @@
 """backward, grad, hooks, grad modes, Function, checkpoint: PyTorch's behaviour on local tensors."""
 
+# ruff: noqa: E501 (a snippet is one line)
+
 import pytest
 
 from tests.tensor.both import same
@@ -9,16 +11,18 @@ A = "a = T.tensor([1., -2., 3.], requires_grad=True); b = T.tensor([2., 0.5, -1.
 CASES = {
     "sum": A + "(a * b + a).sum().backward(); R = [a.grad, b.grad]",
     "accumulates": A + "(a * b).sum().backward(); (a * a).sum().backward(); R = [a.grad, b.grad]",
-    "reset": A + "(a * b).sum().backward(); a.grad = None; b.grad.zero_(); (a * b).sum().backward(); R = [a.grad, b.grad]",
+    "reset": A
+    + "(a * b).sum().backward(); a.grad = None; b.grad.zero_(); (a * b).sum().backward(); R = [a.grad, b.grad]",
     "diamond": A + "c = a * 2; d = c * c + c; (d * c).sum().backward(); R = a.grad",
-    "broadcast": "a = T.ones(2, 3, requires_grad=True); b = T.ones(3, requires_grad=True); c = T.tensor(2., requires_grad=True); (a * b * c).sum().backward(); R = [a.grad, b.grad, c.grad]",  # noqa: E501
+    "broadcast": "a = T.ones(2, 3, requires_grad=True); b = T.ones(3, requires_grad=True); c = T.tensor(2., requires_grad=True); (a * b * c).sum().backward(); R = [a.grad, b.grad, c.grad]",
     "gradient argument": A + "(a * b).backward(T.tensor([1., 2., 3.])); R = [a.grad, b.grad]",
-    "non-leaf grad_fn": A + "c = a * b; R = [c.requires_grad, c.is_leaf, c.grad_fn is not None, a.grad_fn is None, a.is_leaf]",
+    "non-leaf grad_fn": A
+    + "c = a * b; R = [c.requires_grad, c.is_leaf, c.grad_fn is not None, a.grad_fn is None, a.is_leaf]",
     "integers": "a = T.tensor([1., 2.], requires_grad=True); i = T.tensor([3, 4]); (a * i).sum().backward(); R = [a.grad, i.requires_grad]",
-    "mixed dtypes": "a = T.tensor([1., 2.], requires_grad=True); d = T.tensor([3., 4.], dtype=T.float64, requires_grad=True); (a * d).sum().backward(); R = [a.grad, d.grad]",  # noqa: E501
+    "mixed dtypes": "a = T.tensor([1., 2.], requires_grad=True); d = T.tensor([3., 4.], dtype=T.float64, requires_grad=True); (a * d).sum().backward(); R = [a.grad, d.grad]",
     "half": "a = T.tensor([1., 2.], dtype=T.float16, requires_grad=True); (a.float() * 3).sum().backward(); R = a.grad",
     "unused output": "a = T.arange(6.).reshape(2, 3).requires_grad_(); a.max(1).values.sum().backward(); R = a.grad",
-    "topk": "a = T.tensor([3., 1., 2.], requires_grad=True); v, i = a.topk(2); (v * T.tensor([1., 10.])).sum().backward(); R = [a.grad, i.requires_grad]",  # noqa: E501
+    "topk": "a = T.tensor([3., 1., 2.], requires_grad=True); v, i = a.topk(2); (v * T.tensor([1., 10.])).sum().backward(); R = [a.grad, i.requires_grad]",
     "two outputs": "a = T.arange(6.).reshape(2, 3).requires_grad_(); v, m = T.var_mean(a, 1); (v.sum() + 2 * m.sum()).backward(); R = a.grad",
     "split outputs": "a = T.arange(6.).requires_grad_(); x, y = a.split(3); (x * 2 + y * y).sum().backward(); R = a.grad",
     "one split output": "a = T.arange(6.).requires_grad_(); x, y = a.chunk(2); y.sum().backward(); R = a.grad",
@@ -37,42 +41,60 @@ CASES = {
     "several outputs": A + "R = list(T.autograd.grad([(a * b).sum(), (a * a).sum()], [a, b]))",
     "autograd.backward": A + "T.autograd.backward([(a * b).sum(), a * a], [None, T.ones(3)]); R = [a.grad, b.grad]",
     "backward inputs": A + "(a * b).sum().backward(inputs=[a]); R = [a.grad, b.grad]",
-    "double": A + "g, = T.autograd.grad((a ** 3 * b).sum(), a, create_graph=True); (g * g).sum().backward(); R = [g, a.grad, b.grad]",
-    "double through exp": A + "g, = T.autograd.grad(T.exp(a * b).sum(), a, create_graph=True); g.sum().backward(); R = [a.grad, b.grad]",
-    "double through softmax": A + "g, = T.autograd.grad((a.softmax(0) * b).sum(), a, create_graph=True); (g ** 2).sum().backward(); R = [a.grad, b.grad]",  # noqa: E501
-    "double through matmul": "a = T.arange(6.).reshape(2, 3).requires_grad_(); b = T.ones(3, 2).requires_grad_(); g, = T.autograd.grad((a @ b).pow(2).sum(), b, create_graph=True); g.sum().backward(); R = [a.grad, b.grad]",  # noqa: E501
+    "double": A
+    + "g, = T.autograd.grad((a ** 3 * b).sum(), a, create_graph=True); (g * g).sum().backward(); R = [g, a.grad, b.grad]",
+    "double through exp": A
+    + "g, = T.autograd.grad(T.exp(a * b).sum(), a, create_graph=True); g.sum().backward(); R = [a.grad, b.grad]",
+    "double through softmax": A
+    + "g, = T.autograd.grad((a.softmax(0) * b).sum(), a, create_graph=True); (g ** 2).sum().backward(); R = [a.grad, b.grad]",
+    "double through matmul": "a = T.arange(6.).reshape(2, 3).requires_grad_(); b = T.ones(3, 2).requires_grad_(); g, = T.autograd.grad((a @ b).pow(2).sum(), b, create_graph=True); g.sum().backward(); R = [a.grad, b.grad]",
     "triple": "a = T.tensor(2., requires_grad=True); g = a ** 4\nfor _ in range(3): g, = T.autograd.grad(g, a, create_graph=True)\nR = g",
-    "backward create_graph": A + "import warnings; warnings.simplefilter('ignore'); (a ** 3).sum().backward(create_graph=True); g = a.grad; R = list(T.autograd.grad(g.sum(), a))",
-    "double through views": "a = T.arange(4.).requires_grad_(); g, = T.autograd.grad((a.view(2, 2).t()[0] ** 3).sum(), a, create_graph=True); g.sum().backward(); R = a.grad",  # noqa: E501
-    "double through max": "a = T.tensor([[1., 3.], [2., 0.]], requires_grad=True); g, = T.autograd.grad((a.max(1).values ** 3).sum(), a, create_graph=True); g.sum().backward(); R = a.grad",  # noqa: E501
+    "backward create_graph": A
+    + "import warnings; warnings.simplefilter('ignore'); (a ** 3).sum().backward(create_graph=True); g = a.grad; R = list(T.autograd.grad(g.sum(), a))",
+    "double through views": "a = T.arange(4.).requires_grad_(); g, = T.autograd.grad((a.view(2, 2).t()[0] ** 3).sum(), a, create_graph=True); g.sum().backward(); R = a.grad",
+    "double through max": "a = T.tensor([[1., 3.], [2., 0.]], requires_grad=True); g, = T.autograd.grad((a.max(1).values ** 3).sum(), a, create_graph=True); g.sum().backward(); R = a.grad",
     "no_grad": A + "with T.no_grad(): c = a * b\nR = [c.requires_grad, T.is_grad_enabled()]",
     "no_grad decorator": A + "@T.no_grad()\ndef f(x): return x * 2\nR = [f(a).requires_grad, (a * 2).requires_grad]",
     "enable_grad": A + "with T.no_grad():\n with T.enable_grad(): c = a * b\nR = c.requires_grad",
     "set_grad_enabled": A + "with T.set_grad_enabled(False): c = a * b\nR = [c.requires_grad, T.is_grad_enabled()]",
-    "set_grad_enabled call": A + "T.set_grad_enabled(False); c = (a * b).requires_grad; T.set_grad_enabled(True); R = [c, T.is_grad_enabled()]",
-    "inference_mode": A + "with T.inference_mode(): c = a * b; m = T.is_inference_mode_enabled()\nR = [c.requires_grad, m]",
-    "no_grad generator": A + "@T.no_grad()\ndef f():\n yield (a * 2).requires_grad\n yield T.is_grad_enabled()\nR = [(v, T.is_grad_enabled()) for v in f()]",  # noqa: E501
-    "no_grad error restores": A + "try:\n with T.no_grad(): raise ValueError\nexcept ValueError: pass\nR = T.is_grad_enabled()",
+    "set_grad_enabled call": A
+    + "T.set_grad_enabled(False); c = (a * b).requires_grad; T.set_grad_enabled(True); R = [c, T.is_grad_enabled()]",
+    "inference_mode": A
+    + "with T.inference_mode(): c = a * b; m = T.is_inference_mode_enabled()\nR = [c.requires_grad, m]",
+    "no_grad generator": A
+    + "@T.no_grad()\ndef f():\n yield (a * 2).requires_grad\n yield T.is_grad_enabled()\nR = [(v, T.is_grad_enabled()) for v in f()]",
+    "no_grad error restores": A
+    + "try:\n with T.no_grad(): raise ValueError\nexcept ValueError: pass\nR = T.is_grad_enabled()",
     "detach": A + "c = (a * b).detach(); R = [c.requires_grad, c.is_leaf, c]",
     "detach_": A + "c = a * b; c.detach_(); R = [c.requires_grad, c.is_leaf]",
     "requires_grad_": "a = T.ones(2); a.requires_grad_(); R = [a.requires_grad, a.requires_grad_(False).requires_grad]",
     "requires_grad attribute": "a = T.ones(2); a.requires_grad = True; R = a.requires_grad",
-    "leaf hook": A + "h = []; a.register_hook(lambda g: h.append(g.tolist())); (a * b).sum().backward(); R = [h, a.grad]",
-    "hook changes": A + "c = a * b; c.register_hook(lambda g: g * 10); a.register_hook(lambda g: g + 1); (c * c).sum().backward(); R = [a.grad, b.grad]",  # noqa: E501
-    "hook once with sum": A + "h = []; a.register_hook(lambda g: h.append(g.tolist())); (a * b + a * a).sum().backward(); R = h",
-    "hook removed": A + "h = a.register_hook(lambda g: g * 100); h.remove(); h.remove(); (a * b).sum().backward(); R = a.grad",
-    "hook order": A + "h = []; c = a * b; d = c + a\nfor n, t in (('a', a), ('b', b), ('c', c), ('d', d)): t.register_hook(lambda g, n=n: h.append(n))\nd.sum().backward(); R = h",  # noqa: E501
-    "hooks chain": A + "a.register_hook(lambda g: g * 2); a.register_hook(lambda g: g + 1); a.sum().backward(); R = a.grad",
-    "retain sees hooks": A + "c = a * b; c.register_hook(lambda g: g * 3); c.retain_grad(); c.sum().backward(); R = [c.grad, a.grad]",
+    "leaf hook": A
+    + "h = []; a.register_hook(lambda g: h.append(g.tolist())); (a * b).sum().backward(); R = [h, a.grad]",
+    "hook changes": A
+    + "c = a * b; c.register_hook(lambda g: g * 10); a.register_hook(lambda g: g + 1); (c * c).sum().backward(); R = [a.grad, b.grad]",
+    "hook once with sum": A
+    + "h = []; a.register_hook(lambda g: h.append(g.tolist())); (a * b + a * a).sum().backward(); R = h",
+    "hook removed": A
+    + "h = a.register_hook(lambda g: g * 100); h.remove(); h.remove(); (a * b).sum().backward(); R = a.grad",
+    "hook order": A
+    + "h = []; c = a * b; d = c + a\nfor n, t in (('a', a), ('b', b), ('c', c), ('d', d)): t.register_hook(lambda g, n=n: h.append(n))\nd.sum().backward(); R = h",
+    "hooks chain": A
+    + "a.register_hook(lambda g: g * 2); a.register_hook(lambda g: g + 1); a.sum().backward(); R = a.grad",
+    "retain sees hooks": A
+    + "c = a * b; c.register_hook(lambda g: g * 3); c.retain_grad(); c.sum().backward(); R = [c.grad, a.grad]",
     "grad sees hooks": A + "c = a * b; c.register_hook(lambda g: g * 3); R = list(T.autograd.grad(c.sum(), [c, a]))",
-    "post accumulate": A + "h = []; a.register_post_accumulate_grad_hook(lambda t: h.append(t.grad.tolist())); (a * b).sum().backward(); (a * b).sum().backward(); R = h",  # noqa: E501
-    "node hooks": A + "h = []; c = a * b; c.grad_fn.register_hook(lambda i, o: h.append((len(i), o[0].tolist()))); c.grad_fn.register_prehook(lambda o: h.append('pre')); c.sum().backward(); R = h",  # noqa: E501
+    "post accumulate": A
+    + "h = []; a.register_post_accumulate_grad_hook(lambda t: h.append(t.grad.tolist())); (a * b).sum().backward(); (a * b).sum().backward(); R = h",
+    "node hooks": A
+    + "h = []; c = a * b; c.grad_fn.register_hook(lambda i, o: h.append((len(i), o[0].tolist()))); c.grad_fn.register_prehook(lambda o: h.append('pre')); c.sum().backward(); R = h",
     "grad assigned": A + "a.grad = T.ones(3); (a * b).sum().backward(); R = a.grad",
     "deep": "a = T.tensor(1., requires_grad=True); c = a\nfor _ in range(3000): c = c + 1\nc.backward(); R = a.grad",
-    "deepcopy": "import copy; a = T.ones(2, requires_grad=True); (a * 2).sum().backward(); c = copy.deepcopy(a); R = [c, c.grad, c.requires_grad, c is a]",  # noqa: E501
+    "deepcopy": "import copy; a = T.ones(2, requires_grad=True); (a * 2).sum().backward(); c = copy.deepcopy(a); R = [c, c.grad, c.requires_grad, c is a]",
     "pickle": "import pickle; a = T.ones(2, requires_grad=True); c = pickle.loads(pickle.dumps(a)); R = [c, c.requires_grad]",
     "in-place chain": A + "c = a * 2; c.mul_(b).add_(1).pow_(2); c.sum().backward(); R = [c, a.grad, b.grad]",
-    "in-place saves nothing": A + "c = a * 2; d = c + b; c.mul_(3); (d.sum() + c.sum()).backward(); R = [a.grad, b.grad]",
+    "in-place saves nothing": A
+    + "c = a * 2; d = c + b; c.mul_(3); (d.sum() + c.sum()).backward(); R = [a.grad, b.grad]",
     "relu_": A + "c = a * b; c.relu_(); c.sum().backward(); R = [c, a.grad]",
     "exp_": A + "c = a * b; c.exp_(); c.sum().backward(); R = [c, a.grad]",
     "copy_ both": A + "c = T.zeros(3); c.copy_(a * b); c.sum().backward(); R = [a.grad, c.requires_grad]",
@@ -202,12 +224,18 @@ FUNCTION_ERRORS = {
     "freed": "y = Cube.apply(a).sum(); y.backward(); y.backward(); R = 0",
     "saved changed": "c = a * 1; y = Cube.apply(c); c.add_(1); y.sum().backward(); R = 0",
     "once twice": "g, = T.autograd.grad(Once.apply(a).sum(), a, create_graph=True); g.sum().backward(); R = 0",
-    "too few gradients": "class F(T.autograd.Function):\n forward = staticmethod(lambda ctx, x, y: x * y)\n backward = staticmethod(lambda ctx, g: g)\nF.apply(a, b).sum().backward(); R = 0",  # noqa: E501
-    "gradient is no tensor": "class F(T.autograd.Function):\n forward = staticmethod(lambda ctx, x: x * 2)\n backward = staticmethod(lambda ctx, g: 'g')\nF.apply(a).sum().backward(); R = 0",  # noqa: E501
+    "too few gradients": "class F(T.autograd.Function):\n forward = staticmethod(lambda ctx, x, y: x * y)\n backward = staticmethod(lambda ctx, g: g)\nF.apply(a, b).sum().backward(); R = 0",
+    "gradient is no tensor": "class F(T.autograd.Function):\n forward = staticmethod(lambda ctx, x: x * 2)\n backward = staticmethod(lambda ctx, g: 'g')\nF.apply(a).sum().backward(); R = 0",
 }
 
 
-@pytest.mark.parametrize("code", [*FUNCTION_CASES.values(), *FUNCTION_ERRORS.values()], ids=[*FUNCTION_CASES, *FUNCTION_ERRORS])
+@pytest.mark.parametrize(
+    "code", [*FUNCTION_CASES.values(), *FUNCTION_ERRORS.values()], ids=[*FUNCTION_CASES, *FUNCTION_ERRORS]
+)
 def test_function(code):
     code = FUNCTIONS + A + "\n" + code
-    same(code.replace("T.autograd.function.once", "(T.autograd.function if hasattr(T.autograd, 'function') else T.autograd).once"))
+    same(
+        code.replace(
+            "T.autograd.function.once", "(T.autograd.function if hasattr(T.autograd, 'function') else T.autograd).once"
+        )
+    )

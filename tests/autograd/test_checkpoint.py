@@ -1,4 +1,4 @@
-"""checkpoint: the same values and gradients as without it, random numbers included, on one device and on a placement."""
+"""checkpoint: the same values and gradients as without it, random numbers included, local and global."""
 
 import numpy as np
 import pytest

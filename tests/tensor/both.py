@@ -1,6 +1,7 @@
-"""Run one snippet with PyTorch and with sbpjax and compare what it leaves in ``R``: PyTorch is the truth for local tensors.
+"""Run one snippet with PyTorch and with sbpjax and compare what it leaves in ``R``: PyTorch is the truth.
 
-A snippet sees the library as ``T`` and NumPy as ``np``. Errors count as equal if PyTorch's exception is of the same builtin type.
+A snippet sees the library as ``T`` and NumPy as ``np``. Errors count as equal if PyTorch's exception is of the same
+builtin type.
 """
 
 import numpy as np
@@ -16,7 +17,7 @@ def run(library, code: str):
     space = {"T": library, "np": np}
     try:
         exec(code, space)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         return ("raises", error)
     return plain(space["R"])
 

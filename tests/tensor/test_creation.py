@@ -1,5 +1,7 @@
 """Making tensors: local ones as PyTorch, global ones with the same values, each shard on its own device."""
 
+# ruff: noqa: E501 (a snippet is one line)
+
 import numpy as np
 import pytest
 
@@ -11,19 +13,19 @@ from .both import same
 LOCAL = {
     "filled": "[T.zeros(2, 3), T.ones((2,)), T.zeros([2], dtype=T.int64), T.ones(2, dtype=T.bool), T.zeros(()), T.empty(2, 0)]",
     "full": "[T.full((2,), 3), T.full((2, 2), 2.5), T.full((1,), True), T.full((), 7, dtype=T.float64), T.full((2,), 1j)]",
-    "arange": "[T.arange(5), T.arange(2, 7), T.arange(1, 10, 3), T.arange(5.), T.arange(0, 1, 0.25), T.arange(5, 0, -2), T.arange(0, 0.7, 0.1), T.arange(3, dtype=T.float64)]",  # noqa: E501
+    "arange": "[T.arange(5), T.arange(2, 7), T.arange(1, 10, 3), T.arange(5.), T.arange(0, 1, 0.25), T.arange(5, 0, -2), T.arange(0, 0.7, 0.1), T.arange(3, dtype=T.float64)]",
     "linspace": "[T.linspace(0, 1, 5), T.linspace(-3, 7, 1), T.linspace(1, 0, 4, dtype=T.float64), T.logspace(0, 2, 3), T.linspace(2, 9, 100)]",
     "eye": "[T.eye(3), T.eye(2, 4), T.eye(2, dtype=T.int64)]",
-    "tensor": "[T.tensor(3), T.tensor(2.5), T.tensor(True), T.tensor([1, 2]), T.tensor([1, 2.5]), T.tensor([[True], [False]]), T.tensor([]), T.tensor([1, 2], dtype=T.float16), T.tensor(1 + 2j)]",  # noqa: E501
-    "tensor of numpy": "[T.tensor(np.arange(3)), T.tensor(np.float64(2)), T.tensor(np.ones(2, 'float16')), T.from_numpy(np.arange(2.)), T.as_tensor([1, 2]), T.tensor([np.float32(1), np.float32(2)]), T.tensor(np.int32(4))]",  # noqa: E501
+    "tensor": "[T.tensor(3), T.tensor(2.5), T.tensor(True), T.tensor([1, 2]), T.tensor([1, 2.5]), T.tensor([[True], [False]]), T.tensor([]), T.tensor([1, 2], dtype=T.float16), T.tensor(1 + 2j)]",
+    "tensor of numpy": "[T.tensor(np.arange(3)), T.tensor(np.float64(2)), T.tensor(np.ones(2, 'float16')), T.from_numpy(np.arange(2.)), T.as_tensor([1, 2]), T.tensor([np.float32(1), np.float32(2)]), T.tensor(np.int32(4))]",
     "tensor of tensors": "[T.tensor([T.tensor(1.), T.tensor(2.)]), T.as_tensor(T.ones(2))]",
-    "like": "x = T.ones(2, 3, dtype=T.float64); R = [T.zeros_like(x), T.ones_like(x, dtype=T.int32), T.full_like(x, 3), T.empty_like(x).shape == x.shape]",  # noqa: E501
-    "new": "x = T.ones(2, dtype=T.int32); R = [x.new_zeros(2, 3), x.new_ones((2,)), x.new_full((2,), 5), x.new_tensor([1, 2]), x.new_empty(3).dtype, x.new_zeros(2, dtype=T.float32)]",  # noqa: E501
+    "like": "x = T.ones(2, 3, dtype=T.float64); R = [T.zeros_like(x), T.ones_like(x, dtype=T.int32), T.full_like(x, 3), T.empty_like(x).shape == x.shape]",
+    "new": "x = T.ones(2, dtype=T.int32); R = [x.new_zeros(2, 3), x.new_ones((2,)), x.new_full((2,), 5), x.new_tensor([1, 2]), x.new_empty(3).dtype, x.new_zeros(2, dtype=T.float32)]",
     "legacy": "[T.Tensor([1, 2]), tuple(T.Tensor(2, 3).shape), T.Tensor([1, 2]).dtype]",
-    "random metadata": "[tuple(T.rand(2, 3).shape), T.randn(4).dtype, T.randint(0, 5, (3,)).dtype, T.randint(5, (2, 2)).dtype, T.randperm(5).sort()[0], T.rand(2, dtype=T.float64).dtype, T.randn_like(T.ones(3)).dtype, T.normal(0., 1., (2, 2)).dtype, T.rand(()).shape == ()]",  # noqa: E501
-    "requires grad": "[T.ones(2, requires_grad=True).requires_grad, T.tensor([1.], requires_grad=True).is_leaf, T.rand(2, requires_grad=True).requires_grad]",  # noqa: E501
-    "numpy back": "[T.arange(3).numpy().tolist(), np.asarray(T.ones(2)).tolist(), T.tensor([[1, 2]]).tolist(), T.tensor(2.5).item(), T.tensor(True).item(), T.tensor(3).item()]",  # noqa: E501
-    "default dtype": "T.set_default_dtype(T.float64); a = [T.tensor(1.).dtype, T.ones(1).dtype, T.arange(2.).dtype]; T.set_default_dtype(T.float32); R = a + [T.get_default_dtype()]",  # noqa: E501
+    "random metadata": "[tuple(T.rand(2, 3).shape), T.randn(4).dtype, T.randint(0, 5, (3,)).dtype, T.randint(5, (2, 2)).dtype, T.randperm(5).sort()[0], T.rand(2, dtype=T.float64).dtype, T.randn_like(T.ones(3)).dtype, T.normal(0., 1., (2, 2)).dtype, T.rand(()).shape == ()]",
+    "requires grad": "[T.ones(2, requires_grad=True).requires_grad, T.tensor([1.], requires_grad=True).is_leaf, T.rand(2, requires_grad=True).requires_grad]",
+    "numpy back": "[T.arange(3).numpy().tolist(), np.asarray(T.ones(2)).tolist(), T.tensor([[1, 2]]).tolist(), T.tensor(2.5).item(), T.tensor(True).item(), T.tensor(3).item()]",
+    "default dtype": "T.set_default_dtype(T.float64); a = [T.tensor(1.).dtype, T.ones(1).dtype, T.arange(2.).dtype]; T.set_default_dtype(T.float32); R = a + [T.get_default_dtype()]",
 }  # fmt: skip
 
 
@@ -34,7 +36,7 @@ def test_local(code):
 
 @pytest.mark.parametrize(
     "code",
-    ["T.zeros(-1)", "T.zeros(1.5)", "T.arange(0, 5, -1)", "T.arange(0, 5, 0)", "T.tensor([[1], [1, 2]])", "T.tensor('a')", "T.from_numpy([1])", "T.ones(2, dtype=T.int64, requires_grad=True)", "T.set_default_dtype(T.int64)", "T.randint(5, 2, (2,))"],  # noqa: E501
+    ["T.zeros(-1)", "T.zeros(1.5)", "T.arange(0, 5, -1)", "T.arange(0, 5, 0)", "T.tensor([[1], [1, 2]])", "T.tensor('a')", "T.from_numpy([1])", "T.ones(2, dtype=T.int64, requires_grad=True)", "T.set_default_dtype(T.int64)", "T.randint(5, 2, (2,))"],
 )  # fmt: skip
 def test_errors(code):
     same(f"R = {code}")
@@ -67,7 +69,11 @@ def test_global_values_do_not_depend_on_the_layout(maker, place, layout):
     np.testing.assert_array_equal(x.numpy(), local.numpy())
     assert x.dtype == local.dtype
     assert x.layout.codes == sbpjax.sbp.algebra.parse(layout, place().hierarchy)
-    assert {s.device for s in x.layout.sharding.addressable_devices_indices_map(x.layout.physical_shape) and x._array.addressable_shards} == set(place().devices.flat)  # noqa: E501
+    assert {
+        s.device
+        for s in x.layout.sharding.addressable_devices_indices_map(x.layout.physical_shape)
+        and x._array.addressable_shards
+    } == set(place().devices.flat)
     shard = x._array.addressable_shards[0].data.size
     assert shard <= x.numel() if layout == "B" else shard <= -(-x.numel() // 2) + 5
 
@@ -88,7 +94,9 @@ def test_random_partial_sum_is_refused(name):
 
 
 @pytest.mark.parametrize(
-    "options", [{"sbp": "B"}, {"placement": "p"}, {"placement": "p", "sbp": "B", "device": "cpu"}], ids=["sbp", "placement", "all"]
+    "options",
+    [{"sbp": "B"}, {"placement": "p"}, {"placement": "p", "sbp": "B", "device": "cpu"}],
+    ids=["sbp", "placement", "all"],
 )
 def test_placement_and_sbp_come_together(options):
     options = {k: P4() if v == "p" else v for k, v in options.items()}

@@ -1,5 +1,7 @@
 """Global tensors behave as local ones: values and gradients under any layout, views, writes, mixing, moving, errors."""
 
+# ruff: noqa: E501 (a snippet is one line)
+
 import numpy as np
 import pytest
 

@@ -44,7 +44,13 @@ def test_as_pytorch(array):
 def test_options():
     values = rng.normal(size=(3, 4)).astype("f") * 100
     try:
-        for options in ({"precision": 2}, {"sci_mode": True}, {"linewidth": 30}, {"threshold": 5, "edgeitems": 1}, {"profile": "short"}):
+        for options in (
+            {"precision": 2},
+            {"sci_mode": True},
+            {"linewidth": 30},
+            {"threshold": 5, "edgeitems": 1},
+            {"profile": "short"},
+        ):
             sbpjax.set_printoptions(profile="default")
             torch.set_printoptions(profile="default")
             sbpjax.set_printoptions(**options)

@@ -1,4 +1,4 @@
-"""Inside a trace payloads are tracers: the tape, views, writes, hooks and Functions work, at the FLOPs of `jax.value_and_grad`."""
+"""Inside a trace: the tape, views, writes, hooks and Functions work, at the FLOPs of `jax.value_and_grad`."""
 
 import jax
 import jax.numpy as jnp
