@@ -11,6 +11,7 @@ fall back to `run` for anything but plain local tensors.
 from __future__ import annotations
 
 import weakref
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -57,7 +58,7 @@ def restore(array, layout, edge, idx: int) -> Tensor:
     return t
 
 
-def apply(fn, inputs, static: tuple = ()):
+def apply(fn, inputs, static: tuple = ()) -> Any:
     """Run a pure function on tensors and return a tensor, or a tuple of tensors.
 
     Args:
@@ -100,7 +101,7 @@ def scalar_array(value):
 # ---------------------------------------------------------------------------------------------------- the local way
 
 
-def unary(op: Op, a: Tensor):
+def unary(op: Op, a: Tensor) -> Any:
     """`run(op, (a,))` for a one-output op."""
     if not a._plain:
         return run(op, (a,))
@@ -143,7 +144,7 @@ def unary(op: Op, a: Tensor):
     return t
 
 
-def binary(op: Op, a: Tensor, b):
+def binary(op: Op, a: Tensor, b) -> Any:
     """`run(op, (a, b))` for a one-output op whose first input is a tensor."""
     if b.__class__ is float or b.__class__ is int:
         y = scalar_array(b)
@@ -210,7 +211,7 @@ def binary(op: Op, a: Tensor, b):
     return t
 
 
-def run(op: Op, inputs: tuple, out_sbps=None):
+def run(op: Op, inputs: tuple, out_sbps=None) -> Any:
     """Run an op on any inputs.
 
     Args:

@@ -13,6 +13,8 @@ what it is about:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
@@ -20,6 +22,10 @@ from sbpjax.errors import AutogradError, InplaceError, OpTypeError, message
 
 from . import dtype as dtypes
 from .size import Size
+
+
+# For type checkers: methods and operators are attached to the class by the other modules of this package.
+_Base = Any if TYPE_CHECKING else object
 
 
 class Meta:
@@ -42,7 +48,7 @@ class Meta:
         self.multi = self.data_alias = self.no_grad_view = False
 
 
-class Tensor:
+class Tensor(_Base):
     """A multi-dimensional array that records what is computed with it.
 
     Make one with `sbpjax.tensor`, `sbpjax.zeros` and their like. ``Tensor(2, 3)`` gives an uninitialised float32
