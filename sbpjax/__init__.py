@@ -233,6 +233,7 @@ from .tensor.functions import triu as triu
 from .tensor.functions import true_divide as true_divide
 from .tensor.functions import trunc as trunc
 from .tensor.functions import vdot as vdot
+from .tensor.functions import vstack as row_stack  # noqa: F401
 from .tensor.functions import vstack as vstack
 from .tensor.functions import where as where
 from .tensor.functions import xlogy as xlogy
@@ -244,6 +245,33 @@ from .tensor.generator import initial_seed as initial_seed
 from .tensor.generator import manual_seed as manual_seed
 from .tensor.generator import seed as seed
 from .tensor.generator import set_rng_state as set_rng_state
+from .tensor.more import BoolTensor as BoolTensor
+from .tensor.more import ByteTensor as ByteTensor
+from .tensor.more import CharTensor as CharTensor
+from .tensor.more import DoubleTensor as DoubleTensor
+from .tensor.more import FloatTensor as FloatTensor
+from .tensor.more import HalfTensor as HalfTensor
+from .tensor.more import IntTensor as IntTensor
+from .tensor.more import LongTensor as LongTensor
+from .tensor.more import broadcast_shapes as broadcast_shapes
+from .tensor.more import cast as cast
+from .tensor.more import conj as conj
+from .tensor.more import expand as expand
+from .tensor.more import gelu as gelu
+from .tensor.more import hsplit as hsplit
+from .tensor.more import imag as imag
+from .tensor.more import mish as mish
+from .tensor.more import quick_gelu as quick_gelu
+from .tensor.more import real as real
+from .tensor.more import repeat as repeat
+from .tensor.more import silu as silu
+from .tensor.more import softplus as softplus
+from .tensor.more import softshrink as softshrink
+from .tensor.more import softsign as softsign
+from .tensor.more import threshold as threshold
+from .tensor.more import to_global as to_global
+from .tensor.more import view as view
+from .tensor.more import vsplit as vsplit
 from .tensor.ordering import argsort as argsort
 from .tensor.ordering import cummax as cummax
 from .tensor.ordering import cummin as cummin
@@ -352,6 +380,8 @@ from . import nn as nn  # isort: skip
 from . import optim as optim  # isort: skip
 from . import sbp as sbp  # isort: skip
 from . import utils as utils  # isort: skip
+from .utils.checkpoint import load as load  # isort: skip
+from .utils.checkpoint import save as save  # isort: skip
 from ._C import broadcast_like as broadcast_like  # isort: skip
 from .graph import compile as compile  # isort: skip
 from .graph import explain as explain  # isort: skip

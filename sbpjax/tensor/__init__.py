@@ -15,4 +15,5 @@ from . import printing as printing  # isort: skip
 from . import random as random  # isort: skip
 from . import selection as selection  # isort: skip
 from . import ordering as ordering  # isort: skip
+from . import more as more  # isort: skip
 from .tensor import Tensor as Tensor

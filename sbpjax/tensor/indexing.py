@@ -106,6 +106,8 @@ def getitem(self: Tensor, item) -> Tensor:
                 )
             )
         index = views.checked_index(item, shape[0], 0)
+        if self._plain:
+            return _row(self, index, len(shape))
         return views.part(self, ((None, 1, index), *[None] * (len(shape) - 1)))
     items = item if isinstance(item, tuple) else (item,)
     if _is_basic(items):
@@ -114,6 +116,19 @@ def getitem(self: Tensor, item) -> Tensor:
     if any(entry[0] == "mask" for entry in spec):
         spec, arrays = _index.expand_masks(spec, arrays, lambda mask: _places(mask, self))
     return dispatch.run(op_of(_index.getitem, (("spec", spec),)), (self, *arrays))
+
+
+_rows: dict = {}
+
+
+def _row(x: Tensor, index: int, ndim: int) -> Tensor:
+    """Return ``x[index]`` of a plain tensor: the program depends on the number of dims alone."""
+    found = _rows.get(ndim)
+    if found is None:
+        static = (("spec", ((None, 1, None), *[None] * (ndim - 1))),)
+        found = _rows[ndim] = op_of(steps.index, static), static
+    op, static = found
+    return views.tie(x, dispatch.binary(op, x, index), (steps.index, static, (index,)))
 
 
 def setitem(self: Tensor, item, value) -> None:

@@ -167,3 +167,32 @@ ERRORS = {
 @pytest.mark.parametrize("code", ERRORS.values(), ids=ERRORS.keys())
 def test_errors(code):
     same(SETUP + f"R = {code}")
+
+
+MORE = {
+    "activations": "[T.nn.functional.gelu(x), T.threshold(x, 0.1, 2.) if hasattr(T, 'threshold') else 0]",
+    "complex": "[T.real(T.tensor([1 + 2j])), T.imag(T.tensor([1 + 2j])), T.conj(T.tensor([1 + 2j])) + 0, T.real(x) is x]",
+    "shapes": "[tuple(T.broadcast_shapes((2, 1), (3,))), list(T.hsplit(x, 3)), list(T.vsplit(x, 2)), T.row_stack([x, y])]",
+    "typed": "[T.LongTensor([1, 2]), T.FloatTensor([1, 2]), tuple(T.FloatTensor(2, 3).shape), T.BoolTensor([True])]",
+    "reshape in place": "[x.clone().unsqueeze_(0), x.clone().t_(), x.clone().transpose_(0, 1), x.clone()[None].clone().squeeze_(0)]",
+}
+
+
+@pytest.mark.parametrize("code", MORE.values(), ids=MORE.keys())
+def test_more(code):
+    same(SETUP + f"R = {code}")
+
+
+def test_forms_of_bound_functions():
+    import inspect
+
+    import sbpjax
+
+    assert str(inspect.signature(sbpjax.softmax)) == "(input, dim, dtype=None)"
+    x = sbpjax.ones(2, 3)
+    assert sbpjax.equal(sbpjax.softmax(input=x, dim=1), x.softmax(dim=1))
+    for bad in (lambda: sbpjax.softmax(x), lambda: sbpjax.softmax(x, 1, None, 4), lambda: sbpjax.softmax(x, 1, wrong=2), lambda: sbpjax.softmax(x, 1, dim=1)):  # fmt: skip
+        with pytest.raises(TypeError, match="fix:"):
+            bad()
+    out = sbpjax.zeros(2, 3)
+    assert sbpjax.exp(x, out=out) is out and sbpjax.equal(out, x.exp())

@@ -1,0 +1,162 @@
+"""Names beside the common ones: activations at the top level, complex parts, typed constructors, in-place reshapes."""
+
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+
+from sbpjax.errors import InplaceError, message
+from sbpjax.ops import activation
+
+from . import dispatch, views
+from . import dtype as dtypes
+from .binding import bind
+from .convert import to_global as _to_global
+from .creation import tensor as _tensor
+from .creation import zeros as _zeros
+from .functions import repeat as repeat
+from .functions import to_dtype
+from .inplace import check_writable
+from .op import op_of
+from .tensor import Tensor
+from .views import expand as expand
+from .views import view as view
+
+_ACTIVATIONS = "gelu silu mish softplus softsign softshrink threshold quick_gelu".split()
+gelu, silu, mish, softplus, softsign, softshrink, threshold, quick_gelu = (
+    bind(getattr(activation, name), ("input",)) for name in _ACTIVATIONS
+)
+
+
+# ------------------------------------------------------------------------------------------------------------- complex
+
+
+def _real(x, /):
+    return lax.real(x)
+
+
+def _imag(x, /):
+    return lax.imag(x)
+
+
+def _conj(x, /):
+    return lax.conj(x)
+
+
+def real(input: Tensor) -> Tensor:
+    """Return the real part; a real tensor itself."""
+    return dispatch.unary(op_of(_real), input) if input.dtype.is_complex else input
+
+
+def imag(input: Tensor) -> Tensor:
+    """Return the imaginary part of a complex tensor."""
+    if not input.dtype.is_complex:
+        from sbpjax.errors import OpTypeError
+
+        raise OpTypeError(
+            message(
+                "imag(x)", f"a {input.dtype!r} tensor", "imag is only implemented for complex tensors", "zeros_like(x)"
+            )
+        )
+    return dispatch.unary(op_of(_imag), input)
+
+
+def conj(input: Tensor) -> Tensor:
+    """Return the complex conjugate; a real tensor itself."""
+    return dispatch.unary(op_of(_conj), input) if input.dtype.is_complex else input
+
+
+# --------------------------------------------------------------------------------------------------------------- shapes
+
+
+def broadcast_shapes(*shapes) -> tuple:
+    """Return the common shape of several shapes."""
+    from .size import Size
+
+    return Size(np.broadcast_shapes(*[tuple(s) if isinstance(s, (tuple, list)) else (s,) for s in shapes]))
+
+
+def hsplit(input: Tensor, indices_or_sections) -> tuple:
+    """Return `tensor_split` along dim 1, or 0 of a vector."""
+    return views.tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
+
+
+def vsplit(input: Tensor, indices_or_sections) -> tuple:
+    """Return `tensor_split` along dim 0."""
+    return views.tensor_split(input, indices_or_sections, 0)
+
+
+def cast(input: Tensor, dtype) -> Tensor:
+    """Return the tensor in another dtype."""
+    return to_dtype(input, dtype)
+
+
+def to_global(input: Tensor, placement=None, sbp=None, **options) -> Tensor:
+    """Return `Tensor.to_global` of a tensor."""
+    return _to_global(input, placement, sbp, **options)
+
+
+def _reshape_in_place(function):
+    def method(self: Tensor, *args) -> Tensor:
+        check_writable(self, f"{function.__name__}_")
+        if self._cell is not None:
+            raise InplaceError(
+                message(
+                    f"{function.__name__}_",
+                    "a tensor that shares storage with another one",
+                    "only a tensor that is alone on its storage changes its shape in place",
+                    f"x = x.{function.__name__}(...)",
+                )
+            )
+        out = function(self.detach() if self._edge is None else self.clone(), *args)
+        self._array, self._layout = out._array, out._layout
+        self._cell = None
+        if out._edge is not None:
+            self._edge, self._idx = out._edge, out._idx
+        self._ver += 1
+        return self
+
+    method.__name__ = f"{function.__name__}_"
+    method.__doc__ = f"Write `{function.__name__}` into this tensor, which takes the new shape, and return it."
+    return method
+
+
+# ------------------------------------------------------------------------------------------------------- constructors
+
+
+def _typed(name: str, dtype):
+    def make(*data, **where) -> Tensor:
+        if len(data) == 1 and not isinstance(data[0], int):
+            return _tensor(data[0], dtype=dtype, **where)
+        return _zeros(*data, dtype=dtype, **where)
+
+    make.__name__ = name
+    make.__doc__ = f"Return a {dtype!r} tensor with the given content, or of the given size."
+    return make
+
+
+FloatTensor, DoubleTensor, HalfTensor = (
+    _typed(n, d)
+    for n, d in (("FloatTensor", dtypes.float32), ("DoubleTensor", dtypes.float64), ("HalfTensor", dtypes.float16))
+)
+LongTensor, IntTensor, BoolTensor = (
+    _typed(n, d) for n, d in (("LongTensor", dtypes.int64), ("IntTensor", dtypes.int32), ("BoolTensor", dtypes.bool_))
+)
+ByteTensor, CharTensor = (_typed(n, d) for n, d in (("ByteTensor", dtypes.uint8), ("CharTensor", dtypes.int8)))
+
+
+def _attach() -> None:
+    for function in (gelu, silu, mish, softplus, softsign, real, conj, cast):
+        setattr(Tensor, function.__name__, function)
+    Tensor.imag = imag
+    for function in (views.squeeze, views.unsqueeze, views.transpose, views.t):
+        setattr(Tensor, f"{function.__name__}_", _reshape_in_place(function))
+    Tensor.global_to_global = Tensor.local_to_global = _to_global
+    Tensor.to_numpy = Tensor.numpy
+    Tensor.is_view = property(lambda self: views._is_view(self))
+    Tensor.is_pinned = lambda self: False
+    Tensor.pin_memory = lambda self: self
+    Tensor.get_device = lambda self: self.device.index or 0
+
+
+_attach()
