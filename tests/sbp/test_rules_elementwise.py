@@ -9,7 +9,8 @@ import pytest
 from jax import lax
 from row_checker import MESHES, check, equations
 
-from sbpjax.sbp.rules import elementwise
+from sbpjax.sbp.algebra import P
+from sbpjax.sbp.rules import elementwise, rows_of
 from sbpjax.sbp.rules.report import primitives
 
 _RNG = np.random.default_rng(1)
@@ -143,3 +144,13 @@ def test_pointwise(mesh):
 @pytest.mark.parametrize("mesh", MESHES)
 def test_casts_and_selects(mesh):
     assert check(_casts(), mesh) > 50
+
+
+def test_rounding_is_not_linear():
+    def codes(before, after):
+        eqn = jax.make_jaxpr(lambda x: x.astype(after))(jnp.zeros(8, before)).eqns[0]
+        return {row.ins for row in rows_of(eqn, 4)}
+
+    assert (P,) in codes("bfloat16", "float32") and (P,) in codes("float16", "float64")
+    assert (P,) not in codes("float32", "bfloat16") and (P,) not in codes("float32", "int32")
+    assert (P,) not in codes("float16", "bfloat16") and (P,) not in codes("bfloat16", "float16")

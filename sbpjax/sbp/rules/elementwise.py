@@ -29,13 +29,13 @@ def linear(eqn, size: int) -> list[Row]:
 
 @rows("convert_element_type", "bitcast_convert_type", "stop_gradient", "device_put", "sharding_constraint")
 def cast(eqn, size: int) -> list[Row]:
-    """As `linear`, but P only between inexact dtypes: rounding to an integer is not linear."""
+    """As `linear`, but P only to a dtype as fine or finer: rounding every summand is not rounding the sum."""
     if eqn.invars[0].aval.shape != eqn.outvars[0].aval.shape or len(eqn.invars) != 1:
         return []
     found = same_dims(eqn)
     before, after = (v.aval.dtype for v in (eqn.invars[0], eqn.outvars[0]))
     exact = eqn.primitive.name != "bitcast_convert_type" and is_number(eqn.invars[0]) and is_number(eqn.outvars[0])
-    if exact and (before == after or _inexact(before) and _inexact(after)):
+    if exact and (before == after or _as_fine(before, after)):
         found.append(Row((P,), (P,)))
     return found
 
@@ -78,6 +78,14 @@ def barrier(eqn, size: int) -> list[Row]:
     if all(is_number(v) for v in eqn.invars):
         found.append(Row((P,) * len(eqn.invars), (P,) * len(eqn.invars)))
     return found
+
+
+def _as_fine(before, after) -> bool:
+    """Return whether every value of an inexact dtype is one of another."""
+    if not (_inexact(before) and _inexact(after)):
+        return False
+    fine, finer = jnp.finfo(before), jnp.finfo(after)
+    return finer.nmant >= fine.nmant and finer.nexp >= fine.nexp
 
 
 def _inexact(dtype) -> bool:
