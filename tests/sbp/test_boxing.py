@@ -21,7 +21,7 @@ from sbpjax.sbp.steps import Shard, kind_of, legal, make_step
 GRIDS = {"2": [0, 1], "4": [0, 1, 2, 3], "2x2": [[0, 1], [2, 3]], "2x4": [[0, 1, 2, 3], [4, 5, 6, 7]]}
 CODES = (0, 1, 2, B, P)
 # Even; odd sizes; an empty shard on 4 ranks and an uneven nested split; empty tensors.
-SHAPES = {"even": (8, 8, 16), "uneven": (5, 7, 3), "nested": (5, 3, 6), "empty": (0, 3, 4)}
+SHAPES = {"even": (8, 8, 16), "uneven": (5, 7, 3), "nested": (5, 3, 4), "empty": (0, 3, 4)}
 
 
 def _pairs(grid: str):
@@ -70,17 +70,18 @@ def test_every_pair_on_one_axis(grid, shape):
     _check_values(value, _pairs(grid), placement("cpu", GRIDS[grid]))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_pair_on_two_axes(shape):
+@pytest.mark.parametrize("shape, every", [("nested", 1), ("even", 4), ("uneven", 5), ("empty", 1)])
+def test_every_pair_on_two_axes(shape, every):
+    # All 600 pairs on sizes that leave an empty shard, a nested uneven and a nested even split; samples on the others.
     value = np.random.default_rng(2).standard_normal(SHAPES[shape]).astype(np.float32)
-    pairs, place = _pairs("2x2"), placement("cpu", GRIDS["2x2"])
+    pairs, place = _pairs("2x2")[::every], placement("cpu", GRIDS["2x2"])
     for start in range(0, len(pairs), 200):
         _check_values(value, pairs[start : start + 200], place)
 
 
 def test_nested_splits_on_unequal_axes():
     # (S0, S0) -> (B, S0) is not one all-gather: the inner cut lies inside the outer one.
-    for n in (8, 9, 11, 3):
+    for n in (9, 3):
         value = np.arange(n * 2, dtype=np.float32).reshape(n, 2)
         codes = (0, B, P)
         pairs = [

@@ -1,4 +1,9 @@
-"""Rules of pointwise primitives: every dim may be split, and linear ones keep partial sums."""
+"""Rules of pointwise primitives: every dim may be split, and linear ones keep partial sums.
+
+``x * y`` of a partial ``x`` and a broadcast ``y`` multiplies every summand: ``P,B → P``. That is exact up to rounding
+for finite factors; a sum of ``(2, -1)`` times infinity is NaN summand by summand, as it is in any sum that is put
+off.
+"""
 
 from __future__ import annotations
 
