@@ -24,10 +24,6 @@ from . import dtype as dtypes
 from .size import Size
 
 
-# For type checkers: methods and operators are attached to the class by the other modules of this package.
-_Base = Any if TYPE_CHECKING else object
-
-
 class Meta:
     """What only some tensors have.
 
@@ -48,7 +44,7 @@ class Meta:
         self.multi = self.data_alias = self.no_grad_view = False
 
 
-class Tensor(_Base):
+class Tensor:
     """A multi-dimensional array that records what is computed with it.
 
     Make one with `sbpjax.tensor`, `sbpjax.zeros` and their like. ``Tensor(2, 3)`` gives an uninitialised float32
@@ -60,6 +56,41 @@ class Tensor(_Base):
     )  # fmt: skip
 
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to this class
+
+    if TYPE_CHECKING:  # methods and operators are attached to the class by the other modules of this package
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __floordiv__: Any
+        __mod__: Any
+        __pow__: Any
+        __rpow__: Any
+        __matmul__: Any
+        __neg__: Any
+        __abs__: Any
+        __invert__: Any
+        __and__: Any
+        __or__: Any
+        __xor__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+        __getitem__: Any
+        __setitem__: Any
+        __iter__: Any
+        __bool__: Any
+        __int__: Any
+        __float__: Any
+        __index__: Any
 
     def __init__(self, *data, **options) -> None:
         from .creation import legacy
@@ -307,6 +338,14 @@ class Tensor(_Base):
                 )
             )
         return shape[0]
+
+
+def attach(*functions, **members) -> None:
+    """Make functions methods of `Tensor` under their own names, and members of it under the names given."""
+    for function in functions:
+        setattr(Tensor, function.__name__, function)
+    for name, member in members.items():
+        setattr(Tensor, name, member)
 
 
 def inplace_error(asked: str, seen: str, rule: str, fix: str) -> InplaceError:
