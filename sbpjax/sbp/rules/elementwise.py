@@ -8,6 +8,7 @@ off.
 from __future__ import annotations
 
 import jax.numpy as jnp
+from jax.extend.core import Literal
 
 from .table import B, P, Row, is_number, rows, same_dims
 
@@ -54,14 +55,18 @@ def additive(eqn, size: int) -> list[Row]:
 @rows("mul")
 def product(eqn, size: int) -> list[Row]:
     """S(d),S(d) → S(d); a partial factor times a broadcast one stays partial."""
-    return [*same_dims(eqn), Row((P, B), (P,)), Row((B, P), (P,))]
+    x, y = eqn.invars  # a number in the program is never worth a partial sum
+    found = same_dims(eqn)
+    found += [] if isinstance(x, Literal) else [Row((P, B), (P,))]
+    return found if isinstance(y, Literal) else [*found, Row((B, P), (P,))]
 
 
 @rows("div")
 def quotient(eqn, size: int) -> list[Row]:
     """S(d),S(d) → S(d); P / B → P, for inexact dtypes."""
     found = same_dims(eqn)
-    return [*found, Row((P, B), (P,))] if _inexact(eqn.outvars[0].aval.dtype) else found
+    linear = _inexact(eqn.outvars[0].aval.dtype) and not isinstance(eqn.invars[0], Literal)
+    return [*found, Row((P, B), (P,))] if linear else found
 
 
 @rows("select_n")
