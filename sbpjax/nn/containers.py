@@ -178,7 +178,7 @@ class ModuleDict(Module):
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add all of `modules`; an existing name is replaced."""
-        pairs = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
+        pairs: Any = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
         for name, module in pairs:
             self[name] = module
 

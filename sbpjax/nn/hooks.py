@@ -124,7 +124,7 @@ class _BackwardHooks:
         return grads
 
 
-def _through_identity(value: Any, on_backward: Callable[[tuple], tuple]) -> Any:
+def _through_identity(value: Any, on_backward: Callable[[Any], Any]) -> Any:
     """Return `value` with its tensors passed through one identity node whose backward calls `on_backward`."""
     from sbpjax.autograd import Function, is_grad_enabled
     from sbpjax.tensor import Tensor
@@ -139,12 +139,12 @@ def _through_identity(value: Any, on_backward: Callable[[tuple], tuple]) -> Any:
 
     class Identity(Function):
         @staticmethod
-        def forward(ctx, *tensors):
-            outs = tuple(t.view_as(t) for t in tensors)
-            return outs if len(outs) > 1 else outs[0]
+        def forward(ctx, *tensors: Any):
+            outs = [t.view_as(t) for t in tensors]
+            return tuple(outs) if len(outs) > 1 else outs[0]
 
         @staticmethod
-        def backward(ctx, *grads):
+        def backward(ctx, *grads: Any):
             new = on_backward(grads)
             return new if len(new) > 1 else new[0]
 

@@ -33,7 +33,7 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpect
     __str__ = __repr__
 
 
-def state_dict(module: Module, destination: dict | None, prefix: str, keep_vars: bool) -> dict[str, Any]:
+def state_dict(module: Module, destination: Any, prefix: str, keep_vars: bool) -> dict[str, Any]:
     """Collect the state of `module` and its children under `prefix`; see `Module.state_dict`."""
     if destination is None:
         destination = OrderedDict()

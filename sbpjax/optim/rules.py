@@ -6,7 +6,7 @@ such as the learning rate are inputs of that program: a schedule never compiles 
 
 The rules are optax's transformations where those compute what PyTorch computes (up to rounding); where they do not,
 the formula stands here: a first SGD step that skips `dampening`, and AMSGrad, where PyTorch takes the maximum
-before the bias correction and optax after it. Optax is imported where it is used: `import sbpjax` shall not wait for it.
+before the bias correction and optax after it. Optax is imported where it is used, so `import sbpjax` does not wait.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ def _take(flat: Iterator, count: int) -> Arrays:
     return [next(flat) for _ in range(count)]
 
 
-def _decayed(params: Arrays, grads: Arrays, hyper: dict[str, Any], maximize: bool, decay: bool) -> Arrays:
+def _decayed(params: Arrays, grads: Any, hyper: dict[str, Any], maximize: bool, decay: bool) -> Arrays:
     """Return the gradients to descend along: negated for a maximum, with L2 decay added."""
     grads = [-g if maximize else g for g in grads]
     if decay:
         import optax
 
-        transform = optax.add_decayed_weights(hyper["weight_decay"])
+        transform: Any = optax.add_decayed_weights(hyper["weight_decay"])
         grads, _ = transform.update(grads, optax.EmptyState(), params)
     return grads
 
@@ -99,11 +99,11 @@ def sgd(
 
     With `nesterov` the update is ``g + momentum * b``. The first step takes ``b = g`` whatever the dampening.
     """
-    updates = _decayed(params, grads, hyper, maximize, decay)
+    updates: Any = _decayed(params, grads, hyper, maximize, decay)
     if momentum and not dampening:
         import optax
 
-        transform = optax.trace(decay=hyper["momentum"], nesterov=nesterov)
+        transform: Any = optax.trace(decay=hyper["momentum"], nesterov=nesterov)
         updates, trace = transform.update(updates, optax.TraceState(states["momentum_buffer"]))
         states = {"momentum_buffer": trace.trace}
     elif momentum:
@@ -139,11 +139,12 @@ def adam(
     import optax
 
     grads = _decayed(params, grads, hyper, maximize, decay and not decoupled)
+    updates: Any
     if amsgrad:
         updates, states = _amsgrad(grads, states, step, hyper)
     else:
-        transform = optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["eps"])
-        state = optax.ScaleByAdamState(count=step - 1, mu=states["exp_avg"], nu=states["exp_avg_sq"])
+        transform: Any = optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["eps"])
+        state: Any = optax.ScaleByAdamState(count=step - 1, mu=states["exp_avg"], nu=states["exp_avg_sq"])
         updates, state = transform.update(grads, state)
         states = {"exp_avg": state.mu, "exp_avg_sq": state.nu}
     if decay and decoupled:
