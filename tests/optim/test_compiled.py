@@ -1,4 +1,4 @@
-"""Optimizers inside `sbpjax.compile`: the numbers of eager steps, no compilation for a new rate, no tracer left behind."""
+"""Optimizers inside `sbpjax.compile`: numbers of eager steps, no compilation for a new rate, no tracer left behind."""
 
 import jax
 import numpy as np
