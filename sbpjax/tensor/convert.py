@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from sbpjax.autograd.node import Node, sequence
 from sbpjax.errors import MixedTensorError, OpError, OpTypeError, PlacementTypeError, message
@@ -17,7 +18,7 @@ from sbpjax.sbp.placement import placement as Placement
 
 from . import dispatch
 from .mode import mode
-from .tensor import Tensor
+from .tensor import Tensor, attach
 
 
 class BoxingNode(Node):
@@ -44,7 +45,7 @@ def _record(x: Tensor, out: Tensor, move) -> Tensor:
 
 def boxed(x: Tensor, placement, sbp) -> Tensor:
     """Return a global tensor in another layout, without the tape."""
-    if isinstance(x._array, jax.core.Tracer):
+    if isinstance(x._array, Tracer):
         from sbpjax.sbp.boxing_marker import to_sbp
 
         from .traced import TracedLayout
@@ -87,12 +88,12 @@ def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_me
             )
         )
     layout = self._layout
-    if layout is None and isinstance(self._array, jax.core.Tracer):
+    if layout is None and isinstance(self._array, Tracer):
         return _pin(self, placement, sbp, grad_sbp)
     if layout is None:
         return _from_local(self, placement, sbp, grad_sbp)
     placement = layout.placement if placement is None else placement
-    if isinstance(self._array, jax.core.Tracer):
+    if isinstance(self._array, Tracer):
         return _pin(self, placement, sbp, grad_sbp)
     ndim = len(layout.shape)
     codes = algebra.parse(layout.sbp if sbp is None else sbp, placement.hierarchy, ndim)
@@ -108,7 +109,7 @@ def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_me
             return grad.to_global(placement, grad_sbp).to_global(source.placement, _gradient_sbp(source, grad_sbp))
         return grad.to_global(source.placement, _gradient_sbp(source, grad._layout.sbp, as_source=True))
 
-    return _record(self, boxed(self, placement, wanted), back)
+    return _record(self, boxed(self, placement, wanted)._as_asked(), back)
 
 
 def _no_partial(sbp: tuple) -> tuple:
@@ -162,7 +163,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
     nd_sbp = algebra.to_sbp(algebra.parse(sbp, placement.hierarchy, x._array.ndim))
     if grad_sbp is not None:
         grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, x._array.ndim))
-    out = dispatch.wrap_any(*eager.from_logical(x._array, placement, nd_sbp))
+    out = dispatch.wrap_any(*eager.from_logical(x._array, placement, nd_sbp))._as_asked()
     owner = next(iter(x._array.devices()))
 
     def back(grad: Tensor) -> Tensor:
@@ -214,7 +215,7 @@ def local_shards(self: Tensor) -> dict:
 def host(x: Tensor) -> np.ndarray:
     """Return the logical value on the host."""
     x._fresh()
-    if isinstance(x._array, jax.core.Tracer):
+    if isinstance(x._array, Tracer):
         raise OpTypeError(
             message(
                 "reading a value inside a traced program",
@@ -299,12 +300,12 @@ def jax_array(self: Tensor, mesh=None):
 def _attach() -> None:
     for function in (to_global, to_local, local_shards, numpy, item, tolist):
         setattr(Tensor, function.__name__, function)
-    Tensor.jax = jax_array
-    Tensor.__bool__ = _bool
-    Tensor.__int__ = lambda self: int(item(self))
-    Tensor.__float__ = lambda self: float(item(self))
-    Tensor.__complex__ = lambda self: complex(item(self))
-    Tensor.__index__ = _index
+    attach(jax=jax_array)
+    attach(__bool__=_bool)
+    attach(__int__=lambda self: int(item(self)))
+    attach(__float__=lambda self: float(item(self)))
+    attach(__complex__=lambda self: complex(item(self)))
+    attach(__index__=_index)
 
 
 _attach()

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 
 from sbpjax.errors import (
     MixedTensorError,
@@ -31,7 +32,7 @@ from . import dtype as dtypes
 from .device import device as Device
 from .mode import mode
 from .op import op_of
-from .tensor import Tensor
+from .tensor import Tensor, attach
 
 # ------------------------------------------------------------------------------------------------- where a tensor goes
 
@@ -68,10 +69,10 @@ def where_to(device, placement, sbp, asked: str):
     return None, placement, tuple(sbp) if isinstance(sbp, list) else sbp
 
 
-def make(fn, static: tuple, inputs: tuple, options: tuple, asked: str, requires_grad: bool = False) -> Tensor:
+def make(fn, static: tuple, inputs, options: tuple, asked: str, requires_grad: bool = False) -> Tensor:
     """Run a creating function where ``options = (device, placement, sbp)`` say, and return its tensor."""
     device, placement, sbp = where_to(*options, asked)
-    if placement is not None and (mode.lift is not None or any(isinstance(x, jax.core.Tracer) for x in inputs)):
+    if placement is not None and (mode.lift is not None or any(isinstance(x, Tracer) for x in inputs)):
         from sbpjax.sbp.boxing_marker import to_sbp
 
         from .traced import TracedLayout
@@ -83,7 +84,7 @@ def make(fn, static: tuple, inputs: tuple, options: tuple, asked: str, requires_
         (array,), (layout,) = eager.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
         )
-        out = dispatch.wrap_any(array, layout)
+        out = dispatch.wrap_any(array, layout)._as_asked()
     else:
         call = op_of(fn, static).call
         inputs = [dispatch.scalar_array(x) if isinstance(x, (bool, int, float, complex)) else x for x in inputs]
@@ -342,13 +343,13 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
             out = out.to_global(placement, sbp)
         elif device is not None:
             out = out.to(device)
-        out = dispatch.wrap_any(out._array, out._layout)
+        out = dispatch.wrap_any(out._array, out._layout)._as_asked()
     elif isinstance(data, jax.Array):
         out = dispatch.wrap_any(data if dtype is None else data.astype(dtypes.of(dtype).np))
     else:
         array = _host_array(data, dtype)
         if placement is not None:
-            out = dispatch.wrap_any(*eager.from_logical(array, placement, sbp))
+            out = dispatch.wrap_any(*eager.from_logical(array, placement, sbp))._as_asked()
         else:
             out = dispatch.wrap(jnp.asarray(array) if target is None else jax.device_put(array, target))
     return out.requires_grad_() if requires_grad else out
@@ -376,7 +377,7 @@ def from_jax(array) -> Tensor:
     Raises:
         SbpError: the array's sharding is of a kind that no sbp stands for.
     """
-    if isinstance(array, jax.core.Tracer):
+    if isinstance(array, Tracer):
         return dispatch.wrap_any(array)
     from sbpjax.sbp import interop
 
@@ -428,7 +429,7 @@ def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, asked)
     if not isinstance(x, Tensor):
         raise OpTypeError(message(asked, f"a {type(x).__name__}", "the input is a tensor", "pass a tensor"))
     static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np), ("value", value))
-    if not x._plain and isinstance(x._array, jax.core.Tracer):
+    if not x._plain and isinstance(x._array, Tracer):
         out = dispatch.wrap_any(_constant(**dict(static)), x._layout)
         return out.requires_grad_() if requires_grad else out
     return make(_constant, static, (), place_like(x, device, placement, sbp), asked, requires_grad)
@@ -462,7 +463,7 @@ def full_like(
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np))
-    if not x._plain and isinstance(x._array, jax.core.Tracer):
+    if not x._plain and isinstance(x._array, Tracer):
         return dispatch.wrap_any(_full(fill_value, **dict(static)), x._layout)
     return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)", requires_grad)
 
@@ -527,8 +528,8 @@ def new_tensor(self: Tensor, data, *, dtype=None, device=None, placement=None, s
 def _attach() -> None:
     for maker in (zeros, ones, empty):
         setattr(Tensor, f"new_{maker.__name__}", _new(maker))
-    Tensor.new_full = new_full
-    Tensor.new_tensor = new_tensor
+    attach(new_full=new_full)
+    attach(new_tensor=new_tensor)
 
 
 _attach()

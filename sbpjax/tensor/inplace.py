@@ -4,13 +4,16 @@
 counts the version up. Arrays are immutable, so nothing that was saved for backward is lost; an error is raised where
 PyTorch raises one.
 
-A global tensor keeps its layout. An in-place op on a partial sum must be linear, since each rank can only write its
-own summand: ``mul_(2.0)`` is, ``add_(1.0)`` and ``relu_()`` are not.
+A global tensor keeps its layout. An in-place op on a tensor that the user asked for as a partial sum must be linear,
+since each rank can only write its own summand: ``mul_(2.0)`` is, ``add_(1.0)`` and ``relu_()`` are not. Where an op
+left a partial sum, as ``x[0]`` of rows does, the write converts it, so that ``x[0].relu_()`` means the same in every
+layout of ``x``.
 """
 
 from __future__ import annotations
 
 import weakref
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -96,6 +99,9 @@ def fits(x: Tensor, out: Tensor, asked: str) -> None:
         )
 
 
+_ANY_TERM = frozenset(("add", "sub", "copy", "fill", "zero"))  # their result can be a partial sum whatever ``x`` is
+
+
 def _to_dtype(x, /, dtype):
     return lax.convert_element_type(x, dtype)
 
@@ -108,10 +114,11 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     layout = x._layout
     pins = None
     partial = layout is not None and layout.shape is not None and layout.partial_axes
-    if partial and op.name in ("add", "sub", "rsub") and not _is_global(others[0]):
+    number = op.name in ("add", "sub", "rsub") and not _is_global(others[0])
+    if partial and number and _is_asked_sum(x):
         raise _not_linear(x, asked, "a number would be added")
-    if layout is not None and layout.shape is not None and (not partial or op.name in ("add", "sub")):
-        pins = (layout.sbp,)  # of a sum every term can be partial, so this converts the other term and never ``x``
+    if layout is not None and layout.shape is not None and (not partial or op.name in _ANY_TERM and not number):
+        pins = (layout.sbp,)  # this converts the other term (from broadcast at no cost) and never ``x``
     try:
         out = dispatch.run(op, (x, *others), pins)
     except (RuntimeError, ValueError):
@@ -145,14 +152,17 @@ def assign_out(out: Tensor, result: Tensor) -> Tensor:
 
 
 def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
-    layout = x._layout
+    layout: Any = x._layout
     known = layout is not None and layout.shape is not None
     fits(x, out, asked)
     if out.dtype != x.dtype:
         pins = (layout.sbp,) if known and not layout.partial_axes else None
         out = dispatch.run(op_of(_to_dtype, (("dtype", x.dtype.np),)), (out,), pins)
     if known and out._layout is not layout and out._layout is not None and out._layout.shape is not None:
-        out = _still_partial(x, out, asked) if layout.partial_axes else out.to_global(layout.placement, layout.sbp)
+        if layout.partial_axes and _is_asked_sum(x):
+            out = _still_partial(x, out, asked)
+        else:
+            out = out.to_global(layout.placement, layout.sbp)
     _forget_self(x, out)
     write(x, out)
     edge = out._edge
@@ -166,6 +176,10 @@ def _still_partial(x: Tensor, out: Tensor, asked: str) -> Tensor:
     if any(got.codes[a] != layout.codes[a] for a in layout.partial_axes):
         raise _not_linear(x, asked, f"the result is in {got.sbp}")
     return out if got is layout else out.to_global(layout.placement, layout.sbp)
+
+
+def _is_asked_sum(x: Tensor) -> bool:
+    return x._meta is not None and x._meta.asked_sum
 
 
 def _is_global(value) -> bool:
@@ -186,7 +200,7 @@ def _not_linear(x: Tensor, asked: str, seen: str) -> SbpError:
 def _forget_self(x: Tensor, out: Tensor) -> None:
     """The old value of ``x`` is saved for its own op's backward; that ``x`` is written now is no mistake."""
     node = out._edge
-    while node.__class__ is OpNode:
+    while isinstance(node, OpNode):
         if node.checks:
             pairs = list(zip(node.checks[::2], node.checks[1::2], strict=True))
             node.checks = tuple(v for ref, version in pairs if ref() is not x for v in (ref, version))

@@ -16,7 +16,7 @@ from . import dispatch
 from .mode import mode
 from .op import op_of
 from .steps import look, put
-from .tensor import Tensor
+from .tensor import Tensor, attach
 
 
 class Cell:
@@ -51,7 +51,9 @@ def share(x: Tensor, alias: Tensor, steps: tuple) -> None:
     alias._cell = cell_of(x)
     alias._seen = alias._cell.stamp
     alias._ver = alias._cell.version
-    alias._own_meta().steps = (x._meta.steps if x._meta is not None else ()) + steps
+    meta = alias._own_meta()
+    meta.steps = (x._meta.steps if x._meta is not None else ()) + steps
+    meta.asked_sum = x._meta is not None and x._meta.asked_sum
 
 
 def steps_of(x: Tensor) -> tuple:
@@ -195,5 +197,5 @@ def set_data(self: Tensor, value: Tensor) -> None:
     self._array, self._layout, self._plain = value._array, value._layout, value._plain
 
 
-Tensor.detach = detach
-Tensor.data = property(data, set_data)
+attach(detach=detach)
+attach(data=property(data, set_data))

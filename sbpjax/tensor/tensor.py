@@ -34,14 +34,18 @@ class Meta:
         multi: whether the view is one of several that one op returned.
         no_grad_view: whether the view, or what it is a view of, was made under ``no_grad``.
         data_alias: whether writes leave the version alone (``x.data``).
+        asked_sum: whether the storage was asked for in ``partial_sum``; one that an op left so may be converted.
     """
 
-    __slots__ = ("base", "data_alias", "grad", "multi", "no_grad_view", "steps")
+    __slots__ = ("asked_sum", "base", "data_alias", "grad", "multi", "no_grad_view", "steps")
+
+    grad: Any
+    base: Any
 
     def __init__(self) -> None:
         self.grad = self.base = None
         self.steps = ()
-        self.multi = self.data_alias = self.no_grad_view = False
+        self.multi = self.data_alias = self.no_grad_view = self.asked_sum = False
 
 
 class Tensor:
@@ -54,6 +58,16 @@ class Tensor:
     __slots__ = (
         "__dict__", "__weakref__", "_array", "_cell", "_edge", "_idx", "_layout", "_meta", "_plain", "_seen", "_ver",
     )  # fmt: skip
+
+    _array: Any
+    _cell: Any
+    _edge: Any
+    _idx: int
+    _layout: Any
+    _meta: Any
+    _plain: bool
+    _seen: int
+    _ver: int
 
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to this class
 
@@ -87,10 +101,12 @@ class Tensor:
         __getitem__: Any
         __setitem__: Any
         __iter__: Any
-        __bool__: Any
-        __int__: Any
-        __float__: Any
-        __index__: Any
+        __contains__: Any
+
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __index__(self) -> int: ...
 
     def __init__(self, *data, **options) -> None:
         from .creation import legacy
@@ -176,7 +192,7 @@ class Tensor:
         (owner,) = self._array.devices()
         return of_jax(owner)
 
-    def _kind_error(self, name: str, rule: str, instead: str) -> OpTypeError:
+    def _kind_error(self, name: str, rule: str, instead: str) -> Exception:
         from sbpjax.errors import MixedTensorError
 
         kind = "local" if self._layout is None else "global"
@@ -299,6 +315,13 @@ class Tensor:
         if self._meta is None:
             self._meta = Meta()
         return self._meta
+
+    def _as_asked(self) -> Tensor:
+        """Note that the layout is the user's own; of a partial sum that allows linear in-place ops only."""
+        layout = self._layout
+        if layout is not None and layout.shape is not None and layout.partial_axes:
+            self._own_meta().asked_sum = True
+        return self
 
     def _fresh(self) -> Tensor:
         """Bring the payload up to date after a write through a view or base."""

@@ -1,0 +1,62 @@
+"""Short scripts as a user of PyTorch writes them, on global tensors in several layouts, against the same script on torch."""
+
+import numpy as np
+import pytest
+import torch
+
+import sbpjax
+
+X = np.random.default_rng(0).normal(size=(5, 7)).astype("f")
+LAYOUTS = {"S0": ((4,), "S0"), "S1": ((4,), "S1"), "B": ((4,), "B"), "S0,S0": ((2, 4), "S0,S0"), "B,S0": ((2, 2), "B,S0")}
+
+
+def lay(value, layout):
+    hierarchy, sbp = LAYOUTS[layout]
+    ranks = np.arange(np.prod(hierarchy)).reshape(hierarchy).tolist()
+    return sbpjax.tensor(value, placement=sbpjax.placement("cpu", ranks), sbp=sbp)
+
+
+def same(script, layout):
+    want, got = torch.tensor(X), lay(X, layout)
+    before = got.sbp
+    script(want)
+    script(got)
+    assert got.sbp == before
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6, atol=1e-6)
+
+
+def add_to_masked(x):
+    x[x < -0.5] += 3
+
+
+def add_to_gathered(x):
+    x[[0, 4, 2]] += 1
+    x[[1, 3], [0, 6]] *= 2
+
+
+def write_rows(x):
+    x[0].zero_()
+    x[1].add_(1.0)
+    x[2].relu_()
+    x[3] -= 2
+    x[4].fill_(7)
+
+
+def write_columns_of_transpose(x):
+    x.t()[2].exp_()
+    x.t()[0].clamp_(0, 1)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("script", [add_to_masked, add_to_gathered, write_rows, write_columns_of_transpose])
+def test_writes_do_not_depend_on_the_layout(script, layout):
+    same(script, layout)
+
+
+def test_a_partial_sum_can_be_overwritten_whole():
+    x = sbpjax.tensor(X, placement=sbpjax.placement("cpu", [0, 1, 2, 3]), sbp="P")
+    assert x.zero_() is x and x.sbp == (sbpjax.sbp.partial_sum,)
+    assert not x.numpy().any()
+    x.fill_(2.5)
+    assert x.sbp == (sbpjax.sbp.partial_sum,)
+    np.testing.assert_array_equal(x.numpy(), np.full_like(X, 2.5))
