@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError, message
 from sbpjax.tensor import dispatch
-from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.tensor import Tensor, attach
 
 from . import engine
 from .node import AccumulateGrad
@@ -262,7 +262,7 @@ def retain_grad(self: Tensor) -> None:
 
 
 def _attach() -> None:
-    Tensor.backward = _backward_method
+    attach(backward=_backward_method)
     for function in (register_hook, register_post_accumulate_grad_hook, retain_grad):
         setattr(Tensor, function.__name__, function)
 

@@ -5,6 +5,8 @@ The random stream is put back to where it stood, so dropout inside drops the sam
 
 from __future__ import annotations
 
+from typing import Any
+
 from sbpjax.errors import AutogradError, message
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.generator import default_generator
@@ -19,6 +21,12 @@ class CheckpointNode(Node):
     """The tape's node of a checkpointed function."""
 
     __slots__ = ("count", "inputs", "places", "run", "state")
+
+    count: int
+    inputs: Any
+    places: tuple
+    run: Any
+    state: Any
 
     label = "checkpoint_backward"
 
@@ -76,9 +84,8 @@ def _outs(result) -> tuple:
 def _parameters(function) -> list:
     """Return the parameters of a module, or of the module a bound method belongs to, that require grad."""
     owner = function if hasattr(function, "parameters") else getattr(function, "__self__", None)
-    if not hasattr(owner, "parameters"):
-        return []
-    return [p for p in owner.parameters() if p._fresh()._edge is not None]
+    parameters = getattr(owner, "parameters", None)
+    return [] if parameters is None else [p for p in parameters() if p._fresh()._edge is not None]
 
 
 def checkpoint(function, *args, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs):

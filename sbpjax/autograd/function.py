@@ -19,6 +19,7 @@ Worked case::
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from sbpjax.errors import AutogradError, message
 from sbpjax.tensor import dispatch
@@ -33,7 +34,7 @@ class FunctionCtx:
 
     def __init__(self) -> None:
         self.needs_input_grad: tuple[bool, ...] = ()
-        self._saved: tuple | str = ()
+        self._saved: Any = ()
         self._versions: tuple = ()
         self._non_differentiable: set[int] = set()
         self._dirty: tuple = ()
@@ -107,6 +108,12 @@ class FunctionNode(Node):
     """The tape's node of one `Function.apply`."""
 
     __slots__ = ("count", "ctx", "function", "likes", "places")
+
+    count: int
+    ctx: Any
+    function: Any
+    likes: tuple
+    places: tuple
 
     @property
     def n_out(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from typing import Any
 
 from sbpjax.tensor.mode import mode
 
@@ -38,7 +39,7 @@ class _Context:
 
         return decorated
 
-    def _again(self):
+    def _again(self) -> Any:
         return type(self)()
 
 
@@ -53,6 +54,7 @@ class no_grad(_Context):
     """
 
     _value = False
+    _before: list
 
     def __new__(cls, function=None):
         self = super().__new__(cls)
@@ -109,6 +111,9 @@ class inference_mode(_Context):
     Args:
         enabled: False makes it do nothing.
     """
+
+    _enabled: bool
+    _before: Any
 
     def __new__(cls, enabled=True):
         self = super().__new__(cls)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from typing import Any
 
 from sbpjax.errors import AutogradError, message
 
@@ -30,9 +31,13 @@ class Node:
         hooks: `HookTable` of the outputs, or None.
     """
 
-    __slots__ = ("__weakref__", "edges", "hooks", "idxs", "metadata", "seq")
+    __slots__ = ("__weakref__", "edges", "hooks", "idxs", "seq")
 
-    n_out = 1
+    edges: Any
+    hooks: Any
+    idxs: Any
+    seq: int
+    n_out: Any = 1
     label = ""
 
     def name(self) -> str:
@@ -122,6 +127,8 @@ class AccumulateGrad(Node):
 
     __slots__ = ("post", "ref")
 
+    post: Any
+
     label = "accumulate_grad"
 
     def __init__(self, tensor) -> None:
@@ -141,6 +148,12 @@ class OpNode(Node):
     """A recorded op in recompute form: runs the cached vjp program of `sbpjax.tensor.op.Entry` on the saved inputs."""
 
     __slots__ = ("checks", "entry", "in_layouts", "layouts", "n_out", "saved")
+
+    checks: Any
+    entry: Any
+    in_layouts: Any
+    layouts: Any
+    saved: Any
 
     def name(self) -> str:
         return f"{self.entry.op.name}_backward"
@@ -215,6 +228,13 @@ class VjpNode(Node):
     """A recorded op inside a trace, in residual form: the closure that `jax.vjp` returned."""
 
     __slots__ = ("diff_outs", "entry", "inputs", "layouts", "n_out", "op", "vjp")
+
+    diff_outs: Any
+    entry: Any
+    inputs: Any
+    layouts: Any
+    op: Any
+    vjp: Any
 
     def name(self) -> str:
         return f"{self.op.name}_backward"

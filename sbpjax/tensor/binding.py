@@ -146,6 +146,20 @@ def _binary(op):
     return public
 
 
+def _inplace_unary(op):
+    def method(self):
+        return inplace(self, op)
+
+    return method
+
+
+def _inplace_binary(op):
+    def method(self, other):
+        return inplace(self, op, (other,))
+
+    return method
+
+
 def inplace_of(fn, name: str):
     """Return the in-place method of an op: ``x.add_(y)`` of ``add``."""
     form = Form(fn, ("self", "other"), name)
@@ -153,19 +167,9 @@ def inplace_of(fn, name: str):
         form = Form(fn, ("self",), name)
     doc = f"Write the result of `{fn.__name__}` into this tensor and return it."
     if form.names == ("self",):
-        op = op_of(fn)
-
-        def method(self):
-            return inplace(self, op)
-
-        return _named(method, fn, name, doc)
+        return _named(_inplace_unary(op_of(fn)), fn, name, doc)
     if form.names == ("self", "other"):
-        op = op_of(fn)
-
-        def method(self, other):
-            return inplace(self, op, (other,))
-
-        return _named(method, fn, name, doc)
+        return _named(_inplace_binary(op_of(fn)), fn, name, doc)
 
     def method(*args, **options):
         op, tensors = form.sort(args, options)

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
+from jax.core import Tracer
 
 from sbpjax.autograd.node import OpNode, sequence
 from sbpjax.errors import MixedTensorError, message
@@ -29,7 +30,6 @@ from .tensor import Tensor
 _new = Tensor.__new__
 _new_node = OpNode.__new__
 _ref = weakref.ref
-Tracer = jax.core.Tracer
 
 
 def wrap(array) -> Tensor:

@@ -7,6 +7,8 @@ underscore.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from sbpjax.errors import OpTypeError, message
@@ -17,7 +19,7 @@ from . import dispatch
 from . import dtype as dtypes
 from .binding import bind, hashable, inplace_of, into_out
 from .op import op_of
-from .tensor import Tensor
+from .tensor import Tensor, attach
 
 _UNARY = """exp exp2 expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
  sigmoid erf erfc erfinv lgamma digamma reciprocal neg positive abs square sign floor ceil trunc round frac isnan
@@ -60,6 +62,10 @@ for _module, _names in (
     for _name in _names:
         _bound[_name] = bind(getattr(_module, _name), _THIRD.get(_name, ("input", "other")))
 globals().update(_bound)
+
+if TYPE_CHECKING:  # the bound functions
+
+    def __getattr__(name: str) -> Any: ...
 
 
 # ------------------------------------------------------------------------------------------------------ arithmetic
@@ -346,7 +352,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether shape and all elements agree."""
-    return input.shape == other.shape and bool((input == other).all())
+    return input.shape == other.shape and bool(_bound["eq"](input, other).all())
 
 
 subtract, multiply, divide, true_divide, negative, absolute = sub, mul, div, div, _bound["neg"], _bound["abs"]
@@ -409,20 +415,20 @@ def _attach() -> None:
         setattr(Tensor, name, space[name])
     for name, fn in INPLACE.items():
         setattr(Tensor, f"{name}_", inplace_of(fn, f"{name}_"))
-    Tensor.pow_ = _pow_
-    Tensor.clip_ = Tensor.clamp_
-    Tensor.multiply_, Tensor.divide_, Tensor.subtract_ = Tensor.mul_, Tensor.div_, Tensor.sub_
-    Tensor.where = _where_method
+    attach(pow_=_pow_)
+    for name, same in (("multiply_", "mul_"), ("divide_", "div_"), ("subtract_", "sub_"), ("clip_", "clamp_")):
+        setattr(Tensor, name, getattr(Tensor, same))
+    attach(where=_where_method)
     for name in ("add", "sub", "mul", "pow"):
         setattr(Tensor, f"__i{name}__", _operator_inplace(f"{name}_"))
-    Tensor.__itruediv__ = _operator_inplace("div_")
-    Tensor.__ifloordiv__ = _operator_inplace("floor_divide_")
-    Tensor.__imod__ = _operator_inplace("remainder_")
-    Tensor.__iand__ = _operator_inplace("bitwise_and_")
-    Tensor.__ior__ = _operator_inplace("bitwise_or_")
-    Tensor.__ixor__ = _operator_inplace("bitwise_xor_")
-    Tensor.__matmul__ = lambda self, other: matmul(self, other)
-    Tensor.__rmatmul__ = lambda self, other: matmul(other, self)
+    attach(__itruediv__=_operator_inplace("div_"))
+    attach(__ifloordiv__=_operator_inplace("floor_divide_"))
+    attach(__imod__=_operator_inplace("remainder_"))
+    attach(__iand__=_operator_inplace("bitwise_and_"))
+    attach(__ior__=_operator_inplace("bitwise_or_"))
+    attach(__ixor__=_operator_inplace("bitwise_xor_"))
+    attach(__matmul__=lambda self, other: matmul(self, other))
+    attach(__rmatmul__=lambda self, other: matmul(other, self))
 
 
 _attach()

@@ -17,7 +17,7 @@ from . import dispatch, steps, views
 from .inplace import check_writable, inplace, set_part
 from .op import op_of
 from .storage import _starts, _static
-from .tensor import Tensor
+from .tensor import Tensor, attach
 
 
 def _is_basic(items: tuple) -> bool:
@@ -298,12 +298,12 @@ def _contains(self: Tensor, element) -> bool:
 
 
 def _attach() -> None:
-    Tensor.__getitem__ = getitem
-    Tensor.__setitem__ = setitem
-    Tensor.__iter__ = _iterate
-    Tensor.__contains__ = _contains
-    Tensor.index_put_ = index_put_
-    Tensor.index_put = index_put
+    attach(__getitem__=getitem)
+    attach(__setitem__=setitem)
+    attach(__iter__=_iterate)
+    attach(__contains__=_contains)
+    attach(index_put_=index_put_)
+    attach(index_put=index_put)
 
 
 _attach()

@@ -12,7 +12,7 @@ from sbpjax.ops import arithmetic, compare, elementwise
 
 from . import dispatch
 from .op import Op, op_of
-from .tensor import Tensor
+from .tensor import Tensor, attach
 
 binary = dispatch.binary
 unary = dispatch.unary
@@ -87,14 +87,14 @@ def _attach() -> None:
         method = _operator(op)
         method.__name__ = name
         setattr(Tensor, name, method)
-    Tensor.__neg__ = lambda self: unary(NEG, self)
-    Tensor.__pos__ = lambda self: self
+    attach(__neg__=lambda self: unary(NEG, self))
+    attach(__pos__=lambda self: self)
     absolute, invert = op_of(elementwise.abs), op_of(elementwise.bitwise_not)
-    Tensor.__abs__ = lambda self: unary(absolute, self)
-    Tensor.__invert__ = lambda self: unary(invert, self)
-    Tensor.__pow__ = power
-    Tensor.__rpow__ = _rpow
-    Tensor.__hash__ = lambda self: id(self)
+    attach(__abs__=lambda self: unary(absolute, self))
+    attach(__invert__=lambda self: unary(invert, self))
+    attach(__pow__=power)
+    attach(__rpow__=_rpow)
+    attach(__hash__=lambda self: id(self))
 
 
 _SQUARE = op_of(arithmetic.pow_scalar, (("exponent", 2),))

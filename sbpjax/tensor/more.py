@@ -11,6 +11,7 @@ from sbpjax.ops import activation
 from . import dispatch, views
 from . import dtype as dtypes
 from .binding import bind
+from .convert import numpy as _numpy
 from .convert import to_global as _to_global
 from .creation import tensor as _tensor
 from .creation import zeros as _zeros
@@ -18,7 +19,7 @@ from .functions import repeat as repeat
 from .functions import to_dtype
 from .inplace import check_writable
 from .op import op_of
-from .tensor import Tensor
+from .tensor import Tensor, attach
 from .views import expand as expand
 from .views import view as view
 
@@ -148,15 +149,15 @@ ByteTensor, CharTensor = (_typed(n, d) for n, d in (("ByteTensor", dtypes.uint8)
 def _attach() -> None:
     for function in (gelu, silu, mish, softplus, softsign, real, conj, cast):
         setattr(Tensor, function.__name__, function)
-    Tensor.imag = imag
+    attach(imag=imag)
     for function in (views.squeeze, views.unsqueeze, views.transpose, views.t):
         setattr(Tensor, f"{function.__name__}_", _reshape_in_place(function))
-    Tensor.global_to_global = Tensor.local_to_global = _to_global
-    Tensor.to_numpy = Tensor.numpy
-    Tensor.is_view = property(lambda self: views._is_view(self))
-    Tensor.is_pinned = lambda self: False
-    Tensor.pin_memory = lambda self: self
-    Tensor.get_device = lambda self: self.device.index or 0
+    attach(global_to_global=_to_global, local_to_global=_to_global)
+    attach(to_numpy=_numpy)
+    attach(is_view=property(lambda self: views._is_view(self)))
+    attach(is_pinned=lambda self: False)
+    attach(pin_memory=lambda self: self)
+    attach(get_device=lambda self: self.device.index or 0)
 
 
 _attach()

@@ -12,7 +12,7 @@ from . import dtype as dtypes
 from .convert import _record
 from .device import device as Device
 from .functions import clone, to_dtype
-from .tensor import Tensor
+from .tensor import Tensor, attach
 
 
 def to_device(self: Tensor, target) -> Tensor:
@@ -140,26 +140,26 @@ def _reduce(self: Tensor, protocol):
 
 
 def _attach() -> None:
-    Tensor.to = to
-    Tensor.type = type_
+    attach(to=to)
+    attach(type=type_)
     names = "float double half bfloat16 long int short char byte bool".split()
     kinds = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool_".split()
     for name, kind in zip(names, kinds, strict=True):
         setattr(Tensor, name, _caster(name, getattr(dtypes, kind)))
-    Tensor.cpu = lambda self: to_device(self, "cpu")
-    Tensor.cuda = lambda self, device=None: to_device(self, "cuda" if device is None else Device("cuda", device))
-    Tensor.type_as = lambda self, other: to_dtype(self, other.dtype)
-    Tensor.element_size = lambda self: self.dtype.itemsize
-    Tensor.nelement = lambda self: self.shape.numel()
-    Tensor.dim = lambda self: self.ndim
-    Tensor.ndimension = lambda self: self.ndim
-    Tensor.itemsize = property(lambda self: self.dtype.itemsize)
-    Tensor.nbytes = property(lambda self: self.dtype.itemsize * self.shape.numel())
-    Tensor.is_cuda = property(lambda self: self._layout is None and self.device.type == "cuda")
-    Tensor.is_signed = lambda self: self.dtype.is_signed
-    Tensor.__deepcopy__ = _deepcopy
-    Tensor.__reduce_ex__ = _reduce
-    Tensor.detach_ = _detach_
+    attach(cpu=lambda self: to_device(self, "cpu"))
+    attach(cuda=lambda self, device=None: to_device(self, "cuda" if device is None else Device("cuda", device)))
+    attach(type_as=lambda self, other: to_dtype(self, other.dtype))
+    attach(element_size=lambda self: self.dtype.itemsize)
+    attach(nelement=lambda self: self.shape.numel())
+    attach(dim=lambda self: self.ndim)
+    attach(ndimension=lambda self: self.ndim)
+    attach(itemsize=property(lambda self: self.dtype.itemsize))
+    attach(nbytes=property(lambda self: self.dtype.itemsize * self.shape.numel()))
+    attach(is_cuda=property(lambda self: self._layout is None and self.device.type == "cuda"))
+    attach(is_signed=lambda self: self.dtype.is_signed)
+    attach(__deepcopy__=_deepcopy)
+    attach(__reduce_ex__=_reduce)
+    attach(detach_=_detach_)
 
 
 def _detach_(self: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ tensor is local again.
 from __future__ import annotations
 
 import numpy as np
+from jax.core import ShapedArray
 
 from sbpjax.autograd.node import OpNode, sequence
 from sbpjax.sbp import eager
@@ -21,8 +22,6 @@ from .tensor import Tensor
 
 def aval_of(x):
     """Return the logical aval of an input: a global or local tensor, a number, None."""
-    import jax
-
     if x is None:
         return None
     if not isinstance(x, Tensor):
@@ -32,7 +31,7 @@ def aval_of(x):
         return x._array.aval
     found = layout.__dict__.get("aval")
     if found is None:
-        found = layout.__dict__["aval"] = jax.core.ShapedArray(layout.shape, layout.dtype)
+        found = layout.__dict__["aval"] = ShapedArray(layout.shape, layout.dtype)
     return found
 
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from . import dtype as dtypes
 from .mode import mode
-from .tensor import Tensor
+from .tensor import Tensor, attach
 
 
 @dataclass
@@ -217,7 +218,7 @@ def _default_device():
 def text_of(x: Tensor) -> str:
     """Return the printed form of a tensor."""
     x._fresh()
-    if isinstance(x._array, jax.core.Tracer):
+    if isinstance(x._array, Tracer):
         where = f", placement={x.placement!r}" if x._layout is not None else ""
         return f"tensor(..., shape={tuple(x.shape)}, dtype={x.dtype!r}{where}, traced)"
     suffixes = _suffixes(x)
@@ -246,8 +247,8 @@ def _format(self: Tensor, spec: str) -> str:
 
 
 def _attach() -> None:
-    Tensor.__repr__ = Tensor.__str__ = lambda self: text_of(self)
-    Tensor.__format__ = _format
+    attach(__repr__=lambda self: text_of(self), __str__=lambda self: text_of(self))
+    attach(__format__=_format)
 
 
 _attach()

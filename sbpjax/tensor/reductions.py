@@ -138,7 +138,7 @@ def std_mean(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: boo
     return _spread(reduce.std_mean, input, dim, unbiased, correction, keepdim)
 
 
-def norm(input: Tensor, p="fro", dim=None, keepdim: bool = False, dtype=None) -> Tensor:
+def norm(input: Tensor, p: float | str | None = "fro", dim=None, keepdim: bool = False, dtype=None) -> Tensor:
     """Return the p-norm over some dims; ``"fro"`` is the 2-norm."""
     p = 2.0 if p is None or p == "fro" else p
     static = [("p", float(p) if not isinstance(p, str) else p), ("dim", hashable(dim)), ("keepdim", bool(keepdim))]

@@ -19,7 +19,7 @@ from .convert import host
 from .indexing import _with, getitem
 from .inplace import inplace
 from .op import op_of
-from .tensor import Tensor
+from .tensor import Tensor, attach
 
 
 def _finish(result, out):
@@ -272,7 +272,7 @@ METHODS = (
 def _attach() -> None:
     for function in METHODS:
         setattr(Tensor, function.__name__, function)
-    Tensor.argwhere = nonzero
+    attach(argwhere=nonzero)
 
 
 _attach()

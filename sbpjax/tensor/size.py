@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 
 class Size(tuple):
@@ -19,7 +20,7 @@ class Size(tuple):
 
     __str__ = __repr__
 
-    def __getitem__(self, index):
+    def __getitem__(self, index) -> Any:
         item = tuple.__getitem__(self, index)
         return Size(item) if isinstance(index, slice) else item
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from sbpjax.autograd.node import VjpNode, sequence
 
@@ -58,7 +59,7 @@ def logical(x):
         return x.item() if isinstance(x, np.generic) else x
     x._fresh()
     layout = x._layout
-    if layout is None or isinstance(x._array, jax.core.Tracer):
+    if layout is None or isinstance(x._array, Tracer):
         return x._array
     if mode.lift is not None:
         return mode.lift(x)

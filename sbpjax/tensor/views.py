@@ -19,7 +19,7 @@ from .dtype import dtype
 from .mode import mode
 from .op import op_of
 from .storage import share, steps_of
-from .tensor import Tensor
+from .tensor import Tensor, attach
 
 
 def view_of(x: Tensor, fn, static: tuple = (), starts: tuple = ()) -> Tensor:
@@ -577,15 +577,13 @@ PUBLIC = (
 def _attach() -> None:
     for function in PUBLIC:
         setattr(Tensor, function.__name__, function)
-    Tensor.swapaxes = Tensor.swapdims = transpose
-    Tensor.moveaxis = movedim
-    Tensor.T = property(lambda self: permute(self, *reversed(range(self.ndim))))
-    Tensor.mT = property(lambda self: transpose(self, -2, -1))
-    Tensor.H = property(
-        lambda self: transpose(self, 0, 1) if not self.dtype.is_complex else transpose(self, 0, 1).conj()
-    )
-    Tensor._is_view = _is_view
-    Tensor._base = property(lambda self: None if self._meta is None else self._meta.base)
+    attach(swapaxes=transpose, swapdims=transpose)
+    attach(moveaxis=movedim)
+    attach(T=property(lambda self: permute(self, *reversed(range(self.ndim)))))
+    attach(mT=property(lambda self: transpose(self, -2, -1)))
+    attach(H=property(lambda self: transpose(self, 0, 1).conj()))
+    attach(_is_view=_is_view)
+    attach(_base=property(lambda self: None if self._meta is None else self._meta.base))
 
 
 _attach()
