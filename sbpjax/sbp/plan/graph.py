@@ -1,8 +1,8 @@
 """The planner's graph: classes of equations, and the values that flow between them.
 
-A program of 48 tied layers becomes one node per equation of a layer, with its number of members. A *value* is what one producer hands to
-a set of readers; values whose producers and readers fall into the same classes are one value with a count. The linear program
-of every mesh axis is written from this graph, so it is built once.
+A program of 48 tied layers becomes one node per equation of a layer, with its number of members. A *value* is what one
+producer hands to a set of readers; values whose producers and readers fall into the same classes are one value with a
+count. The linear program of every mesh axis is written from this graph, so it is built once.
 """
 
 from __future__ import annotations
@@ -82,6 +82,8 @@ class Graph:
         node_of_input: the node of every free input.
         uniform: values that take no part.
         live: values present where most bytes are alive, with their counts; for the memory limit.
+        untouched: the axes on which the user gave no layout: every pinned input, and every pin inside, is broadcast.
+        returned: node → ``(position, shape, itemsize)`` of what it gives to outputs without a pin.
     """
 
     program: Program
@@ -92,6 +94,8 @@ class Graph:
     node_of_input: dict[int, int]
     uniform: set
     live: dict = field(default_factory=dict)
+    untouched: tuple[int, ...] = ()
+    returned: dict = field(default_factory=dict)
 
 
 def build(
@@ -155,6 +159,14 @@ def build(
         values[value] = values.get(value, 0) + 1
     graph = Graph(program, signatures, nodes, values, node_of, node_of_input, uniform)
     graph.live = _live(program, ends, uniform)
+    given_codes = [c for v, c in given.items() if c is not None and v not in uniform]
+    given_codes += [eqn.params["codes"] for eqn in program.eqns if eqn.primitive.name == "to_sbp"]
+    graph.untouched = tuple(a for a in range(len(everywhere)) if all(c[a] == everywhere[a] for c in given_codes))
+    for v, pin in pins:
+        end = ends.get(v) if pin is None and isinstance(v, Var) and v not in uniform else None
+        if isinstance(end, tuple):
+            value = _value(v, end, ())
+            graph.returned.setdefault(end[0], set()).add((end[1], value.shape, value.itemsize))
     return graph
 
 

@@ -1,10 +1,10 @@
 """The linear program of one mesh axis, given what the other axes have chosen.
 
-One column per node and row (``x``, one row of each node is taken), and one column per value, reader and pair of layouts (``f``, how much
-flows from layout ``s`` of the producer to layout ``t`` of the reader): the flows out of ``s`` sum to the producer's choice of ``s``, the flows
-into ``t`` to the reader's choice of ``t``. A conversion that several readers share is a column ``z`` at least as large as each of their
-flows, and is paid once. All costs are whole: a conversion is priced along its path over all axes, so minimising axis after axis descends
-on the cost of the whole plan.
+One column per node and row (``x``, one row of each node is taken), and one column per value, reader and pair of layouts
+(``f``, how much flows from layout ``s`` of the producer to layout ``t`` of the reader): the flows out of ``s`` sum to
+the producer's choice of ``s``, the flows into ``t`` to the reader's choice of ``t``. A conversion that several readers
+share is a column ``z`` at least as large as each of their flows, and is paid once. All costs are whole: a conversion is
+priced along its path over all axes, so minimising axis after axis descends on the cost of the whole plan.
 
 The relaxation is nearly always integral; where it is not, HiGHS branches on ``x``.
 """
@@ -32,6 +32,8 @@ _NODES = 2000
 _INTEGRAL = 1e-5
 # What a byte above the memory limit costs: far more than moving it.
 _OVER_LIMIT_US_PER_BYTE = 1.0
+# What orders the dims that a returned value may be split along, where all else is equal.
+_TIE_US = 1e-4
 
 
 @dataclass
@@ -87,7 +89,22 @@ class Problem:
         if work is None:
             work = self._work[group.signature] = self.model.equation_us(eqn)
         share = math.prod(self.sizes[a] for a, row in zip(axes, chosen) if any(c >= 0 for c in (*row.ins, *row.outs)))
-        return work / share + self.model.wire_us(self.inner_bytes(node, chosen, axes))
+        inner = self.model.wire_us(self.inner_bytes(node, chosen, axes))
+        return work / share + inner + self._invented_us(node, chosen, axes)
+
+    def _invented_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+        """Return the time to gather what a node returns divided or partial on axes where every input is broadcast.
+
+        The caller gave no layout there, so the gather that a divided result puts off is charged to the plan that
+        divides it. Among equals the first dim is split, on N-D placements the last, as eager ops do.
+        """
+        total = 0.0
+        for position, shape, itemsize in self.graph.returned.get(node, ()):
+            codes = tuple(row.outs[position] for row in chosen)
+            whole = tuple(B if a in self.graph.untouched else c for a, c in zip(axes, codes))
+            total += self.price(shape, itemsize, axes, codes, whole)[0]
+            total += _TIE_US * sum(_rank_of(c, len(shape), len(self.sizes)) for c in codes)
+        return total
 
     def inner_bytes(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> int:
         """Return the bytes that one member of a node moves inside itself."""
@@ -113,6 +130,11 @@ class Problem:
             return self.model.steps_us(steps, block), sum(s.bytes for s in steps)
 
         return price
+
+
+def _rank_of(code: int, ndim: int, axes: int) -> int:
+    """Return the place of a code among equals: broadcast, then the dims (on N-D placements the last first), then partial."""
+    return 0 if code == B else ndim + 1 if code < 0 else code + 1 if axes == 1 else ndim - code
 
 
 class Assignment:
@@ -310,8 +332,9 @@ class _Assembly:
     def _share(self, value: Value, count: int, source: Codes, wanted: dict[Codes, list]) -> None:
         """Charge the conversions of one source layout, each once however many readers want it.
 
-        ``wanted`` has for every target layout ``(reader, flow)`` pairs. A copy that gives another target for free (all-gathered once, sliced by
-        someone else) may carry that reader's flow too; what one reader sends through a copy, all targets together, is at most the copy.
+        ``wanted`` has for every target layout ``(reader, flow)`` pairs. A copy that gives another target for free
+        (all-gathered once, sliced by someone else) may carry that reader's flow too; what one reader sends through a
+        copy, all targets together, is at most the copy.
         """
         covers = {t: [u for u in wanted if _covers(self.problem, value, self.axes, source, u, t)] for t in wanted}
         used = {u for found in covers.values() for u in found}
