@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sbpjax.sbp import placement as Placement
+from sbpjax.sbp.plan.program import plan_program
 
 from . import inputs as make
 from .notation import codes_of, load, text_of
@@ -76,11 +77,26 @@ def facts(name: str):
 _PROGRAMS: dict = {}
 
 
-def _program(expr: str, avals: tuple, where, evaluate):
-    key = (expr, avals, where)
+def _program(op: dict, where, evaluate):
+    avals = tuple((tuple(s), dtype_of(k)) for k, s in op["inputs"])
+    key = (op["expr"], avals, where)
     if key not in _PROGRAMS:
         _PROGRAMS[key] = program_of(evaluate, avals, where)
     return _PROGRAMS[key]
+
+
+def _eager(op: dict, codes, where, evaluate):
+    """Return ``(output sbps, bytes, ops)`` of an expression, planned op by op as it runs."""
+    tensors = [stand_in(s, dtype_of(k), where, c) for (k, s), c in zip(op["inputs"], codes, strict=True)]
+    with plan_only() as plans:
+        results = flat(evaluate(*tensors))
+    return ";".join(text_of(t._layout.codes) for t in results), sum(p.bytes for p in plans), len(plans)
+
+
+def _traced(op: dict, codes, where, evaluate):
+    """Return ``(output sbps, bytes, 1)`` of an expression, planned as one traced program."""
+    plan = plan_program(_program(op, where, evaluate), where.hierarchy, tuple(codes))
+    return ";".join(text_of(c) for c in plan.out_codes), plan.bytes, 1
 
 
 def outcome(name: str, op: dict, case: str, theirs: str, flow) -> Outcome:
@@ -90,20 +106,18 @@ def outcome(name: str, op: dict, case: str, theirs: str, flow) -> Outcome:
     evaluate = evaluator(op["expr"], flow)
     common = {"file": name, "op": op["op"], "expr": op["expr"], "case": case, "theirs": theirs}
     common["wrong_value"] = case in op.get("wrong_value", ())
-    tensors = [stand_in(s, dtype_of(k), where, c) for (k, s), c in zip(op["inputs"], codes, strict=True)]
     try:
-        with plan_only() as plans:
-            results = flat(evaluate(*tensors))
+        if name.startswith("graph"):
+            ours, our_bytes, common["ops"] = _traced(op, codes, where, evaluate)
+        else:
+            ours, our_bytes, common["ops"] = _eager(op, codes, where, evaluate)
     except NeedsValueError:
         return Outcome(**common, ours="", kind=NEEDS_VALUE)
-    ours = ";".join(text_of(t._layout.codes) for t in results)
-    our_bytes = sum(p.bytes for p in plans)
-    common["ops"] = len(plans)
     if theirs.startswith("!"):
         return Outcome(**common, ours=ours, kind=ONLY_HERE, our_bytes=our_bytes)
     if ours == theirs:
         return Outcome(**common, ours=ours, kind=EQUAL, our_bytes=our_bytes, their_bytes=our_bytes)
-    program = _program(op["expr"], tuple((tuple(s), dtype_of(k)) for k, s in op["inputs"]), where, evaluate)
+    program = _program(op, where, evaluate)
     wanted = [codes_of(t) for t in theirs.split(";")]
     their_bytes = pinned_bytes(program, where, codes, wanted)
     kind = CHEAPER if our_bytes < their_bytes else TIE if our_bytes == their_bytes else DEARER

@@ -1,4 +1,4 @@
-"""Which layout comes out of an op: the recorded signatures, by planning alone; values of a sample, of all if `exhaustive`."""
+"""Which layout comes out of an op: the recorded signatures, by planning; values of a sample, or of all (`exhaustive`)."""
 
 from collections import Counter
 from functools import cache
