@@ -1,4 +1,4 @@
-"""Where gradients end: `leaf.grad` lies as its leaf, for every recorded op; values of a sample, or of all (`exhaustive`)."""
+"""Where gradients end: `leaf.grad` lies as its leaf, for every recorded op; the values of a sample, or of all."""
 
 import numpy as np
 import pytest

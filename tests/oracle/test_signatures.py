@@ -1,4 +1,4 @@
-"""Which layout comes out of an op: the recorded signatures, by planning; values of a sample, or of all (`exhaustive`)."""
+"""Which layout comes out of an op: the recorded signatures, by planning; the values of a sample, or of all."""
 
 from collections import Counter
 from functools import cache
