@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from sbpjax.errors import AutogradError, message
 from sbpjax.tensor import dispatch, on_placement
 from sbpjax.tensor.mode import mode
 
@@ -170,6 +171,8 @@ def _before(node, hooks, grads: list) -> list:
                 continue
             changed = hook(grads[idx])
             if changed is not None:
+                if tuple(changed.shape) != tuple(grads[idx].shape):
+                    raise _resized(hook, grads[idx], changed)
                 grads[idx] = changed
     for hook in list(hooks.pre.values()):
         changed = hook(tuple(grads))
@@ -183,6 +186,18 @@ def _before(node, hooks, grads: list) -> list:
     return grads
 
 
+def _resized(hook, grad, changed) -> AutogradError:
+    name = getattr(hook, "__name__", hook)
+    return AutogradError(
+        message(
+            "backward()",
+            f"hook {name!r} turned a gradient of shape {list(grad.shape)} into {list(changed.shape)}",
+            "a hook may change the values of a gradient, not its shape",
+            "return a tensor of the gradient's shape, or None",
+        )
+    )
+
+
 def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
     """Add a gradient to a leaf's ``.grad``, in the leaf's own layout."""
     tensor = node.ref()
@@ -190,6 +205,8 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
         return
     if grad._layout is not tensor._layout:
         grad = on_placement.like_leaf(grad, tensor)
+    if mode.touch is not None:
+        mode.touch(tensor)
     own = tensor._own_meta()
     if own.grad is None:
         own.grad = grad if create_graph else dispatch.wrap_any(grad._array, grad._layout)

@@ -28,6 +28,7 @@ class State:
         self.options: list[tuple[dict, str]] = []
         self.modules: list = []
         self.fixed: list = []
+        self.optimizers: list = []
         seen: set[int] = set()
         for owner in _flat(owners):
             for tensor in self._tensors_of(owner):
@@ -40,6 +41,7 @@ class State:
             return [owner]
         if hasattr(owner, "state_tensors"):
             owner.prepare()
+            self.optimizers.append(owner)
             self.options += owner.dynamic_options()
             self.fixed.append(owner.static_options())
             return [p for group in owner.param_groups for p in group["params"]] + owner.state_tensors()

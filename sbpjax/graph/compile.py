@@ -21,7 +21,7 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from sbpjax.errors import MixedTensorError, message
+from sbpjax.errors import MixedTensorError, SbpjaxError, message
 from sbpjax.sbp import Layout, broadcast, eager
 from sbpjax.sbp.compile import compile_program
 from sbpjax.tensor import Tensor
@@ -30,6 +30,7 @@ from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.traced import TracedLayout
 
 from .capture import Lifted, State
+from .watch import Watch
 
 
 def compile(fn: Callable | None = None, *, state=(), lowering: str = "spmd"):
@@ -139,6 +140,9 @@ class Program:
     def _trace(self, fn, state: State, leaves, treedef, tensors, examples):
         count = len(state.tensors) + len(state.options)
 
+        watch = Watch(state.tensors, state.optimizers)
+        results: list[Tensor] = []
+
         def pure(seed, *inputs):
             rebuilt = list(leaves)
             for i, tracer in zip(tensors, inputs[count:], strict=False):
@@ -146,6 +150,7 @@ class Program:
             args, kwargs = jax.tree.unflatten(treedef, rebuilt)
             key = jax.random.wrap_key_data(seed)
             with (
+                watch.watching(),
                 state.traced(inputs[:count]),
                 self._lifted.collecting(inputs[count + len(tensors) :]),
                 default_generator.under_trace(key) as generator,
@@ -157,10 +162,17 @@ class Program:
                 self._static_outs = [None if isinstance(o, Tensor) else (o,) for o in outs]
                 found = [o for o in outs if isinstance(o, Tensor)]
                 self._global_outs = [o._layout is not None for o in found]
+                results.extend(found)
                 return (*after, *(o._fresh()._array for o in found))
 
         extra = [jax.ShapeDtypeStruct(t._layout.shape, t._layout.dtype) for t in self._lifted.tensors]
-        return jax.make_jaxpr(pure)(*examples, *extra)
+        try:
+            closed = jax.make_jaxpr(pure)(*examples, *extra)
+        except SbpjaxError as error:
+            error.__notes__ = []  # what JAX says about its own frames helps no user
+            raise error from None
+        watch.check(f"compile({getattr(fn, '__name__', type(fn).__name__)})", results)
+        return closed
 
     def _inputs(self, state: State, arguments) -> list:
         seed = jax.random.key_data(default_generator.key()) if self._is_random else np.zeros(_KEY.shape, _KEY.dtype)

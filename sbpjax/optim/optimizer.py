@@ -26,6 +26,7 @@ from sbpjax.optim import run
 from sbpjax.optim.check import is_on
 from sbpjax.optim.rules import Bucket
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.mode import mode
 
 
 class Optimizer:
@@ -117,6 +118,8 @@ class Optimizer:
         Args:
             closure: computes the loss anew and calls backward; its result is returned.
         """
+        if mode.touch is not None:
+            mode.touch(self)
         for hook in list(self._step_pre_hooks.values()):
             hook(self, (closure,), {})
         loss = None

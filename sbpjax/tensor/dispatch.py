@@ -116,7 +116,7 @@ def unary(op: Op, a: Tensor) -> Any:
     t._array = out
     t._layout = t._cell = t._meta = None
     t._idx = t._ver = 0
-    t._plain = True
+    t._plain = out.__class__ is ArrayImpl
     edge = a._edge
     if edge is None or not mode.grad:
         t._edge = None
@@ -169,7 +169,7 @@ def binary(op: Op, a: Tensor, b) -> Any:
     t._array = out
     t._layout = t._cell = t._meta = None
     t._idx = t._ver = 0
-    t._plain = True
+    t._plain = out.__class__ is ArrayImpl
     edge_a = a._edge
     if (edge_a is None and edge_b is None) or not mode.grad:
         t._edge = None
@@ -255,10 +255,11 @@ def _run_local(op: Op, inputs: tuple, arrays: list, recording: bool):
         if recording:
             _record(op, inputs, arrays, (t,))
         return t
-    outs = tuple([wrap(o) for o in out])
+    alone = isinstance(out, Tracer)  # in a trace an op on constants gives a tracer too
+    outs = (wrap_any(out),) if alone else tuple([wrap_any(o) for o in out])
     if recording:
         _record(op, inputs, arrays, outs)
-    return outs
+    return outs[0] if alone else outs
 
 
 def _record(op: Op, inputs: tuple, arrays: list, outs: tuple) -> None:

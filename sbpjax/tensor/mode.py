@@ -11,14 +11,15 @@ class Mode:
         inference: whether `inference_mode` is on.
         lift: called in a trace with a concrete global tensor that meets a tracer; returns its logical tracer. None
             boxes the tensor to broadcast, which makes it a constant of the trace.
+        touch: called in a trace with a tensor that is about to be written, see `sbpjax.graph.watch`; None elsewhere.
     """
 
-    __slots__ = ("grad", "inference", "lift")
+    __slots__ = ("grad", "inference", "lift", "touch")
 
     def __init__(self) -> None:
         self.grad = True
         self.inference = False
-        self.lift = None
+        self.lift = self.touch = None
 
 
 mode = Mode()

@@ -119,6 +119,8 @@ def write(x: Tensor, value: Tensor) -> None:
         x: the tensor; what may not be written was refused before.
         value: its new value, of its shape, dtype and layout, on the tape if the write is recorded.
     """
+    if mode.touch is not None:
+        mode.touch(x)
     if x._cell is None:
         x._array, x._layout, x._plain = value._array, value._layout, value._plain
         if mode.grad and value._edge is not None:

@@ -21,6 +21,7 @@ from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of 
 from sbpjax.errors import AutogradError, InplaceError, OpTypeError, message
 
 from . import dtype as dtypes
+from .mode import mode
 from .size import Size
 
 
@@ -277,6 +278,8 @@ class Tensor:
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
+        if mode.touch is not None:
+            mode.touch(self)
         if value is None:
             if self._meta is not None:
                 self._meta.grad = None
@@ -333,6 +336,8 @@ class Tensor:
 
     def _set(self, array, layout=None) -> None:
         """Replace the payload and count a version; the tape is the caller's concern."""
+        if mode.touch is not None:
+            mode.touch(self)
         if self._cell is not None:
             from .storage import set_payload
 

@@ -60,3 +60,12 @@ def test_a_partial_sum_can_be_overwritten_whole():
     x.fill_(2.5)
     assert x.sbp == (sbpjax.sbp.partial_sum,)
     np.testing.assert_array_equal(x.numpy(), np.full_like(X, 2.5))
+
+
+@pytest.mark.parametrize("layout", ["S0", "B"])
+def test_a_hook_keeps_the_shape(layout):
+    x = lay(X, layout).requires_grad_()
+    x.register_hook(lambda grad: grad[0])
+    with pytest.raises(RuntimeError, match="a hook may change the values"):
+        (x * 2).sum().backward()
+    assert x.grad is None

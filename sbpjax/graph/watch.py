@@ -1,0 +1,100 @@
+"""Watch: no tensor outside ``state=`` comes out of a trace changed.
+
+A trace runs the function once on tracers. ``model.weight.mul_(2)`` with ``model`` in ``state=`` is an output of the
+program; a tensor that nobody named would be left holding a tracer, and later calls would not write it at all. So every
+write of a trace is noted (`mode.touch`), undone at its end, and refused if the tensor lives on: what the function made
+for itself is gone by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import weakref
+
+import jax
+
+from sbpjax.errors import AutogradError, message
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.mode import mode
+
+_FIELDS = ("_array", "_layout", "_plain", "_cell", "_edge", "_idx", "_ver")
+
+
+class Watch:
+    """The tensors that a trace wrote without having been given them.
+
+    Args:
+        owned: the tensors that the trace may write.
+        optimizers: the optimizers that it may step.
+    """
+
+    def __init__(self, owned, optimizers=()) -> None:
+        self._owned = {id(t) for t in owned} | {id(o) for o in optimizers}
+        self._written: dict[int, tuple] = {}
+
+    def touch(self, x) -> None:
+        """Note that a tensor, or its ``.grad``, is about to be written, or that an optimizer is about to step."""
+        if id(x) in self._owned:
+            return
+        if not isinstance(x, Tensor):
+            raise _unnamed(f"{type(x).__name__}.step()", "an optimizer that is not in state=")
+        if id(x) in self._written or isinstance(x._array, jax.core.Tracer):
+            return
+        cell = x._cell
+        inner = None if cell is None else (cell.array, cell.layout, cell.stamp, cell.version)
+        saved = tuple(getattr(x, name) for name in _FIELDS)
+        self._written[id(x)] = weakref.ref(x), saved, inner, x.grad
+        base = None if x._meta is None else x._meta.base
+        if base is not None:
+            self.touch(base)
+
+    @contextlib.contextmanager
+    def watching(self):
+        """Note every write within the block, and undo it after the block."""
+        before, mode.touch = mode.touch, self.touch
+        try:
+            yield
+        finally:
+            mode.touch = before
+            for ref, saved, inner, grad in self._written.values():
+                x = ref()
+                if x is None:
+                    continue
+                for name, value in zip(_FIELDS, saved, strict=True):
+                    setattr(x, name, value)
+                if inner is not None:
+                    x._cell.array, x._cell.layout, x._cell.stamp, x._cell.version = inner
+                    x._seen = x._cell.stamp
+                if x._meta is not None:
+                    x._meta.grad = grad
+
+    def check(self, asked: str, results) -> None:
+        """Raise if a written tensor lives on without being one of the results.
+
+        Raises:
+            AutogradError: the function changes a tensor that is not in ``state=``.
+        """
+        returned = {id(t) for t in results}
+        if self._left(returned):
+            gc.collect()
+        left = self._left(returned)
+        if left:
+            x = left[0]
+            kind = "the grad of a tensor" if x.requires_grad and x.is_leaf else "a tensor"
+            raise _unnamed(asked, f"it writes {kind} {x.dtype.name}{list(x.shape)} that is not in state=")
+
+    def _left(self, returned: set[int]) -> list[Tensor]:
+        found = [entry[0]() for entry in self._written.values()]
+        return [x for x in found if x is not None and id(x) not in returned]
+
+
+def _unnamed(asked: str, seen: str) -> AutogradError:
+    return AutogradError(
+        message(
+            asked,
+            seen,
+            "a compiled program changes only the modules, optimizers and tensors that are named in state=",
+            "sbpjax.compile(step, state=(model, optimizer))",
+        )
+    )
