@@ -1,7 +1,8 @@
 """Whole training steps in pure JAX, and the pins of the usual strategies; for tests and benchmarks of the planner.
 
-A *step* is a flat function: ``step(*leaves) -> (*new_leaves, loss)`` over the leaves of (parameters, Adam's first and second moments,
-step count, batch). `Step` knows which leaf is what, so that a strategy is a few lines of sbp per parameter name.
+A *step* is a flat function: ``step(*leaves) -> (*new_leaves, loss)`` over the leaves of (parameters, Adam's first and
+second moments, step count, batch). `Step` knows which leaf is what, so that a strategy is a few lines of sbp per
+parameter name.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _f32(*shape):
 
 
 def mlp(batch: int, width: int, hidden: int, layers: int = 2, bias: bool = True) -> Step:
-    """Return the Adam step of an MLP ``width → hidden → width``, repeated to ``layers`` matrices, with a squared loss."""
+    """Return the Adam step of an MLP ``width → hidden → width``, of ``layers`` matrices, with a squared loss."""
     sizes = [width if i % 2 == 0 else hidden for i in range(layers + 1)]
     params = [{"w": _f32(a, b), **({"b": _f32(b)} if bias else {})} for a, b in zip(sizes, sizes[1:])]
 
@@ -159,7 +160,7 @@ def gpt(layers: int, batch: int, time: int, width: int, heads: int, vocab: int, 
     return _flat_step(lambda p, d: gpt_loss(p, d, heads, constrain), params, data, vocab)
 
 
-# --- strategies ---------------------------------------------------------------------------------------------------------------
+# --- strategies -------------------------------------------------------------------------------------------------------
 
 # Megatron's layout: columns of the first matrix, rows of the second, and the vocabulary.
 _MEGATRON = {

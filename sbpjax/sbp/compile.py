@@ -28,7 +28,7 @@ from .plan import disk
 from .plan.program import plan_program
 from .plan.types import Plan
 
-LOWERINGS = {"spmd": spmd_function, "gspmd": gspmd_function}
+LOWERINGS = ("gspmd", "spmd")
 
 
 @dataclass
@@ -66,6 +66,7 @@ def compile_program(
     donate: Sequence[int] = (),
     *,
     lowering: str = "spmd",
+    roll: bool = False,
     free_inputs: Sequence[int] = (),
     cost: CostModel = DEFAULT,
     memory_bytes: float | None = None,
@@ -76,10 +77,12 @@ def compile_program(
         fn: a function of logical arrays that returns an array or a tuple of arrays, or its closed jaxpr.
         placement: where it runs.
         in_layouts: the layout of every input; of a free input only shape and dtype count.
-        out_pins: for every output an nd-sbp in any form, None (the planner's choice), or the position of the input in whose layout it
-            comes back.
+        out_pins: for every output an nd-sbp in any form, None (the planner's choice), or the position of the input in
+            whose layout it comes back.
         donate: positions of inputs whose memory the outputs may take.
         lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints).
+        roll: run repeated layers as loops: compile time does not grow with depth, at the price of stacking their
+            weights (``"spmd"`` only).
         free_inputs: positions of inputs whose layout the planner chooses.
         cost: the prices.
         memory_bytes: what one device may hold at most.
@@ -99,7 +102,7 @@ def compile_program(
             message(
                 f"compile_program(lowering={lowering!r})",
                 repr(lowering),
-                f"one of {sorted(LOWERINGS)}",
+                f"one of {list(LOWERINGS)}",
                 'lowering="spmd"',
             )
         )
@@ -118,7 +121,8 @@ def compile_program(
     plan = cached_plan(
         program, placement.hierarchy, tuple(x.codes for x in in_layouts), pins, tuple(free_inputs), cost, memory_bytes
     )
-    call = jax.jit(LOWERINGS[lowering](plan, placement), donate_argnums=tuple(donate))
+    function = spmd_function(plan, placement, roll=roll) if lowering == "spmd" else gspmd_function(plan, placement)
+    call = jax.jit(function, donate_argnums=tuple(donate))
     return CompiledProgram(
         call,
         plan,

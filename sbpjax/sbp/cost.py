@@ -1,22 +1,23 @@
 """What a plan costs in time: a roofline for computing, alpha-beta for moving.
 
-An equation takes ``max(flops / peak, bytes / memory bandwidth)`` of its share; a collective takes ``alpha + bytes / bandwidth``. On an H100
-a float32 ``(8192, 1024) · (1024, 4096)`` product is 68.7 Gflop or 139 µs, and the all-reduce of its 134 MB result over eight ranks
-moves 235 MB or 522 µs: so it pays to keep the result split.
+An equation takes ``max(flops / peak, bytes / memory bandwidth)`` of its share; a collective takes ``alpha + bytes /
+bandwidth``. On an H100 a float32 ``(8192, 1024) · (1024, 4096)`` product is 68.7 Gflop or 139 µs, and the all-reduce of
+its 134 MB result over eight ranks moves 235 MB or 522 µs: so it pays to keep the result split.
 
-The planner's default counts only 0.005 µs per collective: that is bytes where computing is equally divided, with a preference for one
-all-reduce over a reduce-scatter and an all-gather where the work between them is small; and a large computation is never done
-everywhere to save a few bytes. `CostModel.with_latency` gives the model with the full latency of each collective, which in small
-programs outweighs every byte.
+The planner's default counts only 0.005 µs per collective: that is bytes where computing is equally divided, with a
+preference for one all-reduce over a reduce-scatter and an all-gather where the work between them is small; and a large
+computation is never done everywhere to save a few bytes. `CostModel.with_latency` gives the model with the full latency
+of each collective, which in small programs outweighs every byte.
 
 Sources of the presets (peak without sparsity; ``wire`` is what one device receives per second from its group):
 
 * a100: NVIDIA A100 80GB SXM data sheet: 156 TF (TF32), 312 TF (BF16), 2,039 GB/s, NVLink 300 GB/s each way.
 * h100: NVIDIA H100 SXM data sheet: 494.5 TF (TF32), 989 TF (BF16), 3,350 GB/s, NVLink 450 GB/s each way.
 * h200: NVIDIA H200 SXM data sheet: as h100, with 4,800 GB/s and 141 GB.
-* v4, v5e, v5p, v6e: Google Cloud TPU system architecture pages: 275, 197, 459, 918 TF (BF16); 1,200, 819, 2,765, 1,640 GB/s;
-  inter-chip links 2,400, 1,600, 4,800, 3,584 Gbit/s per chip. Float32 products run as several BF16 passes; a sixth is assumed.
-* cpu: virtual devices that share one machine: orders of magnitude only, from a two-core run of XLA:CPU.
+* v4, v5e, v5p, v6e: Google Cloud TPU system architecture pages: 275, 197, 459, 918 TF (BF16); 1,200, 819, 2,765, 1,640
+  GB/s; inter-chip links 2,400, 1,600, 4,800, 3,584 Gbit/s per chip. Float32 products run as several BF16 passes; a
+  sixth is assumed.
+* cpu: eight virtual devices that share two cores: orders of magnitude only, from runs of XLA:CPU.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ _ALPHA_US = {
 PRESETS = {
     m.name: m
     for m in (
-        CostModel("cpu", 5e10, 5e10, 1e10, 8e9, 2e9),
+        CostModel("cpu", 1.2e10, 1.2e10, 2e9, 8e9, 1e9),
         CostModel("a100", 156e12, 312e12, 2.039e12, 80e9, 300e9),
         CostModel("h100", 494.5e12, 989e12, 3.35e12, 80e9, 450e9),
         CostModel("h200", 494.5e12, 989e12, 4.8e12, 141e9, 450e9),

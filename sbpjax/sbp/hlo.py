@@ -4,8 +4,8 @@ Every plan says what it moves; what the compiler made of it must agree. For the 
 
     %ar = f32[128,128]{1,0} all-reduce(%x), replica_groups={{0,1,2,3},{4,5,6,7}}, to_apply=%add
 
-`collectives` finds an all-reduce of 65,536 bytes over groups of four: 98,304 bytes on the wire per device. A collective inside a loop
-counts as often as the loop turns.
+`collectives` finds an all-reduce of 65,536 bytes over groups of four: 98,304 bytes on the wire per device. A collective
+inside a loop counts as often as the loop turns.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import re
 from dataclasses import dataclass
 
 _ITEMSIZE = {
-    "pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8, "u64": 8,
-    "f64": 8, "c64": 8, "c128": 16, "s4": 1, "u4": 1, "f8e4m3fn": 1, "f8e5m2": 1,
+    "pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8,
+    "u64": 8, "f64": 8, "c64": 8, "c128": 16, "s4": 1, "u4": 1, "f8e4m3fn": 1, "f8e5m2": 1,
 }  # fmt: skip
 
 _KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "ragged-all-to-all")

@@ -1,8 +1,8 @@
 """Lowering: a plan becomes one SPMD program.
 
-`run_plan` interprets the equations on this rank's blocks inside `shard_map`, converting each operand to the layout its equation wants;
-a converted copy is kept as long as the value lives, so that two readers pay once. `spmd_function` wraps it into a function
-over physical arrays.
+`run_plan` interprets the equations on this rank's blocks inside `shard_map`, converting each operand to the layout its
+equation wants; a converted copy is kept as long as the value lives, so that two readers pay once. `spmd_function` wraps
+it into a function over physical arrays.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from jax.extend.core import DropVar, Literal, Var
 from . import boxing
 from .algebra import B, P
 from .layout import physical_spec
+from .normalise import normalise
 from .plan.types import Copies, Plan
+from .roll import run_rolled
 from .rules import Context, compute
 from .steps import Shard
 
@@ -99,8 +101,14 @@ def stack(block, codes):
     return block.reshape((1,) * stacked + block.shape) if stacked else block
 
 
-def spmd_function(plan: Plan, placement):
-    """Return the function of a plan over physical arrays, as a `shard_map` over the placement's mesh."""
+def spmd_function(plan: Plan, placement, *, roll: bool = False):
+    """Return the function of a plan over physical arrays, as a `shard_map` over the placement's mesh.
+
+    Args:
+        plan: what to run.
+        placement: where.
+        roll: run repeated layers as loops, so that compile time does not grow with depth; see `sbpjax.sbp.roll`.
+    """
     names = placement.axis_names
     avals_in = [v.aval for v in plan.program.invars]
     avals_out = [v.aval for v in plan.program.outvars]
@@ -108,7 +116,11 @@ def spmd_function(plan: Plan, placement):
 
     def body(*physical):
         blocks = [unstack(x, c) for x, c in zip(physical, plan.in_codes, strict=True)]
-        results = run_plan(plan, shard, blocks)
+        if roll:
+            flat = normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, shard, xs))(*blocks))
+            results = run_rolled(flat, blocks)
+        else:
+            results = run_plan(plan, shard, blocks)
         return tuple(
             stack(jnp.asarray(r, a.dtype), c) if not hasattr(a.dtype, "_rules") else r
             for r, c, a in zip(results, plan.out_codes, avals_out, strict=True)
@@ -121,4 +133,3 @@ def spmd_function(plan: Plan, placement):
         out_specs=tuple(physical_spec(c, len(a.shape), names) for c, a in zip(plan.out_codes, avals_out, strict=True)),
         check_vma=False,
     )
-

@@ -1,8 +1,9 @@
 """Plans on disk: a second start of the same program skips the linear programs.
 
-A plan is filed under the hash of everything it depends on: the program (forms of equations and how they are wired; constants and
-literals only by shape), the mesh, the pins, the prices, and the sources of the rules and planner themselves. So a stale file is never found,
-only forgotten. A file that cannot be read, or does not fit its program, is ignored and replaced; writing is atomic.
+A plan is filed under the hash of everything it depends on: the program (forms of equations and how they are wired;
+constants and literals only by shape), the mesh, the pins, the prices, and the sources of the rules and planner
+themselves. So a stale file is never found, only forgotten. A file that cannot be read, or does not fit its program, is
+ignored and replaced; writing is atomic.
 
 ``SBPJAX_CACHE_DIR`` names another directory than the user's cache, and ``SBPJAX_CACHE_DIR=off`` turns the cache off.
 """

@@ -133,7 +133,7 @@ class Problem:
 
 
 def _rank_of(code: int, ndim: int, axes: int) -> int:
-    """Return the place of a code among equals: broadcast, then the dims (on N-D placements the last first), then partial."""
+    """Return the place of a code among equals: broadcast, then the dims (on N-D the last first), then partial."""
     return 0 if code == B else ndim + 1 if code < 0 else code + 1 if axes == 1 else ndim - code
 
 

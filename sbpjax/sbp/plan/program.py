@@ -1,16 +1,18 @@
 """The planner of whole programs: a traced step, with pins where the user spoke.
 
-Data parallelism is a pin (the batch is split, the parameters are broadcast) and the rest follows: the contraction row of the weight gradient
-gives a partial sum, the optimizer needs a broadcast one, so one all-reduce per parameter is planned, at the place where it costs least.
+Data parallelism is a pin (the batch is split, the parameters are broadcast) and the rest follows: the contraction row
+of the weight gradient gives a partial sum, the optimizer needs a broadcast one, so one all-reduce per parameter is
+planned, at the place where it costs least.
 
-`plan_program` builds the graph of the program once (repeated layers tied), solves the linear program of one mesh axis after the other in
-alternation, from several starts, and keeps the cheapest plan. Everything is deterministic.
+`plan_program` builds the graph of the program once (repeated layers tied), solves the linear program of one mesh axis
+after the other in alternation, from several starts, and keeps the cheapest plan. Everything is deterministic.
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
+import math
 from collections.abc import Sequence
 
 from jax.extend.core import Literal
@@ -27,9 +29,15 @@ from .types import Codes, Plan
 
 log = logging.getLogger("sbpjax.plan")
 
-# Alternation settles in two or three rounds; starts differ in the order of the axes.
+# Alternation settles in two or three rounds; starts differ in the order of the axes. A start that begins well above the
+# best plan so far is not followed further.
 _ROUNDS = 6
 _STARTS = 4
+_ONE_START_FROM_NODES = (
+    500  # a large program takes seconds per axis and start, and starts differ by less than a percent
+)
+_SETTLED = 5e-4
+_HOPELESS = 0.05
 
 
 def plan_program(
@@ -48,8 +56,8 @@ def plan_program(
         program: the flat program.
         sizes: the placement's hierarchy.
         in_codes: the nd-sbp of every input; ignored for free ones.
-        out_pins: for every output its nd-sbp, None where the planner is free, or an input's position: the output comes back in the
-            layout of that input (an updated parameter).
+        out_pins: for every output its nd-sbp, None where the planner is free, or an input's position: the output comes
+            back in the layout of that input (an updated parameter).
         free_inputs: positions of inputs whose layout the planner chooses.
         cost: the prices; ``cost.alpha_us == 0`` compares conversions by bytes.
         memory_bytes: what one device may hold at most; None for no limit.
@@ -63,14 +71,8 @@ def plan_program(
     out_pins = tuple(out_pins) if out_pins is not None else (None,) * len(program.outvars)
     graph = build(program, tuple(in_codes), out_pins, free_inputs, (B,) * len(sizes))
     problem = Problem(graph, tuple(sizes), cost, memory_bytes)
-    best, best_us, gap = None, float("inf"), 0.0
-    seen: dict = {}
-    for order in _orders(len(sizes)):
-        assignment, bound = _descend(problem, order, seen)
-        us = total_us(problem, assignment)
-        log.debug("axes %s: %.3f us", order, us)
-        if us < best_us * (1 - 1e-9):
-            best, best_us, gap = assignment, us, max(0.0, 1 - bound / us) if us > 0 else 0.0
+    best, best_us, bound = _search(problem)
+    gap = max(0.0, 1 - bound / best_us) if best_us > 0 else 0.0
     if memory_bytes is not None and memory(problem, best) > memory_bytes:
         raise SbpError(
             message(
@@ -83,34 +85,41 @@ def plan_program(
     return _plan(problem, best, in_codes, out_pins, gap, best_us)
 
 
-def _orders(axes: int) -> list[tuple[int, ...]]:
-    return list(itertools.permutations(range(axes)))[:_STARTS]
+def _search(problem: Problem) -> tuple[Assignment, float, float]:
+    """Return the best plan of all starts, its modelled time and the lower bound on its axes."""
+    axes = len(problem.sizes)
+    results = []
+    starts = 1 if len(problem.graph.nodes) >= _ONE_START_FROM_NODES else _STARTS
+    for order in list(itertools.permutations(range(axes)))[:starts]:
+        best_us = min((us for _, us, _ in results), default=math.inf)
+        results.append(_descend(problem, order, best_us * (1 + _HOPELESS)))
+        log.debug("axes in the order %s: %.3f us", order, results[-1][1])
+    return min(results, key=lambda result: result[1])
 
 
-def _descend(problem: Problem, order: tuple[int, ...], seen: dict) -> tuple[Assignment, float]:
-    """Solve axis after axis in ``order``, then in rounds until nothing improves; return the plan and its lower bound."""
+def _descend(problem: Problem, order: tuple[int, ...], give_up_us: float) -> tuple[Assignment, float, float]:
+    """Solve axis after axis in ``order``, then in rounds until nothing improves."""
     assignment = Assignment({})
-    bound = 0.0
+    bounds: dict[int, float] = {}
     for axis in order:
         solution = solve_axis(problem, assignment, axis)
         assignment = Assignment({**assignment.rows, axis: solution.rows})
-        bound = solution.bound_us
+        bounds[axis] = solution.bound_us
+    bounds = {order[-1]: bounds[order[-1]]}
     us = total_us(problem, assignment)
-    bounds = {order[-1]: bound}
     stale = 1  # the last axis is optimal given the others
     for axis in itertools.islice(itertools.cycle(order), _ROUNDS * len(order)):
-        if stale >= len(order):
+        if stale >= len(order) or us > give_up_us:
             break
         others = Assignment({a: r for a, r in assignment.rows.items() if a != axis})
         solution = solve_axis(problem, others, axis)
         bounds[axis] = solution.bound_us
         candidate = Assignment({**others.rows, axis: solution.rows})
         after = total_us(problem, candidate)
-        if after < us * (1 - 1e-6):
-            assignment, us, stale = candidate, after, 1
-        else:
-            stale += 1
-    return assignment, min(bounds.values())
+        stale = stale + 1 if after > us * (1 - _SETTLED) else 1
+        if after < us:
+            assignment, us = candidate, after
+    return assignment, us, min(bounds.values())
 
 
 def _plan(problem: Problem, assignment: Assignment, in_codes, out_pins, gap: float, us: float) -> Plan:

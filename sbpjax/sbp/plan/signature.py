@@ -1,8 +1,8 @@
 """Signatures: equations of equal form get the same number, so that their rows and costs are found once.
 
-A GPT of 48 layers has 20,000 equations and about 300 signatures. The number of an equation depends on its primitive, its parameters
-and the shapes and dtypes of its operands; literals count by shape, not by value. The text of a signature is the same in every
-process, which is what the plan cache on disk hashes.
+A GPT of 48 layers has 20,000 equations and about 300 signatures. The number of an equation depends on its primitive,
+its parameters and the shapes and dtypes of its operands; literals count by shape, not by value. The text of a signature
+is the same in every process, which is what the plan cache on disk hashes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+|0x[0-9a-f]{6,}")
 class Signatures:
     """Numbers for equations, by form.
 
+    Args:
+        literals: whether literals count by value.
+
     Attributes:
         examples: the first equation of each number.
         texts: the text of each number.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, literals: bool = False) -> None:
+        self._literals = literals
         self.examples: list = []
         self.texts: list[str] = []
         self._by_key: dict = {}
@@ -32,6 +36,8 @@ class Signatures:
     def number(self, eqn) -> int:
         """Return the number of an equation's form."""
         variables = tuple(_form(v) for v in (*eqn.invars, *eqn.outvars))
+        if self._literals:
+            variables += tuple(str(v.val) for v in eqn.invars if isinstance(v, Literal))
         key = (eqn.primitive.name, len(eqn.invars), variables, _params_key(eqn.params))
         found = self._by_key.get(key)
         if found is None:

@@ -1,8 +1,9 @@
 """Repeated layers: equations that stand at the same place of a repetition share one choice.
 
-The list of equation signatures of a 48-layer GPT step holds three long repetitions: the forward layers, the backward layers and the
-optimizer's update of the layers' parameters. `repetitions` finds them: in ``a b c b c b c d`` the run ``b c`` of period 2 occurs three
-times. `classes` gives equations at the same place of a run the same class, so a plan's size does not grow with depth.
+The list of equation signatures of a 48-layer GPT step holds three long repetitions: the forward layers, the backward
+layers and the optimizer's update of the layers' parameters. `repetitions` finds them: in ``a b c b c b c d`` the run
+``b c`` of period 2 occurs three times. `classes` gives equations at the same place of a run the same class, so a plan's
+size does not grow with depth.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def _longest(signatures: Sequence[int], start: int, stop: int) -> tuple[int, int
         if signature in last:
             gaps[i - last[signature]] += 1
         last[signature] = i
-    # Rare elements repeat at exactly the period, frequent ones at its parts: large gaps that occur often are the candidates.
+    # Rare elements repeat at exactly the period, frequent ones at its parts: large gaps that occur often are the
+    # candidates.
     ranked = sorted(gaps, key=lambda gap: (-gap * gaps[gap], gap))[:_CANDIDATES]
     best = None
     for period in ranked:
@@ -74,8 +76,9 @@ def _longest(signatures: Sequence[int], start: int, stop: int) -> tuple[int, int
 def refine(numbers: Sequence[int], program, marks: dict, rounds: int = 4) -> list[int]:
     """Return numbers that also tell equations apart by what stands around them, up to ``rounds`` equations away.
 
-    The optimizer multiplies the gradients of the query and of the output matrix by the same constant, but one gradient is split by columns and
-    the other by rows: their updates must not be tied to each other. What tells them apart are the pins, a few equations away.
+    The optimizer multiplies the gradients of the query and of the output matrix by the same constant, but one gradient
+    is split by columns and the other by rows: their updates must not be tied to each other. What tells them apart are
+    the pins, a few equations away.
 
     Args:
         numbers: the number of each equation's form.

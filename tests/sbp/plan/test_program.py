@@ -77,7 +77,7 @@ def test_state_comes_back_as_it_came(model, strategy):
     assert case.compiled.plan.gap < 1e-6
 
 
-# --- what the compiled program is made of --------------------------------------------------------------------------------------
+# --- what the compiled program is made of -----------------------------------------------------------------------------
 
 
 def _mlp_layouts(p, column, row):
@@ -128,7 +128,7 @@ def test_zero_one_gathers_the_updated_parameters():
     assert kinds(case.compiled.hlo()) == {"all-gather": parameters, "reduce-scatter": parameters, "all-reduce": 1}
 
 
-# --- the planner itself --------------------------------------------------------------------------------------------------------
+# --- the planner itself -----------------------------------------------------------------------------------------------
 
 
 def _program(fn, *avals):

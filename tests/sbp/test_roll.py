@@ -1,0 +1,137 @@
+"""Repeated layers as loops: same values, same collectives, a program that does not grow with depth."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import models_jax
+import numpy as np
+import pytest
+
+from sbpjax.sbp import hlo
+from sbpjax.sbp.compile import compile_program
+from sbpjax.sbp.eager import from_logical, to_logical
+from sbpjax.sbp.layout import layout_of
+from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.placement import placement
+from sbpjax.sbp.roll import loops, run_rolled
+
+LAYERS = 6
+TOLERANCE = 2e-6
+
+
+def _program(fn, *args):
+    return normalise(jax.make_jaxpr(fn)(*args))
+
+
+def _layer(x, w, b):
+    """Sixteen equations or more, so that a repetition counts."""
+    y = jnp.tanh(x @ w + b)
+    y = y - y.mean(-1, keepdims=True)
+    y = y * jax.lax.rsqrt((y * y).mean(-1, keepdims=True) + 1e-3)
+    return x + jax.nn.sigmoid(y) * jnp.exp(-y * y) * 0.5
+
+
+def _stack(x, weights, biases):
+    for w, b in zip(weights, biases):
+        x = _layer(x, w, b)
+    return x
+
+
+@functools.cache
+def _values(layers=LAYERS):
+    rng = np.random.default_rng(0)
+    weights = [rng.standard_normal((8, 8)).astype(np.float32) * 0.3 for _ in range(layers)]
+    biases = [rng.standard_normal(8).astype(np.float32) for _ in range(layers)]
+    return rng.standard_normal((4, 8)).astype(np.float32), weights, biases
+
+
+def _close(got, want):
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_forward_layers_are_one_loop():
+    program = _program(_stack, *_values())
+    (loop,) = loops(program)
+    assert loop.turns >= LAYERS - 1
+    assert (len(loop.carried), len(loop.own)) == (1, 2)
+    flat = jax.tree.leaves(_values())
+    _close(jax.jit(lambda *xs: run_rolled(program, xs))(*flat), [_stack(*_values())])
+
+
+def test_backward_layers_scan_the_stacks_of_the_forward_ones():
+    def loss(weights, biases, x):
+        return jnp.sum(_stack(x, weights, biases) ** 2)
+
+    x, weights, biases = _values()
+    fn = jax.value_and_grad(loss, argnums=(0, 1))
+    program = _program(fn, weights, biases, x)
+    found = loops(program)
+    assert len(found) == 2
+    rolled = jax.jit(lambda *xs: run_rolled(program, xs))
+    flat = jax.tree.leaves((weights, biases, x))
+    _close(rolled(*flat), jax.tree.leaves(fn(weights, biases, x)))
+    stacks = jax.make_jaxpr(rolled)(*flat).jaxpr.eqns[0].params["jaxpr"].jaxpr.eqns
+    joined = sum(e.primitive.name == "concatenate" for e in stacks)
+    assert joined <= len(found[0].own) + 2  # the backward loop makes no stack of weights or activations of its own
+
+
+@pytest.mark.parametrize(
+    "case", ["every layer is returned", "the first differs", "shared weight", "two back", "literals differ"]
+)
+def test_what_a_layer_reads_may_come_from_anywhere(case):
+    x, weights, biases = _values()
+
+    def fn(x, weights, biases):
+        seen = [x, x]
+        for i, (w, b) in enumerate(zip(weights, biases)):
+            w = weights[0] if case == "shared weight" else w
+            y = _layer(seen[-1] if i or case != "the first differs" else jnp.cos(x), w, b)
+            if case == "two back":
+                y = y + seen[-2]
+            if case == "literals differ":
+                y = y * float(i)
+            seen.append(y)
+        return seen[2:] if case == "every layer is returned" else seen[-1]
+
+    program = _program(fn, x, weights, biases)
+    assert bool(loops(program)) == (case not in ("two back", "literals differ"))
+    got = run_rolled(program, jax.tree.leaves((x, weights, biases)))
+    _close(got, jax.tree.leaves(fn(x, weights, biases)))
+
+
+def test_updates_of_an_optimizer_are_left_as_they_are():
+    def update(p, g):
+        return [
+            a - 0.1 * jnp.tanh(b) / (jnp.sqrt(b * b) + 1e-3) + jnp.exp(-jnp.abs(a)) * jnp.cos(b) ** 2
+            for a, b in zip(p, g)
+        ]
+
+    p = [np.ones((4, 4), np.float32)] * 12
+    assert loops(_program(update, p, p)) == []
+
+
+def _compiled(layers, strategy):
+    step = models_jax.gpt(layers, 8, 8, 16, 4, 32)
+    p = placement("cpu", np.arange(4).reshape((2, 2) if "+" in strategy else (4,)))
+    codes = models_jax.pins(step, strategy)
+    layouts = [layout_of(p, c, a.shape, np.dtype(a.dtype)) for c, a in zip(codes, step.avals)]
+    loss = ",".join("B" * len(p.hierarchy))
+    return step, compile_program(step.fn, p, layouts, [*range(step.state), loss], roll=True)
+
+
+def test_a_rolled_step_moves_the_planned_bytes_and_gives_the_values():
+    step, program = _compiled(5, "dp+tp")
+    text = program.hlo()
+    assert text.count(" while(") == 2
+    assert hlo.total_wire_bytes(text) == pytest.approx(program.plan.bytes, rel=0.01)
+    values = step.values()
+    arrays = [from_logical(v, x.placement, x.sbp)[0] for v, x in zip(values, program.in_layouts)]
+    for y, layout, want in zip(program.call(*arrays), program.out_layouts, jax.jit(step.fn)(*values)):
+        np.testing.assert_allclose(np.asarray(to_logical(y, layout)), want, rtol=0, atol=TOLERANCE)
+
+
+def test_the_compiled_layers_do_not_grow_with_depth():
+    products = [_compiled(layers, "tp")[1].lower().as_text().count("dot_general") for layers in (6, 9)]
+    assert products[0] == products[1]
