@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 
-class Mode:
-    """Process-wide switches.
+
+class Mode(threading.local):
+    """The switches of one thread; another thread's ``no_grad`` or trace is none of its business.
 
     Attributes:
         grad: whether ops on tensors that require grad are recorded.
@@ -13,8 +15,6 @@ class Mode:
             boxes the tensor to broadcast, which makes it a constant of the trace.
         touch: called in a trace with a tensor that is about to be written, see `sbpjax.graph.watch`; None elsewhere.
     """
-
-    __slots__ = ("grad", "inference", "lift", "touch")
 
     def __init__(self) -> None:
         self.grad = True

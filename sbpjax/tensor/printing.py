@@ -85,8 +85,6 @@ class _Formatter:
             self.whole = bool((usable == np.ceil(usable)).all())
             low, high = size.min(), size.max()
             self.scientific = bool(high / low > 1000.0 or high > 1.0e8 or (not self.whole and low < 1.0e-4))
-            if self.whole:
-                self.scientific = bool(high / low > 1000.0 and high > 1.0e8) or bool(high > 1.0e8)
         if options.sci_mode is not None:
             self.scientific = options.sci_mode
         self.width = max((len(self.text(v)) for v in usable.tolist()), default=1)

@@ -1,5 +1,7 @@
 """Short scripts as a user of PyTorch writes them, on global tensors in several layouts, against the same script on torch."""
 
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -69,3 +71,28 @@ def test_a_hook_keeps_the_shape(layout):
     with pytest.raises(RuntimeError, match="a hook may change the values"):
         (x * 2).sum().backward()
     assert x.grad is None
+
+
+def test_threads_do_not_share_no_grad():
+    x = lay(X, "S0").requires_grad_()
+    recorded, errors = [], []
+
+    def work():
+        try:
+            a = lay(X, "S0").requires_grad_()
+            for _ in range(5):
+                (a * 2).sum().backward()
+            recorded.append(a.grad.numpy())
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    with sbpjax.no_grad():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not (x * 2).requires_grad
+    assert not errors
+    for grad in recorded:
+        np.testing.assert_array_equal(grad, np.full_like(X, 10))
