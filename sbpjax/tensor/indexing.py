@@ -14,6 +14,7 @@ from sbpjax.errors import MixedTensorError, OpIndexError, OpTypeError, OpValueEr
 from sbpjax.ops import index as _index
 
 from . import dispatch, steps, views
+from .bounds import outside
 from .inplace import check_writable, inplace, set_part
 from .op import op_of
 from .storage import _starts, _static
@@ -233,9 +234,8 @@ def _check_bounds(spec: tuple, arrays: list, shape) -> None:
         kind = entry[0]
         if kind in ("array", "pick"):
             index = next(rest)
-            if index._plain and index.shape.numel() and index.device.type == "cpu":
-                host = np.asarray(index._fresh()._array)
-                bad = host.max() if host.max() >= shape[dim] else host.min()
+            bad = outside(index, -shape[dim], shape[dim])
+            if bad is not None:
                 views.checked_index(bad, shape[dim], dim)
         elif kind == "mask":
             next(rest)

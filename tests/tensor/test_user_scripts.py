@@ -1,4 +1,4 @@
-"""Short scripts as a user of PyTorch writes them, on global tensors in several layouts, against the same script on torch."""
+"""Short scripts as a user of PyTorch writes them, on global tensors in several layouts, against the same on torch."""
 
 import threading
 
@@ -9,7 +9,13 @@ import torch
 import sbpjax
 
 X = np.random.default_rng(0).normal(size=(5, 7)).astype("f")
-LAYOUTS = {"S0": ((4,), "S0"), "S1": ((4,), "S1"), "B": ((4,), "B"), "S0,S0": ((2, 4), "S0,S0"), "B,S0": ((2, 2), "B,S0")}
+LAYOUTS = {
+    "S0": ((4,), "S0"),
+    "S1": ((4,), "S1"),
+    "B": ((4,), "B"),
+    "S0,S0": ((2, 4), "S0,S0"),
+    "B,S0": ((2, 2), "B,S0"),
+}
 
 
 def lay(value, layout):
@@ -96,3 +102,33 @@ def test_threads_do_not_share_no_grad():
     assert not errors
     for grad in recorded:
         np.testing.assert_array_equal(grad, np.full_like(X, 10))
+
+
+OUTSIDE = {
+    "get": lambda x, i, F: x[i],
+    "set": lambda x, i, F: x.__setitem__(i, 1.0),
+    "list": lambda x, i, F: x[[0, 9]],
+    "negative": lambda x, i, F: x[[-6]],
+    "column": lambda x, i, F: x[:, [7]],
+    "embedding": lambda x, i, F: F.embedding(i, x),
+    "cross_entropy": lambda x, i, F: F.cross_entropy(x, i),
+    "nll_loss": lambda x, i, F: F.nll_loss(x, i),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("layout", ["local", "S0", "S1", "B"])
+def test_an_index_outside_its_dim_is_an_error(name, layout):
+    index = np.array([0, 1, 0, 2, 9])
+    x = sbpjax.tensor(X) if layout == "local" else lay(X, layout)
+    i = sbpjax.tensor(index) if layout == "local" else lay(index, "B" if layout == "S1" else layout)
+    with pytest.raises(IndexError, match="out of (range|bounds)"):
+        OUTSIDE[name](x, i, sbpjax.nn.functional)
+    np.testing.assert_array_equal(x.numpy(), X)
+
+
+def test_ignored_targets_are_not_outside():
+    x, target = lay(X, "S0"), np.array([0, -100, 3, 6, -100])
+    want = torch.nn.functional.cross_entropy(torch.tensor(X), torch.tensor(target))
+    got = sbpjax.nn.functional.cross_entropy(x, lay(target, "S0"))
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6)

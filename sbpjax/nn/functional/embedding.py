@@ -7,6 +7,7 @@ from typing import Any
 from sbpjax.autograd import no_grad
 from sbpjax.ops import embedding as ops
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.bounds import check_rows
 from sbpjax.tensor.dispatch import run
 from sbpjax.tensor.op import op_of
 
@@ -33,6 +34,7 @@ def embedding(
         scale_grad_by_freq: divide each row's gradient by how often the input names it.
         sparse: accepted for compatibility; gradients are dense.
     """
+    check_rows("embedding(input, weight)", input, weight, 0)
     if max_norm is not None:
         _limit_rows(weight, input, max_norm, norm_type)
     if padding_idx is None and not scale_grad_by_freq:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sbpjax.ops import loss as ops
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.bounds import check_rows
 from sbpjax.tensor.dispatch import apply, run
 from sbpjax.tensor.op import op_of
 
@@ -50,6 +51,10 @@ def huber_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", delta:
     return apply(ops.huber_loss, _spread(input, target), (("reduction", reduction), ("delta", float(delta))))
 
 
+def _class_dim(input) -> int:
+    return 1 if isinstance(input, Tensor) and input.ndim > 1 else 0
+
+
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -74,6 +79,7 @@ def cross_entropy(
         ("reduction", reduction),
         ("label_smoothing", float(label_smoothing)),
     )
+    check_rows("cross_entropy(input, target)", target, input, _class_dim(input), ignore_index)
     return run(op_of(ops.cross_entropy, static), (input, target, weight))
 
 
@@ -86,6 +92,7 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return minus the log probability `(N, C, ...)` of class numbers `(N, ...)`, weighted and reduced."""
+    check_rows("nll_loss(input, target)", target, input, _class_dim(input), ignore_index)
     return apply(ops.nll_loss, (input, target, weight), (("ignore_index", ignore_index), ("reduction", reduction)))
 
 
