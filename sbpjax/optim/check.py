@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax.errors import OpTypeError, OpValueError, message
 from sbpjax.tensor import Tensor
 
 
 def at_least_zero(name: str, value: Any) -> None:
     """Raise a ValueError for a negative number or NaN; a tensor's value is not looked at."""
     if not isinstance(value, Tensor) and not value >= 0:
-        raise ValueError(f"Invalid {_WORDS.get(name, name)}: {value}; it must be at least 0")
+        word = _WORDS.get(name, name)
+        rule = f"Invalid {word}: {value}; it must be at least 0"
+        raise OpValueError(message(f"{name}={value!r}", f"{value!r}", rule, f"{name}=0.01"))
+
+
+def params_type(seen: Any, rule: str) -> OpTypeError:
+    """Return the error for parameters of a wrong type."""
+    return OpTypeError(message("making an optimizer", f"{type(seen).__name__}", rule, _FIX))
+
+
+def params_value(seen: str, rule: str, fix: str = "") -> OpValueError:
+    """Return the error for parameters that cannot be optimized."""
+    return OpValueError(message("making an optimizer", seen, rule, fix or _FIX))
 
 
 def is_on(value: Any) -> bool:
@@ -22,7 +35,8 @@ def betas_in_range(betas: Any) -> None:
     """Raise a ValueError unless both decay rates are in [0, 1)."""
     for index, beta in enumerate(betas):
         if not 0 <= beta < 1:
-            raise ValueError(f"Invalid beta parameter at index {index}: {beta}; it must be in [0, 1)")
+            rule = f"Invalid beta parameter at index {index}: {beta}; it must be in [0, 1)"
+            raise OpValueError(message(f"betas={betas!r}", f"{beta!r}", rule, "betas=(0.9, 0.999)"))
 
 
 _WORDS = {
@@ -31,3 +45,5 @@ _WORDS = {
     "weight_decay": "weight_decay value",
     "eps": "epsilon value",
 }
+
+_FIX = "sbpjax.optim.AdamW(model.parameters(), lr=1e-3)"

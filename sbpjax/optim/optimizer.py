@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from sbpjax.autograd import enable_grad, no_grad
 from sbpjax.autograd.node import RemovableHandle
 from sbpjax.optim import run
-from sbpjax.optim.check import is_on
+from sbpjax.optim.check import is_on, params_type, params_value
 from sbpjax.optim.rules import Bucket
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
@@ -43,10 +43,8 @@ class Optimizer:
 
     def __init__(self, params: Iterable, defaults: dict[str, Any]):
         if isinstance(params, Tensor):
-            raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
-                f"but got {type(params)}"
-            )
+            rule = "params argument given to the optimizer should be an iterable of Tensors or dicts"
+            raise params_type(params, rule)
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -54,7 +52,7 @@ class Optimizer:
         self._step_post_hooks: OrderedDict[int, Callable] = OrderedDict()
         groups = list(params)
         if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+            raise params_value("no parameter", "optimizer got an empty parameter list")
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:
@@ -79,17 +77,20 @@ class Optimizer:
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own, e.g. when a frozen layer joins the training."""
         if not isinstance(param_group, dict):
-            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+            raise params_type(param_group, "param_group must be a dict")
         group = dict(param_group)
         params = group["params"]
         if isinstance(params, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections; a set has no order")
+            rule = "optimizer parameters need to be organized in ordered collections; a set has no order"
+            raise params_type(params, rule)
         group["params"] = params = [params] if isinstance(params, Tensor) else list(params)
         for param in params:
             if not isinstance(param, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}")
+                rule = f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}"
+                raise params_type(param, rule)
             if not param.is_leaf:
-                raise ValueError("can't optimize a non-leaf Tensor")
+                seen = f"{param.dtype.name}{list(param.shape)} with grad_fn={param.grad_fn!r}"
+                raise params_value(seen, "can't optimize a non-leaf Tensor", "x.detach().requires_grad_()")
         for name, value in self.defaults.items():
             group.setdefault(name, value)
         self._check(group)
@@ -97,7 +98,8 @@ class Optimizer:
             warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
         taken = {id(p) for g in self.param_groups for p in g["params"]}
         if any(id(p) in taken for p in params):
-            raise ValueError("some parameters appear in more than one parameter group")
+            rule = "some parameters appear in more than one parameter group"
+            raise params_value("a parameter of an earlier group", rule)
         self.param_groups.append(group)
 
     def _check(self, group: dict[str, Any]) -> None:

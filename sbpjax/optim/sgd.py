@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sbpjax.optim import rules
-from sbpjax.optim.check import at_least_zero, is_on
+from sbpjax.optim.check import at_least_zero, is_on, params_value
 from sbpjax.optim.optimizer import Optimizer
 
 
@@ -59,7 +59,11 @@ class SGD(Optimizer):
         for name in ("lr", "momentum", "weight_decay"):
             at_least_zero(name, group[name])
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
-            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+            raise params_value(
+                f"nesterov=True, momentum={group['momentum']}, dampening={group['dampening']}",
+                "Nesterov momentum requires a momentum and zero dampening",
+                "SGD(params, lr=0.1, momentum=0.9, nesterov=True)",
+            )
 
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("momentum_buffer",) if is_on(group["momentum"]) else ()

@@ -1,8 +1,8 @@
 """Bounds of index tensors: `x[index]`, `embedding` and class numbers name places that exist.
 
-A program on an accelerator cannot raise, and to read an index back would stall it. On the CPU the index is at hand, so
-it is looked at before the op runs: ``embedding(ids, table)`` with an id of 50 for 50 rows is an error there and not a row
-of NaN. Indices on other devices, in a trace and in partial sums are not read.
+A program on an accelerator cannot raise, and to read an index back would stall it. On the CPU the index is at hand,
+so it is looked at before the op runs: ``embedding(ids, table)`` with an id of 50 for 50 rows is an error there and not
+a row of NaN. Indices on other devices, in a trace and in partial sums are not read.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from sbpjax.errors import OpTypeError, message
+
 
 class dtype:
     """An element type.
@@ -87,9 +89,14 @@ def of(value) -> dtype:
         return _PYTHON[value] or _default
     found = _BY_NP.get(value)
     if found is None:
-        found = _BY_NP.get(np.dtype(value))
+        try:
+            found = _BY_NP.get(np.dtype(value))
+        except TypeError:
+            found = None
     if found is None:
-        raise TypeError(f"{value!r} is no element type of sbpjax; known are {', '.join(d.name for d in ALL)}")
+        known = ", ".join(d.name for d in ALL)
+        rule = f"it is no element type of sbpjax; known are {known}"
+        raise OpTypeError(message(f"dtype={value!r}", f"{value!r}", rule, "dtype=sbpjax.float32"))
     return found
 
 

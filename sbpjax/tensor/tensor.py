@@ -297,6 +297,11 @@ class Tensor:
                     "x.grad = value.reshape(x.shape).to(x.dtype)",
                 )
             )
+        mine, other = self._layout, value._fresh()._layout
+        if (mine is None) != (other is None) or (mine is not None and mine.placement != other.placement):
+            from .dispatch import mixed
+
+            raise mixed("x.grad = value", (self, value))
         self._own_meta().grad = value
 
     @grad.deleter

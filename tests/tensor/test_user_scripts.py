@@ -132,3 +132,31 @@ def test_ignored_targets_are_not_outside():
     want = torch.nn.functional.cross_entropy(torch.tensor(X), torch.tensor(target))
     got = sbpjax.nn.functional.cross_entropy(x, lay(target, "S0"))
     np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-6)
+
+
+def nesterov_alone(x):
+    return sbpjax.optim.SGD([x], lr=0.1, nesterov=True)
+
+
+MISTAKES = {
+    "dtype": (lambda x: sbpjax.ones(3, dtype="float99"), TypeError),
+    "learning rate": (lambda x: sbpjax.optim.SGD([x], lr=-1), ValueError),
+    "betas": (lambda x: sbpjax.optim.Adam([x], betas=(2, 0.5)), ValueError),
+    "no parameters": (lambda x: sbpjax.optim.SGD([], lr=1), ValueError),
+    "a tensor": (lambda x: sbpjax.optim.SGD(x, lr=1), TypeError),
+    "a string": (lambda x: sbpjax.optim.SGD("a", lr=1), TypeError),
+    "no leaf": (lambda x: sbpjax.optim.SGD([x * 2], lr=1), ValueError),
+    "nesterov": (nesterov_alone, ValueError),
+    "local grad": (lambda x: setattr(x, "grad", sbpjax.ones(5, 7)), RuntimeError),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_told_in_four_parts(name):
+    run, kind = MISTAKES[name]
+    x = lay(X, "S0").requires_grad_()
+    with pytest.raises(kind) as caught:
+        run(x)
+    text = str(caught.value)
+    assert all(part in text for part in ("seen:", "rule:", "fix:", "test_user_scripts.py:"))
+    assert x.grad is None
