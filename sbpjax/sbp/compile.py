@@ -81,8 +81,8 @@ def compile_program(
             whose layout it comes back.
         donate: positions of inputs whose memory the outputs may take.
         lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints).
-        roll: run repeated layers as loops: compile time does not grow with depth, at the price of stacking their
-            weights (``"spmd"`` only).
+        roll: run repeated layers as loops: the program does not grow with depth, at the price of stacking their weights
+            (``"spmd"`` only).
         free_inputs: positions of inputs whose layout the planner chooses.
         cost: the prices.
         memory_bytes: what one device may hold at most.

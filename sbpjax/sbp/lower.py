@@ -107,7 +107,7 @@ def spmd_function(plan: Plan, placement, *, roll: bool = False):
     Args:
         plan: what to run.
         placement: where.
-        roll: run repeated layers as loops, so that compile time does not grow with depth; see `sbpjax.sbp.roll`.
+        roll: run repeated layers as loops, so that the program does not grow with depth; see `sbpjax.sbp.roll`.
     """
     names = placement.axis_names
     avals_in = [v.aval for v in plan.program.invars]

@@ -10,6 +10,7 @@ ignored and replaced; writing is atomic.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import json
@@ -130,7 +131,7 @@ def _encode(plan: Plan) -> dict:
     return {
         "in_codes": plan.in_codes,
         "out_codes": plan.out_codes,
-        "rows": [[r.ins, r.outs, r.hidden, r.rigid_ins, r.rigid_outs, r.divided] for r in index],
+        "rows": [dataclasses.asdict(row) for row in index],
         "chosen": chosen,
         "inner_bytes": plan.inner_bytes,
         "gap": plan.gap,
@@ -139,7 +140,8 @@ def _encode(plan: Plan) -> dict:
 
 
 def _decode(data: dict, program: Program, sizes: tuple[int, ...]) -> Plan:
-    table = [Row(*(tuple(part) if isinstance(part, list) else part for part in row)) for row in data["rows"]]
+    fields: list[dict] = data["rows"]
+    table = [Row(**{k: tuple(x) if isinstance(x, list) else x for k, x in row.items()}) for row in fields]
     rows = [tuple(table[i] for i in chosen) for chosen in data["chosen"]]
     in_codes = tuple(tuple(c) for c in data["in_codes"])
     out_codes = tuple(tuple(c) for c in data["out_codes"])

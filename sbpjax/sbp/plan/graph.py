@@ -7,8 +7,10 @@ count. The linear program of every mesh axis is written from this graph, so it i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from jax.extend.core import Literal, Var
 
@@ -43,7 +45,7 @@ class Group:
 
     members: list[int]
     signature: int
-    aval: object = None
+    aval: Any = None
     returned: bool = False
 
     @property
@@ -186,10 +188,11 @@ def _free_nodes(program: Program, free: list[int], readers: dict, back: dict, en
     node_of_input = {}
     for i in free:
         v = program.invars[i]
+        aval: Any = v.aval
         returned = [u for u in back.get(i, ()) if isinstance(u, Var) and u not in uniform]
         key = (
-            v.aval.shape,
-            str(v.aval.dtype),
+            aval.shape,
+            str(aval.dtype),
             tuple(sorted(set(readers.get(v, ())), key=str)),
             tuple(str(ends.get(u)) for u in returned if u is not v),
         )
@@ -241,7 +244,4 @@ def _live(program: Program, ends: dict, uniform: set) -> dict:
 
 
 def _bytes(v) -> int:
-    size = getattr(getattr(v.aval, "dtype", None), "itemsize", 1)
-    for n in getattr(v.aval, "shape", ()):
-        size *= n
-    return size
+    return math.prod(getattr(v.aval, "shape", ())) * getattr(getattr(v.aval, "dtype", None), "itemsize", 1)

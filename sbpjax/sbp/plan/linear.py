@@ -368,10 +368,11 @@ class _Assembly:
                 nbytes = count * math.prod(local_shape(value.shape, codes, sizes)) * value.itemsize
                 held += constant * nbytes
                 terms += [(c, nbytes) for c in columns]
-        scale = 1 / max(self.problem.memory_bytes, 1.0)
+        limit = self.problem.memory_bytes or 0.0
+        scale = 1 / max(limit, 1.0)
         self._slack = self._column(_OVER_LIMIT_US_PER_BYTE / scale)
         terms = [*((c, b * scale) for c, b in terms), (self._slack, -1.0)]
-        self._constrain(terms, -math.inf, (self.problem.memory_bytes - held) * scale)
+        self._constrain(terms, -math.inf, (limit - held) * scale)
 
     def solve(self) -> Solution:
         """Run HiGHS: the relaxation first, branch and bound only if it is not integral."""
@@ -409,10 +410,11 @@ class _Assembly:
             for a, options in zip(self.first, self.options):
                 integrality[a : a + len(options)] = 1
         options = {"mip_rel_gap": _GAP, "node_limit": _NODES} if whole else {}
+        limits: list = [np.asarray(self.lower), np.asarray(self.upper)]
         return milp(
             cost,
             integrality=integrality,
-            bounds=Bounds(0.0, upper),
-            constraints=LinearConstraint(matrix, np.asarray(self.lower), np.asarray(self.upper)),
+            bounds=Bounds(0.0, upper),  # pyright: ignore[reportArgumentType]  # scipy's stubs know no arrays here
+            constraints=LinearConstraint(matrix, *limits),
             options=options,
         )
