@@ -30,7 +30,7 @@ from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.traced import TracedLayout
 
 from .capture import Lifted, State
-from .watch import Watch
+from .watch import Watch, check_arguments
 
 
 def compile(fn: Callable | None = None, *, state=(), lowering: str = "spmd"):
@@ -139,7 +139,7 @@ class Program:
 
     def _trace(self, fn, state: State, leaves, treedef, tensors, examples):
         count = len(state.tensors) + len(state.options)
-
+        asked = f"compile({getattr(fn, '__name__', type(fn).__name__)})"
         watch = Watch(state.tensors, state.optimizers)
         results: list[Tensor] = []
 
@@ -156,6 +156,7 @@ class Program:
                 default_generator.under_trace(key) as generator,
             ):
                 result = fn(*args, **kwargs)
+                check_arguments(asked, [rebuilt[i] for i in tensors], inputs[count:])
                 self._is_random = generator._counter > 0
                 after = [t._fresh()._array for t in state.tensors]
                 outs, self._out_tree = jax.tree.flatten(result, is_leaf=lambda x: isinstance(x, Tensor))
@@ -171,7 +172,7 @@ class Program:
         except SbpjaxError as error:
             error.__notes__ = []  # what JAX says about its own frames helps no user
             raise error from None
-        watch.check(f"compile({getattr(fn, '__name__', type(fn).__name__)})", results)
+        watch.check(asked, results)
         return closed
 
     def _inputs(self, state: State, arguments) -> list:

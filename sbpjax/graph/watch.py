@@ -89,6 +89,29 @@ class Watch:
         return [x for x in found if x is not None and id(x) not in returned]
 
 
+def check_arguments(asked: str, arguments, tracers) -> None:
+    """Raise if a traced function wrote to one of its arguments: the caller's tensor would not see it.
+
+    Args:
+        asked: what was asked, for the error.
+        arguments: the tensors that the function was given.
+        tracers: what they held before it ran.
+
+    Raises:
+        AutogradError: an argument holds another value now.
+    """
+    for x, before in zip(arguments, tracers):
+        if x._fresh()._array is not before:
+            raise AutogradError(
+                message(
+                    asked,
+                    f"it writes its argument {x.dtype.name}{list(x.shape)} in place",
+                    "a compiled program changes only the modules, optimizers and tensors that are named in state=",
+                    "return the new value, write to x.clone(), or name the tensor in state=",
+                )
+            )
+
+
 def _unnamed(asked: str, seen: str) -> AutogradError:
     return AutogradError(
         message(

@@ -112,3 +112,14 @@ def test_constants_of_the_surroundings_meet_each_other_in_a_trace():
 
     got = sbpjax.compile(fn)(sbpjax.ones(3))
     np.testing.assert_allclose(got.numpy(), [3 + 2 + 1, 3 + 3 + 2, 3 + 3 + 3])
+
+
+def test_an_argument_is_not_written():
+    x = sbpjax.ones(3)
+    with pytest.raises(AutogradError, match=r"(?s)compile.*writes its argument float32\[3\].*fix: .*state="):
+        sbpjax.compile(lambda x: x.mul_(2))(x)
+    assert x.tolist() == [1.0, 1.0, 1.0]
+    doubled = sbpjax.compile(lambda y: y.clone().mul_(2))(x)
+    assert doubled.tolist() == [2.0, 2.0, 2.0]
+    sbpjax.compile(lambda: x.mul_(2), state=x)()
+    assert x.tolist() == [2.0, 2.0, 2.0]
