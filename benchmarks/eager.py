@@ -115,7 +115,6 @@ def transformer(lib, nn, F):
 
 
 def steps() -> None:
-    import sbpjax.nn.functional
 
     ours = transformer(flow, flow.nn, flow.nn.functional)
     peer = transformer(torch, torch.nn, torch.nn.functional)

@@ -106,7 +106,7 @@ def normalization(
     momentum: float = 0.1,
     is_training: bool = False,
 ) -> Tensor:
-    """Return ``x`` normalised per channel: if training by its own statistics, which move the moving ones, else by those."""
+    """Return ``x`` normalised per channel; if training by its own statistics, which move the given ones."""
     static = (("training", bool(is_training)), ("momentum", momentum), ("eps", epsilon), ("axis", axis))
     if is_training and moving_mean is not None:
         inputs = (x, moving_mean, moving_variance, gamma, beta)

@@ -91,7 +91,7 @@ broadcast = sbp(B)
 partial_sum = sbp(P)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def from_code(code: int) -> sbp:
     """Return the sbp of a code."""
     return {B: broadcast, P: partial_sum}.get(code) or sbp(code)

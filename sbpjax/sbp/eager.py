@@ -18,8 +18,8 @@ from . import algebra, policy, rules
 from .layout import Layout, layout_of
 from .lower import spmd_function
 from .normalise import normalise
-from .plan import Plan, disk, plan_exactly
 from .placement import placement as Placement
+from .plan import Plan, disk, plan_exactly
 
 _PROGRAMS: dict = {}
 

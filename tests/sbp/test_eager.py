@@ -10,7 +10,16 @@ from sbpjax.sbp.policy import boxing_policy
 
 ONE = placement("cpu", [0, 1, 2, 3])
 TWO = placement("cpu", [[0, 1], [2, 3]])
-LAYOUTS = [(ONE, "S0"), (ONE, "S1"), (ONE, "B"), (ONE, "P"), (TWO, "S0,S1"), (TWO, "S0,S0"), (TWO, "P,S1"), (TWO, "B,P")]
+LAYOUTS = [
+    (ONE, "S0"),
+    (ONE, "S1"),
+    (ONE, "B"),
+    (ONE, "P"),
+    (TWO, "S0,S1"),
+    (TWO, "S0,S0"),
+    (TWO, "P,S1"),
+    (TWO, "B,P"),
+]
 
 
 def values(shape, seed=0):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 
-
 from ..algebra import B, P
 from ..normalise import Program, normalise
 from ..rules.table import Context, Row, local, rows
