@@ -4,8 +4,8 @@ Three tables, all float32, wire bytes per device and step, 8 CPU devices (nothin
 
 1. Pins: for each strategy the plan's bytes, the bytes in our compiled program, and those of ``jax.jit`` with the same
    in and out shardings.
-2. Free: the plan with the parameters' layouts released, against the best strategy above (sizes of the planner's design
-   figures).
+2. Free: the plan with the layouts of parameters, state and batch released, against the best strategy above (sizes of
+   the planner's design figures).
 3. Depth: CPU time of preparation (trace, normalise) and planning of a GPT at 6 to 48 layers.
 
     python -m benchmarks.planner            # about five minutes on two cores
@@ -83,7 +83,7 @@ def free(models: dict, strategies) -> None:
     for name, step in models.items():
         p = grid(strategies[0])
         layouts = layouts_of(step, strategies[0], p)
-        chosen = [i for i, n in enumerate(step.names) if n[:2] in ("p.", "m.", "v.")]
+        chosen = [i for i, a in enumerate(step.avals) if a.shape]
         program = compile_program(step.fn, p, layouts, out_pins(step, p), free_inputs=chosen)
         peers = {s: partitioner_bytes(step, layouts_of(step, s, p), p) for s in strategies}
         best = min(peers, key=lambda s: peers[s])
