@@ -2,8 +2,9 @@
 
     NPROC=32 SBPJAX_CPU_DEVICES=8 python benchmarks/eager.py
 
-Main-thread CPU time is what a user's loop pays; XLA computes on other threads. Peers run in the same process, interleaved, so that a
-noisy machine disturbs both: every figure is a median over rounds, every claim a ratio. Torch is given one thread.
+Main-thread CPU time is what a user's loop pays; XLA computes on other threads. Peers run in the same process,
+interleaved, so that a noisy machine disturbs both: every figure is a median over rounds, every claim a ratio. Torch
+is given one thread.
 
 * op: a recorded elementwise add and matmul of 64 × 64 against a cached `jax.jit` call of the same function.
 * step: forward, backward and Adam update of a 2-layer transformer (B 4, T 16, D 32) against PyTorch eager.

@@ -2,8 +2,8 @@
 
     python benchmarks/startup.py
 
-The second part starts the same short training script twice with an empty cache directory, and compares the times from process start to
-the end of the first step.
+The second part starts the same short training script twice with an empty cache directory, and compares the times
+from process start to the end of the first step.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ def imports() -> None:
         jax.append(seconds("import jax, jax.numpy"))
         ours.append(seconds("import jax, jax.numpy, sbpjax"))
     extra = statistics.median(ours) - statistics.median(jax)
-    print(f"import   jax {statistics.median(jax):.2f} s, with sbpjax {statistics.median(ours):.2f} s: {extra:+.2f} s  (target 0.30)")
+    print(
+        f"import   jax {statistics.median(jax):.2f} s, with sbpjax {statistics.median(ours):.2f} s: "
+        f"{extra:+.2f} s  (target 0.30)"
+    )
 
 
 def starts() -> None:

@@ -1,8 +1,8 @@
 """Every error class of sbpjax; a class's docstring is its help page.
 
-An error text has four parts: what was asked (op and the user's line), what was seen (shape, dtype, sbp, placement of each
-input), the rule that was broken, with numbers, and one line that fixes it. `message` builds that text, so that no place formats
-it on its own.
+An error text has four parts: what was asked (op and the user's line), what was seen (shape, dtype, sbp, placement
+of each input), the rule that was broken, with numbers, and one line that fixes it. `message` builds that text, so
+that no place formats it on its own.
 """
 
 from __future__ import annotations
@@ -112,22 +112,22 @@ class DeviceStateError(SbpjaxError, RuntimeError):
 
 
 class RuleError(SbpjaxError, RuntimeError):
-    """A rule of the primitive table is wrong: its row does not fit its equation. A defect of sbpjax or of an added rule."""
+    """A rule of the primitive table is wrong: its row does not fit its equation; a defect, not a user's mistake."""
 
 
 class AutogradError(SbpjaxError, RuntimeError):
-    """Backward cannot run: no graph, a graph that was freed, a saved tensor that was changed, a gradient that does not fit.
+    """Backward cannot run: no graph, a freed one, a saved tensor that was changed, a gradient that does not fit.
 
-    A graph is freed by its first ``backward()``; ``retain_graph=True`` keeps it. A tensor that backward needs must not be
-    changed in place between the op and ``backward()``: use the out-of-place op, or write to a ``clone()``.
+    A graph is freed by its first ``backward()``; ``retain_graph=True`` keeps it. A tensor that backward needs must
+    not be changed in place between the op and ``backward()``: use the out-of-place op, or write to a ``clone()``.
     """
 
 
 class InplaceError(SbpjaxError, RuntimeError):
     """A tensor cannot be written in place.
 
-    A leaf that requires grad is written under ``no_grad()`` only; the result of an in-place op has the tensor's own shape, and a
-    dtype that casts to its dtype; a tensor in ``partial_sum`` takes linear ops only.
+    A leaf that requires grad is written under ``no_grad()`` only; the result of an in-place op has the tensor's own
+    shape, and a dtype that casts to its dtype; a tensor in ``partial_sum`` takes linear ops only.
     """
 
 

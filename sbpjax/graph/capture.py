@@ -1,8 +1,8 @@
 """Capture: run a function of tensors on tracers, with the state it changes as inputs and outputs.
 
-A training step reads parameters, writes them in place, and moves optimizer state and the random stream along. `State` lists those
-tensors, puts tracers into their handles while the function is traced, reads what the function left there, and puts the arrays back:
-a trace, even one that fails, changes nothing.
+A training step reads parameters, writes them in place, and moves optimizer state and the random stream along.
+`State` lists those tensors, puts tracers into their handles while the function is traced, reads what the function
+left there, and puts the arrays back: a trace, even one that fails, changes nothing.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@
 
     step = sbpjax.compile(step, state=(model, optimizer))
 
-The first call with new shapes, dtypes or layouts traces the function, plans the whole program (forward, backward, update) with the
-layouts of its inputs and state as pins, and compiles it; later calls run it. State is donated in and written back in place.
+The first call with new shapes, dtypes or layouts traces the function, plans the whole program (forward, backward,
+update) with the layouts of its inputs and state as pins, and compiles it; later calls run it. State is donated in
+and written back in place.
 """
 
 from __future__ import annotations
@@ -91,7 +92,9 @@ class Compiled:
 
     def _program(self, state: State, leaves, treedef, tensors) -> Program:
         static = tuple((i, leaf) for i, leaf in enumerate(leaves) if not isinstance(leaf, Tensor))
-        avals = tuple((leaves[i]._layout, leaves[i].dtype, tuple(leaves[i].shape), leaves[i].requires_grad) for i in tensors)
+        avals = tuple(
+            (leaves[i]._layout, leaves[i].dtype, tuple(leaves[i].shape), leaves[i].requires_grad) for i in tensors
+        )
         key = (treedef, static, avals, state.signature())
         found = self._programs.get(key)
         if found is None:
@@ -112,7 +115,10 @@ class Program:
         layouts = state.layouts() + [t._layout for t in arguments]
         self.placement = _common_placement(fn, layouts)
         self._lifted = Lifted()
-        examples = [_KEY, *(_example(a, lay) for a, lay in zip(state.arrays() + [t._array for t in arguments], layouts))]
+        examples = [
+            _KEY,
+            *(_example(a, lay) for a, lay in zip(state.arrays() + [t._array for t in arguments], layouts)),
+        ]
         closed = self._trace(fn, state, leaves, treedef, tensors, examples)
         if not self._lifted.complete:
             closed = self._trace(fn, state, leaves, treedef, tensors, examples)

@@ -1,4 +1,4 @@
-"""`explain` and `visualize` on tensors: the plan of a function before it runs, the parts of a tensor that ranks hold."""
+"""`explain` and `visualize` on tensors: the plan of a function before it runs, the parts that ranks hold."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 """The sbp algebra: split, broadcast, partial_sum, and tuples of them.
 
-On four ranks an ``(8, 4)`` tensor may lie as ``split(0)`` (two rows on each rank), ``broadcast`` (all of it on each) or
-``partial_sum`` (each rank holds an ``(8, 4)`` summand). A tensor on an N-D placement has one entry per placement dimension.
+On four ranks an ``(8, 4)`` tensor may lie as ``split(0)`` (two rows on each rank), ``broadcast`` (all of it on
+each) or ``partial_sum`` (each rank holds an ``(8, 4)`` summand). A tensor on an N-D placement has one entry per
+placement dimension.
 
-Inside this package an entry is an int code: ``S(d)`` is ``d``, ``B`` is -1, ``P`` is -2; codes sort, hash and index quickly.
+Inside this package an entry is an int code: ``S(d)`` is ``d``, ``B`` is -1, ``P`` is -2; codes sort, hash and index
+quickly.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ def split(dim: int) -> sbp:
     dim = dim.__index__()
     if not -MAX_DIMS <= dim < MAX_DIMS:
         raise SbpError(
-            message(f"split({dim})", f"dim {dim}", f"a tensor has at most {MAX_DIMS} dims", "split a dim the tensor has")
+            message(
+                f"split({dim})", f"dim {dim}", f"a tensor has at most {MAX_DIMS} dims", "split a dim the tensor has"
+            )
         )
     return _NegativeSplit(dim) if dim < 0 else sbp(dim)
 

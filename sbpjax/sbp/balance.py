@@ -1,7 +1,9 @@
 """The balanced rule: how many rows of a dim each rank holds.
 
-A dim of 7 over 4 ranks is held as 2, 2, 2, 1: the first ``7 mod 4`` ranks get one more. Nested splits apply the rule again to each
-part: 6 over ``[[0, 1], [2, 3]]`` as (S0, S0) is 3 | 3 and then 2, 1, 2, 1. Physically every rank's slab has the same number of
+A dim of 7 over 4 ranks is held as 2, 2, 2, 1: the first ``7 mod 4`` ranks get one more. Nested splits apply the
+rule again to each part: 6 over ``[[0, 1], [2, 3]]`` as (S0, S0) is 3 | 3 and then 2, 1, 2, 1. Physically every
+rank's slab has the
+    same number of
 rows, ``ceil(n / k)``; `counts` and `offsets` say which of them count.
 
 `part` works on Python ints and on traced scalars alike, so that the same rule serves layouts and compiled programs.
@@ -14,7 +16,7 @@ import math
 
 
 def part(n, size: int, index):
-    """Return ``(offset, count)`` of part ``index`` of ``n`` rows over ``size`` ranks; ``n`` and ``index`` may be traced."""
+    """Return ``(offset, count)`` of part ``index`` of ``n`` rows over ``size`` ranks; both may be traced."""
     quotient = n // size
     rest = n - quotient * size
     if isinstance(n, int) and isinstance(index, int):
@@ -48,7 +50,5 @@ def parts(n: int, sizes: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     """Return ``(offset, count)`` of every rank under nested splits, in row-major order of the axes."""
     result = [(0, n)]
     for size in sizes:
-        result = [
-            (offset + o, c) for offset, count in result for o, c in (part(count, size, i) for i in range(size))
-        ]
+        result = [(offset + o, c) for offset, count in result for o, c in (part(count, size, i) for i in range(size))]
     return tuple(result)

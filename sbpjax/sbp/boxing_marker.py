@@ -1,7 +1,7 @@
 """`to_global` inside a traced program: a primitive that is the identity and pins a layout.
 
-The planner must give its output the wanted nd-sbp; everything else about it is free. Its gradient asks for ``grad_sbp``, or leaves the
-choice to the planner.
+The planner must give its output the wanted nd-sbp; everything else about it is free. Its gradient asks for
+``grad_sbp``, or leaves the choice to the planner.
 """
 
 from __future__ import annotations

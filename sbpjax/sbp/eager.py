@@ -1,7 +1,8 @@
 """Eager global ops: one op, one cached compiled program.
 
-`execute` turns ``fn`` over logical arrays into a jaxpr, plans it exactly for the layouts at hand, lowers it to one SPMD program and
-keeps that under (function, static attributes, layouts). The second call is a dictionary lookup and a jitted call.
+`execute` turns ``fn`` over logical arrays into a jaxpr, plans it exactly for the layouts at hand, lowers it to one
+SPMD program and keeps that under (function, static attributes, layouts). The second call is a dictionary lookup and
+a jitted call.
 """
 
 from __future__ import annotations
@@ -71,7 +72,14 @@ def execute(
         MixedTensorError: the layouts name two placements.
         BoxingError: the boxing policy forbids what the op needs.
     """
-    key = (fn, static, tuple([x if x is not None else _kind(a) for a, x in zip(arrays, layouts)]), placement, out_sbps, donate)
+    key = (
+        fn,
+        static,
+        tuple([x if x is not None else _kind(a) for a, x in zip(arrays, layouts)]),
+        placement,
+        out_sbps,
+        donate,
+    )
     found = _PROGRAMS.get(key)
     if found is None:
         found = _PROGRAMS[key] = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate)
@@ -124,7 +132,9 @@ def common_placement(fn, layouts, placement: Placement | None) -> Placement:
             )
     if placement is None:
         raise MixedTensorError(
-            message(getattr(fn, "__name__", "op"), "no global tensor", "a global op needs a placement", "pass placement=")
+            message(
+                getattr(fn, "__name__", "op"), "no global tensor", "a global op needs a placement", "pass placement="
+            )
         )
     return placement
 
@@ -155,10 +165,7 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
     program = normalise(jax.make_jaxpr(op)(*examples))
     pins = None
     if out_sbps is not None:
-        pins = tuple(
-            _pin(s, placement, len(v.aval.shape))
-            for s, v in zip(out_sbps, program.outvars, strict=True)
-        )
+        pins = tuple(_pin(s, placement, len(v.aval.shape)) for s, v in zip(out_sbps, program.outvars, strict=True))
     plan = _planned(program, placement.hierarchy, tuple(codes), pins)
     out = tuple(
         layout_of(placement, c, v.aval.shape, v.aval.dtype)
@@ -193,7 +200,7 @@ def _pin(sbp, placement: Placement, ndim: int):
     return algebra.parse(sbp, placement.hierarchy, ndim)
 
 
-# --- moving between layouts and placements ------------------------------------------------------------------------------------
+# --- moving between layouts and placements ---------------------------------------------------------------------
 
 
 def identity(x):
@@ -260,7 +267,9 @@ def to_logical(array, layout: Layout) -> jax.Array:
 
 def local_shards(array, layout: Layout) -> dict[int, np.ndarray]:
     """Return what each rank of this process holds: its part without padding, or its summand."""
-    parts = dict(zip(layout.placement.devices.flat, zip(layout.placement.ranks.flat, layout.parts(), strict=True), strict=True))
+    parts = dict(
+        zip(layout.placement.devices.flat, zip(layout.placement.ranks.flat, layout.parts(), strict=True), strict=True)
+    )
     result = {}
     for shard in array.addressable_shards:
         rank, part = parts[shard.device]

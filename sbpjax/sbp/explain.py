@@ -6,7 +6,8 @@
     boxing                   collective                bytes   for          line
     f32[8,16] S0,P → S0,B    all_reduce(a1)              384   add          train.py:31
 
-`Explanation` renders a `Plan` as text (``print(explanation)``) and as HTML (in a notebook). Its numbers are the plan's own.
+`Explanation` renders a `Plan` as text (``print(explanation)``) and as HTML (in a notebook). Its numbers are the
+plan's own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ordinary sharded `jax.Array`s in and out.
 
-A layout without partial sums and without padding *is* an ordinary array with a `NamedSharding`, so any JAX library can take it and give
-it back: ``placement`` ↔ ``Mesh``, nd-sbp ↔ ``PartitionSpec``.
+A layout without partial sums and without padding *is* an ordinary array with a `NamedSharding`, so any JAX library
+can take it and give it back: ``placement`` ↔ ``Mesh``, nd-sbp ↔ ``PartitionSpec``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .placement import placement as Placement
 def layout_from_sharding(sharding: NamedSharding, shape: tuple[int, ...], dtype) -> tuple[Layout, bool]:
     """Return the layout of an array with a `NamedSharding`, and whether the sharding holds the same blocks.
 
-    A spec that lists the axes of a dim against the mesh's order has no nd-sbp; the layout with the axes in order is returned, and the
-    array must be moved to it.
+    A spec that lists the axes of a dim against the mesh's order has no nd-sbp; the layout with the axes in order is
+    returned, and the array must be moved to it.
     """
     placement = Placement.of_devices(sharding.mesh.devices)
     spec = tuple(sharding.spec)

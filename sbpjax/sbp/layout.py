@@ -1,8 +1,8 @@
 """Layouts: how a logical tensor lies on a placement, and what the devices physically hold.
 
-A float32 ``(6, 4)`` tensor as ``(S0, P)`` on a 4 × 2 placement is physically an array of shape ``(2, 8, 4)`` with spec
-``("a1", "a0", None)``: one leading dim for the P axis, which holds a summand per rank of that axis, then the logical dims; dim 0
-is padded from 6 to 4 slabs of 2 rows, of which the balanced rule says that 2, 2, 1, 1 count.
+A float32 ``(6, 4)`` tensor as ``(S0, P)`` on a 4 × 2 placement is physically an array of shape ``(2, 8, 4)`` with
+spec ``("a1", "a0", None)``: one leading dim for the P axis, which holds a summand per rank of that axis, then the
+logical dims; dim 0 is padded from 6 to 4 slabs of 2 rows, of which the balanced rule says that 2, 2, 1, 1 count.
 
 Layouts are interned: equal ones are the same object, so they are cheap keys for caches of compiled programs.
 """
@@ -63,8 +63,7 @@ class Layout:
         """Whether no dim is padded."""
         sizes = self.placement.hierarchy
         return all(
-            balance.even(n, tuple(sizes[a] for a in axes))
-            for n, axes in zip(self.shape, self.axes_of_dim, strict=True)
+            balance.even(n, tuple(sizes[a] for a in axes)) for n, axes in zip(self.shape, self.axes_of_dim, strict=True)
         )
 
     @cached_property

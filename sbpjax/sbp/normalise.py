@@ -1,8 +1,9 @@
 """Flat programs: a jaxpr with its calls inlined and its dead equations dropped.
 
-``jit``, ``custom_jvp_call``, ``custom_vjp_call``, ``closed_call`` and ``remat2`` are calls: planning looks through them. A remat that
-asks for ``prevent_cse`` leaves an ``optimization_barrier`` on its inputs, as JAX's own lowering does, so that XLA does not merge the
-recomputation with the first computation. Work is linear in the number of equations.
+``jit``, ``custom_jvp_call``, ``custom_vjp_call``, ``closed_call`` and ``remat2`` are calls: planning looks through
+them. A remat that asks for ``prevent_cse`` leaves an ``optimization_barrier`` on its inputs, as JAX's own lowering
+does, so that XLA does not merge the recomputation with the first computation. Work is linear in the number of
+equations.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Placements: which devices, in which grid.
 
-A tensor of a 2 × 4 data-and-tensor-parallel run lives on ``placement("cpu", [[0, 1, 2, 3], [4, 5, 6, 7]])``: eight ranks in a
-hierarchy of two rows and four columns, so its sbp has two entries. A rank is a global device id in the order of
-``jax.devices(type)``. Order is meaningful: on ``placement("cpu", [3, 2, 1, 0])`` rank 3 holds the first part of a split.
+A tensor of a 2 × 4 data-and-tensor-parallel run lives on ``placement("cpu", [[0, 1, 2, 3], [4, 5, 6, 7]])``: eight
+ranks in a hierarchy of two rows and four columns, so its sbp has two entries. A rank is a global device id in the
+order of ``jax.devices(type)``. Order is meaningful: on ``placement("cpu", [3, 2, 1, 0])`` rank 3 holds the first
+part of a split.
 
 `placement` maps to `jax.sharding.Mesh` one to one; the mesh axes are named ``a0``, ``a1``, … from the outside in.
 """

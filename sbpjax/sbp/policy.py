@@ -1,7 +1,7 @@
 """Boxing policy: what happens when an op has to move data.
 
-Automatic boxing is convenient and sometimes a mistake: ``with boxing_policy("warn")`` names every conversion of an eager op,
-``with boxing_policy("error")`` refuses it before anything runs. Conversions that move no bytes pass.
+Automatic boxing is convenient and sometimes a mistake: ``with boxing_policy("warn")`` names every conversion of an
+eager op, ``with boxing_policy("error")`` refuses it before anything runs. Conversions that move no bytes pass.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def check(what: str, boxings) -> None:
         message(
             what,
             text,
-            f'boxing_policy("error") allows no conversion that moves data; this one moves {sum(b.bytes for b in moving)} B',
+            f'boxing_policy("error") allows no conversion that moves data; this moves {sum(b.bytes for b in moving)} B',
             "bring the inputs to fitting layouts with to_global(sbp=...), or use boxing_policy('auto')",
         )
     )

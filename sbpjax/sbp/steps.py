@@ -7,8 +7,8 @@ On one axis of ``n`` ranks, with ``b`` the bytes of the tensor as the other axes
     P → B   psum           2 (n-1)/n · b
     S → S   all_to_all       (n-1)/n² · b          S → P   zero_fill   0
 
-A step on axis ``a`` that touches dim ``d`` is legal only while no inner axis splits ``d``: the inner cut lies inside the outer one, so
-gathering the outer axis alone would interleave the rows.
+A step on axis ``a`` that touches dim ``d`` is legal only while no inner axis splits ``d``: the inner cut lies
+inside the outer one, so gathering the outer axis alone would interleave the rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Step:
         source: the code on that axis before.
         target: the code on that axis after.
         bytes: what one device receives over the wire.
-        price: what planning charges. S → P moves nothing now, but whoever reads the sum has to gather it: it is charged as
+        price: what planning charges. S → P moves nothing now, but whoever reads the sum has to gather it: it is
+            charged as
             the all-gather it puts off, or every mixed sum would be planned as P + P.
     """
 
@@ -148,8 +149,9 @@ class Shard:
 class _Cut:
     """The cut of dim ``dim`` over one axis, given how outer axes have cut it already.
 
-    A block that this axis leaves whole has ``whole`` rows (``count`` of them real); cut, each rank has ``slab`` rows. *Spread* puts
-    the real rows of a whole block into one slab per rank, *compact* undoes it; both are the identity on even dims.
+    A block that this axis leaves whole has ``whole`` rows (``count`` of them real); cut, each rank has ``slab``
+    rows. *Spread* puts the real rows of a whole block into one slab per rank, *compact* undoes it; both are the
+    identity on even dims.
     """
 
     def __init__(self, shard: Shard, shape, codes, axis: int, dim: int) -> None:

@@ -1,8 +1,9 @@
 """Boxing between placements: overlapping, disjoint, 1-D and N-D.
 
-Placements over the same devices in the same order only read the grid differently: ``S0`` on ``[0, 1, 2, 3]`` is ``(S0, S0)`` on
-``[[0, 1], [2, 3]]`` with no byte moved, and so are B and P. Otherwise the tensor travels in an even layout without partial sums, which
-`jax.device_put` carries between any two sets of devices, and is converted on either side as needed.
+Placements over the same devices in the same order only read the grid differently: ``S0`` on ``[0, 1, 2, 3]`` is
+``(S0, S0)`` on ``[[0, 1], [2, 3]]`` with no byte moved, and so are B and P. Otherwise the tensor travels in an even
+layout without partial sums, which `jax.device_put` carries between any two sets of devices, and is converted on
+either side as needed.
 """
 
 from __future__ import annotations

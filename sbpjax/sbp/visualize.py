@@ -6,8 +6,9 @@
     rank 2  [4:6, 0:4]
     rank 3  [6:7, 0:4]
 
-The text names the parts of any number of dims. The picture, an SVG in a notebook, shows the last two dims as a grid and every block
-with the ranks that hold it; dims before them are named in the block's label. A partial sum is drawn once per summand.
+The text names the parts of any number of dims. The picture, an SVG in a notebook, shows the last two dims as a grid
+and every block with the ranks that hold it; dims before them are named in the block's label. A partial sum is drawn
+once per summand.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ PLACES = {
 SBPS = {1: ["S0", "S1", "B", "P"], 2: ["S0,S1", "S0,S0", "P,B", "B,P"], 3: ["S0,B,S1", "P,S0,P"]}
 
 
-@pytest.mark.parametrize(("source", "target"), [p for p in itertools.permutations(PLACES, 2)])
+@pytest.mark.parametrize(("source", "target"), list(itertools.permutations(PLACES, 2)))
 def test_values_arrive(source, target):
     a, b = placement("cpu", PLACES[source]), placement("cpu", PLACES[target])
     pairs = list(itertools.product(SBPS[a.ranks.ndim], SBPS[b.ranks.ndim]))

@@ -1,8 +1,9 @@
 """Control flow: rows of ``scan``, ``while`` and ``cond``, found by planning their bodies.
 
-A loop's carry must come out as it went in. For every *seed*, a split of one operand's dim or a partial operand, the body is planned
-with that seed and everything else free (broadcast slices for nothing), the carry is iterated to a fixed point, and what comes out
-is one row. So a gradient accumulated over micro-batches gets a row in which its carry stays P through the loop.
+A loop's carry must come out as it went in. For every *seed*, a split of one operand's dim or a partial operand, the
+body is planned with that seed and everything else free (broadcast slices for nothing), the carry is iterated to a
+fixed point, and what comes out is one row. So a gradient accumulated over micro-batches gets a row in which its
+carry stays P through the loop.
 """
 
 from __future__ import annotations
@@ -30,11 +31,9 @@ def body_plan(closed, sizes: Codes, ins: tuple[Codes, ...], outs: tuple[Codes | 
 
 
 def inner_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes) -> int:
-    """Return the bytes that the bodies of a control-flow equation move under rows ``chosen``; a ``while`` counts one turn."""
+    """Return the bytes that the bodies of a control-flow equation move under rows; a ``while`` counts one turn."""
     name = eqn.primitive.name
-    if name not in ("scan", "while", "cond") or all(
-        c == B for row in chosen for c in (*row.ins, *row.outs)
-    ):
+    if name not in ("scan", "while", "cond") or all(c == B for row in chosen for c in (*row.ins, *row.outs)):
         return 0
     ins = tuple(zip(*(row.ins for row in chosen), strict=True)) if eqn.invars else ()
     outs = tuple(zip(*(row.outs for row in chosen), strict=True)) if eqn.outvars else ()
@@ -70,7 +69,9 @@ def _bodies(eqn, sizes: Codes, ins, outs) -> list:
 def _demand(plan, position: int, given: int) -> int:
     """Return the one layout in which a body reads an input on a 1-D mesh, or ``given`` if it reads several."""
     variable = plan.program.invars[position]
-    wanted = {plan.ins(i)[j][0] for i, e in enumerate(plan.program.eqns) for j, v in enumerate(e.invars) if v is variable}
+    wanted = {
+        plan.ins(i)[j][0] for i, e in enumerate(plan.program.eqns) for j, v in enumerate(e.invars) if v is variable
+    }
     wanted |= {c[0] for v, c in zip(plan.program.outvars, plan.out_codes, strict=True) if v is variable}
     return wanted.pop() if len(wanted) == 1 else given
 
@@ -202,5 +203,3 @@ def control_local(ctx: Context, *blocks):
         unroll=params["unroll"],
     )
     return (*state, *stacked)
-
-

@@ -1,9 +1,11 @@
 """Parts: the pieces of a program that share nothing but uniform scalars.
 
-The update of an optimizer over 150 parameters is 150 pieces that share the learning rate and the step count. Planned as one program
-their choices multiply; planned as parts they add, and parts of the same form are planned once.
+The update of an optimizer over 150 parameters is 150 pieces that share the learning rate and the step count.
+Planned as one program their choices multiply; planned as parts they add, and parts of the same form are planned
+once.
 
-A *uniform* value is a scalar computed from uniform scalars alone: it is broadcast everywhere and takes no part in any choice.
+A *uniform* value is a scalar computed from uniform scalars alone: it is broadcast everywhere and takes no part in
+any choice.
 """
 
 from __future__ import annotations

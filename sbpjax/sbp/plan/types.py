@@ -61,7 +61,8 @@ class Plan:
         rows: for every equation a row per axis.
         out_codes: the nd-sbp of every output.
         inner_bytes: bytes that equations move inside themselves (hidden collectives, loop bodies).
-        gap: how far the plan may be from the planner's lower bound, as a share; 0 is proven on each axis given the others.
+        gap: how far the plan may be from the planner's lower bound, as a share; 0 is proven on each axis given the
+            others.
         modelled_us: the modelled time of one run; 0 if the planner went by bytes.
     """
 
