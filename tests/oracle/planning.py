@@ -16,6 +16,7 @@ from sbpjax.sbp import algebra, eager
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.plan import plan_exactly
+from sbpjax.tensor import bounds
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.tensor import Tensor
 from sbpjax.tensor.traced import TracedLayout
@@ -49,7 +50,7 @@ class Planned:
 def plan_only():
     """Plan global ops instead of running them; yields the list of their plans, in order."""
     plans: list = []
-    kept = eager.execute, eager.to_logical
+    kept = eager.execute, eager.to_logical, bounds.parts_on_cpu
     cache: dict = {}
 
     def execute(fn, static, arrays, layouts, *, placement=None, out_sbps=None, donate=()):
@@ -63,11 +64,11 @@ def plan_only():
     def to_logical(array, layout):
         raise NeedsValueError
 
-    eager.execute, eager.to_logical = execute, to_logical
+    eager.execute, eager.to_logical, bounds.parts_on_cpu = execute, to_logical, lambda index: []
     try:
         yield plans
     finally:
-        eager.execute, eager.to_logical = kept
+        eager.execute, eager.to_logical, bounds.parts_on_cpu = kept
 
 
 def stand_in(shape, dtype, placement, codes) -> Tensor:
