@@ -133,7 +133,7 @@ class SnippetDifference:
         reason: why it is so.
         file: the file of facts.
         ids: the snippets.
-        ours: what happens here: another ``value``, it ``raises`` an error of four parts, or the function is ``absent``.
+        ours: what happens here: another ``value``, it ``raises`` an error of four parts, or the call is ``absent``.
     """
 
     name: str
@@ -297,6 +297,13 @@ SNIPPETS = (
         "raises",
     ),
     SnippetDifference(
+        "grad of another kind",
+        "The grad of a global tensor is global; OneFlow takes a local one and fails later.",
+        "errors",
+        ("assign_grad_local",),
+        "raises",
+    ),
+    SnippetDifference(
         "loading local state",
         "A state dict of local tensors loads into a global module: a checkpoint holds logical values, and every "
         "process has them all.",
@@ -317,7 +324,7 @@ SNIPPETS = (
     ),
     SnippetDifference(
         "save and load",
-        "Checkpoints are sbpjax.utils.save and load, which need no rank: a tensor is stored by its logical value.",
+        "Checkpoints need no rank: a tensor is stored by its logical value.",
         "api_behaviour_2",
         ("save_load_2",),
         "absent",

@@ -74,7 +74,7 @@ def test_snippet(file, case, tmp_path, monkeypatch):
             if expected == "raises":
                 assert _explained(end.error), end
             elif expected == "absent":
-                assert isinstance(end.error, AttributeError), end
+                assert isinstance(end.error, (AttributeError, TypeError)), end
             else:
                 assert end.error is None, end
         return
