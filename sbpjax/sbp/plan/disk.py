@@ -23,7 +23,7 @@ import jax
 from jax.extend.core import Literal
 
 from ..normalise import Program
-from ..rules import Row
+from ..rules import Row, names
 from .signature import Signatures
 from .types import Plan
 
@@ -52,7 +52,7 @@ def digest(program: Program, *request) -> str:
         program: the flat program.
         request: mesh, pins, prices: anything whose ``repr`` is the same in every process.
     """
-    found = hashlib.sha256(f"{_FORMAT} {jax.__version__} {_sources()} {request!r}\n".encode())
+    found = hashlib.sha256(f"{_FORMAT} {jax.__version__} {_sources()} {names()!r} {request!r}\n".encode())
     signatures = Signatures()
     number: dict = {}
 
