@@ -8,7 +8,7 @@ equations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from jax.extend import core
 from jax.extend.core import Literal, Var
@@ -46,7 +46,6 @@ class Program:
     consts: dict[Var, object]
     eqns: list
     outvars: list
-    _key: object = field(default=None, repr=False)
 
 
 def normalise(closed) -> Program:
