@@ -7,6 +7,7 @@ a row of NaN. Indices on other devices, in a trace and in partial sums are not r
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 
 from sbpjax.errors import OpIndexError, message
@@ -20,6 +21,8 @@ def parts_on_cpu(index) -> list[np.ndarray]:
     if not isinstance(index, Tensor):
         return []
     layout = index._fresh()._layout
+    if isinstance(index._array, jax.core.Tracer):  # a constant that a user's own jit traces
+        return []
     if index._plain:
         return [np.asarray(index._array)] if index.device.type == "cpu" else []
     if layout is None or layout.shape is None or layout.placement.type != "cpu" or layout.partial_axes:
