@@ -152,3 +152,11 @@ class CheckpointError(SbpjaxError, RuntimeError):
 
     It holds dicts, lists and tuples of tensors, NumPy arrays and plain values; objects go in as their ``state_dict()``.
     """
+
+
+class StateDictError(SbpjaxError, RuntimeError):
+    """A state does not fit its module or optimizer: other names, shapes, or local tensors for global ones.
+
+    Nothing was loaded. ``sbpjax.utils.global_view.to_global(state, placement, sbp)`` and ``to_local(state)`` turn all
+    tensors of a state from one kind into the other.
+    """

@@ -131,7 +131,7 @@ class Trainer:
 
     def load(self, path: Path) -> None:
         """Go on where a checkpoint was written, in whatever layout that was."""
-        state = utils.load(path)
+        state = utils.load(path, global_src_rank=0)  # global, as the parameters are
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scheduler.load_state_dict(state["scheduler"])

@@ -461,10 +461,11 @@ class Module:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> _state.IncompatibleKeys:
-        """Copy the tensors of `state_dict` into this module, whatever layout either has.
+        """Copy the tensors of `state_dict` into this module, whatever placement and sbp either has.
 
         Args:
-            state_dict: names to tensors, as `state_dict` returns.
+            state_dict: names to tensors, as `state_dict` returns; local ones for local tensors of this module, global
+                ones for global.
             strict: raise when names are missing or unexpected.
             assign: take the tensors themselves instead of copying their values.
 
@@ -472,7 +473,8 @@ class Module:
             ``missing_keys`` and ``unexpected_keys``.
 
         Raises:
-            RuntimeError: shapes differ, or, with `strict`, names do.
+            StateDictError: shapes or kinds (local, global) differ, or, with `strict`, names do; nothing is loaded.
+            OpTypeError: `state_dict` is no mapping.
         """
         return _state.load_state_dict(self, state_dict, strict, assign)
 

@@ -1,17 +1,21 @@
 """`state_dict` and `load_state_dict`: a module's parameters and persistent buffers by name, out and in again.
 
 Loading copies values into the tensors that are there, so a module keeps its own dtype, placement and sbp: a state
-saved by one layout loads into any other. With ``assign=True`` the saved tensors themselves take the place.
+saved under one layout loads into any other. Local tensors go into local ones and global into global ones; the other
+kind is refused, as everywhere, and `sbpjax.utils.global_view` turns a whole state from one kind into the other.
+Nothing is copied before the whole state is known to fit. With ``assign=True`` the saved tensors themselves take the
+place.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import OrderedDict, namedtuple
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sbpjax.sbp import broadcast
+from sbpjax.errors import OpTypeError, StateDictError, message
 from sbpjax.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -61,37 +65,85 @@ def state_dict(module: Module, destination: Any, prefix: str, keep_vars: bool) -
     return destination
 
 
+class Findings(list):
+    """What is wrong with a state, one text each, and the writes that wait until it is known that nothing is.
+
+    Attributes:
+        writes: for every tensor that fits, what loads it.
+        kinds: of the first pair of a local and a global tensor, its name and the target; None if there is none.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[Callable[[], None]] = []
+        self.kinds: tuple[str, Tensor] | None = None
+
+
 def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
     """Copy `state` into `module` and its children; see `Module.load_state_dict`."""
+    asked = f"{type(module).__name__}.load_state_dict(...)"
     if not isinstance(state, Mapping):
-        raise TypeError(f"Expected state_dict to be dict-like, got {type(state)}.")
+        raise OpTypeError(
+            message(
+                asked,
+                f"a {type(state).__name__}",
+                "a state is dict-like: names to tensors",
+                "pass what state_dict() returned, e.g. utils.load(path)['model']",
+            )
+        )
     metadata = getattr(state, "_metadata", None)
     state = OrderedDict(state)
     missing: list[str] = []
     unexpected: list[str] = []
-    errors: list[str] = []
+    found = Findings()
+    visited: list[Module] = []
 
-    def load(child: Module, local_state: dict, prefix: str) -> None:
+    def look(child: Module, local_state: dict, prefix: str) -> None:
         local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
-        child._load_from_state_dict(local_state, prefix, local_metadata, True, missing, unexpected, errors, assign)
+        child._load_from_state_dict(local_state, prefix, local_metadata, True, missing, unexpected, found, assign)
         for name, grandchild in child._modules.items():
             if grandchild is not None:
                 start = f"{prefix}{name}."
-                load(grandchild, {k: v for k, v in local_state.items() if k.startswith(start)}, start)
-        incompatible = IncompatibleKeys(missing, unexpected)
-        for hook in list(child._load_state_dict_post_hooks.values()):
-            hook(child, incompatible)
+                look(grandchild, {k: v for k, v in local_state.items() if k.startswith(start)}, start)
+        visited.append(child)
 
-    load(module, state, "")
-    if strict:
-        if unexpected:
-            errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
-        if missing:
-            errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
-    if errors:
-        text = "\n\t".join(errors)
-        raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{text}")
-    return IncompatibleKeys(missing, unexpected)
+    look(module, state, "")
+    incompatible = IncompatibleKeys(missing, unexpected)
+    hooks = [(child, hook) for child in visited for hook in child._load_state_dict_post_hooks.values()]
+    if not hooks:  # a hook sees the loaded module, and may take keys off the lists
+        _refuse(asked, found, incompatible, strict)
+    _refuse(asked, found, incompatible, False)
+    for write in found.writes:
+        write()
+    for child, hook in hooks:
+        hook(child, incompatible)
+    _refuse(asked, found, incompatible, strict)
+    return incompatible
+
+
+def _refuse(asked: str, found: Findings, keys: IncompatibleKeys, strict: bool) -> None:
+    """Raise if anything was found that does not fit, or, with `strict`, names that differ."""
+    seen = list(found)
+    if strict and keys.missing_keys:
+        seen.insert(0, f"Missing key(s) in state_dict: {_quoted(keys.missing_keys)}.")
+    if strict and keys.unexpected_keys:
+        seen.insert(0, f"Unexpected key(s) in state_dict: {_quoted(keys.unexpected_keys)}.")
+    if not seen:
+        return
+    rule = "every name of the module is in the state, with a tensor of the same shape, and no other name"
+    if found.kinds is not None:
+        name, target = found.kinds
+        rule = "local tensors load into local ones and global into global ones"
+        view = "to_local(state)"
+        if target.is_global:
+            everywhere = ", ".join(["sbpjax.sbp.broadcast"] * len(target.placement.hierarchy))
+            view = f"to_global(state, {target.placement!r}, [{everywhere}])"
+        fix = f"load_state_dict(sbpjax.utils.global_view.{view}); {name!r} is the first of them"
+    elif found:
+        fix = "build the module with the sizes of the one that was saved"
+    else:
+        fix = "strict=False loads the names that both have; or compare with module.state_dict().keys()"
+    raise StateDictError(message(asked, "\n        ".join(seen), rule, fix))
 
 
 def _quoted(names: list[str]) -> str:
@@ -125,10 +177,7 @@ def load_own(
             continue
         value = state[key]
         if not isinstance(value, Tensor):
-            errors.append(
-                f'While copying the parameter named "{key}", expected a sbpjax.Tensor from the checkpoint '
-                f"but received {type(value)}"
-            )
+            errors.append(f'"{key}" is a {type(value).__name__}, not a sbpjax.Tensor')
             continue
         if tuple(value.shape) != tuple(tensor.shape):
             errors.append(
@@ -139,12 +188,27 @@ def load_own(
         if assign:
             if isinstance(tensor, Parameter) and not isinstance(value, Parameter):
                 value = Parameter(value, requires_grad=tensor.requires_grad)
-            setattr(module, name, value)
+            write = partial(setattr, module, name, value)
+        elif value.is_global == tensor.is_global:
+            write = partial(copy_value, tensor, value)
         else:
-            copy_value(tensor, value)
-    _load_extra(module, state, prefix, strict, missing)
+            kind, other = ("local", "global") if tensor.is_global else ("global", "local")
+            errors.append(f"{key} is {kind} in the state and {other} in the module")
+            if isinstance(errors, Findings) and errors.kinds is None:
+                errors.kinds = key, tensor
+            continue
+        _write(errors, write)
+    _load_extra(module, state, prefix, strict, missing, errors)
     if strict:
         _find_unexpected(module, state, prefix, unexpected)
+
+
+def _write(errors: list[str], write: Callable[[], None]) -> None:
+    """Let `load_state_dict` write when all is found to fit; at once where a module's own loading calls alone."""
+    if isinstance(errors, Findings):
+        errors.writes.append(write)
+    else:
+        write()
 
 
 def copy_value(target: Tensor, value: Tensor) -> None:
@@ -152,19 +216,14 @@ def copy_value(target: Tensor, value: Tensor) -> None:
     from sbpjax.autograd import no_grad
 
     with no_grad():
-        if target.is_global and not value.is_global:
-            everywhere = [broadcast] * len(target.placement.hierarchy)
-            value = value.to_global(target.placement, everywhere)
-        elif value.is_global and not target.is_global:
-            value = value.to_local()
         target.copy_(value)
 
 
-def _load_extra(module: Module, state: dict, prefix: str, strict: bool, missing: list[str]) -> None:
+def _load_extra(module: Module, state: dict, prefix: str, strict: bool, missing: list[str], errors: list[str]) -> None:
     key = prefix + EXTRA_STATE_KEY
     if type(module).set_extra_state is not _base(module).set_extra_state:
         if key in state:
-            module.set_extra_state(state[key])
+            _write(errors, partial(module.set_extra_state, state[key]))
         elif strict:
             missing.append(key)
 

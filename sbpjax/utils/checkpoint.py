@@ -4,7 +4,11 @@
     000000.npy        the logical value of tensor 0
 
 A tensor is stored by its logical value, so a run saved on eight devices in one layout loads on one device in
-another. Reading executes nothing: JSON and NumPy without pickle. A directory appears under its name only when it is
+another. It comes back as a local tensor, or, for the state of global modules, as a global one:
+
+    model.load_state_dict(utils.load(path, global_src_rank=0)["model"])
+
+Reading executes nothing: JSON and NumPy without pickle. A directory appears under its name only when it is
 complete, so an interrupted `save` leaves the previous checkpoint as it was.
 """
 
@@ -13,13 +17,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import sbpjax
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import CheckpointError, OpTypeError, message
+from sbpjax.sbp import broadcast, placement
 from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as dtypes
 
@@ -27,16 +33,21 @@ _STATE = "state.json"
 _PLAIN = (str, int, float, bool, type(None))
 
 
-def save(state: Any, path: str | os.PathLike) -> None:
+def save(state: Any, path: str | os.PathLike, global_dst_rank: int | None = None) -> None:
     """Write `state` as the directory `path`; an older one there is replaced at the end.
 
     Args:
         state: dicts (string or integer keys), lists and tuples of tensors, NumPy arrays and plain values.
         path: the directory.
+        global_dst_rank: the rank that writes global tensors, as OneFlow has it; the process of that rank does, which
+            is this one, so the number is only checked.
 
     Raises:
         CheckpointError: something in `state` is none of these.
+        PlacementError: there is no such rank.
     """
+    if global_dst_rank is not None:
+        placement("cpu", [global_dst_rank])
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = target.with_name(target.name + ".new")
@@ -55,12 +66,20 @@ def save(state: Any, path: str | os.PathLike) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def load(path: str | os.PathLike) -> Any:
-    """Return what `save` wrote; tensors come back as local ones.
+def load(path: str | os.PathLike, map_location: Any = None, *, global_src_rank: int | None = None) -> Any:
+    """Return what `save` wrote; tensors come back as local ones unless a placement or a rank is given.
+
+    Args:
+        path: the directory.
+        map_location: a device for local tensors, or a placement: then every tensor is global there, in broadcast.
+        global_src_rank: a CPU rank: then every tensor is global on that rank alone. `load_state_dict` and
+            `to_global` bring it from there to any placement and sbp, so no other device ever holds the whole value.
 
     Raises:
         CheckpointError: there is no checkpoint at `path`.
+        OpTypeError: both are given, or `map_location` is neither device nor placement.
     """
+    place = _placing(map_location, global_src_rank)
     source = Path(path)
     if not (source / _STATE).exists() and source.with_name(source.name + ".old").exists():
         source = source.with_name(source.name + ".old")  # `save` was interrupted between its two renames
@@ -73,7 +92,26 @@ def load(path: str | os.PathLike) -> Any:
                 "check the path",
             )
         )
-    return _unpack(json.loads((source / _STATE).read_text()), source)
+    return _unpack(json.loads((source / _STATE).read_text()), source, place)
+
+
+def _placing(map_location: Any, global_src_rank: int | None) -> Callable[[np.ndarray], Tensor]:
+    """Return how `load` makes a tensor of a stored array."""
+    if global_src_rank is not None and map_location is None:
+        map_location = placement("cpu", [global_src_rank])
+    elif global_src_rank is not None or not isinstance(map_location, (str, sbpjax.device, placement, type(None))):
+        raise OpTypeError(
+            message(
+                "loading a checkpoint",
+                f"map_location={map_location!r}, global_src_rank={global_src_rank!r}",
+                "map_location is a device or a placement, and stands alone",
+                "load(path), load(path, placement) or load(path, global_src_rank=0)",
+            )
+        )
+    if isinstance(map_location, placement):
+        everywhere = [broadcast] * len(map_location.hierarchy)
+        return lambda array: sbpjax.tensor(array, placement=map_location, sbp=everywhere)
+    return lambda array: sbpjax.tensor(array, device=map_location)
 
 
 def _pack(value: Any, arrays: list[np.ndarray], where: str) -> Any:
@@ -109,20 +147,20 @@ def _pack(value: Any, arrays: list[np.ndarray], where: str) -> Any:
     )
 
 
-def _unpack(value: Any, source: Path) -> Any:
+def _unpack(value: Any, source: Path, place: Callable[[np.ndarray], Tensor]) -> Any:
     if isinstance(value, list):
-        return [_unpack(item, source) for item in value]
+        return [_unpack(item, source, place) for item in value]
     if not isinstance(value, dict):
         return value
     kind = value.get("")
     if kind is None:
-        return {key: _unpack(item, source) for key, item in value.items()}
+        return {key: _unpack(item, source, place) for key, item in value.items()}
     if kind == "dict":
-        return {key: _unpack(item, source) for key, item in value["items"]}
+        return {key: _unpack(item, source, place) for key, item in value["items"]}
     if kind == "tuple":
-        return tuple(_unpack(item, source) for item in value["items"])
+        return tuple(_unpack(item, source, place) for item in value["items"])
     array = np.load(source / f"{value['index']:06d}.npy", allow_pickle=False)
     dtype = dtypes.of(value["dtype"]).np
     if array.dtype != dtype:
         array = array.view(dtype)
-    return sbpjax.tensor(array) if kind == "tensor" else array
+    return place(array) if kind == "tensor" else array

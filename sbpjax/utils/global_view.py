@@ -31,7 +31,10 @@ def _mapped(value, function):
     if isinstance(value, Tensor):
         return function(value)
     if isinstance(value, dict):
-        return type(value)((k, _mapped(v, function)) for k, v in value.items())
+        mapped = type(value)((k, _mapped(v, function)) for k, v in value.items())
+        if hasattr(value, "_metadata"):  # of a module's state: the versions of its modules
+            mapped._metadata = value._metadata
+        return mapped
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*[_mapped(v, function) for v in value])
     if isinstance(value, (list, tuple)):

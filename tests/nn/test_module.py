@@ -8,6 +8,8 @@ import torch
 
 import sbpjax as flow
 from sbpjax import nn
+from sbpjax.errors import StateDictError
+from sbpjax.utils.global_view import to_global, to_local
 
 CPU4 = ("cpu", [0, 1, 2, 3])
 
@@ -152,15 +154,59 @@ def test_load_state_dict_is_strict():
     theirs = {k: torch.tensor(v.numpy()) for k, v in good.items()}
     with pytest.raises(RuntimeError) as expected:
         reference.load_state_dict(theirs)
-    assert str(caught.value) == str(expected.value)
+    for name in ("scale", "more"):  # torch names both, and so do we
+        assert f'"{name}"' in str(expected.value) and f'"{name}"' in str(caught.value)
+    assert all(part in str(caught.value) for part in ("seen:", "rule:", "fix:  strict=False"))
     result = net.load_state_dict(good, strict=False)
     assert result.missing_keys == ["scale"] and result.unexpected_keys == ["more"]
     assert repr(net.load_state_dict(state)) == "<All keys matched successfully>"
     state["scale"] = flow.ones(3)
     with pytest.raises(RuntimeError, match="size mismatch for scale"):
         net.load_state_dict(state)
+    with pytest.raises(RuntimeError, match='"scale" is a list'):
+        net.load_state_dict(state | {"scale": [1.0]})
     with pytest.raises(TypeError, match="dict-like"):
         net.load_state_dict([1])
+
+
+def test_a_state_that_does_not_fit_loads_nothing():
+    net = network(flow)
+    before = {name: value.numpy().copy() for name, value in net.state_dict().items()}
+    other = {name: value + 1 for name, value in net.state_dict().items()}
+    for wrong in ({"scale": flow.ones(3)}, {"scale": 1.0}, {"more": flow.ones(1)}):
+        for assign in (False, True):
+            with pytest.raises(RuntimeError):
+                net.load_state_dict(other | wrong, assign=assign)
+    for name, value in net.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), before[name], err_msg=name)
+
+
+def test_a_hook_that_takes_keys_off_makes_a_state_fit():
+    net, state = network(flow), network(flow).state_dict()
+    scale = state.pop("scale")
+    net.register_load_state_dict_post_hook(lambda module, keys: keys.missing_keys.clear())
+    net.load_state_dict(state)
+    np.testing.assert_array_equal(net.body[0].weight.numpy(force=True), state["body.0.weight"].numpy())
+    assert scale.shape == net.scale.shape
+
+
+@pytest.mark.parametrize("ranks", [[0, 1, 2, 3], [[0, 1], [2, 3]]], ids=str)
+def test_local_state_does_not_load_into_a_global_module_nor_the_other_way(ranks):
+    placement = flow.placement("cpu", ranks)
+    everywhere = [flow.sbp.broadcast] * len(placement.hierarchy)
+    local, spread = nn.Linear(2, 3), nn.Linear(2, 3).to_global(placement, everywhere)
+    for module, state, given in ((spread, local.state_dict(), "local"), (local, spread.state_dict(), "global")):
+        before = module.weight.numpy(force=True).copy()
+        with pytest.raises(StateDictError) as caught:
+            module.load_state_dict(state)
+        text = str(caught.value)
+        assert text.startswith("Linear.load_state_dict(...) (at ") and f"seen: weight is {given} in the state" in text
+        np.testing.assert_array_equal(module.weight.numpy(force=True), before)
+        # the line that the error names is the cure
+        scope = {"sbpjax": flow, "state": state, "load_state_dict": module.load_state_dict}
+        eval(text.partition("fix:  ")[2].partition(";")[0], scope)
+        np.testing.assert_array_equal(module.weight.numpy(force=True), state["weight"].numpy())
+    assert spread.weight.sbp == tuple(everywhere)
 
 
 def test_load_state_dict_copies_or_assigns():
@@ -304,10 +350,13 @@ def test_a_state_loads_across_layouts():
     placement = flow.placement(*CPU4)
     target.to_global(placement, flow.sbp.broadcast)
     target.body[0].to_global(placement, flow.sbp.split(0))
-    target.load_state_dict(source.state_dict())
+    target.load_state_dict(to_global(source.state_dict(), placement, flow.sbp.broadcast))
     assert target.body[0].weight.sbp == (flow.sbp.split(0),)
+    moved = network(flow).to_global(flow.placement("cpu", [3, 1]), flow.sbp.split(0))
+    moved.load_state_dict(target.state_dict())
+    assert moved.body[0].weight.placement == flow.placement("cpu", [3, 1])
     back = network(flow)
-    back.load_state_dict(target.state_dict())
+    back.load_state_dict(to_local(moved.state_dict()))
     for name, value in source.state_dict().items():
         np.testing.assert_array_equal(back.state_dict()[name].numpy(), value.numpy(), err_msg=name)
 

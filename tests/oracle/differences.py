@@ -133,7 +133,7 @@ class SnippetDifference:
         reason: why it is so.
         file: the file of facts.
         ids: the snippets.
-        ours: what happens here: another ``value``, it ``raises`` an error of four parts, or the call is ``absent``.
+        ours: what happens here: another ``value``, or it ``raises`` an error of four parts.
     """
 
     name: str
@@ -304,13 +304,6 @@ SNIPPETS = (
         "raises",
     ),
     SnippetDifference(
-        "loading local state",
-        "A state dict of local tensors loads into a global module: a checkpoint holds logical values, and every "
-        "process has them all.",
-        "errors",
-        ("load_state_local_into_global",),
-    ),
-    SnippetDifference(
         "one rank",
         "On one rank all layouts are the same; OneFlow keeps broadcast, here split is kept.",
         "errors",
@@ -321,13 +314,6 @@ SNIPPETS = (
         "A 0-d local tensor mixes with global ones, as a number does.",
         "errors",
         ("scalar_local_tensor", "scalar_local_tensor_rev"),
-    ),
-    SnippetDifference(
-        "save and load",
-        "Checkpoints need no rank: a tensor is stored by its logical value.",
-        "api_behaviour_2",
-        ("save_load_2",),
-        "absent",
     ),
 )
 

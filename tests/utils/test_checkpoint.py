@@ -7,7 +7,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import utils
-from sbpjax.errors import CheckpointError
+from sbpjax.errors import CheckpointError, PlacementError, StateDictError
 
 
 def test_round_trip(tmp_path):
@@ -70,3 +70,46 @@ def test_files_are_json_and_plain_numpy(tmp_path):
     utils.save({"x": flow.ones(2)}, tmp_path / "c")
     assert json.loads((tmp_path / "c" / "state.json").read_text())["x"]["dtype"] == "float32"
     assert np.load(tmp_path / "c" / "000000.npy", allow_pickle=False).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("sbp", ["S0", "S1", "B", "P"])
+def test_global_tensors_come_back_as_asked_for(sbp, tmp_path):
+    value = np.random.default_rng(0).standard_normal((5, 6)).astype(np.float32)
+    here = flow.placement("cpu", [0, 1, 2, 3])
+    utils.save({"x": flow.tensor(value).to_global(here, sbp), "n": 1}, tmp_path / "c", global_dst_rank=0)
+    grid = flow.placement("cpu", [[0, 1], [2, 3]])
+    one = utils.load(tmp_path / "c", global_src_rank=2)["x"]
+    all_of_them = utils.load(tmp_path / "c", grid)["x"]
+    assert one.placement == flow.placement("cpu", [2]) and one.sbp == (flow.sbp.broadcast,)
+    assert all_of_them.placement == grid and all_of_them.sbp == (flow.sbp.broadcast, flow.sbp.broadcast)
+    for found in (one, all_of_them, utils.load(tmp_path / "c", "cpu:1")["x"]):
+        np.testing.assert_array_equal(found.numpy(), value)
+    assert utils.load(tmp_path / "c", "cpu:1")["x"].device == "cpu:1"
+
+
+def test_a_checkpoint_loads_into_a_global_module_without_a_whole_copy_on_every_rank(tmp_path):
+    placement = flow.placement("cpu", [0, 1, 2, 3])
+    source = flow.nn.Linear(8, 8)
+    target = flow.nn.Linear(8, 8).to_global(placement, flow.sbp.split(0))
+    utils.save(source.state_dict(), tmp_path / "c")
+    with pytest.raises(StateDictError, match="weight is local in the state and global in the module"):
+        target.load_state_dict(utils.load(tmp_path / "c"))
+    target.load_state_dict(utils.load(tmp_path / "c", global_src_rank=0))
+    assert target.weight.sbp == (flow.sbp.split(0),) and target.weight.placement == placement
+    np.testing.assert_array_equal(target.weight.numpy(force=True), source.weight.numpy(force=True))
+
+
+@pytest.mark.parametrize("options", [{"map_location": "cpu", "global_src_rank": 0}, {"map_location": 3}], ids=str)
+def test_a_place_that_is_none_is_refused(options, tmp_path):
+    utils.save({"x": flow.ones(2)}, tmp_path / "c")
+    with pytest.raises(TypeError, match="map_location is a device or a placement"):
+        utils.load(tmp_path / "c", **options)
+
+
+def test_ranks_that_are_not_there(tmp_path):
+    with pytest.raises(PlacementError):
+        utils.save({"x": flow.ones(2)}, tmp_path / "c", global_dst_rank=99)
+    assert not (tmp_path / "c").exists()
+    utils.save({"x": flow.ones(2)}, tmp_path / "c")
+    with pytest.raises(PlacementError):
+        utils.load(tmp_path / "c", global_src_rank=99)
