@@ -42,7 +42,7 @@ def run_plan(plan: Plan, shard: Shard, blocks: Sequence) -> list:
             results = held.pop(i)
         else:
             operands = [_read(copies, shard, v, c) for v, c in zip(eqn.invars, ins, strict=True)]
-            results = compute(Context(eqn, shard, ins, outs), operands)
+            results = compute(Context(eqn, shard, ins, outs, plan.bodies.get(i)), operands)
         for variable, codes, value in zip(eqn.outvars, outs, results, strict=True):
             if not isinstance(variable, DropVar):
                 copies.put(variable, codes, value)

@@ -18,7 +18,8 @@ Codes = tuple[int, ...]
 
 
 @functools.lru_cache(maxsize=4096)
-def _program(closed) -> Program:
+def body_program(closed) -> Program:
+    """Return the flat program of a body; the same object for the same body."""
     return normalise(closed)
 
 
@@ -27,7 +28,7 @@ def body_plan(closed, sizes: Codes, ins: tuple[Codes, ...], outs: tuple[Codes | 
     """Return the exact plan of a body whose inputs and outputs lie as given; cached by the body's identity."""
     from .exact import plan_exactly  # the planner asks for control-flow rows, which ask the planner for bodies
 
-    return plan_exactly(_program(closed), sizes, ins, outs)
+    return plan_exactly(body_program(closed), sizes, ins, outs)
 
 
 def inner_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes) -> int:
@@ -99,7 +100,7 @@ def _fixed_point(closed, size: int, codes: list[int], carried: dict[int, int]):
         codes: the first guess of the body's input codes.
         carried: output position → input position of each carried value.
     """
-    program = _program(closed)
+    program = body_program(closed)
     free = tuple(None for _ in program.outvars)
     for _ in range(3):
         plan = body_plan(closed, (size,), tuple((c,) for c in codes), free)
@@ -177,7 +178,7 @@ def control_local(ctx: Context, *blocks):
     import jax
 
     params = ctx.params
-    plans = _bodies(ctx.eqn, ctx.shard.sizes, ctx.ins, ctx.outs)
+    plans = [ctx.body] if ctx.body is not None else _bodies(ctx.eqn, ctx.shard.sizes, ctx.ins, ctx.outs)
     calls = [_call(ctx, plan) for plan in plans]
     if ctx.eqn.primitive.name == "cond":
         return jax.lax.switch(blocks[0], calls, *blocks[1:])

@@ -24,6 +24,7 @@ from jax.extend.core import Literal
 
 from ..normalise import Program
 from ..rules import Row, names
+from .control import body_program
 from .signature import Signatures
 from .types import Plan
 
@@ -136,6 +137,7 @@ def _encode(plan: Plan) -> dict:
         "inner_bytes": plan.inner_bytes,
         "gap": plan.gap,
         "modelled_us": plan.modelled_us,
+        "bodies": {str(i): _encode(body) for i, body in plan.bodies.items()},
     }
 
 
@@ -152,6 +154,10 @@ def _decode(data: dict, program: Program, sizes: tuple[int, ...]) -> Plan:
             len(r.ins) != len(eqn.invars) or len(r.outs) != len(eqn.outvars) for r in chosen
         ):
             raise ValueError(f"the rows of {eqn.primitive.name} do not fit")
+    bodies = {
+        int(i): _decode(body, body_program(program.eqns[int(i)].params["jaxpr"]), sizes)
+        for i, body in data["bodies"].items()
+    }
     return Plan(
-        program, sizes, in_codes, rows, out_codes, data["inner_bytes"], gap=data["gap"], modelled_us=data["modelled_us"]
+        program, sizes, in_codes, rows, out_codes, data["inner_bytes"], data["gap"], data["modelled_us"], bodies
     )

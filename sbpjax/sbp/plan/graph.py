@@ -2,12 +2,14 @@
 
 A program of 48 tied layers becomes one node per equation of a layer, with its number of members. A *value* is what one
 producer hands to a set of readers; values whose producers and readers fall into the same classes are one value with a
-count. The linear program of every mesh axis is written from this graph, so it is built once.
+count. The bodies of loops belong to the graph, behind ports (`ports`). The
+linear program of every mesh axis is written from this graph, so it is built once.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +17,9 @@ from typing import Any
 from jax.extend.core import Literal, Var
 
 from ..normalise import Program
+from .control import body_program
 from .parts import uniform_values
+from .ports import Loop, Region
 from .signature import Signatures
 from .tie import classes, refine
 from .types import Codes
@@ -33,25 +37,28 @@ class Fixed:
 
 @dataclass
 class Group:
-    """A class of equations, or of inputs whose layout is free.
+    """A class of equations, or of inputs whose layout is free, or a port of a loop.
 
     Attributes:
-        members: positions of the equations in the program, or of the inputs.
-        signature: the number of the equations' form; -1 for inputs.
-        count: how many members.
-        aval: for inputs, shape and dtype.
+        members: positions of the equations in their program, or of the inputs.
+        signature: the number of the equations' form; -1 for inputs and ports.
+        aval: for inputs and ports, shape and dtype.
         returned: for inputs, whether an output must come back in the same layout.
+        port: for ports, their kind.
+        times: how often each member runs in one run of the program.
     """
 
     members: list[int]
     signature: int
     aval: Any = None
     returned: bool = False
+    port: str | None = None
+    times: int = 1
 
     @property
     def count(self) -> int:
-        """How many members the class has."""
-        return len(self.members)
+        """How often the members run in one run of the program, together."""
+        return len(self.members) * self.times
 
 
 @dataclass(frozen=True)
@@ -76,11 +83,10 @@ class Graph:
     """Nodes and values of a program.
 
     Attributes:
-        program: the flat program.
+        region: the program, with the node of every equation.
         signatures: the forms of its equations.
-        nodes: classes of equations, then of free inputs.
+        nodes: classes of equations and ports of loops, then classes of free inputs.
         values: each value with the number of times it occurs.
-        node_of: the node of every equation, or None where everything is uniform.
         node_of_input: the node of every free input.
         uniform: values that take no part.
         live: values present where most bytes are alive, with their counts; for the memory limit.
@@ -88,11 +94,10 @@ class Graph:
         returned: node → ``(position, shape, itemsize)`` of what it gives to outputs without a pin.
     """
 
-    program: Program
+    region: Region
     signatures: Signatures
     nodes: list[Group]
     values: dict[Value, int]
-    node_of: list[int | None]
     node_of_input: dict[int, int]
     uniform: set
     live: dict = field(default_factory=dict)
@@ -120,49 +125,24 @@ def build(
     given = {v: (None if i in free else in_codes[i]) for i, v in enumerate(program.invars)}
     uniform = uniform_values(program, given, everywhere)
     pins = _resolved(program, in_codes, out_pins, free)
-    signatures = Signatures()
-    numbers = [signatures.number(e) for e in program.eqns]
     marks: dict = {("in", v): str(c) for v, c in given.items()}
     for v, pin in pins:
         if isinstance(v, Var):
             marks["out", v] = str("free" if isinstance(pin, int) else pin)
-    tied = classes(refine(numbers, program, marks))
-
-    nodes: list[Group] = []
-    index: dict = {}
-    node_of: list[int | None] = []
     ends: dict = {v: Fixed(c) for v, c in given.items() if c is not None}
-    ends.update((v, Fixed(everywhere)) for v in program.consts)
-    readers: dict = {}
-    for i, eqn in enumerate(program.eqns):
-        if eqn.outvars and all(v in uniform for v in eqn.outvars):
-            node_of.append(None)
-            continue
-        node = index.get(tied[i])
-        if node is None:
-            node = index[tied[i]] = len(nodes)
-            nodes.append(Group([], numbers[i]))
-        nodes[node].members.append(i)
-        node_of.append(node)
-        for position, v in enumerate(eqn.invars):
-            if isinstance(v, Var) and v not in uniform:
-                readers.setdefault(v, []).append((node, position))
-        ends.update((v, (node, position)) for position, v in enumerate(eqn.outvars))
+    builder = _Builder(everywhere)
+    region, readers = builder.region(program, uniform, ends, marks, 1)
     back: dict = {}
     for v, pin in pins:
         if isinstance(pin, int):
             back.setdefault(pin, []).append(v)
         elif pin is not None and isinstance(v, Var) and v not in uniform:
             readers.setdefault(v, []).append(Fixed(pin))
-    node_of_input = _free_nodes(program, sorted(free), readers, back, ends, nodes, uniform)
-    values: dict[Value, int] = {}
-    for v, found in readers.items():
-        value = _value(v, ends[v], found)
-        values[value] = values.get(value, 0) + 1
-    graph = Graph(program, signatures, nodes, values, node_of, node_of_input, uniform)
+    node_of_input = _free_nodes(program, sorted(free), readers, back, ends, builder.nodes, uniform)
+    builder.add_values(readers, ends, 1)
+    graph = Graph(region, builder.signatures, builder.nodes, builder.values, node_of_input, uniform)
     graph.live = _live(program, ends, uniform)
-    given_codes = [c for v, c in given.items() if c is not None and v not in uniform]
-    given_codes += [eqn.params["codes"] for eqn in program.eqns if eqn.primitive.name == "to_sbp"]
+    given_codes = [c for v, c in given.items() if c is not None and v not in uniform] + builder.asked
     graph.untouched = tuple(a for a in range(len(everywhere)) if all(c[a] == everywhere[a] for c in given_codes))
     for v, pin in pins:
         end = ends.get(v) if pin is None and isinstance(v, Var) and v not in uniform else None
@@ -170,6 +150,90 @@ def build(
             value = _value(v, end, ())
             graph.returned.setdefault(end[0], set()).add((end[1], value.shape, value.itemsize))
     return graph
+
+
+class _Builder:
+    """Collects the nodes and values of a program and of the bodies of its loops."""
+
+    def __init__(self, everywhere: Codes) -> None:
+        self.everywhere = everywhere
+        self.signatures = Signatures()
+        self.nodes: list[Group] = []
+        self.values: dict[Value, int] = {}
+        self.asked: list[Codes] = []
+
+    def region(self, program: Program, uniform: set, ends: dict, marks: dict, times: int) -> tuple[Region, dict]:
+        """Add the nodes of a program that runs ``times`` times; return it with the readers of its values."""
+        numbers = [self.signatures.number(e) for e in program.eqns]
+        tied = classes(refine(numbers, program, marks))
+        members = Counter(tied)
+        region, index, readers = Region(program), {}, {}
+        ends.update((v, Fixed(self.everywhere)) for v in program.consts)
+        for i, eqn in enumerate(program.eqns):
+            if eqn.outvars and all(v in uniform for v in eqn.outvars):
+                region.nodes.append(None)
+                continue
+            what = index.get(tied[i])
+            if what is None and eqn.primitive.name == "scan":
+                what = index[tied[i]] = self._loop(eqn, uniform, times * members[tied[i]])
+            elif what is None:
+                what = index[tied[i]] = len(self.nodes)
+                self.nodes.append(Group([], numbers[i], times=times))
+            if eqn.primitive.name == "to_sbp":
+                self.asked.append(eqn.params["codes"])
+            region.nodes.append(what)
+            if isinstance(what, Loop):
+                ins, outs = what.ins, what.outs
+            else:
+                self.nodes[what].members.append(i)
+                ins = [(what, position) for position in range(len(eqn.invars))]
+                outs = [(what, position) for position in range(len(eqn.outvars))]
+            for end, v in zip(ins, eqn.invars, strict=True):
+                if end is not None and isinstance(v, Var) and v not in uniform:
+                    readers.setdefault(v, []).append(end)
+            ends.update(zip(eqn.outvars, outs, strict=True))
+        return region, readers
+
+    def _loop(self, eqn, uniform: set, times: int) -> Loop:
+        """Add the ports and the body of a ``scan`` whose equation runs ``times`` times."""
+        params = eqn.params
+        body = body_program(params["jaxpr"])
+        consts, carry, turns = params["num_consts"], params["num_carry"], params["length"]
+        ins, outs, body_ins, body_outs = [], [], [], []
+        for position, v in enumerate(body.invars):
+            outer = eqn.invars[position]
+            if position < consts and not v.aval.shape and (isinstance(outer, Literal) or outer in uniform):
+                ins.append(None)
+                body_ins.append(None)
+                continue
+            kind = "shared" if position < consts else "carried" if position < consts + carry else "sliced"
+            port = self._port(kind, v.aval, times)
+            ins.append((port, 0))
+            body_ins.append((port, 0))
+        for position, v in enumerate(body.outvars):
+            port = body_ins[consts + position][0] if position < carry else self._port("stacked", v.aval, times)
+            outs.append((port, 1 if position < carry else 0))
+            body_outs.append((port, 1 if position < carry else 0))
+        ends = {v: end for v, end in zip(body.invars, body_ins, strict=True) if end is not None}
+        given = {v: self.everywhere if end is None else None for v, end in zip(body.invars, body_ins, strict=True)}
+        inside = uniform_values(body, given, self.everywhere)
+        marks: dict = {("in", v): str(end and self.nodes[end[0]].port) for v, end in ends.items()}
+        region, readers = self.region(body, inside, ends, marks, times * turns)
+        for v, end in zip(body.outvars, body_outs, strict=True):
+            if isinstance(v, Var) and v not in inside:
+                readers.setdefault(v, []).append(end)
+        self.add_values(readers, ends, times * turns)
+        return Loop(region, turns, ins, outs, body_ins, body_outs)
+
+    def _port(self, kind: str, aval, times: int) -> int:
+        self.nodes.append(Group([0], -1, aval, port=kind, times=times))
+        return len(self.nodes) - 1
+
+    def add_values(self, readers: dict, ends: dict, times: int) -> None:
+        """Add the values of a program, each ``times`` times."""
+        for v, found in readers.items():
+            value = _value(v, ends[v], found)
+            self.values[value] = self.values.get(value, 0) + times
 
 
 def _resolved(program: Program, in_codes, out_pins, free: set) -> list:

@@ -23,7 +23,8 @@ from ..cost import CostModel
 from ..layout import local_shape
 from ..rules import Row, jointly_legal, rows_of
 from .exact import hidden_bytes
-from .graph import Fixed, Graph, Value
+from .graph import Fixed, Graph, Group, Value
+from .ports import port_rows
 from .types import Codes
 
 # Branch and bound is rarely needed; node and gap limits, unlike a time limit, keep it deterministic.
@@ -60,11 +61,13 @@ class Problem:
     def rows(self, node: int, axis: int) -> list[Row]:
         """Return the rows of a node on an axis."""
         group = self.graph.nodes[node]
-        key = (group.signature, axis) if group.signature >= 0 else ("input", group.aval.shape, group.returned)
+        key = (group.signature, axis) if group.signature >= 0 else _key_of(group)
         found = self._rows.get(key)
         if found is None:
             if group.signature >= 0:
                 found = rows_of(self.graph.signatures.examples[group.signature], self.sizes[axis], axis)
+            elif group.port is not None:
+                found = port_rows(group.port, group.aval)
             else:
                 codes = [*(d for d, n in enumerate(group.aval.shape) if n > 1), B]
                 found = [Row((c,) if group.returned else (), (c,)) for c in codes]
@@ -130,6 +133,10 @@ class Problem:
             return self.model.steps_us(steps, block), sum(s.bytes for s in steps)
 
         return price
+
+
+def _key_of(group: Group) -> tuple:
+    return group.port, group.aval.shape, str(group.aval.dtype), group.returned
 
 
 def _rank_of(code: int, ndim: int, axes: int) -> int:

@@ -25,6 +25,7 @@ from ..normalise import Program
 from ..rules import Row
 from .graph import Graph, build
 from .linear import Assignment, Problem, memory, solve_axis, total_us
+from .ports import Loop, Region
 from .types import Codes, Plan
 
 log = logging.getLogger("sbpjax.plan")
@@ -124,29 +125,56 @@ def _descend(problem: Problem, order: tuple[int, ...], give_up_us: float) -> tup
 
 def _plan(problem: Problem, assignment: Assignment, in_codes, out_pins, gap: float, us: float) -> Plan:
     graph: Graph = problem.graph
-    axes = assignment.axes
-    sizes = problem.sizes
-    per_node = [assignment.chosen(node, axes) for node in range(len(graph.nodes))]
-    rows: list[tuple[Row, ...]] = []
-    produced: dict = {}
-    inner = 0
-    for eqn, node in zip(graph.program.eqns, graph.node_of):
-        if node is None:
-            row = Row((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False)
-            chosen = (row,) * len(sizes)
-        else:
-            chosen = per_node[node]
-            inner += problem.inner_bytes(node, chosen, axes)
-        rows.append(chosen)
-        produced.update(zip(eqn.outvars, zip(*(r.outs for r in chosen))))
+    program = graph.region.program
     codes = list(in_codes)
     for i, node in graph.node_of_input.items():
-        codes[i] = tuple(row.outs[0] for row in per_node[node])
-    produced.update(zip(graph.program.invars, codes))
-    everywhere = (B,) * len(sizes)
+        codes[i] = assignment.codes((node, 0), assignment.axes, True)
+    rows, bodies, inner = _rows(problem, assignment, graph.region)
+    everywhere = (B,) * len(problem.sizes)
+    produced = dict.fromkeys(program.consts, everywhere)
+    produced.update(zip(program.invars, codes))
+    for eqn, chosen in zip(program.eqns, rows):
+        produced.update(zip(eqn.outvars, zip(*(r.outs for r in chosen))))
     out_codes = []
-    for v, pin in zip(graph.program.outvars, out_pins):
+    for v, pin in zip(program.outvars, out_pins):
         if isinstance(pin, int):
             pin = codes[pin]
-        out_codes.append(pin or (everywhere if isinstance(v, Literal) else produced.get(v, everywhere)))
-    return Plan(graph.program, sizes, tuple(codes), rows, tuple(out_codes), inner, gap=gap, modelled_us=us)
+        out_codes.append(pin or (everywhere if isinstance(v, Literal) else produced[v]))
+    return Plan(
+        program, problem.sizes, tuple(codes), rows, tuple(out_codes), inner, gap=gap, modelled_us=us, bodies=bodies
+    )
+
+
+def _rows(problem: Problem, assignment: Assignment, region: Region) -> tuple[list, dict[int, Plan], int]:
+    """Return a row per axis for every equation, the plans of loop bodies, and the bytes moved inside equations."""
+    axes, sizes = assignment.axes, problem.sizes
+    everywhere = (B,) * len(sizes)
+    rows: list[tuple[Row, ...]] = []
+    bodies: dict[int, Plan] = {}
+    inner = 0
+    made: dict[int, Plan] = {}
+    for i, (eqn, what) in enumerate(zip(region.program.eqns, region.nodes)):
+        if what is None:
+            rows.append((Row((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False),) * len(sizes))
+        elif isinstance(what, Loop):
+            ins = [everywhere if end is None else assignment.codes(end, axes, False) for end in what.ins]
+            outs = [assignment.codes(end, axes, True) for end in what.outs]
+            rows.append(tuple(Row(tuple(c[a] for c in ins), tuple(c[a] for c in outs)) for a in range(len(sizes))))
+            if id(what) not in made:
+                made[id(what)] = _body(problem, assignment, what)
+            bodies[i] = made[id(what)]
+            inner += bodies[i].inner_bytes * what.turns
+        else:
+            chosen = assignment.chosen(what, axes)
+            rows.append(chosen)
+            inner += problem.inner_bytes(what, chosen, axes)
+    return rows, bodies, inner
+
+
+def _body(problem: Problem, assignment: Assignment, loop: Loop) -> Plan:
+    everywhere = (B,) * len(problem.sizes)
+    axes = assignment.axes
+    ins = tuple(everywhere if end is None else assignment.codes(end, axes, True) for end in loop.body_ins)
+    outs = tuple(assignment.codes(end, axes, False) for end in loop.body_outs)
+    rows, bodies, inner = _rows(problem, assignment, loop.region)
+    return Plan(loop.region.program, problem.sizes, ins, rows, outs, inner, bodies=bodies)

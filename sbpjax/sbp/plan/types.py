@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jax.extend.core import Var
 
@@ -26,6 +26,7 @@ class Boxing:
         source: codes before.
         target: codes after.
         steps: the single-axis steps.
+        times: how often it happens in one run of the program: the turns of the loops around it.
     """
 
     line: str
@@ -35,14 +36,15 @@ class Boxing:
     source: Codes
     target: Codes
     steps: tuple[Step, ...]
+    times: int = 1
 
     @property
     def bytes(self) -> int:
-        """What one device receives over the wire."""
-        return sum(s.bytes for s in self.steps)
+        """What one device receives over the wire in one run of the program."""
+        return sum(s.bytes for s in self.steps) * self.times
 
     def __str__(self) -> str:
-        kinds = " + ".join(s.kind for s in self.steps)
+        kinds = " + ".join(s.kind for s in self.steps) + (f" × {self.times}" if self.times > 1 else "")
         where = f" at {self.line}" if self.line else ""
         return (
             f"{self.dtype}{list(self.shape)} {algebra.nd_name(self.source)} → {algebra.nd_name(self.target)} "
@@ -60,10 +62,11 @@ class Plan:
         in_codes: the nd-sbp of every input.
         rows: for every equation a row per axis.
         out_codes: the nd-sbp of every output.
-        inner_bytes: bytes that equations move inside themselves (hidden collectives, loop bodies).
+        inner_bytes: bytes that equations move inside themselves (hidden collectives, bodies planned on their own).
         gap: how far the plan may be from the planner's lower bound, as a share; 0 is proven on each axis given the
             others.
         modelled_us: the modelled time of one run; 0 if the planner went by bytes.
+        bodies: the plans of the bodies of loops that were planned with the program, by equation.
     """
 
     program: Program
@@ -74,6 +77,7 @@ class Plan:
     inner_bytes: int = 0
     gap: float = 0.0
     modelled_us: float = 0.0
+    bodies: dict[int, Plan] = field(default_factory=dict)
     _boxings: list[Boxing] | None = field(default=None, repr=False)
 
     def ins(self, i: int) -> tuple[Codes, ...]:
@@ -134,6 +138,9 @@ def _boxings(plan: Plan):
     for i, eqn in enumerate(plan.program.eqns):
         for variable, target in zip(eqn.invars, plan.ins(i), strict=True):
             yield from _read(copies, variable, target, eqn.primitive.name, eqn)
+        if i in plan.bodies:
+            turns = eqn.params["length"]
+            yield from (replace(b, times=b.times * turns) for b in plan.bodies[i].boxings)
         for variable, codes in zip(eqn.outvars, plan.outs(i), strict=True):
             copies.put(variable, codes)
     for variable, target in zip(plan.program.outvars, plan.out_codes, strict=True):

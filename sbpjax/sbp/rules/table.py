@@ -145,13 +145,15 @@ class Context:
         shard: this rank's place in the mesh.
         ins: the nd-sbp codes of each operand.
         outs: the nd-sbp codes of each output.
+        body: the plan of a loop's body, if it was planned with the program around it.
     """
 
-    def __init__(self, eqn, shard: Shard, ins: tuple, outs: tuple) -> None:
+    def __init__(self, eqn, shard: Shard, ins: tuple, outs: tuple, body=None) -> None:
         self.eqn = eqn
         self.shard = shard
         self.ins = ins
         self.outs = outs
+        self.body = body
 
     @property
     def params(self) -> dict:
@@ -229,7 +231,7 @@ def compute(ctx: Context, blocks) -> list:
     primitive = ctx.eqn.primitive
     if primitive.name == "to_sbp":
         return list(blocks)
-    ours = primitive.name in _WHOLE or not ctx.everything_is_broadcast()
+    ours = primitive.name in _WHOLE or ctx.body is not None or not ctx.everything_is_broadcast()
     function = _LOCAL.get(primitive.name) if ours else None
     if function is not None:
         result = function(ctx, *blocks)

@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax.sbp import eager, placement
+from sbpjax.sbp import Layout, eager, placement
+from sbpjax.sbp.compile import compile_program
+from sbpjax.sbp.hlo import collectives, total_wire_bytes
 
 PLACEMENTS = {"1d": [0, 1, 2, 3], "2d": [[0, 1], [2, 3]]}
 
@@ -83,3 +85,90 @@ def test_accumulated_gradients_are_reduced_after_the_loop_not_in_it():
     found = eager.compile_op(micro_batches, (), (x, w), (lx, lw))
     assert found.plan.out_codes == ((-2,),)
     assert found.plan.bytes == 0
+
+
+def accumulated_step(turns):
+    """A data-parallel step with gradients summed over micro-batches in a loop."""
+
+    def loss(weights, x, y):
+        return ((jnp.tanh(x @ weights[0]) @ weights[1] - y) ** 2).mean()
+
+    def step(w0, w1, x, y):
+        micro = tuple(a.reshape(turns, -1, a.shape[1]) for a in (x, y))
+
+        def body(sums, batch):
+            value, grads = jax.value_and_grad(loss)((w0, w1), *batch)
+            return tuple(s + g for s, g in zip(sums, grads)), value
+
+        sums, losses = jax.lax.scan(body, (jnp.zeros_like(w0), jnp.zeros_like(w1)), micro)
+        return w0 - 0.1 * sums[0], w1 - 0.1 * sums[1], losses
+
+    return step
+
+
+SHAPES = [(32, 64), (64, 16), (64, 32), (64, 16)]
+
+
+@pytest.mark.parametrize(
+    "ranks,sbps",
+    [
+        ([0, 1, 2, 3], ["B", "B", "S0", "S0"]),
+        ([0, 1, 2, 3], ["S1", "S0", "B", "B"]),
+        ([0, 1, 2, 3], ["S0", "S0", "S0", "S0"]),
+        ([[0, 1], [2, 3]], ["B,S1", "B,S0", "S0,B", "S0,B"]),
+    ],
+    ids=["dp", "tp", "fsdp", "2d"],
+)
+def test_a_loop_is_planned_with_its_program(ranks, sbps):
+    place = placement("cpu", ranks)
+    layouts = [Layout(place, s, shape, "float32") for s, shape in zip(sbps, SHAPES)]
+    step = accumulated_step(4)
+    compiled = compile_program(step, place, layouts, [0, 1, None])
+    assert total_wire_bytes(compiled.hlo()) == compiled.plan.bytes
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=shape).astype(np.float32) for shape in SHAPES]
+    results = compiled.call(*(eager.from_logical(v, place, s)[0] for v, s in zip(values, sbps)))
+    expected = step(*map(jnp.asarray, values))
+    for array, layout, value in zip(results, compiled.out_layouts, expected):
+        np.testing.assert_allclose(eager.to_logical(array, layout), value, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("turns", [2, 8])
+def test_partial_gradients_are_summed_in_the_loop_and_reduced_once_behind_it(turns):
+    place = placement("cpu", [0, 1, 2, 3])
+    shapes = [(32, 64), (64, 16), (1024, 32), (1024, 16)]  # more activations than weights: reducing weights is cheaper
+    layouts = [Layout(place, s, shape, "float32") for s, shape in zip(["B", "B", "S0", "S0"], shapes)]
+    compiled = compile_program(accumulated_step(turns), place, layouts, [0, 1, None])
+    reductions = [c for c in collectives(compiled.hlo()) if c.kind in ("all-reduce", "reduce-scatter")]
+    assert sum(c.operands for c in reductions) == 2
+    assert {c.count for c in reductions} == {1}
+
+
+def test_plans_of_loops_come_back_from_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("SBPJAX_CACHE_DIR", str(tmp_path))
+    place = placement("cpu", [0, 1, 2, 3])
+    layouts = [Layout(place, s, shape, "float32") for s, shape in zip(["S1", "S0", "B", "B"], SHAPES)]
+    first = compile_program(accumulated_step(4), place, layouts, [0, 1, None]).plan
+    second = compile_program(accumulated_step(4), place, layouts, [0, 1, None]).plan
+    assert second is not first and second.bodies
+    assert [str(b) for b in second.boxings] == [str(b) for b in first.boxings]
+    assert any(b.times == 4 and b.bytes for b in second.boxings)
+
+
+def test_a_loop_in_a_loop_counts_its_turns():
+    place = placement("cpu", [0, 1, 2, 3])
+
+    def twice(x, w):
+        def outer(c, _):
+            return jax.lax.scan(lambda d, _: (jnp.tanh(d @ w), None), c, None, length=3)[0], None
+
+        return jax.lax.scan(outer, x, None, length=5)[0]
+
+    layouts = [Layout(place, s, (8, 8), "float32") for s in ("B", "S0")]
+    compiled = compile_program(twice, place, layouts, ["B"])
+    assert total_wire_bytes(compiled.hlo()) == compiled.plan.bytes
+    arrays = [np.random.default_rng(i).normal(size=(8, 8)).astype(np.float32) for i in range(2)]
+    (result,) = compiled.call(*(eager.from_logical(a, place, s)[0] for a, s in zip(arrays, ("B", "S0"))))
+    np.testing.assert_allclose(
+        eager.to_logical(result, compiled.out_layouts[0]), twice(*map(jnp.asarray, arrays)), rtol=2e-5, atol=2e-6
+    )

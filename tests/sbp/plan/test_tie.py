@@ -66,7 +66,7 @@ def test_values_of_tied_layers_are_counted():
     program = normalise(jax.make_jaxpr(step.fn)(*step.avals))
     codes = models_jax.pins(step, "dp")
     graph = build(program, codes, [*range(step.state), (-1,)], (), (-1,))
-    assert sum(n.count for n in graph.nodes) == sum(n is not None for n in graph.node_of)
+    assert sum(n.count for n in graph.nodes) == sum(n is not None for n in graph.region.nodes)
     assert len(graph.nodes) < len(program.eqns) / 2
     assert max(graph.values.values()) >= 8
 
