@@ -5,7 +5,8 @@ Every plan says what it moves; what the compiler made of it must agree. For the 
     %ar = f32[128,128]{1,0} all-reduce(%x), replica_groups={{0,1,2,3},{4,5,6,7}}, to_apply=%add
 
 `collectives` finds an all-reduce of 65,536 bytes over groups of four: 98,304 bytes on the wire per device. A collective
-inside a loop counts as often as the loop turns.
+inside a loop counts as often as the loop turns; of an asynchronous pair the start counts; an all-reduce that the TPU
+compiler fused with a slice of its result (``%all-reduce-scatter``) is a reduce-scatter.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _GROUPS = re.compile(r"replica_groups=\{\{([\d,]*)\}")
 _IOTA_GROUPS = re.compile(r"replica_groups=\[(\d+),(\d+)\]")
 _MESH_GROUPS = re.compile(r"replica_groups=mesh\[([^\]]*)\][^{]*\{([^}]*)\}")
+_FUSED_REDUCE_SCATTER = "all-reduce-scatter"  # the TPU compiler's name for an all-reduce fused with its slice
 _PAIRS = re.compile(r"source_target_pairs=\{(.*?)\}(?:,|$)")
 
 
@@ -82,7 +84,10 @@ def collectives(text: str) -> list[Collective]:
         for line in lines:
             match = _LINE.match(line)
             if match and counts.get(name, 0):
-                found.append(_collective(*match.groups(), count=counts[name]))
+                result, kind, start, rest = match.groups()
+                if kind == "all-reduce" and name.startswith(_FUSED_REDUCE_SCATTER):
+                    kind, start = "reduce-scatter", "whole"
+                found.append(_collective(result, kind, start, rest, count=counts[name]))
     return [c for c in found if c.group > 1]
 
 
@@ -123,12 +128,15 @@ def _counts(computations: dict[str, list[str]]) -> dict[str, int]:
 
 
 def _collective(result: str, kind: str, start: str | None, rest: str, *, count: int) -> Collective:
-    shapes = [_nbytes(d, dims) for d, dims in _SHAPE.findall(result) if d in _ITEMSIZE]
-    if start and kind in ("all-gather", "collective-permute") and len(shapes) > 1:
-        shapes = shapes[len(shapes) // 2 :] if kind == "all-gather" else shapes[1:2]  # (operands, results)
+    listed = [(d, dims) for d, dims in _SHAPE.findall(result) if d in _ITEMSIZE]
+    if start and len(listed) > 1:
+        listed = [(d, dims) for d, dims in listed if dims or d != "u32"]  # the TPU compiler's semaphores
+    shapes = [_nbytes(d, dims) for d, dims in listed]
+    if start and kind != "all-reduce" and len(shapes) > 1:
+        shapes = shapes[1:2] if kind == "collective-permute" else shapes[len(shapes) // 2 :]  # (operands, results)
     group = _group(kind, rest)
     block = sum(shapes)
-    if kind == "reduce-scatter":
+    if kind == "reduce-scatter" and start != "whole":
         block *= group
     return Collective(kind, block, group, max(len(shapes) if kind != "all-to-all" else 1, 1), count)
 

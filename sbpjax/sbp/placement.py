@@ -57,7 +57,7 @@ class placement:
         (2, 2)
     """
 
-    __slots__ = ("__weakref__", "_devices", "_hash", "_key", "_mesh", "_ranks", "_type")
+    __slots__ = ("__weakref__", "_devices", "_hash", "_key", "_mesh", "_ranks", "_topology", "_type")
 
     def __init__(self, type: str, ranks) -> None:
         if not isinstance(type, str):
@@ -75,8 +75,7 @@ class placement:
             )
         self._type = type
         self._ranks = _checked_ranks(type, ranks)
-        self._devices = None
-        self._mesh = None
+        self._devices = self._mesh = self._topology = None
         self._check_devices()
         self._seal()
 
@@ -88,7 +87,7 @@ class placement:
         platform = devices.flat[0].platform
         self._type = type or ("cuda" if platform == "gpu" else platform)
         self._ranks = np.asarray([d.id for d in devices.flat]).reshape(devices.shape)
-        self._mesh = None
+        self._mesh = self._topology = None
         try:
             own = devices_of(self._type)
             ids = {d: i for i, d in enumerate(own)}
@@ -102,15 +101,44 @@ class placement:
         return self
 
     @classmethod
-    def topology(cls, name: str, hierarchy: Iterable[int] | None = None) -> placement:
-        """Return a placement over the compile-only chips of a TPU topology, e.g. ``topology("v5p:2x2x2", [2, 4])``.
+    def topology(cls, name: str, hierarchy: Iterable[int] | None = None, *, ranks=None) -> placement:
+        """Return a placement over the devices of a machine that is not there; see `sbpjax.sbp.topology`.
 
-        Programs on it can be compiled and inspected (memory, collectives), not run. Needs ``libtpu``.
+        Programs on it can be compiled and inspected (memory, collectives), not run; tensors on it are abstract.
+
+        Args:
+            name: the machine: a TPU slice such as ``"v5p:4x4x4"``, or GPUs such as ``"h100:8"``, ``"h100:2x8"``.
+            hierarchy: the sizes of the grid, outer first; one axis over all devices by default.
+            ranks: instead of a hierarchy, the grid itself: positions in the machine's list of devices.
+
+        Raises:
+            PlacementError: no such machine, the wheel with its compiler is missing, or the sizes do not fit.
+
+        Example:
+            >>> placement.topology("v5p:4x4x4", [8, 8]).hierarchy  # doctest: +SKIP
+            (8, 8)
         """
-        from jax.experimental import topologies
+        from . import topology
 
-        devices = np.asarray(topologies.get_topology_desc(platform="tpu", topology_name=name).devices)
-        return cls.of_devices(devices.reshape(tuple(hierarchy) if hierarchy is not None else (-1,)), "tpu")
+        found = topology.devices(name)
+        grid = topology.arranged(name, hierarchy) if ranks is None else _checked_ranks(name, ranks)
+        if grid.max() >= len(found) or grid.min() < 0:
+            raise PlacementError(
+                message(
+                    f"placement.topology({name!r}, ranks=...)",
+                    f"ranks {grid.min()} to {grid.max()}",
+                    f"{name} has {len(found)} devices: ranks 0 to {len(found) - 1}",
+                    "choose ranks in that range",
+                )
+            )
+        self = cls.__new__(cls)
+        self._type = "cuda" if found[0].platform == "gpu" else found[0].platform
+        self._ranks = grid
+        self._devices = np.asarray(found, dtype=object)[grid]
+        self._mesh = None
+        self._topology = name
+        self._seal()
+        return self
 
     @staticmethod
     def all(type: str) -> placement:
@@ -181,6 +209,11 @@ class placement:
         return self._devices is None
 
     @property
+    def topology_name(self) -> str | None:
+        """The machine that is not there, as given to `topology`; None for devices of this machine."""
+        return self._topology
+
+    @property
     def mesh(self):
         """The `jax.sharding.Mesh` of this placement."""
         if self._mesh is None:
@@ -200,9 +233,13 @@ class placement:
         return self._hash
 
     def __repr__(self) -> str:
+        if self._topology is not None:
+            return f'sbpjax.placement.topology("{self._topology}", {list(self.hierarchy)})'
         return f'sbpjax.placement(type="{self._type}", ranks={self._ranks.tolist()})'
 
     def __reduce__(self):
+        if self._topology is not None:
+            return _topology, (self._topology, self._ranks.tolist())
         return placement, (self._type, self._ranks.tolist())
 
     def __enter__(self) -> placement:
@@ -216,6 +253,10 @@ class placement:
 _SCOPE: list[placement] = []
 
 
+def _topology(name: str, ranks: list) -> placement:
+    return placement.topology(name, ranks=ranks)
+
+
 def current_placement() -> placement | None:
     """Return the placement of the innermost ``with placement(...)`` block, or None."""
     return _SCOPE[-1] if _SCOPE else None
@@ -224,7 +265,11 @@ def current_placement() -> placement | None:
 @functools.lru_cache(maxsize=64)
 def flat_placement(p: placement) -> placement:
     """Return the 1-D placement over the same devices in the same order."""
-    return p if p.ranks.ndim == 1 else placement.of_devices(p.devices.reshape(-1), p.type)
+    if p.ranks.ndim == 1:
+        return p
+    if p.topology_name is not None:
+        return _topology(p.topology_name, p.ranks.reshape(-1).tolist())
+    return placement.of_devices(p.devices.reshape(-1), p.type)
 
 
 def _checked_ranks(type: str, ranks) -> np.ndarray:

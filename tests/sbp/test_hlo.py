@@ -20,6 +20,9 @@ def _line(result, op, rest):
         ("(f32[64]{0}, /*index=1*/bf16[32]{0})", "all-reduce", "replica_groups=[1,8]<=[8]", "all-reduce", 560),
         ("f32[64]{0}", "all-gather", "replica_groups=[4,2]<=[2,4]T(1,0), dimensions={0}", "all-gather", 128),
         ("(f32[32]{0}, f32[64]{0})", "all-gather-start", "replica_groups={{0,1}}", "all-gather", 128),
+        ("(f32[32], f32[64], u32[]{:S(2)}, u32[])", "all-gather-start", "replica_groups={{0,1}}", "all-gather", 128),
+        ("((f32[8], f32[4]), (f32[16], f32[8]))", "all-gather-start", "replica_groups=[4,2]<=[8]", "all-gather", 48),
+        ("((f32[64]{0}), f32[16]{0})", "reduce-scatter-start", "replica_groups=[2,4]<=[8]", "reduce-scatter", 192),
         ("f32[16]{0}", "reduce-scatter", "replica_groups={{0,1,2,3}}, dimensions={0}", "reduce-scatter", 192),
         ("f32[16]{0}", "all-to-all", "replica_groups={{0,1,2,3}}, dimensions={0}", "all-to-all", 48),
         ("s32[8]{0}", "collective-permute", "source_target_pairs={{0,1},{1,0}}", "collective-permute", 32),
@@ -30,6 +33,20 @@ def _line(result, op, rest):
 def test_lines(result, op, rest, kind, wire):
     (found,) = hlo.collectives(_line(result, op, rest))
     assert (found.kind, found.wire_bytes) == (kind, wire)
+
+
+def test_an_all_reduce_fused_with_its_slice_is_a_reduce_scatter():
+    text = """%all-reduce-scatter.1 (input: f32[64]) -> f32[16] {
+  %all-reduce.8 = f32[64]{0} all-reduce(%input), replica_groups={{0,1,2,3},{4,5,6,7}}, to_apply=%add
+  ROOT %slice = f32[16]{0} dynamic-slice(%all-reduce.8, %at), dynamic_slice_sizes={16}
+}
+
+ENTRY %main (x: f32[64]) -> f32[16] {
+  ROOT %fusion = f32[16]{0} fusion(%x), kind=kCustom, calls=%all-reduce-scatter.1
+}
+"""
+    (found,) = hlo.collectives(text)
+    assert (found.kind, found.block_bytes, found.wire_bytes) == ("reduce-scatter", 256, 192)
 
 
 def test_groups_of_one_move_nothing():

@@ -1,0 +1,244 @@
+"""Machines that are not there: placements whose devices the real compilers know, and nobody here has.
+
+    p = placement.topology("v5p:4x4x4", [8, 8])        # 64 TPU chips, by libtpu's compiler
+    p = placement.topology("h100:8", [2, 4])           # 8 GPUs of one node, by XLA's GPU compiler
+
+A 70B model on 64 chips is sized on a laptop: tensors on such a placement are abstract (`sbpjax.abstract`), a program
+of them is traced, planned and compiled as ever, and its memory and collectives can be read; it cannot run. TPU needs
+the wheel ``libtpu``, GPU the wheels ``jax-cuda12-plugin`` and ``jax-cuda12-pjrt`` (the extra ``aot``); no driver, no
+device.
+
+Ranks are positions in the list of the topology's devices. A hierarchy alone arranges them as
+`jax.experimental.mesh_utils` would, so that neighbours on a mesh axis are neighbours in the machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import importlib.util
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sbpjax.errors import PlacementError, message
+
+_TPU = ("v2", "v3", "v4", "v5e", "v5litepod", "v5p", "v6e", "7x", "tpu7x")
+_FIX = 'e.g. placement.topology("v5p:4x4x4", [8, 8]) or placement.topology("h100:8", [2, 4])'
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What XLA's compiler wants to know of a GPU; the numbers are those of the data sheets.
+
+    Attributes:
+        name: as the driver says it.
+        capability: the compute capability.
+        cores: multiprocessors.
+        lanes: float32 units of one.
+        clock_ghz: the highest clock.
+        memory_bytes: the size of the memory.
+        memory_bytes_per_s: its bandwidth.
+        cache_bytes: the size of the second-level cache.
+        shared_bytes: shared memory of one multiprocessor; a block may have 1 KiB less.
+    """
+
+    name: str
+    capability: tuple[int, int]
+    cores: int
+    lanes: int
+    clock_ghz: float
+    memory_bytes: int
+    memory_bytes_per_s: int
+    cache_bytes: int
+    shared_bytes: int
+
+    def target(self) -> str:
+        """Return XLA's description of the GPU, in its text form."""
+        return f"""gpu_device_info {{
+  threads_per_block_limit: 1024
+  threads_per_warp: 32
+  shared_memory_per_block: 49152
+  shared_memory_per_core: {self.shared_bytes}
+  threads_per_core_limit: 2048
+  core_count: {self.cores}
+  fpus_per_core: {self.lanes}
+  block_dim_limit_x: 2147483647
+  block_dim_limit_y: 65535
+  block_dim_limit_z: 65535
+  memory_bandwidth: {self.memory_bytes_per_s}
+  l2_cache_size: {self.cache_bytes}
+  clock_rate_ghz: {self.clock_ghz}
+  device_memory_size: {self.memory_bytes}
+  shared_memory_per_block_optin: {self.shared_bytes - 1024}
+  cuda_compute_capability {{ major: {self.capability[0]} minor: {self.capability[1]} }}
+  registers_per_core_limit: 65536
+  registers_per_block_limit: 65536
+}}
+platform_name: "CUDA"
+dnn_version_info {{ major: 9 minor: 8 }}
+device_description_str: "{self.name}"
+"""
+
+
+_MIB = 1 << 20
+GPUS = {
+    "a100": Gpu(
+        "NVIDIA A100-SXM4-80GB", (8, 0), 108, 64, 1.41, 81_920 * _MIB, 2_039 * 10**9, 40 * _MIB, 164 * 1024
+    ),
+    "h100": Gpu(
+        "NVIDIA H100 80GB HBM3", (9, 0), 132, 128, 1.98, 81_559 * _MIB, 3_352 * 10**9, 50 * _MIB, 228 * 1024
+    ),
+    "h200": Gpu("NVIDIA H200", (9, 0), 132, 128, 1.98, 143_771 * _MIB, 4_800 * 10**9, 50 * _MIB, 228 * 1024),
+}  # fmt: skip
+
+
+def kind_of(name: str) -> str:
+    """Return the chip's kind of a topology's name: ``"v5p"`` of ``"v5p:4x4x4"``."""
+    return name.partition(":")[0].lower()
+
+
+@functools.cache
+def devices(name: str) -> tuple:
+    """Return the compile-only devices of a topology; the same objects every time, so that placements compare equal.
+
+    Raises:
+        PlacementError: no such topology, or the compiler's wheel is missing.
+    """
+    kind, _, size = name.partition(":")
+    kind = kind.lower()
+    if kind in GPUS:
+        found = _gpu_devices(name, GPUS[kind], size)
+    elif kind in _TPU:
+        found = _tpu_devices(name)
+    else:
+        known = ", ".join([*GPUS, *_TPU])
+        raise _error(name, f"kind {kind!r}", f"a topology is kind:size, the kind one of {known}")
+    _leave_out_of_cache()
+    return tuple(found)
+
+
+def arranged(name: str, hierarchy: Iterable[int] | None) -> np.ndarray:
+    """Return the ranks of a topology in a grid of a hierarchy, neighbours in the machine next to each other.
+
+    Raises:
+        PlacementError: the hierarchy has another number of devices.
+    """
+    found = devices(name)
+    shape = (len(found),) if hierarchy is None else tuple(int(n) for n in hierarchy)
+    if math.prod(shape) != len(found) or not shape or min(shape) < 1:
+        product = " × ".join(map(str, shape)) or "nothing"
+        raise PlacementError(
+            message(
+                f"placement.topology({name!r}, {list(shape)})",
+                f"a hierarchy of {product} = {math.prod(shape)} ranks",
+                f"{name} has {len(found)} devices, and the hierarchy's sizes multiply to that",
+                f"placement.topology({name!r}, [{len(found)}])",
+            )
+        )
+    rank = {d: i for i, d in enumerate(found)}
+    if found[0].platform == "gpu":
+        return np.arange(len(found)).reshape(shape)
+    from jax.experimental import mesh_utils
+
+    try:
+        grid = mesh_utils.create_device_mesh(shape, list(found), allow_split_physical_axes=True)
+    except (NotImplementedError, ValueError, AssertionError):  # no arrangement is known for this shape: as listed
+        return np.arange(len(found)).reshape(shape)
+    return np.vectorize(rank.__getitem__, otypes=[np.int64])(grid)
+
+
+def _tpu_devices(name: str):
+    from jax.experimental import topologies
+
+    if importlib.util.find_spec("libtpu") is None:
+        raise _missing(name, "libtpu", "the TPU compiler")
+    if not glob.glob("/dev/accel*"):  # on a machine without TPUs: do not ask the cloud which machine this is
+        for variable, value in _TPU_ENVIRONMENT.items():
+            os.environ.setdefault(variable, value)
+    try:
+        return topologies.get_topology_desc(platform="tpu", topology_name=name).devices
+    except Exception as error:
+        raise _error(
+            name, _first_line(error), "the TPU compiler knows the topology, e.g. v5p:2x2x1, v6e:16x16"
+        ) from error
+
+
+_TPU_ENVIRONMENT = {
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_ACCELERATOR_TYPE": "v5p-8",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # compiling takes no device, so several processes may
+}
+
+
+def _gpu_devices(name: str, gpu: Gpu, size: str):
+    from jax.experimental import topologies
+
+    sizes = size.split("x")
+    if not 1 <= len(sizes) <= 2 or not all(s.isdecimal() and int(s) > 0 for s in sizes):
+        raise _error(name, f"size {size!r}", "a GPU topology is kind:devices or kind:nodes×devices, e.g. h100:2x8")
+    for wheel in ("jax_cuda12_plugin", "jax_plugins.xla_cuda12"):
+        try:
+            spec = importlib.util.find_spec(wheel)
+        except ModuleNotFoundError:
+            spec = None
+        if spec is None:
+            raise _missing(name, "jax-cuda12-plugin and jax-cuda12-pjrt", "the GPU compiler")
+    nodes, each = ("1", *sizes)[-2:]
+
+    def make():
+        return topologies.get_topology_desc(
+            platform="cuda", topology_name="", topology=f"{nodes}x1x{each}", target_config=gpu.target()
+        ).devices
+
+    if not glob.glob("/dev/nvidia*"):  # the plugin would look for CUDA's libraries, which compiling does not need
+        os.environ.setdefault("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1")
+    try:
+        try:
+            return make()
+        except NotImplementedError:  # JAX has started before, and that look has failed
+            from jax_plugins import xla_cuda12  # type: ignore[import-not-found]
+
+            xla_cuda12.initialize()
+            return make()
+    except Exception as error:
+        raise _error(name, _first_line(error), "the GPU compiler makes the topology") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+
+
+def _error(name: str, seen: str, rule: str) -> PlacementError:
+    return PlacementError(message(f"placement.topology({name!r})", seen, rule, _FIX))
+
+
+def _missing(name: str, wheel: str, what: str) -> PlacementError:
+    return PlacementError(
+        message(
+            f"placement.topology({name!r})",
+            f"no {wheel} in this environment",
+            f"a machine that is not there is known to its compiler alone, and {what} is in {wheel}",
+            'pip install "sbpjax[aot]"',
+        )
+    )
+
+
+@functools.cache
+def _leave_out_of_cache() -> None:
+    """Keep programs for absent devices out of JAX's cache on disk.
+
+    JAX 0.10 files them, and then fails to read them back, with a warning: a compile-only client cannot load a program.
+    """
+    from jax._src import compilation_cache
+
+    before = compilation_cache.is_cache_used
+
+    def is_cache_used(backend) -> bool:
+        return type(backend).__name__ != "CompileOnlyPyClient" and before(backend)
+
+    compilation_cache.is_cache_used = is_cache_used
