@@ -1,0 +1,213 @@
+"""`LRScheduler`: a schedule is a pure function of the step, and an object that writes it into an optimizer.
+
+    scheduler = StepLR(optimizer, step_size=30, gamma=0.1)
+    scheduler.lr_at(0.05, 65)                    # 0.0005, whatever was stepped
+    for batch in data:
+        ...
+        optimizer.step()
+        scheduler.step()                         # param_groups[i]["lr"] = lr_at(base_lrs[i], last_step, i)
+
+The rate depends on the step number alone, so a resumed run continues it exactly, and a schedule of schedules is a
+function of functions. It is computed in Python floats on the host; the learning rate is an input of a compiled step,
+so a schedule never compiles anew.
+
+A rate that somebody writes into ``param_groups`` holds until the next `step`, which sets the scheduled one.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sbpjax.errors import CheckpointError, OpTypeError, OpValueError, message
+from sbpjax.optim.optimizer import Optimizer
+
+
+class LRScheduler:
+    """Base of the schedules; a subclass gives `lr_at`, or `get_lr` as in OneFlow or PyTorch.
+
+    Args:
+        optimizer: whose groups get their ``"lr"`` from here.
+        last_step: the last step already done; -1 starts at the beginning.
+        verbose: print every new rate.
+        last_epoch: PyTorch's name of `last_step`.
+
+    Attributes:
+        base_lrs: the rate of each group that the schedule starts from.
+        last_lr: the rate of each group that the last step set.
+    """
+
+    is_pure: ClassVar[bool] = True  # whether `lr_at` says the rate of any step; a metric-driven schedule cannot
+    _unsaved: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self, optimizer: Optimizer, last_step: int = -1, verbose: bool = False, *, last_epoch: int | None = None
+    ):
+        self.optimizer = checked_optimizer(type(self).__name__, optimizer)
+        self.last_step = last_step if last_epoch is None else last_epoch
+        self.verbose = verbose
+        for index, group in enumerate(optimizer.param_groups):
+            if self.last_step == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                rule = f"param 'initial_lr' is not specified in param_groups[{index}] when resuming an optimizer"
+                fix = f"optimizer.param_groups[{index}]['initial_lr'] = 0.1"
+                raise _MissingRate(message(f"{type(self).__name__}(last_step={self.last_step})", "no key", rule, fix))
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_lr = [group["lr"] for group in optimizer.param_groups]
+        self.step()
+
+    # -- the schedule ----------------------------------------------------------------------------------------------
+
+    def lr_at(self, base_lr: float, step: int, group: int = 0) -> float:
+        """Return the learning rate of a group at a step; a pure function.
+
+        Args:
+            base_lr: the rate that the schedule starts from.
+            step: the number of steps done, from 0.
+            group: the index of the parameter group.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has neither lr_at nor get_lr")
+
+    def options_at(self, step: int, group: int = 0) -> dict[str, Any]:
+        """Return the other options that the schedule sets in a group at a step: momentum in a cyclic one."""
+        return {}
+
+    def get_lr(self, base_lr: float | None = None, step: int | None = None) -> Any:
+        """Return the rate at ``(base_lr, step)``, or without arguments the rates of all groups at the last step."""
+        if base_lr is None:
+            return self.lrs_at(self.last_step)
+        return self.lr_at(base_lr, self.last_step if step is None else step)
+
+    def lrs_at(self, step: int) -> list[float]:
+        """Return the rate of every group at a step."""
+        return [self.lr_at(base, step, index) for index, base in enumerate(self.base_lrs)]
+
+    # -- going on --------------------------------------------------------------------------------------------------
+
+    def step(self, epoch: int | None = None) -> None:
+        """Go on by one step, or to step `epoch`."""
+        before = self.last_step
+        self.last_step = self.last_step + 1 if epoch is None else epoch
+        try:
+            lrs = self._overridden() or self.lrs_at(self.last_step)
+        except Exception:
+            self.last_step = before
+            raise
+        self.update_lrs(lrs)
+        for index, group in enumerate(self.optimizer.param_groups[: len(self.base_lrs)]):
+            group.update(self.options_at(self.last_step, index))
+
+    def _overridden(self) -> list[float] | None:
+        """Return the rates by a user's own `get_lr`: of ``(base_lr, step)`` as in OneFlow, of nothing as in PyTorch."""
+        if type(self).get_lr is LRScheduler.get_lr:
+            return None
+        if inspect.signature(self.get_lr).parameters:
+            return [self.get_lr(base, self.last_step) for base in self.base_lrs]
+        return list(self.get_lr())
+
+    def update_lrs(self, lrs: list[float]) -> None:
+        """Write the rates into the optimizer's groups."""
+        for index, (group, lr) in enumerate(zip(self.optimizer.param_groups, lrs)):
+            group["lr"] = lr
+            if self.verbose:
+                self.print_lr(index, lr)
+        self.last_lr = list(lrs)
+
+    def print_lr(self, group: int, lr: float) -> None:
+        """Print the rate of a group."""
+        print(f"Last step {self.last_step} adjusting learning rate of param_groups[{group}] to {lr}")
+
+    def get_last_lr(self) -> list[float]:
+        """Return the rate of each group that the last step set."""
+        return list(self.last_lr)
+
+    @property
+    def last_epoch(self) -> int:
+        """PyTorch's name of `last_step`."""
+        return self.last_step
+
+    @last_epoch.setter
+    def last_epoch(self, value: int) -> None:
+        self.last_step = value
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the schedule is, and its options; functions are left out."""
+        return {name: copy.deepcopy(getattr(self, name)) for name in self._saved()}
+
+    def _saved(self) -> list[str]:
+        return [name for name in vars(self) if name not in ("optimizer", *self._unsaved)]
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go to where `state_dict` was taken, and set the learning rates of that step.
+
+        Raises:
+            CheckpointError: keys or the number of groups differ; nothing is changed then.
+        """
+        self._check_state(state_dict)
+        self._take_state(state_dict)
+        self.update_lrs(self.last_lr)
+
+    def _check_state(self, state_dict: dict[str, Any]) -> None:
+        asked = f"{type(self).__name__}.load_state_dict"
+        missing = sorted(set(self._saved()) - set(state_dict))
+        unknown = sorted(set(state_dict) - set(self._saved()))
+        if missing or unknown:
+            rule = f"missing keys {missing}, unknown keys {unknown}"
+            raise CheckpointError(message(asked, f"keys {sorted(state_dict)}", rule, f"{type(self).__name__}'s own"))
+        if "base_lrs" in state_dict and len(state_dict["base_lrs"]) != len(self.base_lrs):
+            seen = f"rates of {len(state_dict['base_lrs'])} groups"
+            rule = f"the optimizer has {len(self.base_lrs)} parameter groups"
+            raise CheckpointError(message(asked, seen, rule, "make the optimizer with the groups it was saved with"))
+
+    def _take_state(self, state_dict: dict[str, Any]) -> None:
+        for name in self._saved():
+            setattr(self, name, copy.deepcopy(state_dict[name]))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(last_step={self.last_step}, last_lr={self.last_lr})"
+
+
+_LRScheduler = LRScheduler
+
+
+class _MissingRate(OpValueError, KeyError):
+    """A resumed optimizer has no ``"initial_lr"`` in a group."""
+
+    __str__ = OpValueError.__str__  # a KeyError shows the repr of its text
+
+
+def checked_optimizer(asked: str, optimizer: Any) -> Optimizer:
+    """Return the optimizer, or raise a TypeError for anything else."""
+    if isinstance(optimizer, Optimizer):
+        return optimizer
+    name = type(optimizer).__name__
+    raise OpTypeError(message(asked, name, f"{name} is not an Optimizer", f"{asked}(sbpjax.optim.SGD(params), ...)"))
+
+
+def require(ok: bool, scheduler: str, seen: str, rule: str, fix: str) -> None:
+    """Raise a ValueError for a bad option of a schedule."""
+    if not ok:
+        raise OpValueError(message(f"{scheduler}(...)", seen, rule, fix))
+
+
+def per_group(scheduler: str, name: str, value: Any, optimizer: Optimizer) -> list:
+    """Return one value per parameter group from a list of them or from one for all."""
+    groups = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * groups
+    require(
+        len(value) == groups,
+        scheduler,
+        f"{len(value)} values for {groups} parameter groups",
+        f"Expected {groups} {name}s, but got {len(value)}",
+        f"give one {name}, or {groups}",
+    )
+    return list(value)
+
+
+Factor = Callable[[int], float]

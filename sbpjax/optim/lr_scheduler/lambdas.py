@@ -1,0 +1,81 @@
+"""Schedules by a user's function of the step: the factor itself, or the factor of one step to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.optim.optimizer import Optimizer
+
+from .base import Factor, LRScheduler, checked_optimizer, per_group
+
+
+class LambdaLR(LRScheduler):
+    """The base rate times a function of the step.
+
+    Args:
+        optimizer: the optimizer.
+        lr_lambda: the function, or one per group.
+        last_step: the last step already done.
+        verbose: print every new rate.
+        last_epoch: PyTorch's name of `last_step`.
+
+    Example:
+        >>> scheduler = LambdaLR(optimizer, lambda step: 0.95**step)
+    """
+
+    _unsaved = ("lr_lambdas",)
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Factor | list[Factor],
+        last_step: int = -1,
+        verbose: bool = False,
+        *,
+        last_epoch: int | None = None,
+    ):
+        self.lr_lambdas = _functions(type(self).__name__, lr_lambda, optimizer)
+        super().__init__(optimizer, last_step, verbose, last_epoch=last_epoch)
+
+    def lr_at(self, base_lr: float, step: int, group: int = 0) -> float:
+        return base_lr * self.lr_lambdas[group](step)
+
+
+class MultiplicativeLR(LRScheduler):
+    """The base rate times the product of a function's values at steps 1 to the present one.
+
+    Args:
+        optimizer: the optimizer.
+        lr_lambda: the factor from the step before to a step, or one per group.
+        last_step: the last step already done.
+        verbose: print every new rate.
+        last_epoch: PyTorch's name of `last_step`.
+    """
+
+    _unsaved = ("lr_lambdas", "_products")
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Factor | list[Factor],
+        last_step: int = -1,
+        verbose: bool = False,
+        *,
+        last_epoch: int | None = None,
+    ):
+        self.lr_lambdas = _functions(type(self).__name__, lr_lambda, optimizer)
+        self._products = [(0, 1.0)] * len(self.lr_lambdas)  # per group a step and the product up to it
+        super().__init__(optimizer, last_step, verbose, last_epoch=last_epoch)
+
+    def lr_at(self, base_lr: float, step: int, group: int = 0) -> float:
+        known, product = self._products[group]
+        if step < known:
+            known, product = 0, 1.0
+        for i in range(known + 1, step + 1):
+            product *= self.lr_lambdas[group](i)
+        self._products[group] = (step, product)
+        return base_lr * product
+
+
+def _functions(scheduler: str, lr_lambda: Any, optimizer: Optimizer) -> list[Factor]:
+    return per_group(scheduler, "lr_lambda", lr_lambda, checked_optimizer(scheduler, optimizer))

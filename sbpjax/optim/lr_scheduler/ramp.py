@@ -1,0 +1,130 @@
+"""Schedules over a given number of steps that then stand still: constant, linear, polynomial."""
+
+from __future__ import annotations
+
+import math
+
+from sbpjax.optim.optimizer import Optimizer
+
+from .base import LRScheduler, require
+
+
+class ConstantLR(LRScheduler):
+    """The base rate times `factor` for `total_iters` steps, then the base rate.
+
+    Args:
+        optimizer: the optimizer.
+        factor: in [0, 1].
+        total_iters: how many steps it holds.
+        last_step: the last step already done.
+        verbose: print every new rate.
+        last_epoch: PyTorch's name of `last_step`.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_step: int = -1,
+        verbose: bool = False,
+        *,
+        last_epoch: int | None = None,
+    ):
+        rule = "Constant multiplicative factor expected to be between 0 and 1."
+        require(0 <= factor <= 1, "ConstantLR", f"factor={factor!r}", rule, "factor=0.5")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_step, verbose, last_epoch=last_epoch)
+
+    def lr_at(self, base_lr: float, step: int, group: int = 0) -> float:
+        return base_lr * (self.factor if step < self.total_iters else 1.0)
+
+
+class LinearLR(LRScheduler):
+    """The base rate times a factor that goes linearly from `start_factor` to `end_factor`, and stays there.
+
+    Args:
+        optimizer: the optimizer.
+        start_factor: the factor of step 0, in [0, 1].
+        end_factor: the factor from step `total_iters` on, in [0, 1].
+        total_iters: the number of steps between them.
+        last_step: the last step already done.
+        verbose: print every new rate.
+        last_epoch: PyTorch's name of `last_step`.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_step: int = -1,
+        verbose: bool = False,
+        *,
+        last_epoch: int | None = None,
+    ):
+        rule = "Starting multiplicative factor expected to be between 0 and 1."
+        require(0 <= start_factor <= 1, "LinearLR", f"start_factor={start_factor!r}", rule, "start_factor=0.1")
+        rule = "Ending multiplicative factor expected to be between 0 and 1."
+        require(0 <= end_factor <= 1, "LinearLR", f"end_factor={end_factor!r}", rule, "end_factor=1.0")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_step, verbose, last_epoch=last_epoch)
+
+    def lr_at(self, base_lr: float, step: int, group: int = 0) -> float:
+        return base_lr * linear(self.start_factor, self.end_factor, step, self.total_iters)
+
+
+def linear(start: float, end: float, step: int, total: int) -> float:
+    """Return the value at `step` on the way from `start` at 0 to `end` at `total` and behind it."""
+    return start + (end - start) * step / total if step < total else end
+
+
+class PolynomialLR(LRScheduler):
+    """From the base rate down to an end along ``(1 - step / decay_batch) ** power``.
+
+    OneFlow's arguments; with ``total_iters=`` PyTorch's schedule, which ends at 0.
+
+    Args:
+        optimizer: the optimizer.
+        decay_batch: after how many steps the end is reached.
+        end_learning_rate: the end.
+        power: 1 is a straight line.
+        cycle: stretch the polynomial over the next multiple of `decay_batch` whenever it ends, rather than stay.
+        last_step: the last step already done.
+        verbose: print every new rate.
+        total_iters: PyTorch's name of `decay_batch`; the end is 0 then.
+        last_epoch: PyTorch's name of `last_step`.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        decay_batch: int | None = None,
+        end_learning_rate: float = 0.0001,
+        power: float = 1.0,
+        cycle: bool = False,
+        last_step: int = -1,
+        verbose: bool = False,
+        *,
+        total_iters: int | None = None,
+        last_epoch: int | None = None,
+    ):
+        seen = f"decay_batch={decay_batch!r}, total_iters={total_iters!r}"
+        one = (decay_batch is None) != (total_iters is None)
+        require(one, "PolynomialLR", seen, "give decay_batch or total_iters", "PolynomialLR(optimizer, 100)")
+        if total_iters is not None:
+            decay_batch, end_learning_rate = total_iters, 0.0
+        assert decay_batch is not None
+        rule = f"decay_batch must be positive, but got {decay_batch}"
+        require(decay_batch > 0, "PolynomialLR", seen, rule, "decay_batch=100")
+        self.decay_batch, self.end_learning_rate = decay_batch, end_learning_rate
+        self.power, self.cycle = power, cycle
+        super().__init__(optimizer, last_step, verbose, last_epoch=last_epoch)
+
+    def lr_at(self, base_lr: float, step: int, group: int = 0) -> float:
+        total = self.decay_batch
+        if self.cycle:
+            total *= max(1, math.ceil(step / total))
+        left = 1 - min(step, total) / total
+        return (base_lr - self.end_learning_rate) * left**self.power + self.end_learning_rate

@@ -1,0 +1,275 @@
+"""The schedules that OneFlow alone has, factors, schedules as pure functions, users' own, state and errors."""
+
+import math
+
+import pytest
+
+import sbpjax as flow
+from sbpjax import optim
+from sbpjax.errors import CheckpointError
+from sbpjax.optim import lr_scheduler as schedules
+
+
+def sgd(lr=0.5, groups=1, **options):
+    return optim.SGD([{"params": [flow.ones(2, requires_grad=True)]} for _ in range(groups)], lr=lr, **options)
+
+
+def rates(scheduler, steps):
+    seen = []
+    for _ in range(steps):
+        seen.append(scheduler.get_last_lr()[0])
+        scheduler.step()
+    return seen
+
+
+# -- OneFlow's own ---------------------------------------------------------------------------------------------------
+
+
+def test_cosine_decay_ends_at_alpha():
+    scheduler = schedules.CosineDecayLR(sgd(), decay_steps=4, alpha=0.2)
+    factors = [0.2 + 0.8 * 0.5 * (1 + math.cos(math.pi * t / 4)) for t in range(4)] + [0.2, 0.2]
+    assert rates(scheduler, 6) == pytest.approx([0.5 * f for f in factors], rel=1e-15)
+
+
+def test_polynomial_has_an_end_rate_and_cycles():
+    plain = schedules.PolynomialLR(sgd(), 4, 0.1, 2.0)
+    assert rates(plain, 6) == pytest.approx([0.1 + 0.4 * (1 - t / 4) ** 2 for t in (0, 1, 2, 3, 4, 4)])
+    cycling = schedules.PolynomialLR(sgd(), 4, 0.1, 1.0, cycle=True)
+    factors = (1, 0.75, 0.5, 0.25, 0, 3 / 8, 0.25, 1 / 8, 0, 0.25)
+    assert rates(cycling, 10) == pytest.approx([0.1 + 0.4 * f for f in factors])
+
+
+def test_restarts_decay_and_stop():
+    scheduler = schedules.CosineAnnealingWarmRestarts(sgd(), 2, 2, 0.01, decay_rate=0.5, restart_limit=2)
+    top = [0.01 + (0.5 - 0.01) * f for f in (1, 0.5)]
+    second = [0.01 + (0.25 - 0.01) * 0.5 * (1 + math.cos(math.pi * t / 4)) for t in range(4)]
+    assert rates(scheduler, 9) == pytest.approx([*top, *second, 0.01, 0.01, 0.01])
+
+
+@pytest.mark.parametrize("factor", [2, 3, 5, 10])
+def test_a_restart_begins_exactly_where_a_run_ends(factor):
+    scheduler = schedules.CosineAnnealingWarmRestarts(sgd(), 10, factor)
+    begin, length = 0, 10
+    for run in range(8):
+        assert scheduler.run_of(begin) == (run, 0, length)
+        assert scheduler.lr_at(0.5, begin) == 0.5
+        begin, length = begin + length, length * factor
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"warmup_factor": 0.5, "warmup_iters": 4}, [0.25, 0.3125, 0.375, 0.4375, 0.5, 0.5]),
+        ({"warmup_factor": 0.5, "warmup_iters": 2, "warmup_method": "constant"}, [0.25, 0.25, 0.5, 0.5]),
+        ({"warmup_factor": 0.0, "warmup_iters": 2}, [0.0, 0.25, 0.5]),
+    ],
+)
+def test_warm_up_to_the_base_rate(options, expected):
+    assert rates(schedules.WarmUpLR(sgd(), **options), len(expected)) == pytest.approx(expected)
+
+
+def test_warm_up_meets_the_schedule_where_that_is():
+    """The worked case of OneFlow's documentation: 0.0005, 0.00075, then the cosine at its steps 2 and 3."""
+    optimizer = sgd(0.001)
+    cosine = schedules.CosineDecayLR(optimizer, decay_steps=5, alpha=0.1)
+    at_two = cosine.lr_at(0.001, 2)
+    scheduler = schedules.WarmUpLR(cosine, warmup_factor=0.5, warmup_iters=2)
+    expected = [0.0005, (0.0005 + at_two) / 2, at_two, cosine.lr_at(0.001, 3)]
+    assert rates(scheduler, 4) == pytest.approx(expected)
+    assert cosine.last_step == scheduler.last_step == 4
+
+
+def test_warm_up_as_a_prefix_begins_the_schedule_after_it():
+    optimizer = sgd()
+    scheduler = schedules.WarmupLR(schedules.ExponentialLR(optimizer, 0.5), 0.2, 2, "linear", True)
+    assert rates(scheduler, 5) == pytest.approx([0.1, 0.3, 0.5, 0.25, 0.125])
+
+
+def test_a_sequence_shares_its_count_unless_told_otherwise():
+    optimizer = sgd(1.0)
+    parts = [schedules.ConstantLR(optimizer, 0.1, 2), schedules.ExponentialLR(optimizer, 0.9)]
+    shared = schedules.SequentialLR(optimizer, parts, [2])
+    assert rates(shared, 5) == pytest.approx([0.1, 0.1, 0.81, 0.729, 0.6561])
+    own = schedules.SequentialLR(optimizer, parts, [2], interval_rescaling=[True])
+    assert rates(own, 5) == pytest.approx([0.1, 0.1, 1.0, 0.9, 0.81])
+
+
+# -- factors, purity, users' own -------------------------------------------------------------------------------------
+
+
+def test_warmup_cosine_rises_then_falls_to_its_end():
+    factor = schedules.warmup_cosine(warmup=4, total=12, final=0.1)
+    assert [factor(i) for i in range(4)] == [0.25, 0.5, 0.75, 1.0]
+    assert factor(4) == 1.0 and factor(8) == pytest.approx(0.55) and factor(12) == pytest.approx(0.1)
+    assert factor(1000) == pytest.approx(0.1)
+
+
+def test_warmup_constant():
+    factor = schedules.warmup_constant(2)
+    assert [factor(i) for i in range(4)] == [0.5, 1.0, 1.0, 1.0]
+
+
+ALL = {
+    "step": lambda o: schedules.StepLR(o, 3),
+    "multi": lambda o: schedules.MultiStepLR(o, [2, 5]),
+    "exponential": lambda o: schedules.ExponentialLR(o, 0.9),
+    "constant": lambda o: schedules.ConstantLR(o),
+    "linear": lambda o: schedules.LinearLR(o),
+    "polynomial": lambda o: schedules.PolynomialLR(o, 8),
+    "cosine": lambda o: schedules.CosineAnnealingLR(o, 6),
+    "decay": lambda o: schedules.CosineDecayLR(o, 6),
+    "restarts": lambda o: schedules.CosineAnnealingWarmRestarts(o, 2, 2),
+    "cyclic": lambda o: schedules.CyclicLR(o, 0.1, 0.5, 3),
+    "one-cycle": lambda o: schedules.OneCycleLR(o, 0.5, 30),
+    "lambda": lambda o: schedules.LambdaLR(o, lambda t: 0.9**t),
+    "multiplicative": lambda o: schedules.MultiplicativeLR(o, lambda t: 0.9),
+    "warm-up": lambda o: schedules.WarmUpLR(schedules.CosineDecayLR(o, 20), 0.1, 4),
+    "sequence": lambda o: schedules.SequentialLR(o, [schedules.ConstantLR(o), schedules.ExponentialLR(o, 0.9)], [4]),
+    "chain": lambda o: schedules.ChainedScheduler([schedules.ConstantLR(o), schedules.ExponentialLR(o, 0.9)]),
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_rate_is_a_function_of_the_step(name):
+    scheduler = ALL[name](sgd(momentum=0.9))
+    base = scheduler.base_lrs[0]
+    for step in range(15):
+        assert scheduler.last_step == scheduler.last_epoch == step
+        assert scheduler.get_last_lr() == scheduler.get_lr() == [scheduler.lr_at(base, step)]
+        assert scheduler.optimizer.param_groups[0]["lr"] == scheduler.lr_at(base, step)
+        scheduler.step()
+    there = scheduler.lr_at(base, 4)
+    scheduler.step(4)
+    assert (scheduler.last_step, scheduler.get_last_lr()) == (4, [there])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_loaded_schedule_goes_on_where_it_was(name):
+    whole = ALL[name](sgd(momentum=0.9))
+    for _ in range(7):
+        whole.step()
+    saved = whole.state_dict()
+    resumed = ALL[name](sgd(lr=0.25, momentum=0.9))
+    resumed.load_state_dict(saved)
+    assert resumed.optimizer.param_groups[0]["lr"] == whole.optimizer.param_groups[0]["lr"]
+    assert saved == whole.state_dict() == resumed.state_dict()
+    assert rates(resumed, 12) == rates(whole, 12)
+
+
+def test_a_loaded_plateau_goes_on_where_it_was():
+    whole, resumed = (schedules.ReduceLROnPlateau(sgd(), patience=1, cooldown=1) for _ in range(2))
+    for _ in range(4):
+        whole.step(1.0)
+    resumed.load_state_dict(whole.state_dict())
+    for metric in (1.0, 1.0, 0.5, 1.0, 1.0):
+        whole.step(metric)
+        resumed.step(metric)
+        assert resumed.get_last_lr() == whole.get_last_lr() == [resumed.optimizer.param_groups[0]["lr"]]
+    assert whole.get_last_lr()[0] < 0.05
+
+
+def test_users_schedules_may_be_written_as_in_oneflow_or_as_in_pytorch():
+    class OneFlows(schedules.LRScheduler):
+        def get_lr(self, base_lr, step):
+            return base_lr / (step + 1)
+
+    class PyTorchs(schedules.LRScheduler):
+        def get_lr(self):
+            return [base / (self.last_epoch + 1) for base in self.base_lrs]
+
+    class Ours(schedules.LRScheduler):
+        def lr_at(self, base_lr, step, group=0):
+            return base_lr / (step + 1)
+
+    for kind in (OneFlows, PyTorchs, Ours):
+        assert rates(kind(sgd(1.0)), 3) == [1, 1 / 2, 1 / 3]
+
+
+def test_a_second_schedule_starts_from_the_initial_rate():
+    optimizer = sgd()
+    schedules.ConstantLR(optimizer, 0.1)
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.05)
+    assert schedules.ExponentialLR(optimizer, 0.9).base_lrs == [0.5]
+
+
+def test_resuming_needs_the_initial_rate():
+    with pytest.raises(KeyError, match=r"'initial_lr' is not specified in param_groups\[0\]"):
+        schedules.StepLR(sgd(), 3, last_epoch=4)
+    optimizer = sgd()
+    optimizer.param_groups[0]["initial_lr"] = 0.5
+    assert schedules.StepLR(optimizer, 3, last_step=4).get_last_lr() == pytest.approx([0.05])
+
+
+def test_verbose_prints_every_new_rate(capsys):
+    schedules.ExponentialLR(sgd(), 0.5, verbose=True).step()
+    assert capsys.readouterr().out.splitlines()[1] == "Last step 1 adjusting learning rate of param_groups[0] to 0.25"
+
+
+# -- errors ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda o: schedules.CosineAnnealingLR("sgd", 10), TypeError, "str is not an Optimizer"),
+        (lambda o: schedules.WarmUpLR("sgd"), TypeError, "must be a LRScheduler or an Optimizer"),
+        (lambda o: schedules.StepLR(o, 0), ValueError, "step_size must be positive, but got 0"),
+        (lambda o: schedules.MultiStepLR(o, []), ValueError, "milestones must not be empty"),
+        (lambda o: schedules.ConstantLR(o, 1.5), ValueError, "between 0 and 1"),
+        (lambda o: schedules.LinearLR(o, end_factor=-0.5), ValueError, "Ending multiplicative factor"),
+        (lambda o: schedules.PolynomialLR(o), ValueError, "decay_batch or total_iters"),
+        (lambda o: schedules.CosineDecayLR(o, 0), ValueError, "decay_steps must be positive"),
+        (lambda o: schedules.CosineAnnealingWarmRestarts(o, 0), ValueError, "Expected positive integer T_0"),
+        (lambda o: schedules.CosineAnnealingWarmRestarts(o, 5, 1.5), ValueError, "Expected integer T_mult >= 1"),
+        (lambda o: schedules.CyclicLR(o, 0.1, 0.2, mode="saw"), ValueError, "mode is invalid"),
+        (lambda o: schedules.CyclicLR(o, [0.1, 0.1], 0.2), ValueError, "Expected 1 base_lrs, but got 2"),
+        (lambda o: schedules.OneCycleLR(o, 0.1), ValueError, "either total_steps OR both epochs"),
+        (lambda o: schedules.OneCycleLR(o, 0.1, 10, anneal_strategy="sin"), ValueError, "one of 'cos' or 'linear'"),
+        (lambda o: schedules.OneCycleLR(o, 0.1, 10, pct_start=2), ValueError, "between 0 and 1 pct_start"),
+        (lambda o: schedules.LambdaLR(o, [abs, abs]), ValueError, "Expected 1 lr_lambdas, but got 2"),
+        (lambda o: schedules.ReduceLROnPlateau(o, factor=1.0), ValueError, "Factor should be < 1.0"),
+        (lambda o: schedules.ReduceLROnPlateau(o).step(), ValueError, "needs the value that it watches"),
+        (lambda o: schedules.ChainedScheduler([]), ValueError, "at least one scheduler"),
+        (lambda o: schedules.ChainedScheduler([schedules.ReduceLROnPlateau(o)]), ValueError, "of the step alone"),
+        (lambda o: schedules.SequentialLR(o, [schedules.ConstantLR(o)], [3]), ValueError, "one more than the number"),
+        (lambda o: schedules.SequentialLR(o, [schedules.ConstantLR(sgd())], []), ValueError, "the same optimizer"),
+        (lambda o: schedules.WarmUpLR(o, warmup_method="cosine"), ValueError, "'linear' or 'constant'"),
+        (lambda o: schedules.WarmUpLR(o, warmup_iters=0), ValueError, "can't be equal to 0"),
+    ],
+)
+def test_bad_arguments(make, error, text):
+    with pytest.raises(error, match=text) as caught:
+        make(sgd(momentum=0.9))
+    assert all(part in str(caught.value) for part in ("  seen: ", "  rule: ", "  fix:  "))
+
+
+def test_cycled_momentum_needs_an_optimizer_that_has_one():
+    optimizer = optim.Adagrad([flow.ones(2, requires_grad=True)]) if hasattr(optim, "Adagrad") else None
+    if optimizer is not None:
+        with pytest.raises(ValueError, match="must support momentum or beta1"):
+            schedules.CyclicLR(optimizer, 0.1, 0.2)
+
+
+def test_a_step_behind_the_end_of_one_cycle_is_an_error_and_changes_nothing():
+    scheduler = schedules.OneCycleLR(sgd(momentum=0.9), 0.5, 3)
+    for _ in range(3):
+        scheduler.step()
+    before = scheduler.state_dict()
+    with pytest.raises(ValueError, match="Tried to step 4 times"):
+        scheduler.step()
+    assert scheduler.state_dict() == before
+
+
+@pytest.mark.parametrize("name", ["step", "chain"])
+def test_a_foreign_state_is_refused_and_changes_nothing(name):
+    scheduler = ALL[name](sgd())
+    good = scheduler.state_dict()
+    scheduler.step()
+    before = scheduler.state_dict()
+    bad = [good | {"gama": 1}, {k: v for k, v in good.items() if k != "last_step"}, good | {"base_lrs": [1.0, 2.0]}]
+    if name == "chain":
+        bad += [good | {"schedulers": good["schedulers"][:1]}, good | {"schedulers": [good["schedulers"][0], {}]}]
+    for state in bad:
+        with pytest.raises(CheckpointError):
+            scheduler.load_state_dict(state)
+        assert scheduler.state_dict() == before
