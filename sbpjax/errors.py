@@ -143,6 +143,14 @@ class OpIndexError(SbpjaxError, IndexError):
     """A dim or an index is outside the tensor."""
 
 
+class OpBoundsError(OpIndexError, RuntimeError):
+    """An index tensor names a place that the tensor does not have.
+
+    PyTorch raises IndexError from some index ops and RuntimeError from others; this is both. Only an index that is at
+    hand on the CPU is looked at. Elsewhere a place outside reads as NaN and is not written.
+    """
+
+
 class OpValueError(SbpjaxError, ValueError, RuntimeError):
     """An argument of an op has a value outside its range."""
 
@@ -159,4 +167,31 @@ class StateDictError(SbpjaxError, RuntimeError):
 
     Nothing was loaded. ``sbpjax.utils.global_view.to_global(state, placement, sbp)`` and ``to_local(state)`` turn all
     tensors of a state from one kind into the other.
+    """
+
+
+class GraphError(SbpjaxError, RuntimeError):
+    """A graph cannot be built, compiled or run as asked.
+
+    A failed build leaves modules, optimizers and the graph as they were; correct the cause and call the graph again.
+    """
+
+
+class GraphTypeError(GraphError, TypeError):
+    """A graph was given something of a wrong type: no Module, no Optimizer, or a static argument without a hash."""
+
+
+class GraphConfigError(GraphError, ValueError):
+    """An option of ``graph.config`` is unknown or out of its range."""
+
+
+class StaticInputError(GraphError):
+    """A graph with ``config.set_static_inputs(True)`` was called with other shapes, dtypes, layouts or static values."""
+
+
+class DataDependentError(OpTypeError):
+    """Python asked for the value of a tensor inside a traced program: ``if x``, ``int(x)``, ``x.item()``, ``x.numpy()``.
+
+    A traced program is compiled before any value exists. ``sbpjax.where(condition, a, b)`` chooses elements,
+    ``sbpjax.cond(condition, true_fn, false_fn, *operands)`` chooses what runs.
     """

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .dims import fail
 from .promote import BOOL, align, arrays, cast, floats, is_float, is_number, promote, spread
 
 
@@ -37,7 +38,7 @@ def sub(x, y, /, alpha=1):
     """Return x - alpha * y; not for two bools."""
     x, y = _pair(x, y)
     if x.dtype == BOOL:
-        raise TypeError("sub is not defined for two bool tensors; use logical_xor or cast first")
+        fail("type", "x - y", "two bool tensors", "sub is not defined for bools", "x ^ y, or cast one: x.int() - y")
     return lax.sub(x, _scaled(y, alpha))
 
 
@@ -71,7 +72,13 @@ def div(x, y, /, rounding_mode: str | None = None):
         return lax.select_n(lax.lt(quotient, np.zeros((), x.dtype)), lax.floor(quotient), lax.ceil(quotient))
     if rounding_mode == "floor":
         return _floor_divide(x, y)
-    raise ValueError(f"div: rounding_mode must be None, 'trunc' or 'floor', not {rounding_mode!r}")
+    fail(
+        "value",
+        f"div(x, y, rounding_mode={rounding_mode!r})",
+        f"rounding_mode={rounding_mode!r}",
+        "rounding_mode is None, 'trunc' or 'floor'",
+        "rounding_mode='floor'",
+    )
 
 
 def _wrong_side(rest, y):
@@ -149,7 +156,13 @@ def pow_scalar(x, /, exponent):
     (x,) = promote(x, exponent)[:1]
     if not is_float(x.dtype):
         if exponent < 0:
-            raise RuntimeError("pow: integers to negative integer powers are not defined; cast the base to float first")
+            fail(
+                "shape",
+                f"x ** {exponent}",
+                f"x of dtype {x.dtype}",
+                "integers to negative integer powers are not allowed",
+                f"x.float() ** {exponent}",
+            )
         return lax.integer_pow(x, int(exponent)) if x.dtype != BOOL else lax.bitwise_or(x, np.asarray(not exponent))
     if exponent == 0.5:
         return lax.sqrt(x)
@@ -206,6 +219,14 @@ def where(condition, x, y, /):
     in torch.
     """
     (condition,) = arrays(condition)
+    if condition.dtype not in (BOOL, np.uint8):
+        fail(
+            "type",
+            "where(condition, x, y)",
+            f"a condition of dtype {condition.dtype}",
+            "where expected condition to be a boolean tensor",
+            "condition != 0, or condition.bool()",
+        )
     condition = cast(condition, BOOL)
     x, y = promote(x, y)
     shape = np.broadcast_shapes(np.shape(condition), np.shape(x), np.shape(y))
@@ -222,7 +243,7 @@ def clamp(x, min=None, max=None, /):
         max: number, array or None; wins where it is below ``min``.
     """
     if min is None and max is None:
-        raise ValueError("clamp: at least one of min and max must be given")
+        fail("value", "clamp(x)", "neither min nor max", "at least one of min and max is given", "clamp(x, min=0)")
     x, low, high = promote(x, min, max)
     if low is not None:
         x = _limit(x, low, lax.lt, is_number(min))

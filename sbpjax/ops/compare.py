@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from jax import lax
 
+from .dims import fail
 from .promote import BOOL, align, cast, category, is_float, promote, spread
 
 
@@ -87,7 +88,7 @@ def logical_xor(x, y, /):
 def _bits(x, y, name: str):
     x, y = _pair(x, y)
     if is_float(x.dtype):
-        raise TypeError(f"{name} needs integers or bools, got {x.dtype}")
+        fail("type", f"{name}(x, y)", f"a tensor of dtype {x.dtype}", "bits are of integers or bools", "x.long()")
     return x, y
 
 

@@ -11,13 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .dims import fail
 from .promote import BOOL, arrays, cast, category, compute_dtype, floats, is_float, spread
 
 
 def _not_bool(x, name: str):
     (x,) = arrays(x)
     if x.dtype == BOOL:
-        raise TypeError(f"{name} is not defined for bool tensors; use logical_not or cast first")
+        fail(
+            "type", f"{name}(x)", "a bool tensor", f"{name} is not defined for bools", "x.logical_not(), or cast first"
+        )
     return x
 
 

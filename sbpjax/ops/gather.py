@@ -5,7 +5,8 @@ is one equation that splits along each of them. Worked case: x of shape (N, C), 
 1)[n]` is `x[n, index[n]]`.
 
 An index outside the dim reads NaN (the smallest integer for integers) and writes nothing: wrong data never looks right.
-Where torch counts negative indices from the end (`take`, ``x[i]``), so do these; elsewhere a negative index is outside.
+Where torch counts negative indices from the end (`take`, `take_along_dim`, `index_fill`, ``x[i]``), so do these;
+elsewhere a negative index is outside.
 """
 
 from __future__ import annotations
@@ -27,31 +28,26 @@ def wrap(index, size: int):
     return lax.select_n(lax.lt(index, zero), index, lax.add(index, np.asarray(size, index.dtype)))
 
 
-def pick(x, index, dim: int):
-    """Return one element of ``dim`` per place: the shape of x without ``dim``, and of ``index``."""
-    others = tuple(d for d in range(x.ndim) if d != dim)
+def _one_per_place(x, index, dim: int, batch: tuple[int, ...]):
+    """Return elements of ``dim``, one per element of the index, whose dims ``batch`` go along with x's other dims."""
     numbers = lax.GatherDimensionNumbers(
         offset_dims=(),
         collapsed_slice_dims=(dim,),
         start_index_map=(dim,),
-        operand_batching_dims=others,
-        start_indices_batching_dims=tuple(range(len(others))),
+        operand_batching_dims=tuple(d for d in range(x.ndim) if d != dim),
+        start_indices_batching_dims=batch,
     )
-    index = lax.expand_dims(index, (index.ndim,))
-    return lax.gather(x, index, numbers, (1,) * x.ndim, mode=FILL)
+    return lax.gather(x, lax.expand_dims(index, (index.ndim,)), numbers, (1,) * x.ndim, mode=FILL)
+
+
+def pick(x, index, dim: int):
+    """Return one element of ``dim`` per place: the shape of x without ``dim``, and of ``index``."""
+    return _one_per_place(x, index, dim, tuple(range(x.ndim - 1)))
 
 
 def take_along(x, index, dim: int):
     """Return ``x[..., index[..., j, ...], ...]`` along ``dim``; the index has x's shape but for that dim."""
-    others = tuple(d for d in range(x.ndim) if d != dim)
-    numbers = lax.GatherDimensionNumbers(
-        offset_dims=(),
-        collapsed_slice_dims=(dim,),
-        start_index_map=(dim,),
-        operand_batching_dims=others,
-        start_indices_batching_dims=others,
-    )
-    return lax.gather(x, lax.expand_dims(index, (index.ndim,)), numbers, (1,) * x.ndim, mode=FILL)
+    return _one_per_place(x, index, dim, tuple(d for d in range(x.ndim) if d != dim))
 
 
 def _scatter_along(x, index, source, dim: int, scatter, **options):
@@ -132,10 +128,12 @@ def gather(x, index, /, dim: int):
 
 
 def take_along_dim(x, index, /, dim: int | None = None):
-    """Return `gather` with x and index broadcast against each other; without ``dim`` both are flat."""
+    """Return `gather` with x and index broadcast against each other, also from the end; without ``dim`` both flat."""
     if dim is None:
         return gather(lax.reshape(x, (x.size,)), lax.reshape(index, (index.size,)), dim=0)
+    _integers(index, "take_along_dim")
     dim = one(dim, x.ndim, "take_along_dim")
+    index = wrap(index, x.shape[dim])
     sizes = [
         np.broadcast_shapes((a,), (b,))[0] if d != dim else 0 for d, (a, b) in enumerate(zip(x.shape, index.shape))
     ]
@@ -347,8 +345,11 @@ def index_copy(x, index, source, /, dim: int):
 
 
 def index_fill(x, index, value, /, dim: int):
-    """Return x with the slices that a vector names filled with a number (or 0-d array)."""
+    """Return x with the slices that a vector names, also from the end, filled with a number (or 0-d array)."""
     dim, index = one(dim, x.ndim, "index_fill"), _vector(index, "index_fill")
+    if x.ndim == 0:
+        return lax.reshape(index_fill(lax.reshape(x, (1,)), index, value, dim=0), ())
+    index = wrap(index, x.shape[dim])
     sizes = tuple(index.shape[0] if d == dim else n for d, n in enumerate(x.shape))
     return put_rows(x, index, spread(cast(value, x.dtype), sizes), dim, False)
 

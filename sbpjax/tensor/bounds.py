@@ -1,8 +1,9 @@
-"""Bounds of index tensors: `x[index]`, `embedding` and class numbers name places that exist.
+"""Bounds of index tensors: `x[index]`, `gather`, `scatter`, `embedding` and class numbers name places that exist.
 
 A program on an accelerator cannot raise, and to read an index back would stall it. On the CPU the index is at hand,
 so it is looked at before the op runs: ``embedding(ids, table)`` with an id of 50 for 50 rows is an error there and not
-a row of NaN. Indices on other devices, in a trace and in partial sums are not read.
+a row of NaN, and a write to such a place is an error and not lost. Indices on other devices, in a trace and in partial
+sums are not read.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from sbpjax.errors import OpIndexError, message
+from sbpjax.errors import OpBoundsError, OpIndexError, message
 from sbpjax.sbp import eager
 
 from .tensor import Tensor
@@ -64,3 +65,87 @@ def check_rows(asked: str, index, table, dim: int, ignored: int | None = None) -
                 f"check the data, e.g. index.clamp(0, {size - 1}), or make the other input larger than {bad}",
             )
         )
+
+
+def check_dim(asked: str, index, x, dim: int, negative: bool = False) -> None:
+    """Raise unless every element of an index names a place in a dim of ``x``.
+
+    Args:
+        asked: the op, for the message.
+        index: the index; anything that is no tensor is left to the op.
+        x: the tensor that is read or written.
+        dim: a dim of ``x``; one that it has not is left to the op.
+        negative: whether the op counts negative numbers from the end.
+
+    Raises:
+        OpBoundsError: an element is outside.
+    """
+    if isinstance(x, Tensor) and -max(x.ndim, 1) <= dim < max(x.ndim, 1):
+        check_size(asked, index, x.shape[dim] if x.ndim else 1, dim % max(x.ndim, 1), negative)
+
+
+def check_size(asked: str, index, size: int, dim: int, negative: bool = False) -> None:
+    """Raise unless every element of an index names a place in a dim of a size; see `check_dim`."""
+    low = -size if negative else 0
+    bad = outside(index, low, size)
+    if bad is not None:
+        fix = "check the data, e.g. " + (
+            f"index.clamp({low}, {size - 1})" if size else "no index fits an empty dim: use an empty one"
+        )
+        if low <= bad + size < size and not negative:
+            fix = f"this op does not count from the end: index % {size}"
+        raise OpBoundsError(
+            message(
+                asked,
+                f"{bad} among {index.dtype.name}{list(index.shape)}",
+                f"index {bad} is out of bounds for dimension {dim} with size {size}: every number is in "
+                f"[{low}, {size})",
+                fix,
+            )
+        )
+
+
+def check_natural(asked: str, x, what: str) -> None:
+    """Raise if an integer tensor at hand holds a negative number.
+
+    Raises:
+        OpBoundsError: it does.
+    """
+    bad = outside(x, 0, 1 << 62)
+    if bad is not None:
+        raise OpBoundsError(
+            message(
+                asked,
+                f"{bad} among {x.dtype.name}{list(x.shape)}",
+                f"{what} are non-negative",
+                "x - x.min() counts from the smallest",
+            )
+        )
+
+
+def check_tuples(asked: str, index, shape: tuple[int, ...]) -> None:
+    """Raise unless every row of an index of n-tuples names a place in the first n dims of a shape.
+
+    Raises:
+        OpBoundsError: a number is outside.
+    """
+    count = index.shape[-1] if isinstance(index, Tensor) and index.ndim else 0
+    if not 0 < count <= len(shape):
+        return  # the op itself says so
+    sizes = np.asarray(shape[:count], np.int64)
+    for part in parts_on_cpu(index):
+        if part.dtype.kind not in "iu" or part.shape[-1:] != (count,):
+            continue  # split inside its tuples
+        bad = (part < 0) | (part >= sizes)
+        if bad.any():
+            place = tuple(np.argwhere(bad)[0])
+            dim = int(place[-1])
+            raise OpBoundsError(
+                message(
+                    asked,
+                    f"{int(part[place])} among {index.dtype.name}{list(index.shape)}",
+                    f"index {int(part[place])} is out of bounds for dimension {dim} with size {shape[dim]}: every "
+                    f"number of column {dim} is in [0, {shape[dim]})",
+                    "check the data: column d of the index names places along dim d",
+                )
+            )

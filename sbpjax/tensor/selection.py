@@ -6,15 +6,18 @@ then gathered by an op that is on the tape and keeps a global tensor global.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import embedding
 from sbpjax.ops import gather as _gather
 
 from . import dispatch
 from . import dtype as dtypes
 from .binding import hashable, into_out
+from .bounds import check_dim, check_natural, check_size, check_tuples, parts_on_cpu
 from .convert import host
 from .indexing import _with, getitem
 from .inplace import inplace
@@ -31,21 +34,28 @@ def _finish(result, out):
 
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out=None) -> Tensor:
     """Return ``input[..., index[...], ...]``: for every place of ``index`` the element it names along ``dim``."""
+    check_dim(f"gather(x, {dim}, index)", index, input, int(dim))
     return _finish(dispatch.run(op_of(_gather.gather, (("dim", int(dim)),)), (input, index)), out)
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """Return `gather` with broadcasting; without ``dim`` from the flattened tensor."""
+    """Return `gather` with broadcasting, also from the end of ``dim``; without ``dim`` from the flattened tensor."""
+    if dim is None:
+        check_size("take_along_dim(x, indices)", indices, input.shape.numel(), 0)
+    else:
+        check_dim(f"take_along_dim(x, indices, {dim})", indices, input, int(dim), negative=True)
     return dispatch.run(op_of(_gather.take_along_dim, (("dim", dim),)), (input, indices))
 
 
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Return elements of the flattened tensor."""
+    check_size("take(x, index)", index, input.shape.numel(), 0, negative=True)
     return dispatch.run(op_of(_gather.take), (input, index))
 
 
 def index_select(input: Tensor, dim: int, index: Tensor, *, out=None) -> Tensor:
     """Return the slices of a dim that a vector of indices names."""
+    check_dim(f"index_select(x, {dim}, index)", index, input, int(dim))
     return _finish(dispatch.run(op_of(_gather.index_select, (("dim", int(dim)),)), (input, index)), out)
 
 
@@ -55,21 +65,25 @@ def _scatter_op(dim, reduce):
 
 def scatter(input: Tensor, dim: int, index: Tensor, src=None, *, value=None, reduce: str | None = None) -> Tensor:
     """Return ``input`` with ``src`` (a tensor or number) written or reduced in where ``index`` names along ``dim``."""
+    check_dim(f"scatter(x, {dim}, index)", index, input, int(dim))
     return dispatch.run(_scatter_op(dim, reduce), (input, index, value if src is None else src))
 
 
 def scatter_(self: Tensor, dim: int, index: Tensor, src=None, *, value=None, reduce: str | None = None) -> Tensor:
     """Write `scatter` into this tensor and return it."""
+    check_dim(f"x.scatter_({dim}, index)", index, self, int(dim))
     return inplace(self, _scatter_op(dim, reduce), (index, value if src is None else src))
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Return ``input`` with ``src`` added where ``index`` names along ``dim``."""
+    check_dim(f"scatter_add(x, {dim}, index)", index, input, int(dim))
     return dispatch.run(op_of(_gather.scatter_add, (("dim", int(dim)),)), (input, index, src))
 
 
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Write `scatter_add` into this tensor and return it."""
+    check_dim(f"x.scatter_add_({dim}, index)", index, self, int(dim))
     return inplace(self, op_of(_gather.scatter_add, (("dim", int(dim)),)), (index, src))
 
 
@@ -81,6 +95,7 @@ def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """Return ``input`` with ``src`` reduced in (``"sum" "prod" "mean" "amax" "amin"``) where ``index`` names."""
+    check_dim(f"scatter_reduce(x, {dim}, index)", index, input, int(dim))
     return dispatch.run(_reduce_op(dim, reduce, include_self), (input, index, src))
 
 
@@ -88,37 +103,44 @@ def scatter_reduce_(
     self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """Write `scatter_reduce` into this tensor and return it."""
+    check_dim(f"x.scatter_reduce_({dim}, index)", index, self, int(dim))
     return inplace(self, _reduce_op(dim, reduce, include_self), (index, src))
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha=1) -> Tensor:
     """Return ``input`` with slices of ``source`` added to the slices of a dim that ``index`` names."""
+    check_dim(f"index_add(x, {dim}, index)", index, input, int(dim))
     static = (("dim", int(dim)), ("alpha", hashable(alpha)))
     return dispatch.run(op_of(_gather.index_add, static), (input, index, source))
 
 
 def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha=1) -> Tensor:
     """Write `index_add` into this tensor and return it."""
+    check_dim(f"x.index_add_({dim}, index)", index, self, int(dim))
     return inplace(self, op_of(_gather.index_add, (("dim", int(dim)), ("alpha", hashable(alpha)))), (index, source))
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Return ``input`` with slices of ``source`` written to the slices of a dim that ``index`` names."""
+    check_dim(f"index_copy(x, {dim}, index)", index, input, int(dim))
     return dispatch.run(op_of(_gather.index_copy, (("dim", int(dim)),)), (input, index, source))
 
 
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Write `index_copy` into this tensor and return it."""
+    check_dim(f"x.index_copy_({dim}, index)", index, self, int(dim))
     return inplace(self, op_of(_gather.index_copy, (("dim", int(dim)),)), (index, source))
 
 
 def index_fill(input: Tensor, dim: int, index: Tensor, value) -> Tensor:
     """Return ``input`` with a number written to the slices of a dim that ``index`` names."""
+    check_dim(f"index_fill(x, {dim}, index)", index, input, int(dim), negative=True)
     return dispatch.run(op_of(_gather.index_fill, (("dim", int(dim)),)), (input, index, value))
 
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value) -> Tensor:
     """Write `index_fill` into this tensor and return it."""
+    check_dim(f"x.index_fill_({dim}, index)", index, self, int(dim), negative=True)
     return inplace(self, op_of(_gather.index_fill, (("dim", int(dim)),)), (index, value))
 
 
@@ -132,28 +154,48 @@ def masked_fill_(self: Tensor, mask: Tensor, value) -> Tensor:
     return inplace(self, op_of(_gather.masked_fill), (mask, value))
 
 
+def _check_enough(asked: str, shape: tuple[int, ...], mask: Tensor, source: Tensor) -> None:
+    """Raise unless a mask that is at hand, broadcast to a shape, takes no more elements than there are."""
+    repeats = math.prod(shape) // max(mask.shape.numel(), 1)
+    taken = repeats * sum(int(np.count_nonzero(part)) for part in parts_on_cpu(mask))
+    if taken > source.shape.numel():
+        raise OpError(
+            message(
+                asked,
+                f"a source of {source.shape.numel()} elements, a mask that holds at {taken} places",
+                "the source has at least one element for every place",
+                "make the source larger, or masked_fill to write one number",
+            )
+        )
+
+
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return ``input`` with consecutive elements of ``source`` where the mask holds."""
+    _check_enough("masked_scatter(x, mask, source)", np.broadcast_shapes(input.shape, mask.shape), mask, source)
     return dispatch.run(op_of(_gather.masked_scatter), (input, mask, source))
 
 
 def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Write `masked_scatter` into this tensor and return it."""
+    _check_enough("x.masked_scatter_(mask, source)", tuple(self.shape), mask, source)
     return inplace(self, op_of(_gather.masked_scatter), (mask, source))
 
 
 def gather_nd(input: Tensor, index: Tensor) -> Tensor:
     """Return the slices that rows of multi-dim indices name."""
+    check_tuples("gather_nd(x, index)", index, tuple(input.shape))
     return dispatch.run(op_of(embedding.gather_nd), (input, index))
 
 
 def scatter_nd(index: Tensor, update: Tensor, shape) -> Tensor:
     """Return zeros with ``update`` added where rows of multi-dim indices name."""
+    check_tuples("scatter_nd(index, update, shape)", index, tuple(shape))
     return dispatch.run(op_of(embedding.scatter_nd, (("shape", hashable(tuple(shape))),)), (index, update))
 
 
 def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     """Return ``tensor`` with ``updates`` written where rows of multi-dim indices name."""
+    check_tuples("tensor_scatter_nd_update(x, indices, updates)", indices, tuple(tensor.shape))
     return dispatch.run(op_of(embedding.tensor_scatter_nd_update), (tensor, indices, updates))
 
 
@@ -246,6 +288,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
                 "x.reshape(-1).long()",
             )
         )
+    check_natural("bincount(x)", input, "the numbers that bincount counts")
     largest = int(input.max().item()) + 1 if input.shape.numel() else 0
     length = max(largest, int(minlength))
     return dispatch.run(op_of(embedding.bincount, (("length", length),)), (input, weights))

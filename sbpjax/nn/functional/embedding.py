@@ -7,7 +7,7 @@ from typing import Any
 from sbpjax.autograd import no_grad
 from sbpjax.ops import embedding as ops
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.bounds import check_rows
+from sbpjax.tensor.bounds import check_natural, check_rows, check_size
 from sbpjax.tensor.dispatch import run
 from sbpjax.tensor.op import op_of
 
@@ -66,7 +66,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         num_classes: the size of the new dim; -1 takes the largest class plus one, which reads the tensor's values.
     """
     if num_classes == -1:
+        check_natural("one_hot(x)", tensor, "classes")
         num_classes = int(tensor.max().item()) + 1 if tensor.numel() else 0
-    elif tensor.numel() and not tensor.is_lazy and int(tensor.max().item()) >= num_classes:
-        raise RuntimeError(f"Class values must be smaller than num_classes, got num_classes={num_classes}")
+    else:
+        check_size(f"one_hot(x, {num_classes})", tensor, num_classes, tensor.ndim)
     return run(op_of(ops.one_hot, (("num_classes", int(num_classes)),)), (tensor,))
