@@ -111,6 +111,15 @@ class DeviceStateError(SbpjaxError, RuntimeError):
     """Devices were configured after JAX had already started them."""
 
 
+class AbstractError(SbpjaxError, NotImplementedError):
+    """An abstract tensor, which has no elements, was read, run, or sent to a device.
+
+    Tensors made under ``sbpjax.abstract()``, on ``device="meta"`` or on a ``placement.topology(...)`` are abstract:
+    ops give their shapes and layouts, and programs of them are compiled and sized. `Module.to_empty` gives memory to
+    the tensors of a module on devices of this machine.
+    """
+
+
 class RuleError(SbpjaxError, RuntimeError):
     """A rule of the primitive table is wrong: its row does not fit its equation; a defect, not a user's mistake."""
 
@@ -160,6 +169,26 @@ class CheckpointError(SbpjaxError, RuntimeError):
 
     It holds dicts, lists and tuples of tensors, NumPy arrays and plain values; objects go in as their ``state_dict()``.
     """
+
+
+class ModuleKeyError(SbpjaxError, KeyError):
+    """A module cannot register under a name, or has nothing under a key.
+
+    A name is a string without dots that no other attribute has.
+    """
+
+    __str__ = Exception.__str__  # a KeyError's own shows line breaks as \n
+
+
+class ModuleAttributeError(SbpjaxError, AttributeError):
+    """A module has no such attribute, or its base class was not initialised.
+
+    ``super().__init__()`` stands first in the ``__init__`` of every module.
+    """
+
+
+class ModuleMethodError(SbpjaxError, NotImplementedError):
+    """A class lacks a method that it has to define: a module its ``forward``, a Function forward and backward."""
 
 
 class StateDictError(SbpjaxError, RuntimeError):

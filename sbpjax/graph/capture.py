@@ -3,6 +3,9 @@
 A training step reads parameters, writes them in place, and moves optimizer state and the random stream along.
 `State` lists those tensors, puts tracers into their handles while the function is traced, reads what the function
 left there, and puts the arrays back: a trace, even one that fails, changes nothing.
+
+Whether a program still fits is asked before every call, so the question is cheap: `State.stamp` compares identities
+(the same tensors in the same places, the same modes), `State.infos` the avals and layouts of the payloads.
 """
 
 from __future__ import annotations
@@ -11,65 +14,146 @@ import contextlib
 
 import jax
 
+from sbpjax.errors import GraphTypeError, message
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.traced import TracedLayout
+
+_TABLES = ("_parameters", "_buffers", "_modules")
+_PLAIN = {bool, int, float, str, type(None)}
 
 
 class State:
     """The tensors and numbers that a captured function may change or read anew on every call.
 
     Args:
-        owners: modules, optimizers, tensors, or nested lists of them.
+        owners: modules, optimizers, loss scalers, tensors, or nested lists of them; or a dict of names to such.
+
+    Attributes:
+        tensors: every tensor once: parameters, buffers, plain attributes of modules, optimizer state.
+        names: what each is called in messages.
+        options: (dict, key) of the numbers.
+        modules: every module once.
+        optimizers: the optimizers.
+        fixed: what else of optimizers a program depends on.
     """
 
     def __init__(self, owners) -> None:
         self.tensors: list[Tensor] = []
+        self.names: list[str] = []
         self.options: list[tuple[dict, str]] = []
         self.modules: list = []
+        self.module_names: list[str] = []
         self.fixed: list = []
         self.optimizers: list = []
-        seen: set[int] = set()
-        for owner in _flat(owners):
-            for tensor in self._tensors_of(owner):
-                if id(tensor) not in seen:
-                    seen.add(id(tensor))
-                    self.tensors.append(tensor)
+        self._scalers: list = []
+        self._seen: set[int] = set()
+        for name, owner in _flat("", owners):
+            self._add(name, owner)
+        self.fixed = [o.static_options() for o in self.optimizers]
+        self._stamp = self.stamp()
+        self._held = [list(m.__dict__.values()) for m in self.modules]  # an identity is good while its object lives
 
-    def _tensors_of(self, owner):
+    def _add(self, name: str, owner) -> None:
         if isinstance(owner, Tensor):
-            return [owner]
-        if hasattr(owner, "state_tensors"):
+            self._add_tensor(name or "a tensor", owner)
+        elif hasattr(owner, "param_groups"):
             owner.prepare()
             self.optimizers.append(owner)
             self.options += owner.dynamic_options()
-            self.fixed.append(owner.static_options())
-            return [p for group in owner.param_groups for p in group["params"]] + owner.state_tensors()
-        if hasattr(owner, "named_modules"):
-            self.modules += list(owner.modules())
-            return [*owner.parameters(), *owner.buffers()]
-        raise TypeError(f"state of type {type(owner).__name__}: give modules, optimizers or tensors")
+            start = name or type(owner).__name__
+            for i, tensor in enumerate(p for group in owner.param_groups for p in group["params"]):
+                self._add_tensor(f"{start}.param[{i}]", tensor)
+            for i, tensor in enumerate(owner.state_tensors()):
+                self._add_tensor(f"{start}.state[{i}]", tensor)
+        elif hasattr(owner, "named_modules"):
+            for path, module in owner.named_modules(prefix=name):
+                self._add_module(path, module)
+        elif hasattr(owner, "state_tensors"):
+            self._scalers.append(owner)
+            for i, tensor in enumerate(owner.state_tensors()):
+                self._add_tensor(f"{name or type(owner).__name__}.state[{i}]", tensor)
+        else:
+            raise GraphTypeError(
+                message(
+                    "state=",
+                    f"a {type(owner).__name__}",
+                    "state is modules, optimizers, loss scalers, tensors, or lists of them",
+                    "sbpjax.compile(step, state=(model, optimizer))",
+                )
+            )
+
+    def _add_module(self, path: str, module) -> None:
+        self.modules.append(module)
+        self.module_names.append(path)
+        start = f"{path}." if path else ""
+        for table in ("_parameters", "_buffers"):
+            for key, tensor in module.__dict__[table].items():
+                if tensor is not None:
+                    self._add_tensor(start + key, tensor)
+        for key, value in module.__dict__.items():
+            if isinstance(value, Tensor) and value.is_leaf:  # a tensor that nobody registered, such as a mask
+                self._add_tensor(start + key, value)
+
+    def _add_tensor(self, name: str, tensor: Tensor) -> None:
+        if id(tensor) not in self._seen:
+            self._seen.add(id(tensor))
+            self.tensors.append(tensor)
+            self.names.append(name)
+
+    def stamp(self) -> list:
+        """Return identities: equal stamps mean the same tensors and the same attributes in the same places."""
+        found: list = []
+        for m in self.modules:
+            fields = m.__dict__
+            found.append(tuple(map(id, fields.values())))
+            for table in _TABLES:
+                members = fields[table]
+                if members:
+                    found.append(tuple(map(id, members.values())))
+        for o in self.optimizers:
+            found.append(o.static_options())
+            for group in o.param_groups:
+                found.append(id(group))
+                found.append(tuple(map(id, group["params"])))
+            for tensors in o.state.values():
+                found.append(tuple(map(id, tensors.values())))
+        for s in self._scalers:
+            found.append(tuple(map(id, s.state_tensors())))
+        return found
+
+    def unchanged(self) -> bool:
+        """Return whether the same tensors still sit in the same places, in the same modes."""
+        return self.stamp() == self._stamp
+
+    def infos(self) -> list:
+        """Return what of the payloads a program depends on."""
+        return infos(self.tensors)
 
     def arrays(self) -> list:
         """Return the payloads of the tensors, then the numbers."""
-        return [t._fresh()._array for t in self.tensors] + [float(group[name]) for group, name in self.options]
+        return [t._fresh()._array for t in self.tensors] + self.numbers()
+
+    def numbers(self) -> list[float]:
+        """Return the numbers."""
+        return [float(group[name]) for group, name in self.options]
 
     def layouts(self) -> list:
         """Return the layouts of the tensors, then None for each number."""
         return [t._layout for t in self.tensors] + [None] * len(self.options)
 
     def signature(self) -> tuple:
-        """Return what a program traced on this state depends on apart from the values."""
+        """Return what a program traced on this state depends on apart from the values: tensors, modes, options."""
         return (
-            tuple((t._layout, t.dtype, tuple(t.shape), t.requires_grad) for t in self.tensors),
-            tuple(m.training for m in self.modules),
+            tuple([(name, info(t)) for name, t in zip(self.names, self.tensors, strict=True)]),
+            tuple([(name, _plain(m)) for name, m in zip(self.module_names, self.modules, strict=True)]),
             tuple(self.fixed),
         )
 
     @contextlib.contextmanager
     def traced(self, tracers):
         """Put tracers into the handles within the block, and the arrays back after it."""
-        saved = [(t._array, t._layout, t._plain, t._cell, t._ver, t.grad) for t in self.tensors]
+        saved = [(t._array, t._layout, t._plain, t._cell, t._ver, t._edge, t._idx, t.grad) for t in self.tensors]
         numbers = [group[name] for group, name in self.options]
         try:
             for tensor, tracer in zip(self.tensors, tracers, strict=False):
@@ -80,17 +164,59 @@ class State:
                 group[name] = tracer
             yield
         finally:
-            for tensor, (array, layout, plain, cell, version, grad) in zip(self.tensors, saved, strict=True):
+            for tensor, (array, layout, plain, cell, version, edge, idx, grad) in zip(
+                self.tensors, saved, strict=True
+            ):
                 tensor._array, tensor._layout, tensor._plain = array, layout, plain
-                tensor._cell, tensor._ver = cell, version
-                tensor.grad = grad
+                tensor._cell, tensor._ver, tensor._edge, tensor._idx = cell, version, edge, idx
+                if tensor._meta is not None:
+                    tensor._meta.grad = grad
             for (group, name), number in zip(self.options, numbers, strict=True):
                 group[name] = number
 
-    def write(self, arrays, layouts) -> None:
-        """Write what a program returned into the handles."""
-        for tensor, array, layout in zip(self.tensors, arrays, layouts, strict=True):
-            tensor._set(array, layout)
+    def write(self, places, arrays, layouts) -> None:
+        """Write what a program returned into the handles of the tensors at these places."""
+        tensors = self.tensors
+        for place, array, layout in zip(places, arrays, layouts, strict=True):
+            tensor = tensors[place]
+            if tensor._cell is None:
+                tensor._array = array
+                tensor._layout = layout
+                tensor._ver += 1
+            else:
+                tensor._set(array, layout)
+
+
+def _plain(module) -> tuple:
+    """Return the attributes of a module that are plain values, such as `training` or the `p` of a dropout."""
+    return tuple(
+        [
+            (name, value.__class__, value)
+            for name, value in module.__dict__.items()
+            if value.__class__ in _PLAIN or (value.__class__ is tuple and all(v.__class__ in _PLAIN for v in value))
+        ]
+    )
+
+
+def info(t: Tensor) -> tuple:
+    """Return what of one tensor a program depends on: shape, dtype, where it lies, whether it requires grad."""
+    array = t._fresh()._array
+    where = t._layout
+    if where is None:
+        where = getattr(array, "sharding", None)
+    return tuple(t.shape), t.dtype, where, t._edge is not None
+
+
+def infos(tensors: list) -> list:
+    """Return the same facts of many tensors as one flat list that compares fast."""
+    for t in tensors:
+        if t._cell is not None:
+            t._fresh()
+    return [
+        [t._array.aval for t in tensors],
+        [t._array.sharding if t._layout is None else t._layout for t in tensors],
+        [t._edge is None for t in tensors],
+    ]
 
 
 def place_tracer(tensor: Tensor, tracer) -> None:
@@ -102,7 +228,7 @@ def place_tracer(tensor: Tensor, tracer) -> None:
 
 
 class Lifted:
-    """Global tensors that a function reads without being given them: they become inputs of its program."""
+    """Tensors that a function reads without being given them: they become inputs of its program."""
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
@@ -111,7 +237,7 @@ class Lifted:
 
     @contextlib.contextmanager
     def collecting(self, tracers):
-        """Answer `mode.lift` within the block: with the tracers of known tensors, and with zeros for new ones."""
+        """Answer `mode.lift` within the block: with the tracers of known tensors, and with stand-ins for new ones."""
         self.tracers = {id(t): tracer for t, tracer in zip(self.tensors, tracers, strict=True)}
         self.complete = True
         before, mode.lift = mode.lift, self._lift
@@ -125,13 +251,18 @@ class Lifted:
         if found is None:
             self.complete = False
             self.tensors.append(tensor)
-            found = self.tracers[id(tensor)] = jax.numpy.zeros(tensor._layout.shape, tensor._layout.dtype)
+            layout = tensor._layout
+            shape, dtype = (tensor._array.shape, tensor._array.dtype) if layout is None else (layout.shape, layout.dtype)
+            found = self.tracers[id(tensor)] = jax.numpy.zeros(shape, dtype)
         return found
 
 
-def _flat(owners):
-    if isinstance(owners, (list, tuple)):
+def _flat(name: str, owners):
+    if isinstance(owners, dict):
+        for key, owner in owners.items():
+            yield from _flat(key, owner)
+    elif isinstance(owners, (list, tuple)):
         for owner in owners:
-            yield from _flat(owner)
+            yield from _flat(name, owner)
     elif owners is not None:
-        yield owners
+        yield name, owners

@@ -12,11 +12,11 @@ import numpy as np
 from jax.core import Tracer
 
 from sbpjax.autograd.node import Node, sequence
-from sbpjax.errors import MixedTensorError, OpError, OpTypeError, PlacementTypeError, message
+from sbpjax.errors import DataDependentError, MixedTensorError, OpError, OpTypeError, PlacementTypeError, message
 from sbpjax.sbp import algebra, broadcast, eager, partial_sum
 from sbpjax.sbp.placement import placement as Placement
 
-from . import dispatch
+from . import abstract, dispatch
 from .mode import mode
 from .tensor import Tensor, attach
 
@@ -164,7 +164,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
     if grad_sbp is not None:
         grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, x._array.ndim))
     out = dispatch.wrap_any(*eager.from_logical(x._array, placement, nd_sbp))._as_asked()
-    owner = next(iter(x._array.devices()))
+    owner = None if x.is_meta else next(iter(x._array.devices()))
 
     def back(grad: Tensor) -> Tensor:
         if grad._layout is None:
@@ -172,7 +172,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
         if grad_sbp is not None:
             grad = grad.to_global(placement, grad_sbp)
         local = grad.to_local()
-        if next(iter(local._array.devices())) != owner:
+        if owner is not None and next(iter(local._array.devices())) != owner:
             local = dispatch.wrap(jax.device_put(local._array, owner))
         return local
 
@@ -196,7 +196,7 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
                 "use x itself",
             )
         )
-    out = dispatch.wrap(eager.to_logical(self._array, layout))
+    out = dispatch.wrap_any(eager.to_logical(self._array, layout))
 
     def back(grad: Tensor) -> Tensor:
         return grad.to_global(layout.placement, _no_partial(layout.sbp))
@@ -216,14 +216,17 @@ def host(x: Tensor) -> np.ndarray:
     """Return the logical value on the host."""
     x._fresh()
     if isinstance(x._array, Tracer):
-        raise OpTypeError(
+        raise DataDependentError(
             message(
                 "reading a value inside a traced program",
                 f"{x.dtype.name}{list(x.shape)}",
-                "a traced tensor has no value yet",
-                "compute with it, or read it outside the traced function",
+                "a traced tensor has no value yet: the program is compiled before it runs",
+                "sbpjax.where(condition, a, b) chooses elements, sbpjax.cond(condition, true_fn, false_fn, *operands) "
+                "what runs; or return the tensor and read it outside",
             )
         )
+    if x.is_meta:
+        raise abstract.needs_data("reading a value", x)
     array = x._array if x._layout is None else eager.to_logical(x._array, x._layout)
     return np.asarray(array)
 

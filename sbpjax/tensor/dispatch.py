@@ -20,7 +20,8 @@ from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of 
 from jax.core import Tracer
 
 from sbpjax.autograd.node import OpNode, sequence
-from sbpjax.errors import MixedTensorError, message
+from sbpjax.errors import MixedTensorError, OpTypeError, message
+from sbpjax.sbp.abstract import Abstract
 
 from .failure import translate
 from .mode import mode
@@ -85,7 +86,14 @@ def scalar_array(value):
         for base in (bool, int, float, complex):
             if isinstance(value, base):
                 return scalar_array(base(value))
-        raise TypeError(f"a {cls.__name__} is no tensor and no number")
+        raise OpTypeError(
+            message(
+                "an op on tensors and numbers",
+                f"a {cls.__name__}",
+                "inputs of an op are tensors and numbers",
+                "sbpjax.tensor(value) makes a tensor of lists and arrays",
+            )
+        )
     found = table.get(value)
     if found is None:
         found = jnp.asarray(value)
@@ -112,11 +120,13 @@ def unary(op: Op, a: Tensor) -> Any:
         out = op.call(x)
     except Exception as error:
         raise translate(error, op, (a,)) from None
+    if out.__class__ is not ArrayImpl:  # in a trace
+        return traced.run_traced(op, (a,))
     t = _new(Tensor)
     t._array = out
     t._layout = t._cell = t._meta = None
     t._idx = t._ver = 0
-    t._plain = out.__class__ is ArrayImpl
+    t._plain = True
     edge = a._edge
     if edge is None or not mode.grad:
         t._edge = None
@@ -165,11 +175,13 @@ def binary(op: Op, a: Tensor, b) -> Any:
         out = op.call(x, y)
     except Exception as error:
         raise translate(error, op, (a, b)) from None
+    if out.__class__ is not ArrayImpl:  # in a trace
+        return traced.run_traced(op, (a, b))
     t = _new(Tensor)
     t._array = out
     t._layout = t._cell = t._meta = None
     t._idx = t._ver = 0
-    t._plain = out.__class__ is ArrayImpl
+    t._plain = True
     edge_a = a._edge
     if (edge_a is None and edge_b is None) or not mode.grad:
         t._edge = None
@@ -255,7 +267,9 @@ def _run_local(op: Op, inputs: tuple, arrays: list, recording: bool):
         if recording:
             _record(op, inputs, arrays, (t,))
         return t
-    alone = isinstance(out, Tracer)  # in a trace an op on constants gives a tracer too
+    alone = isinstance(out, Tracer)
+    if (alone or any(isinstance(o, Tracer) for o in out)) and any(isinstance(x, Tensor) for x in inputs):
+        return traced.run_traced(op, inputs)  # in a trace an op on constants gives a tracer too
     outs = (wrap_any(out),) if alone else tuple([wrap_any(o) for o in out])
     if recording:
         _record(op, inputs, arrays, outs)
@@ -323,7 +337,12 @@ def backward_call(op: Op, saved: tuple, cotangents: list):
         if g._cell is not None or not g._plain:
             g = plain(g)
         arrays.append(g._array)
-    return op.call(*saved, *arrays)
+    try:
+        return op.call(*saved, *arrays)
+    except TypeError:
+        if Abstract not in map(type, (*saved, *arrays)):
+            raise
+        return list(abstract.shapes_of(op, [*saved, *arrays]))
 
 
 def plain(x: Tensor) -> Tensor:
@@ -346,7 +365,7 @@ def refresh(x: Tensor) -> None:
 
 
 def _run_special(op: Op, inputs: tuple, out_sbps=None):
-    tracing = False
+    tracing = without_data = False
     layout = None
     fixed = []
     for x in inputs:
@@ -355,6 +374,8 @@ def _run_special(op: Op, inputs: tuple, out_sbps=None):
                 refresh(x)
             if isinstance(x._array, Tracer):
                 tracing = True
+            elif x._array.__class__ is Abstract:
+                without_data = True
             if x._layout is not None:
                 layout = x._layout
         elif isinstance(x, Tracer):
@@ -365,12 +386,14 @@ def _run_special(op: Op, inputs: tuple, out_sbps=None):
             x = wrap(jnp.asarray(x))
         fixed.append(x)
     inputs = tuple(fixed)
-    if tracing:
+    if tracing or (layout is not None and mode.lift is not None):
         return traced.run_traced(op, inputs)
     if layout is not None:
         return on_placement.run_global(op, inputs, layout.placement, out_sbps)
     arrays = [x._array if isinstance(x, Tensor) else None if x is None else scalar_array(x) for x in inputs]
     recording = mode.grad and any(isinstance(x, Tensor) and x._edge is not None for x in inputs)
+    if without_data:
+        return abstract.run_local(op, inputs, arrays, recording)
     return _run_local(op, inputs, arrays, recording)
 
 
@@ -396,4 +419,4 @@ def mixed(asked: str, inputs) -> MixedTensorError:
 
 
 # At the end, since they build on this module; the ways that are not the local one are called through them.
-from . import on_placement, traced  # noqa: E402
+from . import abstract, on_placement, traced  # noqa: E402

@@ -59,10 +59,12 @@ def logical(x):
         return x.item() if isinstance(x, np.generic) else x
     x._fresh()
     layout = x._layout
-    if layout is None or isinstance(x._array, Tracer):
+    if isinstance(x._array, Tracer):
         return x._array
     if mode.lift is not None:
         return mode.lift(x)
+    if layout is None:
+        return x._array
     from sbpjax.sbp import broadcast, eager
 
     with jax.ensure_compile_time_eval():

@@ -172,6 +172,39 @@ def test_state_is_donated():
     model, optimizer, batch, step = build("data")
     compiled = flow.compile(step, state=(model, optimizer))
     compiled(*batch)
+    (program,) = compiled._programs.values()
+    state = [*model.parameters(), *optimizer.state_tensors()]
+    assert program.compile().memory_analysis().alias_size_in_bytes == sum(t.numel() * t.element_size() for t in state)
+
+
+def test_an_array_that_something_else_holds_survives_the_step():
+    model, optimizer, batch, step = build("data")
+    compiled = flow.compile(step, state=(model, optimizer))
     held = model[0].weight._array
+    before = np.asarray(held)
     compiled(*batch)
-    assert held.is_deleted()
+    np.testing.assert_array_equal(np.asarray(held), before)
+    assert (model[0].weight.numpy() != before).any()
+
+
+def test_state_that_is_only_read_is_no_output():
+    model, _, (x, _), _ = build("data")
+    compiled = flow.compile(model, state=model)
+    held = [p._array for p in model.parameters()]
+    compiled(x)
+    (program,) = compiled._programs.values()
+    assert program.written == []
+    assert [p._array for p in model.parameters()] == held
+
+
+@pytest.mark.parametrize("place", ["local", "data"])
+def test_free_tensors_that_meet_each_other_become_inputs(place):
+    ranks, _ = LAYOUTS[place]
+    where = {} if ranks is None else {"placement": flow.placement("cpu", ranks), "sbp": flow.sbp.broadcast}
+    table, factor = flow.tensor([1.0, 2.0], **where), flow.tensor(2.0, **where)
+    compiled = flow.compile(lambda x: x + (table * factor).relu())
+    x = flow.ones(2, **where)
+    np.testing.assert_array_equal(compiled(x).numpy(), [3, 5])
+    factor.fill_(3.0)
+    table.add_(1.0)
+    np.testing.assert_array_equal(compiled(x).numpy(), [7, 10])

@@ -1,0 +1,358 @@
+"""Blocks: equal layers of a model are traced once, and a layer may be checkpointed.
+
+A model of 48 layers runs the Python of one layer 48 times while it is traced. Layers that are equal but for the values
+of their tensors (same class, same plain attributes, same shapes) are found before the trace; the first one is traced
+into two small programs (`sbpjax.graph.split`), and every other one is a call of them. So a trace costs what the
+distinct layers cost, and the program says itself which of its parts repeat.
+
+A layer is *plain*, and may be traced once, if all that it does is compute: no hooks, no attribute set by ``forward``,
+no argument written in place, no tensor of its surroundings read but its own and its arguments. Everything else runs as
+it always did. Random ops draw the numbers that they would draw without blocks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sbpjax import autograd
+from sbpjax.autograd.node import AccumulateGrad, Node, sequence
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.dispatch import wrap_any
+from sbpjax.tensor.generator import Generator, default_generator
+from sbpjax.tensor.mode import mode
+from sbpjax.tensor.traced import TracedLayout, logical
+
+from .capture import place_tracer
+from .split import Halves, cotangent_p, split
+
+log = logging.getLogger("sbpjax.graph")
+
+_TABLES = ("_parameters", "_buffers", "_modules")
+_LEAST_REPEATS = 2
+_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+
+
+class NotPlain(Exception):
+    """A block does more than compute; the message says what."""
+
+
+class RecordedBackward(Exception):
+    """A backward through a block is itself to be recorded (``create_graph=True``), which blocks do not offer."""
+
+
+class Blocks:
+    """The blocks of one trace.
+
+    Args:
+        modules: the modules of the traced state.
+        policies: id of a module → what its checkpoint saves, see `sbpjax.graph.split`.
+        reuse: trace equal layers once; off, only checkpointed modules are blocks.
+    """
+
+    def __init__(self, modules: Sequence, policies: dict[int, Any] | None = None, reuse: bool = True) -> None:
+        self._policies = policies or {}
+        self._forms = {id(m): form_of(m) for m in _repeated(modules)} if reuse else {}
+        for m in modules:
+            if id(m) in self._policies:
+                self._forms.setdefault(id(m), form_of(m) or ("alone", id(m)))
+        self._forms = {k: f for k, f in self._forms.items() if f is not None}
+        self._found: dict = {}
+
+    @contextlib.contextmanager
+    def active(self):
+        """Let calls of modules come here within the block."""
+        before, mode.blocks = mode.blocks, self if self._forms else None
+        try:
+            yield
+        finally:
+            mode.blocks = before
+
+    def call(self, module, args: tuple, kwargs: dict):
+        """Run a module as a block, or as ever if it is none."""
+        form = self._forms.get(id(module))
+        block = None
+        if form is not None:
+            call = _Call(module, args, kwargs)
+            key = (form, self._policies.get(id(module), "all"), *call.key())
+            if key not in self._found:
+                self._found[key] = self._trace(call, module)
+            block = self._found[key]
+        if block is None:
+            return module._run(args, kwargs)
+        return block.run(call)
+
+    def _trace(self, call: _Call, module) -> _Block | None:
+        before, mode.blocks = mode.blocks, None
+        try:
+            return _Block(call, self._policies.get(id(module)))
+        except NotPlain as why:
+            log.info("%s is not traced as a block: %s", type(module).__name__, why)
+            return None
+        finally:
+            mode.blocks = before
+
+
+def _repeated(modules: Sequence) -> list:
+    """Return the modules that have an equal sibling, outermost ones only."""
+    found, inner = [], set()
+    for parent in modules:
+        if id(parent) in inner:
+            inner.update(id(m) for m in parent.modules())
+            continue
+        children = [(m, form_of(m)) for m in parent.children()]
+        count = Counter(f for _, f in children if f is not None)
+        for m, f in children:
+            if f is not None and count[f] >= _LEAST_REPEATS and next(iter(m.parameters()), None) is not None:
+                found.append(m)
+                inner.update(id(x) for x in m.modules())
+    return found
+
+
+def form_of(module) -> tuple | None:
+    """Return what two equal modules have in common, None if the module cannot be compared."""
+    try:
+        return _form(module)
+    except NotPlain:
+        return None
+
+
+def _form(module) -> tuple:
+    tensors = [
+        (kind, name, None if t is None else (tuple(t.shape), t.dtype, _place(t._layout), t.requires_grad))
+        for kind in ("_parameters", "_buffers")
+        for name, t in getattr(module, kind).items()
+    ]
+    rest = []
+    for name, value in module.__dict__.items():
+        if name.endswith("_hooks"):
+            if value:
+                raise NotPlain("it has hooks")
+        elif name not in _TABLES:
+            rest.append((name, _value(value)))
+    children = tuple((name, None if m is None else _form(m)) for name, m in module._modules.items())
+    return type(module), tuple(tensors), tuple(rest), children
+
+
+def _value(value):
+    """Return a plain attribute as a hashable that is equal for equal attributes."""
+    if isinstance(value, _PLAIN):
+        return type(value), value
+    if isinstance(value, (list, tuple)):
+        return type(value), tuple(_value(v) for v in value)
+    if isinstance(value, (set, frozenset)):
+        return type(value), frozenset(_value(v) for v in value)
+    if isinstance(value, dict):
+        return type(value), tuple((_value(k), _value(v)) for k, v in value.items())
+    if isinstance(value, Generator):
+        raise NotPlain("it has a generator of its own")
+    if isinstance(value, Tensor):
+        raise NotPlain("it has a tensor that is neither parameter nor buffer")
+    return "object", id(value)
+
+
+def _place(layout):
+    return None if layout is None else layout.placement
+
+
+class _Call:
+    """One call of a module: its tensors, and what else its trace depends on."""
+
+    def __init__(self, module, args: tuple, kwargs: dict) -> None:
+        self.module = module
+        self.leaves, self.tree = jax.tree.flatten((args, kwargs), is_leaf=lambda x: isinstance(x, Tensor))
+        self.places = [i for i, x in enumerate(self.leaves) if isinstance(x, Tensor)]
+        self.arguments = [self.leaves[i]._fresh() for i in self.places]
+        self.owned = [t._fresh() for t in (*module.parameters(), *module.buffers())]
+
+    def key(self) -> tuple:
+        """Return a hashable that is equal for calls that one trace serves."""
+        static = tuple(_static(x) for x in self.leaves if not isinstance(x, Tensor))
+        tensors = [*self.arguments, *self.owned]
+        number: dict[int, int] = {}
+        same = tuple(number.setdefault(id(t), len(number)) for t in tensors)
+        described = tuple((tuple(t.shape), t.dtype, _place(t._layout), t._edge is not None) for t in tensors)
+        return self.tree, static, same, described, mode.grad
+
+
+def _static(leaf):
+    try:
+        hash(leaf)
+    except TypeError:
+        return "object", id(leaf)
+    return type(leaf), leaf
+
+
+class _Block:
+    """A traced module: its two programs, and how to put their results back.
+
+    Args:
+        call: the call to trace.
+        policy: what its checkpoint saves.
+
+    Raises:
+        NotPlain: the module does more than compute.
+    """
+
+    def __init__(self, call: _Call, policy) -> None:
+        before = form_of(call.module)
+        inputs = [*call.arguments, *call.owned]
+        shapes = [jax.ShapeDtypeStruct(tuple(t.shape), t.dtype.np) for t in inputs]
+        root = default_generator._traced
+        self._random = () if root is None else (jax.typeof(root), jax.ShapeDtypeStruct((), np.uint32))
+        closed = jax.make_jaxpr(lambda *arrays: self._whole(call, arrays))(*shapes, *self._random)
+        if before is None or form_of(call.module) != before:
+            raise NotPlain("forward changes its attributes")
+        if any(isinstance(c, jax.core.Tracer) for c in closed.consts):
+            raise NotPlain("it reads a tensor of the surrounding trace")
+        kept = self._outputs + len(self._written)
+        self._halves: Halves = split(type(call.module).__name__, closed, kept, policy)
+
+    def _whole(self, call: _Call, arrays) -> tuple:
+        """Run the module on tracers, and its backward on stand-ins for the cotangents."""
+        count = len(call.arguments)
+        arguments, owned = arrays[:count], arrays[count : count + len(call.owned)]
+        rebuilt = list(call.leaves)
+        handles = []
+        for i, outer, tracer in zip(call.places, call.arguments, arguments, strict=True):
+            handles.append(_leaf(wrap_any(tracer, _traced(outer._layout)), outer._edge is not None))
+            rebuilt[i] = handles[-1]
+        args, kwargs = jax.tree.unflatten(call.tree, rebuilt)
+        with _held(call.owned, owned), _drawing(arrays[count + len(call.owned) :]):
+            result = call.module._run(args, kwargs)
+            self._draws = default_generator._counter
+            if any(h._fresh()._array is not a for h, a in zip(handles, arguments, strict=True)):
+                raise NotPlain("it writes an argument in place")
+            outs, self._tree = jax.tree.flatten(result, is_leaf=lambda x: isinstance(x, Tensor))
+            self._static = [None if isinstance(o, Tensor) else (o,) for o in outs]
+            tensors = [o._fresh() for o in outs if isinstance(o, Tensor)]
+            self._outputs = len(tensors)
+            self._layouts = [_traced(o._layout) for o in tensors]
+            self._written = [i for i, (t, a) in enumerate(zip(call.owned, owned)) if t._fresh()._array is not a]
+            if any(call.owned[i]._edge is not None for i in self._written):
+                raise NotPlain("it writes a parameter")
+            values = [logical(o) for o in tensors] + [logical(call.owned[i]) for i in self._written]
+            self._recorded = [i for i, o in enumerate(tensors) if o._edge is not None]
+            return (*values, *self._gradients(tensors, [*handles, *call.owned]))
+
+    def _gradients(self, outputs, inputs) -> list:
+        self._sources = []
+        differentiable = [outputs[i] for i in self._recorded]
+        if not differentiable:
+            return []
+        cotangents = [
+            wrap_any(cotangent_p.bind(shape=tuple(o.shape), dtype=np.dtype(o.dtype.np)), _traced(o._layout))
+            for o in differentiable
+        ]
+        wanted = [(i, t) for i, t in enumerate(inputs) if t._edge is not None]
+        grads = autograd.grad(differentiable, [t for _, t in wanted], cotangents, allow_unused=True)
+        self._sources = [i for (i, _), g in zip(wanted, grads, strict=True) if g is not None]
+        return [logical(g).astype(inputs[i].dtype.np) for i, g in zip(self._sources, (g for g in grads if g is not None))]
+
+    def run(self, call: _Call):
+        """Return the module's result for a call of the same key."""
+        inputs = [*call.arguments, *call.owned]
+        arrays = [logical(t) for t in inputs]
+        if self._random:
+            arrays += [default_generator._traced, np.uint32(default_generator._base + default_generator._counter)]
+        results = list(self._halves.forward(*arrays))
+        default_generator._counter += self._draws
+        first, written = results[: self._outputs], results[self._outputs : self._halves.outputs]
+        outs = [wrap_any(a, lay) for a, lay in zip(first, self._layouts, strict=True)]
+        if self._recorded:
+            self._record(outs, inputs, arrays, results[self._halves.outputs :])
+        for i, array in zip(self._written, written, strict=True):
+            call.owned[i]._set(array, call.owned[i]._layout)
+        produced = iter(outs)
+        leaves = [next(produced) if static is None else static[0] for static in self._static]
+        return jax.tree.unflatten(self._tree, leaves)
+
+    def _record(self, outs, inputs, arrays, saved) -> None:
+        node = BlockNode()
+        node.run, node.values, node.hooks, node.seq = self._halves.backward, (*arrays, *saved), None, sequence()
+        node.count = len(self._recorded)
+        node.shapes = [(tuple(outs[i].shape), outs[i].dtype.np) for i in self._recorded]
+        sources = [inputs[i] for i in self._sources]
+        node.edges, node.idxs = tuple(t._edge for t in sources), tuple(t._idx for t in sources)
+        node.layouts = [_traced(t._layout) for t in sources]
+        for idx, i in enumerate(self._recorded):
+            outs[i]._edge, outs[i]._idx = node, idx
+
+
+class BlockNode(Node):
+    """The tape's node of a block: its backward is the block's second program."""
+
+    __slots__ = ("count", "layouts", "run", "shapes", "values")
+
+    count: int
+    layouts: Any
+    run: Any
+    shapes: Any
+    values: Any
+
+    label = "block_backward"
+
+    @property
+    def n_out(self) -> int:
+        return self.count
+
+    def backward(self, grads: list, create_graph: bool) -> tuple:
+        if create_graph:
+            raise RecordedBackward
+        cotangents = [
+            jnp.zeros(shape, dtype) if g is None else logical(g).astype(dtype)
+            for g, (shape, dtype) in zip(grads, self.shapes, strict=True)
+        ]
+        results = self.run(*self.values, *cotangents)
+        return tuple(wrap_any(g, lay) for g, lay in zip(results, self.layouts, strict=True))
+
+
+def _traced(layout):
+    return None if layout is None else TracedLayout(layout.placement)
+
+
+def _leaf(tensor: Tensor, recorded: bool) -> Tensor:
+    if recorded:
+        tensor._edge, tensor._idx = AccumulateGrad(tensor), 0
+    return tensor
+
+
+@contextlib.contextmanager
+def _held(tensors, tracers):
+    """Make tensors leaves over tracers within the block."""
+    fields = ("_array", "_layout", "_plain", "_cell", "_ver", "_edge", "_idx", "_meta")
+    saved = [tuple(getattr(t, f) for f in fields) for t in tensors]
+    touch, mode.touch = mode.touch, None
+    try:
+        for t, tracer in zip(tensors, tracers, strict=True):
+            recorded = t._edge is not None
+            t._cell = t._meta = t._edge = None
+            place_tracer(t, tracer)
+            _leaf(t, recorded)
+        yield
+    finally:
+        mode.touch = touch
+        for t, values in zip(tensors, saved, strict=True):
+            for f, v in zip(fields, values, strict=True):
+                setattr(t, f, v)
+
+
+@contextlib.contextmanager
+def _drawing(random):
+    """Draw from a traced key, counting from a traced number, within the block."""
+    if not random:
+        before = default_generator._counter
+        try:
+            yield
+        finally:
+            default_generator._counter = before
+        return
+    with default_generator.under_trace(*random):
+        yield

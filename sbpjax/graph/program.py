@@ -1,0 +1,291 @@
+"""`Program`: one function of tensors, traced, planned, compiled, and run again and again.
+
+Worked case: ``step(x)`` with a model of 4 parameters and Adam (8 moments, one step count) has the inputs
+
+    seed │ 13 state arrays │ lr, betas, eps │ x │ tensors the function reads from outside
+
+and the outputs *13 written state arrays │ loss*. State that the function only reads is an input and nothing more; what
+it writes is donated, so a step needs no second copy of it. An array that something else still holds (``p.jax()``, an
+alias, two tensors of one array) is copied first, since a donated array is gone.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from jax.extend.core import jaxpr_as_fun
+
+from sbpjax.errors import MixedTensorError, SbpjaxError, message
+from sbpjax.sbp import Layout, broadcast, eager
+from sbpjax.sbp.compile import compile_program
+from sbpjax.sbp.cost import DEFAULT, CostModel
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.dispatch import wrap_any
+from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.traced import TracedLayout, logical
+
+from . import tree
+from .capture import Lifted, State
+from .interrupt import Uninterrupted
+from .signature import Call
+from .watch import Watch, check_arguments
+
+_SEED = jax.ShapeDtypeStruct((2,), np.int64)  # seed and counter; every random op in the program folds its number in
+_NO_SEED = np.zeros(2, np.int64)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a program is compiled; part of its key.
+
+    Attributes:
+        lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints, collectives left to XLA).
+        roll: run repeated layers as loops.
+        cost: the prices by which the planner chooses.
+        memory_bytes: what one device may hold at most; None for no limit.
+    """
+
+    lowering: str = "spmd"
+    roll: bool = False
+    cost: CostModel = DEFAULT
+    memory_bytes: float | None = None
+
+
+class Program:
+    """One traced, planned and compiled program.
+
+    Args:
+        fn: the function.
+        state: what it may change.
+        call: the arguments to trace with; only their facts count.
+        options: how to compile.
+        asked: what the user asked for, for messages.
+
+    Attributes:
+        jaxpr: what was traced, in the logical view.
+        plan: the layouts chosen, None on one device.
+        placement: where it runs, None on one device.
+        written: the places of the state tensors that it writes.
+        in_layouts: the layouts of its inputs, None on one device and for numbers.
+        out_layouts: the layouts of its outputs.
+        seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
+    """
+
+    def __init__(self, fn: Callable, state: State, call: Call, options: Options, asked: str) -> None:
+        self.asked = asked
+        self.options = options
+        self.seconds: dict[str, float] = {}
+        self._compiled = None
+        start = time.perf_counter()
+        layouts = state.layouts() + [t._layout for t in call.tensors]
+        self.placement = _common_placement(asked, layouts)
+        self._numbers = len(state.options)
+        self._lifted = Lifted()
+        examples = [_example(t) for t in state.tensors] + state.numbers() + [_example(t) for t in call.tensors]
+        for _ in range(3):  # what is read from outside is found in one trace, and is an input in the next
+            self.jaxpr = self._trace(fn, state, call, [_SEED, *examples])
+            if self._lifted.complete:
+                break
+        now = time.perf_counter()
+        self.seconds["trace"] = now - start
+        layouts = [None, *layouts, *(t._layout for t in self._lifted.tensors)]
+        self.placement = _common_placement(asked, layouts)
+        self._plan(state, layouts)
+        self._structs = self._input_structs((state.tensors, call.tensors + self._lifted.tensors), layouts)
+        self._loose = [i for i, layout in enumerate(layouts) if layout is None]
+        self.seconds["plan"] = time.perf_counter() - now
+
+    # -- trace -----------------------------------------------------------------------------------------------------
+
+    def _trace(self, fn: Callable, state: State, call: Call, examples: list):
+        count = len(state.tensors)
+        arguments = count + len(state.options)
+        watch = Watch(state.tensors, state.optimizers)
+        results: list[Tensor] = []
+
+        def pure(seed, *inputs):
+            tensors = [
+                _tracer_tensor(t, tracer)
+                for t, tracer in zip(call.tensors, inputs[arguments : arguments + len(call.tensors)], strict=True)
+            ]
+            args, kwargs = call.rebuilt(tensors)
+            key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
+            with (
+                watch.watching(),
+                state.traced(inputs[:arguments]),
+                self._lifted.collecting(inputs[arguments + len(call.tensors) :]),
+                default_generator.under_trace(key) as generator,
+            ):
+                result = fn(*args, **kwargs)
+                check_arguments(self.asked, tensors, inputs[arguments:])
+                self.is_random = generator._counter > 0
+                after = [logical(t) for t in state.tensors]
+                self.written = [i for i in range(count) if after[i] is not inputs[i]]
+                outs, self._out_tree = tree.flatten(result)
+                self._static_outs = [None if isinstance(o, Tensor) else (o,) for o in outs]
+                found = [o for o in outs if isinstance(o, Tensor)]
+                self._global_outs = [o._layout is not None for o in found]
+                results.extend(found)
+                return (*(after[i] for i in self.written), *(logical(o) for o in found))
+
+        extra = [_example(t) for t in self._lifted.tensors]
+        try:
+            closed = jax.make_jaxpr(pure)(*examples, *extra)
+        except SbpjaxError as error:
+            error.__notes__ = []  # what JAX says about its own frames helps no user
+            raise error from None
+        watch.check(self.asked, results)
+        return closed
+
+    # -- plan and compile ------------------------------------------------------------------------------------------
+
+    def _plan(self, state: State, layouts: list) -> None:
+        closed = self.jaxpr
+        donate = tuple(1 + i for i in self.written)
+        if self.placement is None:
+            self.plan = None
+            self.in_layouts = [None] * len(layouts)
+            self.out_layouts = [None] * len(closed.out_avals)
+            self._call = jax.jit(jaxpr_as_fun(closed), donate_argnums=donate)
+        else:
+            everywhere = (broadcast,) * len(self.placement.hierarchy)
+            whole = [
+                Layout(self.placement, everywhere, aval.shape, aval.dtype) if lay is None else lay
+                for lay, aval in zip(layouts, closed.in_avals, strict=True)
+            ]
+            before = state.layouts()
+            pins = [everywhere if before[i] is None else before[i].sbp for i in self.written]
+            pins += [None] * (len(closed.out_avals) - len(pins))
+            made = compile_program(
+                closed,
+                self.placement,
+                whole,
+                pins,
+                donate,
+                lowering=self.options.lowering,
+                roll=self.options.roll,
+                cost=self.options.cost,
+                memory_bytes=self.options.memory_bytes,
+            )
+            self.plan, self.in_layouts, self.out_layouts = made.plan, list(made.in_layouts), list(made.out_layouts)
+            self._call = made.call
+        self._state_layouts = self.out_layouts[: len(self.written)]
+
+    def _input_structs(self, tensors: list, layouts: list) -> list:
+        """Return for every input of the compiled program its physical shape, dtype and sharding."""
+        mesh = None if self.placement is None else self.placement.mesh
+        replicated = None if mesh is None else jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+        avals = self.jaxpr.in_avals
+        arrays = [None, *(t._array for t in tensors[0]), *[None] * self._numbers, *(t._array for t in tensors[1])]
+        structs = []
+        for array, layout, aval in zip(arrays, layouts, avals, strict=True):
+            if layout is not None:
+                structs.append(jax.ShapeDtypeStruct(layout.physical_shape, layout.dtype, sharding=layout.sharding))
+                continue
+            where = replicated
+            if where is None and getattr(array, "committed", False):
+                where = array.sharding
+            structs.append(jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=where))
+        return structs
+
+    def lower(self):
+        """Return the lowered program; nothing is compiled."""
+        return self._call.lower(*self._structs)
+
+    def compile(self):
+        """Return the compiled program (`jax.stages.Compiled`); the first call compiles it."""
+        if self._compiled is None:
+            start = time.perf_counter()
+            self._compiled = self.lower().compile()
+            self.seconds["compile"] = time.perf_counter() - start
+        return self._compiled
+
+    # -- run -------------------------------------------------------------------------------------------------------
+
+    def run(self, state: State, arguments: list):
+        """Run the program, write the new state, and return the function's result."""
+        compiled = self._compiled or self.compile()
+        generator = default_generator
+        seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else _NO_SEED
+        arrays = [t._array for t in state.tensors]
+        for i in self.written:
+            cell = state.tensors[i]._cell
+            if sys.getrefcount(arrays[i]) > _UNSHARED and (cell is None or sys.getrefcount(arrays[i]) > _UNSHARED + 1):
+                arrays[i] = jax.numpy.copy(arrays[i])
+        inputs = [seed, *arrays, *state.numbers(), *[t._fresh()._array for t in arguments]]
+        del arrays
+        inputs += [t._fresh()._array for t in self._lifted.tensors]
+        if self.placement is not None:
+            self._replicate(inputs)
+        count = len(self.written)
+        with Uninterrupted():
+            outs = compiled(*inputs)
+            state.write(self.written, outs[:count], self._state_layouts)
+        if self.is_random:
+            generator._counter += 1
+        return self._results(outs[count:])
+
+    def _replicate(self, inputs: list) -> None:
+        for i in self._loose:
+            if isinstance(inputs[i], jax.Array):
+                inputs[i] = jax.device_put(inputs[i], self._structs[i].sharding)
+
+    def _results(self, arrays):
+        produced = iter(zip(arrays, self.out_layouts[len(self.written) :], self._global_outs, strict=True))
+        outs = []
+        for static in self._static_outs:
+            if static is not None:
+                outs.append(static[0])
+                continue
+            array, layout, is_global = next(produced)
+            if layout is not None and not is_global:
+                array, layout = eager.to_logical(array, layout), None
+            outs.append(wrap_any(array, layout))
+        return tree.unflatten(self._out_tree, outs)
+
+
+def _references(arrays: list, place: int) -> int:
+    return sys.getrefcount(arrays[place])
+
+
+class _Holder:
+    def __init__(self) -> None:
+        self.array = object()
+
+
+_HOLDER = _Holder()
+_UNSHARED = _references([_HOLDER.array], 0)  # what a payload counts that its tensor and one list hold, and nothing else
+
+
+def _example(t: Tensor):
+    """Return what stands for a tensor in a trace: its logical shape and dtype."""
+    layout = t._layout
+    if layout is not None:
+        return jax.ShapeDtypeStruct(layout.shape, layout.dtype)
+    array = t._fresh()._array
+    return jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=getattr(array, "weak_type", False))
+
+
+def _tracer_tensor(like: Tensor, tracer) -> Tensor:
+    layout = None if like._layout is None else TracedLayout(like._layout.placement)
+    tensor = wrap_any(tracer, layout)
+    return tensor.requires_grad_() if like._edge is not None else tensor
+
+
+def _common_placement(asked: str, layouts):
+    placements = list(dict.fromkeys(lay.placement for lay in layouts if lay is not None))
+    if len(placements) > 1:
+        raise MixedTensorError(
+            message(
+                asked,
+                f"tensors on {placements[0]!r} and on {placements[1]!r}",
+                "one compiled program runs on one placement",
+                f"move the inputs and the state to one: x.to_global({placements[0]!r}, sbp=...)",
+            )
+        )
+    return placements[0] if placements else None

@@ -1,0 +1,146 @@
+"""Split: one trace of a block's forward and backward becomes two programs.
+
+A block is traced once on its inputs and on *cotangents* of its outputs that stand for what will arrive in backward.
+The equations that read no cotangent are the forward; what the others read of them is saved between the two:
+
+    forward   inputs → outputs, saved
+    backward  inputs, saved, cotangents → gradients of the inputs
+
+What is saved follows a *policy*, as `jax.checkpoint_policies` has them: None saves every value that backward reads,
+``"nothing"`` none, so that backward computes the forward again behind a barrier, and a function of
+``(primitive, *avals, **params)`` says it per equation. Values that depend on no input (masks, ``iota``) are computed
+where they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import jax
+from jax.extend.core import DropVar, Literal, Primitive, Var
+
+from sbpjax.sbp.normalise import Program, evaluate, normalise
+
+# Stands for the gradient of an output while a block is traced.
+cotangent_p = Primitive("cotangent")
+
+
+@cotangent_p.def_abstract_eval
+def _cotangent_aval(*, shape, dtype):
+    return jax.core.ShapedArray(shape, dtype)
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The two programs of a block.
+
+    Attributes:
+        forward: ``(*inputs) -> (*outputs, *saved)``.
+        backward: ``(*inputs, *saved, *cotangents) -> gradients``; None if no gradient is asked for.
+        outputs: how many outputs there are.
+    """
+
+    forward: Callable
+    backward: Callable | None
+    outputs: int
+
+
+def split(name: str, closed, outputs: int, policy=None) -> Halves:
+    """Return forward and backward of a traced block.
+
+    Args:
+        name: what the programs are called.
+        closed: the jaxpr of inputs → outputs, gradients, with a ``cotangent`` equation per differentiable output.
+        outputs: how many of its results are outputs.
+        policy: what is saved.
+    """
+    program = normalise(closed)
+    outs, grads = program.outvars[:outputs], program.outvars[outputs:]
+    cotangents, late = [], set()
+    early_eqns, late_eqns = [], []
+    fixed = set(program.consts)  # values that depend on no input
+    for eqn in program.eqns:
+        reads = [v for v in eqn.invars if isinstance(v, Var)]
+        if eqn.primitive is cotangent_p:
+            cotangents += eqn.outvars
+            late.update(eqn.outvars)
+        elif any(v in late for v in reads):
+            late.update(eqn.outvars)
+            late_eqns.append(eqn)
+        else:
+            early_eqns.append(eqn)
+            if all(v in fixed for v in reads) and not eqn.effects:
+                fixed.update(eqn.outvars)
+    wanted = _reads(late_eqns, grads) - late
+    if not grads:
+        saved, again = [], []
+    elif policy is None:
+        again = _needed(early_eqns, {v for v in wanted if v in fixed})
+        saved = [v for v in _made(early_eqns) if v in wanted and v not in fixed]
+    else:
+        kept = set() if policy == "nothing" else _chosen(early_eqns, policy) - fixed
+        again = _needed(early_eqns, wanted, stop=kept)
+        need = wanted | _reads(again, [])
+        saved = [v for v in _made(early_eqns) if v in kept and v in need]
+    first = _needed(early_eqns, {v for v in (*outs, *saved) if isinstance(v, Var)})
+    forward = _program(name, program, program.invars, first, [*outs, *saved])
+    if not grads:
+        return Halves(forward, None, outputs)
+    held = () if policy is None else [v for v in (*program.invars, *saved) if v in _reads([*again, *late_eqns], grads)]
+    backward = _program(
+        f"{name}_backward",
+        program,
+        [*program.invars, *saved, *cotangents],
+        [*again, *late_eqns],
+        grads,
+        behind=held,
+    )
+    return Halves(forward, backward, outputs)
+
+
+def _program(name: str, whole: Program, invars, eqns, outvars, behind: Sequence = ()) -> Callable:
+    """Return equations as a compiled function; ``behind`` are values that the equations read through a barrier."""
+    invars, behind = list(invars), list(behind)
+    used = _reads(eqns, outvars)
+    consts = {v: c for v, c in whole.consts.items() if v in used}
+
+    def run(*values):
+        env = dict(consts)
+        env.update(zip(invars, values, strict=True))
+        if behind:
+            env.update(zip(behind, jax.lax.optimization_barrier([env[v] for v in behind]), strict=True))
+        evaluate(eqns, env)
+        return tuple(v.val if isinstance(v, Literal) else env[v] for v in outvars)
+
+    run.__name__ = run.__qualname__ = name
+    return jax.jit(run)
+
+
+def _reads(eqns, outvars) -> set:
+    found = {v for e in eqns for v in e.invars if isinstance(v, Var)}
+    return found | {v for v in outvars if isinstance(v, Var)}
+
+
+def _made(eqns) -> list:
+    return [v for e in eqns for v in e.outvars if not isinstance(v, DropVar)]
+
+
+def _needed(eqns, wanted: set, stop: set = frozenset()) -> list:
+    """Return the equations that compute ``wanted``, in order, not looking behind ``stop``."""
+    wanted, kept = set(wanted), []
+    for eqn in reversed(eqns):
+        if any(v in wanted and v not in stop for v in eqn.outvars):
+            kept.append(eqn)
+            wanted.update(v for v in eqn.invars if isinstance(v, Var))
+    return kept[::-1]
+
+
+def _chosen(eqns, policy) -> set:
+    """Return the values that a policy saves."""
+    found = set()
+    for eqn in eqns:
+        answer = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
+        if answer is True or type(answer).__name__ in ("Saveable", "SaveableType"):
+            found.update(eqn.outvars)
+    return found
