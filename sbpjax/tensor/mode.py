@@ -12,10 +12,8 @@ class Mode(threading.local):
         grad: whether ops on tensors that require grad are recorded.
         inference: whether `inference_mode` is on.
         abstract: whether new tensors have no data, see `sbpjax.tensor.abstract`.
-        lift: called in a trace with a concrete tensor that meets a tracer; returns its logical tracer. None makes the
-            tensor a constant of the trace.
-        seed: what `backward` multiplies the gradients by with which it starts; None for 1.
-        call: called in a trace with a module and its arguments in place of the module's own call; None elsewhere.
+        lift: called in a trace with a concrete global tensor that meets a tracer; returns its logical tracer. None
+            boxes the tensor to broadcast, which makes it a constant of the trace.
         blocks: takes the calls of modules in a trace, see `sbpjax.graph.blocks`; None elsewhere.
         touch: called in a trace with a tensor that is about to be written, see `sbpjax.graph.watch`; None elsewhere.
     """
@@ -24,7 +22,7 @@ class Mode(threading.local):
         self.grad = True
         self.inference = False
         self.abstract = False
-        self.lift = self.touch = self.blocks = None
+        self.lift = self.touch = self.blocks = self.seed = None
 
 
 mode = Mode()
