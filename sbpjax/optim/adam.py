@@ -20,6 +20,8 @@ class Adam(Optimizer):
         eps: added to the denominator.
         weight_decay: L2 decay, added to the gradient.
         amsgrad: divide by the largest v so far.
+        do_bias_correction: divide the running means by their weights so far.
+        fused: accepted for compatibility; the update is always one program.
         maximize: climb instead.
 
     Example:
@@ -29,9 +31,10 @@ class Adam(Optimizer):
     """
 
     hyper = ("lr", "beta1", "beta2", "eps", "weight_decay")
-    _dynamic = ("lr", "eps", "weight_decay")
+    _dynamic = ("lr", "betas", "eps", "weight_decay")
     _rule = staticmethod(rules.adam)
     _decoupled: ClassVar[bool] = False
+    support_sparse = True
 
     def __init__(
         self,
@@ -41,6 +44,8 @@ class Adam(Optimizer):
         eps: float = 1e-8,
         weight_decay: float = 0,
         amsgrad: bool = False,
+        do_bias_correction: bool = True,
+        fused: bool = False,
         *,
         maximize: bool = False,
     ):
@@ -52,6 +57,7 @@ class Adam(Optimizer):
                 "eps": eps,
                 "weight_decay": weight_decay,
                 "amsgrad": amsgrad,
+                "do_bias_correction": do_bias_correction,
                 "maximize": maximize,
             },
         )
@@ -73,6 +79,7 @@ class Adam(Optimizer):
             ("decay", is_on(group["weight_decay"])),
             ("decoupled", self._decoupled),
             ("amsgrad", bool(group["amsgrad"])),
+            ("correct", bool(group["do_bias_correction"])),
         )
 
 
@@ -86,6 +93,8 @@ class AdamW(Adam):
         eps: added to the denominator.
         weight_decay: decay of the weights themselves, times `lr`.
         amsgrad: divide by the largest v so far.
+        do_bias_correction: divide the running means by their weights so far.
+        fused: accepted for compatibility; the update is always one program.
         maximize: climb instead.
 
     Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization (2019).
@@ -101,7 +110,9 @@ class AdamW(Adam):
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
+        do_bias_correction: bool = True,
+        fused: bool = False,
         *,
         maximize: bool = False,
     ):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, do_bias_correction, fused, maximize=maximize)

@@ -16,6 +16,13 @@ def at_least_zero(name: str, value: Any) -> None:
         raise OpValueError(message(f"{name}={value!r}", f"{value!r}", rule, f"{name}=0.01"))
 
 
+def in_unit_range(name: str, value: Any) -> None:
+    """Raise a ValueError unless a number is in [0, 1]."""
+    if not 0 <= value <= 1:
+        rule = f"Invalid {name} value: {value}; it must be in [0, 1]"
+        raise OpValueError(message(f"{name}={value!r}", f"{value!r}", rule, f"{name}=0.9"))
+
+
 def params_type(seen: Any, rule: str) -> OpTypeError:
     """Return the error for parameters of a wrong type."""
     return OpTypeError(message("making an optimizer", f"{type(seen).__name__}", rule, _FIX))

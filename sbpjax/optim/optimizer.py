@@ -7,14 +7,14 @@
 
 State is laid out like its parameter: Adam's two moments of an ``S0`` weight are ``S0``, those of a replicated one are
 replicated. `step` runs one program per placement, in which a partial-sum gradient is reduced into the parameter's
-layout.
+layout. Whoever lays a state tensor out anew on the same placement (to keep 1/n of it per device) finds it left so,
+until the parameter itself is laid out anew.
 
 Parameters that were always stepped together share one step count, a 0-d tensor; one that misses a step gets its own.
 """
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
@@ -22,10 +22,12 @@ from typing import Any, ClassVar
 
 from sbpjax.autograd import enable_grad, no_grad
 from sbpjax.autograd.node import RemovableHandle
-from sbpjax.optim import run
+from sbpjax.optim import run, saving
 from sbpjax.optim.check import is_on, params_type, params_value
-from sbpjax.optim.rules import Bucket
+from sbpjax.optim.options import Item, clips
+from sbpjax.optim.rules import MASTER, Bucket
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.dtype import float32
 from sbpjax.tensor.mode import mode
 
 
@@ -39,7 +41,8 @@ class Optimizer:
 
     hyper: ClassVar[tuple[str, ...]] = ("lr",)
     _dynamic: ClassVar[tuple[str, ...]] = ("lr",)
-    _rule: Callable  # a staticmethod: the pure update rule of `sbpjax.optim.rules`
+    _rule: Callable  # a staticmethod: the pure update rule, see `sbpjax.optim.rules`
+    support_sparse: ClassVar[bool] = False  # whether ``is_sparse`` groups have a meaning: a zero gradient moves nothing
 
     def __init__(self, params: Iterable, defaults: dict[str, Any]):
         if isinstance(params, Tensor):
@@ -48,6 +51,8 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
+        self._laid: dict[Tensor, Any] = {}  # per parameter the layout that its state was made for
+        self._skip: Tensor | None = None
         self._step_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable] = OrderedDict()
         groups = list(params)
@@ -72,6 +77,10 @@ class Optimizer:
         """Return what chooses the formula; part of the compiled update's key."""
         raise NotImplementedError
 
+    def _initial(self, name: str, group: dict[str, Any]) -> float:
+        """Return what a state tensor is filled with at first."""
+        return 0.0
+
     # -- groups ----------------------------------------------------------------------------------------------------
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -94,6 +103,8 @@ class Optimizer:
         for name, value in self.defaults.items():
             group.setdefault(name, value)
         self._check(group)
+        if group.get("is_sparse"):
+            self._check_sparse()
         if len({id(p) for p in params}) != len(params):
             warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
         taken = {id(p) for g in self.param_groups for p in g["params"]}
@@ -104,6 +115,57 @@ class Optimizer:
 
     def _check(self, group: dict[str, Any]) -> None:
         """Raise a ValueError for an option out of its range."""
+
+    def _check_sparse(self) -> None:
+        if not self.support_sparse:
+            seen = f"is_sparse=True for {type(self).__name__}"
+            rule = "its update moves rows without gradient too, so it has no sparse form; SGD, Adam and Adagrad have"
+            raise params_value(seen, rule, "sbpjax.optim.Adam(params)")
+
+    def use_sparse_updates(self, enabled: bool = True) -> None:
+        """Leave rows of a table whose gradient is zero as they are, state included, in all groups.
+
+        Rows are those of dim 0 of parameters of two dims and more; the step count goes on for all, so a row that comes
+        back after a while is corrected for the bias of all steps.
+
+        Raises:
+            ValueError: the update of this optimizer moves rows without gradient.
+        """
+        if enabled:
+            self._check_sparse()
+        for group in self.param_groups:
+            group["is_sparse"] = enabled
+
+    def use_master_weights(self, enabled: bool = True) -> None:
+        """Keep a float32 copy of every parameter of lower precision, and run the update on that, in all groups.
+
+        The state of such a parameter is float32, and the parameter is what its copy rounds to. A value that the user
+        writes into the parameter is taken over into the copy at the next step.
+        """
+        for group in self.param_groups:
+            group["master_weights"] = enabled
+
+    def clip_grad(self, error_if_nonfinite: bool = False) -> None:
+        """Scale the gradients of each group with ``"clip_grad_max_norm"`` so that their norm is at most that.
+
+        ``"clip_grad_norm_type"`` is the p of the norm, 2 if absent.
+
+        Args:
+            error_if_nonfinite: raise if a norm is infinite or no number; not in a traced program.
+        """
+        from sbpjax.nn.utils import clip_grad_norm_  # nn imports optim
+
+        limited = [group for group in self.param_groups if clips(group)]
+        if not limited:
+            warnings.warn("clip_grad: no parameter group has clip_grad_max_norm, so nothing is clipped", stacklevel=2)
+        for group in limited:
+            norm_type = group.get("clip_grad_norm_type", 2.0)
+            clip_grad_norm_(group["params"], group["clip_grad_max_norm"], norm_type, error_if_nonfinite)
+
+    @property
+    def clips(self) -> bool:
+        """Whether `clip_grad` has something to do."""
+        return any(clips(group) for group in self.param_groups)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all gradients, or set them to zero."""
@@ -134,32 +196,43 @@ class Optimizer:
             hook(self, (closure,), {})
         return loss
 
+    def step_unless(self, skip: Tensor, closure: Callable[[], Any] | None = None) -> Any:
+        """Do `step`, but change neither parameters nor state if a 0-d flag is set; the flag is not read on the host."""
+        self._skip = skip
+        try:
+            return self.step(closure)
+        finally:
+            self._skip = None
+
     def _update(self) -> None:
-        places: dict[Any, dict[tuple[int, int], list[Tensor]]] = {}
+        places: dict[Any, dict[tuple[int, int, bool], list[Tensor]]] = {}
         new_steps: dict[Any, Tensor] = {}
         updated = [(i, p) for i, group in enumerate(self.param_groups) for p in group["params"] if p.grad is not None]
         for index, param in updated:
             place = run.place_of(param)
-            step = self._ready(param, index, place, new_steps)["step"]
-            places.setdefault(place, {}).setdefault((index, id(step)), []).append(param)
+            ready = self._ready(param, index, place, new_steps)
+            key = (index, id(ready["step"]), MASTER in ready)
+            places.setdefault(place, {}).setdefault(key, []).append(param)
         if run.TRACE not in places:
             self._give_own_steps(places)
         for buckets in places.values():
             self._run(list(buckets.items()))
 
-    def _run(self, buckets: list[tuple[tuple[int, int], list[Tensor]]]) -> None:
+    def _run(self, buckets: list[tuple[tuple[int, int, bool], list[Tensor]]]) -> None:
         specs, jobs = [], []
-        for (index, _), params in buckets:
+        for (index, _, on_masters), params in buckets:
             group = self.param_groups[index]
-            names = self._states(group)
-            specs.append(Bucket(self._rule, self._flags(group), self.hyper, names, len(params)))
+            names = (*self._states(group), MASTER) if on_masters else self._states(group)
+            lazy = bool(group.get("is_sparse", False))
+            specs.append(Bucket(self._rule, self._flags(group), self.hyper, names, len(params), lazy))
             states = [[self.state[p][name] for p in params] for name in names]
             jobs.append(run.Job(self._numbers(group), self.state[params[0]]["step"], params, states))
-        run.update_in_place(tuple(specs), jobs)
+        run.update_in_place(tuple(specs), jobs, self._skip)
 
     def _ready(self, param: Tensor, index: int, place: Any, new_steps: dict) -> dict[str, Tensor]:
-        """Return the parameter's state, made on its first step, and laid out like the parameter as it is now."""
+        """Return the parameter's state, made on its first step, and laid out anew if the parameter was since."""
         state = self.state[param]
+        group = self.param_groups[index]
         if "step" not in state:
             if (place, index) not in new_steps:
                 new_steps[place, index] = run.new_step(param, 0)
@@ -167,23 +240,37 @@ class Optimizer:
         elif not run.same_place(state["step"], param):
             key = (place, index, id(state["step"]))
             if key not in new_steps:
-                new_steps[key] = run.new_step(param, int(state["step"].item()))
+                new_steps[key] = run.new_step(param, 0 if state["step"].is_meta else int(state["step"].item()))
             state["step"] = new_steps[key]
-        for name in self._states(self.param_groups[index]):
+        dtype = param.dtype
+        if group.get("master_weights") and dtype.is_floating_point and dtype.itemsize < 4:
+            dtype = float32
+            if MASTER not in state:
+                state[MASTER] = run.master_of(param)
+        elif MASTER in state:
+            del state[MASTER]
+        layout = place if param._layout is None else param._layout
+        moved = place is not run.TRACE and self._laid.get(param) != layout
+        for name in (*self._states(group), MASTER) if MASTER in state else self._states(group):
             if name not in state:
-                state[name] = run.zeros_like(param)
-            elif not run.laid_out_alike(state[name], param):
+                state[name] = run.full_like(param, self._initial(name, group), dtype)
+                continue
+            if not run.laid_out_alike(state[name], param) and (moved or not run.same_place(state[name], param)):
                 state[name] = run.lay_out_like(state[name], param)
+            if dtype is not param.dtype and state[name].dtype != dtype:
+                state[name] = state[name].to(dtype)
+        if moved:
+            self._laid[param] = layout
         return state
 
-    def _give_own_steps(self, places: dict[Any, dict[tuple[int, int], list[Tensor]]]) -> None:
+    def _give_own_steps(self, places: dict[Any, dict[tuple[int, int, bool], list[Tensor]]]) -> None:
         """Make every bucket the only user of its step count, where some parameters or groups share one."""
         users: dict[int, int] = {}
         for state in self.state.values():
             if "step" in state:
                 users[id(state["step"])] = users.get(id(state["step"]), 0) + 1
         for buckets in places.values():
-            for (_, step_id), params in buckets.items():
+            for (_, step_id, _), params in buckets.items():
                 if users[step_id] > len(params):
                     users[step_id] -= len(params)
                     own = self.state[params[0]]["step"].clone()
@@ -194,41 +281,20 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """Return ``{"state": {number: tensors}, "param_groups": [options]}`` with parameters numbered in order."""
-        numbers: dict[int, int] = {}
-        groups = []
-        for group in self.param_groups:
-            for param in group["params"]:
-                numbers.setdefault(id(param), len(numbers))
-            options = {k: v for k, v in group.items() if k != "params"}
-            groups.append(options | {"params": [numbers[id(p)] for p in group["params"]]})
-        state = {numbers[id(param)]: dict(tensors) for param, tensors in self.state.items() if id(param) in numbers}
-        return {"state": state, "param_groups": groups}
+        return saving.pack(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take the options and state that `state_dict` returned; layouts follow the parameters at the next step.
+        """Take the options and state that `state_dict` returned.
+
+        A tensor comes in the layout of the state that it replaces, or else of its parameter.
 
         Raises:
-            ValueError: the number of groups, or of parameters in one, differs.
+            ValueError: groups, options, names or shapes differ; nothing is changed then.
         """
-        saved = state_dict["param_groups"]
-        if len(saved) != len(self.param_groups):
-            raise ValueError("loaded state dict has a different number of parameter groups")
-        for group, loaded in zip(self.param_groups, saved):
-            if len(group["params"]) != len(loaded["params"]):
-                raise ValueError(
-                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
-                )
-        state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)
-        steps: dict[Any, Tensor] = {}
-        for group, loaded in zip(self.param_groups, saved):
-            for param, number in zip(group["params"], loaded["params"]):
-                for name, value in state_dict["state"].get(number, {}).items():
-                    state[param][name] = _loaded(name, value, param, steps)
-        self.state = state
-        self.param_groups = [
-            {"params": group["params"]} | {k: copy.deepcopy(v) for k, v in loaded.items() if k != "params"}
-            for group, loaded in zip(self.param_groups, saved)
-        ]
+        saving.check(self, state_dict)
+        self.state, options = saving.unpack(self, state_dict)
+        for group, loaded in zip(self.param_groups, options):
+            group.update(loaded)
 
     # -- for compiled programs -------------------------------------------------------------------------------------
 
@@ -255,13 +321,23 @@ class Optimizer:
         ]
         return list({id(t): t for t in tensors}.values())
 
-    def dynamic_options(self) -> list[tuple[dict[str, Any], str]]:
-        """Return (group, name) of every option that a schedule may change without a new compilation."""
-        return [(group, name) for group in self.param_groups for name in self._dynamic_names(group)]
+    def dynamic_options(self) -> list[tuple[Any, Any]]:
+        """Return (holder, key) of every number that a schedule may change without a new compilation.
+
+        ``holder[key]`` reads it and ``holder[key] = value`` sets it; the holder is the group, or for the numbers of a
+        tuple (Adam's betas) an `Item` of it.
+        """
+        found: list[tuple[Any, Any]] = []
+        for group in self.param_groups:
+            for name in self._dynamic_names(group):
+                items = group[name] if isinstance(group[name], (tuple, list)) else None
+                found += [(group, name)] if items is None else [(Item(group, name), i) for i in range(len(items))]
+        return found
 
     def _dynamic_names(self, group: dict[str, Any]) -> tuple[str, ...]:
         # An option at zero switches a part of the formula off; the learning rate alone stays a number even then.
-        return tuple(name for name in self._dynamic if name == "lr" or is_on(group[name]))
+        names = tuple(name for name in self._dynamic if name == "lr" or is_on(group[name]))
+        return (*names, "clip_grad_max_norm") if clips(group) else names
 
     def static_options(self) -> tuple:
         """Return what else a program traced on this optimizer depends on; hashable."""
@@ -288,17 +364,3 @@ class Optimizer:
             lines.append(f"Parameter Group {index}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
-
-
-def _loaded(name: str, value: Any, param: Tensor, steps: dict[Any, Tensor]) -> Any:
-    """Return a state entry for `param`; parameters of equal step counts share one."""
-    if name == "step":
-        count = int(value.item() if isinstance(value, Tensor) else value)
-        key = (run.place_of(param), count)
-        if key not in steps:
-            steps[key] = run.new_step(param, count)
-        return steps[key]
-    if isinstance(value, Tensor):
-        with no_grad():
-            return run.lay_out_like(value.detach().clone(), param)
-    return copy.deepcopy(value)

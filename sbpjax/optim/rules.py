@@ -4,6 +4,12 @@ A *bucket* is a run of parameters that share a rule, its flags, hyperparameters 
 arrays of all buckets in one flat list and returns the new ones, so one compiled program updates everything. Numbers
 such as the learning rate are inputs of that program: a schedule never compiles anew.
 
+A rule knows nothing of what `update` does around it:
+
+* *master weights*: the rule runs in float32 on a copy kept in the state, and the parameter is what that rounds to;
+* *lazy* buckets: rows of a table whose gradient is zero stay as they are, state included;
+* a *guarded* update: if a flag is set (a gradient overflowed), everything stays as it is, the step count included.
+
 The rules are optax's transformations where those compute what PyTorch computes (up to rounding); where they do not,
 the formula stands here: a first SGD step that skips `dampening`, and AMSGrad, where PyTorch takes the maximum
 before the bias correction and optax after it. Optax is imported where it is used, so `import sbpjax` does not wait.
@@ -30,6 +36,7 @@ class Bucket(NamedTuple):
         hyper: names of the numbers, in the order in which they come.
         states: names of the state arrays per parameter, in the order in which they come.
         count: the number of parameters.
+        lazy: whether rows without gradient are left alone.
     """
 
     rule: Callable
@@ -37,38 +44,74 @@ class Bucket(NamedTuple):
     hyper: tuple[str, ...]
     states: tuple[str, ...]
     count: int
+    lazy: bool = False
 
 
-def update(*arrays: jax.Array, buckets: tuple[Bucket, ...]) -> tuple[jax.Array, ...]:
+MASTER = "master"  # the state that holds a float32 copy of a parameter of lower precision
+
+
+def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = False) -> tuple[jax.Array, ...]:
     """Update all parameters.
 
     Args:
-        arrays: per bucket its numbers and its step count, then parameters, gradients, and each kind of state.
+        arrays: if guarded, first the flag; then per bucket its numbers and its step count, its parameters, gradients,
+            and each kind of state.
         buckets: what the arrays are.
+        guarded: whether a flag says that nothing shall change.
 
     Returns:
         Per bucket the next step count, the parameters, and each kind of state, flat.
     """
     flat = iter(arrays)
+    skip = next(flat) if guarded else None
     results: list[jax.Array] = []
     for bucket in buckets:
         hyper = {name: next(flat) for name in bucket.hyper}
-        step = next(flat) + 1
+        count = next(flat)
         params, grads = _take(flat, bucket.count), _take(flat, bucket.count)
         states = {name: _take(flat, bucket.count) for name in bucket.states}
-        params, states = bucket.rule(params, grads, states, step, hyper, **dict(bucket.flags))
-        results += [step, *params]
+        run = _on_masters if MASTER in states else _plainly
+        new_params, new_states = run(bucket, params, grads, states, count + 1, hyper)
+        before, after = [count, *params], [count + 1, *new_params]
         for name in bucket.states:
-            results += states[name]
+            before += states[name]
+            after += new_states[name]
+        if bucket.lazy:
+            rows = [_touched(g) for g in grads]
+            rows = [None, *rows * (1 + len(bucket.states))]
+            after = [a if row is None else jnp.where(row, a, b) for row, a, b in zip(rows, after, before)]
+        if skip is not None:
+            after = [jnp.where(skip, b, a) for b, a in zip(before, after)]
+        results += after
     return tuple(results)
+
+
+def _plainly(bucket: Bucket, params: Arrays, grads: Arrays, states: States, step: jax.Array, hyper: dict[str, Any]):
+    return bucket.rule(params, grads, states, step, hyper, **dict(bucket.flags))
+
+
+def _on_masters(bucket: Bucket, params: Arrays, grads: Arrays, states: States, step: jax.Array, hyper: dict[str, Any]):
+    """Run the rule on the float32 copies; where a parameter is not what its copy rounds to, the user changed it."""
+    masters = [jnp.where(m.astype(p.dtype) == p, m, p.astype(m.dtype)) for p, m in zip(params, states[MASTER])]
+    grads = [g.astype(m.dtype) for g, m in zip(grads, masters)]
+    rest = {name: tensors for name, tensors in states.items() if name != MASTER}
+    masters, rest = _plainly(bucket, masters, grads, rest, step, hyper)
+    return [m.astype(p.dtype) for m, p in zip(masters, params)], {**rest, MASTER: masters}
+
+
+def _touched(grad: jax.Array) -> jax.Array | None:
+    """Return which rows of a table have a gradient, to be broadcast over it; None for a vector, which has no rows."""
+    if grad.ndim < 2:
+        return None
+    return jnp.any(grad != 0, axis=tuple(range(1, grad.ndim)), keepdims=True)
 
 
 def _take(flat: Iterator, count: int) -> Arrays:
     return [next(flat) for _ in range(count)]
 
 
-def _decayed(params: Arrays, grads: Any, hyper: dict[str, Any], maximize: bool, decay: bool) -> Arrays:
-    """Return the gradients to descend along: negated for a maximum, with L2 decay added."""
+def decayed(params: Arrays, grads: Any, hyper: dict[str, Any], maximize: bool, decay: bool) -> Arrays:
+    """Return the gradients to follow down: negated for a maximum, with L2 decay added."""
     grads = [-g if maximize else g for g in grads]
     if decay:
         import optax
@@ -78,7 +121,8 @@ def _decayed(params: Arrays, grads: Any, hyper: dict[str, Any], maximize: bool, 
     return grads
 
 
-def _apply(params: Arrays, updates: Arrays, lr: Any) -> Arrays:
+def descend(params: Arrays, updates: Arrays, lr: Any) -> Arrays:
+    """Return ``p - lr * u``, in the parameters' dtypes."""
     return [p - (lr * u).astype(p.dtype) for p, u in zip(params, updates)]
 
 
@@ -99,7 +143,7 @@ def sgd(
 
     With `nesterov` the update is ``g + momentum * b``. The first step takes ``b = g`` whatever the dampening.
     """
-    updates: Any = _decayed(params, grads, hyper, maximize, decay)
+    updates: Any = decayed(params, grads, hyper, maximize, decay)
     if momentum and not dampening:
         import optax
 
@@ -116,7 +160,7 @@ def sgd(
         updates = (
             [g + (hyper["momentum"] * b).astype(g.dtype) for g, b in zip(updates, buffers)] if nesterov else buffers
         )
-    return _apply(params, updates, hyper["lr"]), states
+    return descend(params, updates, hyper["lr"]), states
 
 
 def adam(
@@ -130,18 +174,20 @@ def adam(
     decay: bool,
     decoupled: bool,
     amsgrad: bool,
+    correct: bool = True,
 ) -> tuple[Arrays, States]:
     """Adam, and with `decoupled` weight decay AdamW.
 
     ``m = b1 m + (1 - b1) g``, ``v = b2 v + (1 - b2) g²``, ``p -= lr * m̂ / (sqrt(v̂) + eps)`` with ``m̂ = m / (1 -
-    b1^t)`` and ``v̂ = v / (1 - b2^t)``; with `amsgrad`, v̂ is made of the largest v so far.
+    b1^t)`` and ``v̂ = v / (1 - b2^t)``, or without `correct` ``m̂ = m`` and ``v̂ = v``; with `amsgrad`, v̂ is made of
+    the largest v so far.
     """
     import optax
 
-    grads = _decayed(params, grads, hyper, maximize, decay and not decoupled)
+    grads = decayed(params, grads, hyper, maximize, decay and not decoupled)
     updates: Any
-    if amsgrad:
-        updates, states = _amsgrad(grads, states, step, hyper)
+    if amsgrad or not correct:
+        updates, states = moments(grads, states, step, hyper, amsgrad, correct)
     else:
         transform: Any = optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["eps"])
         state: Any = optax.ScaleByAdamState(count=step - 1, mu=states["exp_avg"], nu=states["exp_avg_sq"])
@@ -149,17 +195,22 @@ def adam(
         states = {"exp_avg": state.mu, "exp_avg_sq": state.nu}
     if decay and decoupled:
         updates, _ = optax.add_decayed_weights(hyper["weight_decay"]).update(updates, optax.EmptyState(), params)
-    return _apply(params, updates, hyper["lr"]), states
+    return descend(params, updates, hyper["lr"]), states
 
 
-def _amsgrad(grads: Arrays, states: States, step: jax.Array, hyper: dict[str, Any]) -> tuple[Arrays, States]:
+def moments(
+    grads: Arrays, states: States, step: jax.Array, hyper: dict[str, Any], amsgrad: bool = False, correct: bool = True
+) -> tuple[Arrays, States]:
+    """Return Adam's directions ``m̂ / (sqrt(v̂) + eps)`` and the new moments."""
     b1, b2 = hyper["beta1"], hyper["beta2"]
     mean = [(b1 * m + (1 - b1) * g).astype(m.dtype) for g, m in zip(grads, states["exp_avg"])]
     square = [(b2 * v + (1 - b2) * g * g).astype(v.dtype) for g, v in zip(grads, states["exp_avg_sq"])]
-    largest = [jnp.maximum(a, v) for a, v in zip(states["max_exp_avg_sq"], square)]
-    correct1, correct2 = 1 - b1**step, 1 - b2**step
-    updates = [
-        m / correct1.astype(m.dtype) / (jnp.sqrt(a / correct2.astype(a.dtype)) + hyper["eps"])
-        for m, a in zip(mean, largest)
-    ]
-    return updates, {"exp_avg": mean, "exp_avg_sq": square, "max_exp_avg_sq": largest}
+    new = {"exp_avg": mean, "exp_avg_sq": square}
+    if amsgrad:
+        square = [jnp.maximum(a, v) for a, v in zip(states["max_exp_avg_sq"], square)]
+        new["max_exp_avg_sq"] = square
+    if correct:
+        correct1, correct2 = 1 - b1**step, 1 - b2**step
+        mean = [m / correct1.astype(m.dtype) for m in mean]
+        square = [v / correct2.astype(v.dtype) for v in square]
+    return [m / (jnp.sqrt(v) + hyper["eps"]) for m, v in zip(mean, square)], new

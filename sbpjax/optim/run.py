@@ -7,8 +7,10 @@ donated.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +20,10 @@ from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of 
 import sbpjax
 from sbpjax.optim import rules
 from sbpjax.optim.rules import Bucket
+from sbpjax.sbp.abstract import of_aval
 from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor.abstract import abstract
+from sbpjax.tensor.device import META
 from sbpjax.tensor.op import op_of
 
 TRACE = "trace"  # the place of every tensor inside a trace
@@ -43,6 +48,8 @@ class Job(NamedTuple):
 def place_of(tensor: Tensor) -> Any:
     """Return what tensors of one update share: the placement, or the device, or the trace."""
     array = tensor._fresh()._array
+    if tensor.is_meta:
+        return META if tensor._layout is None else tensor._layout.placement
     if array.__class__ is ArrayImpl:
         if tensor._layout is not None:
             return tensor._layout.placement
@@ -51,9 +58,15 @@ def place_of(tensor: Tensor) -> Any:
     return TRACE
 
 
-def update_in_place(buckets: tuple[Bucket, ...], jobs: list[Job]) -> None:
-    """Run the update of all buckets as one program and write the results into step counts, parameters and states."""
-    inputs: list[Any] = []
+def update_in_place(buckets: tuple[Bucket, ...], jobs: list[Job], skip: Tensor | None = None) -> None:
+    """Run the update of all buckets as one program and write the results into step counts, parameters and states.
+
+    Args:
+        buckets: what is static.
+        jobs: the tensors, one job per bucket.
+        skip: a 0-d flag; where it is set, nothing changes.
+    """
+    inputs: list[Any] = [] if skip is None else [skip]
     donated: list[int] = []
     targets: list[Tensor] = []
     for job in jobs:
@@ -63,27 +76,45 @@ def update_in_place(buckets: tuple[Bucket, ...], jobs: list[Job]) -> None:
                 donated += range(len(inputs), len(inputs) + len(tensors))
                 targets += tensors
             inputs += tensors
-    first = jobs[0].params[0]
-    if place_of(first) is TRACE:
-        results = dispatch.run(op_of(rules.update, (("buckets", buckets),)), tuple(inputs))
+    static = (("buckets", buckets),) if skip is None else (("buckets", buckets), ("guarded", True))
+    run_in_place(rules.update, static, inputs, targets, donated, jobs[0].params[0])
+
+
+def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor], donated: list[int], like: Tensor):
+    """Run a pure function of tensors as one program and write its results over some of its inputs.
+
+    Args:
+        fn: the function, called ``fn(*arrays, **dict(static))``; it returns one array per target.
+        static: its attributes.
+        inputs: tensors and numbers, on one place.
+        targets: the tensors that get the results; each keeps its layout.
+        donated: where the targets stand in `inputs`.
+        like: a tensor that says which place that is.
+    """
+    if place_of(like) is TRACE:
+        results = dispatch.run(op_of(fn, static), tuple(inputs))
         for target, result in zip(targets, results):
             target._set(result._array, target._layout)
         return
     arrays = [x._fresh()._array if isinstance(x, Tensor) else x for x in inputs]
     donate = _unshared(targets, arrays, donated)
-    if first._layout is None:
-        results = _compiled(buckets, donate)(*arrays)
+    if place_of(like) is META:
+        for target, result in zip(targets, jax.eval_shape(_compiled(fn, static, ()), *arrays)):
+            target._set(of_aval(result))
+        return
+    if like._layout is None:
+        results = _compiled(fn, static, donate)(*arrays)
         for target, result in zip(targets, results):
             target._set(result)
         return
     from sbpjax.sbp import eager
 
     results, layouts = eager.execute(
-        rules.update,
-        (("buckets", buckets),),
+        fn,
+        static,
         arrays,
         [x._layout if isinstance(x, Tensor) else None for x in inputs],
-        placement=first._layout.placement,
+        placement=like._layout.placement,
         out_sbps=tuple(t._layout.codes for t in targets),
         donate=donate,
     )
@@ -92,9 +123,11 @@ def update_in_place(buckets: tuple[Bucket, ...], jobs: list[Job]) -> None:
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(buckets: tuple[Bucket, ...], donate: tuple[int, ...]):
+def _compiled(fn: Callable, static: tuple, donate: tuple[int, ...]):
+    keywords = dict(static)
+
     def update(*arrays):
-        return rules.update(*arrays, buckets=buckets)
+        return fn(*arrays, **keywords)
 
     return jax.jit(update, donate_argnums=donate)
 
@@ -121,18 +154,26 @@ def _unshared(tensors: list[Tensor], arrays: list, places: list[int]) -> tuple[i
     return tuple(places)
 
 
-def zeros_like(param: Tensor) -> Tensor:
-    """Return zeros laid out like the parameter."""
-    if param.is_global:
-        return sbpjax.zeros_like(param.detach())
-    return dispatch.wrap(_as_firmly(np.zeros(param.shape, param.dtype.np), param))
+def full_like(param: Tensor, value: float, dtype: Any = None) -> Tensor:
+    """Return a tensor of one value, laid out like the parameter, of its dtype or of a given one."""
+    if param.is_global or param.is_meta:
+        return sbpjax.full_like(param.detach(), value, dtype=dtype or param.dtype)
+    return dispatch.wrap(_as_firmly(np.full(param.shape, value, (dtype or param.dtype).np), param))
+
+
+def master_of(param: Tensor) -> Tensor:
+    """Return a float32 copy of a parameter."""
+    return param.detach().to(sbpjax.float32)
 
 
 def new_step(param: Tensor, value: int) -> Tensor:
     """Return a 0-d int64 step count at the parameter's place."""
     if param.is_global:
         sbp = (sbpjax.sbp.broadcast,) * len(param.placement.hierarchy)
-        return sbpjax.full((), value, dtype=sbpjax.int64, placement=param.placement, sbp=sbp)
+        with abstract() if param.is_meta else contextlib.nullcontext():
+            return sbpjax.full((), value, dtype=sbpjax.int64, placement=param.placement, sbp=sbp)
+    if param.is_meta:
+        return sbpjax.full((), value, dtype=sbpjax.int64, device="meta")
     return dispatch.wrap(_as_firmly(np.asarray(value, np.int64), param))
 
 
@@ -158,7 +199,7 @@ def laid_out_alike(state: Tensor, param: Tensor) -> bool:
     """Return whether a state tensor has the parameter's layout."""
     here, there = state._layout, param._layout
     if here is there:
-        return here is not None or place_of(state) is place_of(param)
+        return here is not None or place_of(state) == place_of(param)
     return here is not None and there is not None and (here.placement, here.codes) == (there.placement, there.codes)
 
 

@@ -23,6 +23,7 @@ class SGD(Optimizer):
         weight_decay: L2 decay.
         nesterov: look ahead: descend along ``g + momentum * b``.
         maximize: climb instead.
+        fused: accepted for compatibility; the update is always one program.
 
     Example:
         >>> optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -31,6 +32,7 @@ class SGD(Optimizer):
     hyper = ("lr", "momentum", "dampening", "weight_decay")
     _dynamic = hyper
     _rule = staticmethod(rules.sgd)
+    support_sparse = True
 
     def __init__(
         self,
@@ -40,8 +42,8 @@ class SGD(Optimizer):
         dampening: float = 0,
         weight_decay: float = 0,
         nesterov: bool = False,
-        *,
         maximize: bool = False,
+        fused: bool = False,
     ):
         super().__init__(
             params,

@@ -21,7 +21,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from sbpjax.errors import CheckpointError, OpTypeError, OpValueError, message
+from sbpjax.errors import OpTypeError, OpValueError, message
 from sbpjax.optim.optimizer import Optimizer
 
 
@@ -146,7 +146,7 @@ class LRScheduler:
         """Go to where `state_dict` was taken, and set the learning rates of that step.
 
         Raises:
-            CheckpointError: keys or the number of groups differ; nothing is changed then.
+            ValueError: keys or the number of groups differ; nothing is changed then.
         """
         self._check_state(state_dict)
         self._take_state(state_dict)
@@ -158,11 +158,11 @@ class LRScheduler:
         unknown = sorted(set(state_dict) - set(self._saved()))
         if missing or unknown:
             rule = f"missing keys {missing}, unknown keys {unknown}"
-            raise CheckpointError(message(asked, f"keys {sorted(state_dict)}", rule, f"{type(self).__name__}'s own"))
+            raise OpValueError(message(asked, f"keys {sorted(state_dict)}", rule, f"{type(self).__name__}'s own"))
         if "base_lrs" in state_dict and len(state_dict["base_lrs"]) != len(self.base_lrs):
             seen = f"rates of {len(state_dict['base_lrs'])} groups"
             rule = f"the optimizer has {len(self.base_lrs)} parameter groups"
-            raise CheckpointError(message(asked, seen, rule, "make the optimizer with the groups it was saved with"))
+            raise OpValueError(message(asked, seen, rule, "make the optimizer with the groups it was saved with"))
 
     def _take_state(self, state_dict: dict[str, Any]) -> None:
         for name in self._saved():

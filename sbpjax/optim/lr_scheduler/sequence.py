@@ -10,7 +10,7 @@ import bisect
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import OpValueError, message
 from sbpjax.optim.optimizer import Optimizer
 
 from .base import LRScheduler, checked_optimizer, require
@@ -48,7 +48,7 @@ class _Composed(LRScheduler):
             asked = f"{type(self).__name__}.load_state_dict"
             seen = "no list of schedulers" if not isinstance(parts, list) else f"{len(parts)} schedulers"
             rule = f"it is made of {len(self.schedulers)} schedulers"
-            raise CheckpointError(message(asked, seen, rule, "make it of the schedulers it was saved with"))
+            raise OpValueError(message(asked, seen, rule, "make it of the schedulers it was saved with"))
         super()._check_state({k: v for k, v in state_dict.items() if k != "schedulers"})
         for scheduler, part in zip(self.schedulers, parts):
             scheduler._check_state(part)

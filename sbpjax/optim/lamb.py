@@ -1,0 +1,106 @@
+"""`LAMB`: Adam's direction, with a step per tensor in proportion to the tensor's norm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from sbpjax.optim.check import at_least_zero, betas_in_range, is_on, params_value
+from sbpjax.optim.optimizer import Optimizer
+from sbpjax.optim.rules import Arrays, States, decayed, descend, moments
+
+
+def lamb(
+    params: Arrays,
+    grads: Arrays,
+    states: States,
+    step: jax.Array,
+    hyper: dict[str, Any],
+    *,
+    maximize: bool,
+    decay: bool,
+    decoupled: bool,
+    correct: bool,
+) -> tuple[Arrays, States]:
+    """``u = m̂ / (sqrt(v̂) + eps)``, ``p -= lr * |p| / |u| * (u + weight_decay * p)``; a ratio of zero norms is 1."""
+    grads = decayed(params, grads, hyper, maximize, decay and not decoupled)
+    updates, states = moments(grads, states, step, hyper, correct=correct)
+    ratios = [_ratio(_norm(p), _norm(u)) for p, u in zip(params, updates)]
+    if decay and decoupled:
+        updates = [u + hyper["weight_decay"] * p for p, u in zip(params, updates)]
+    return descend(params, [r * u for r, u in zip(ratios, updates)], hyper["lr"]), states
+
+
+def _norm(x: jax.Array) -> jax.Array:
+    return jnp.sqrt(jnp.sum(x * x))
+
+
+def _ratio(weight: jax.Array, update: jax.Array) -> jax.Array:
+    both = (weight > 0) & (update > 0)
+    return jnp.where(both, weight / jnp.where(both, update, 1), 1).astype(weight.dtype)
+
+
+class LAMB(Optimizer):
+    """``u = m̂ / (sqrt(v̂) + eps)`` as in Adam, ``p = p - lr * |p| / |u| * (u + weight_decay * p)``.
+
+    Args:
+        params: the parameters, or dicts with ``"params"`` and options of their own.
+        lr: step size.
+        betas: decay rates of the two running means.
+        eps: added to the denominator.
+        weight_decay: decay of the weights.
+        adam_w_mode: apply it to the weights themselves; otherwise it is added to the gradient.
+        do_bias_correction: divide the running means by their weights so far.
+        amsgrad: not defined for this method.
+        maximize: climb instead.
+
+    Raises:
+        ValueError: `amsgrad` is set.
+
+    Source: You et al., Large Batch Optimization for Deep Learning: Training BERT in 76 minutes (2020).
+    """
+
+    hyper = ("lr", "beta1", "beta2", "eps", "weight_decay")
+    _dynamic = ("lr", "betas", "eps", "weight_decay")
+    _rule = staticmethod(lamb)
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        adam_w_mode: bool = True,
+        do_bias_correction: bool = True,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ):
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
+        options |= {"adam_w_mode": adam_w_mode, "do_bias_correction": do_bias_correction, "maximize": maximize}
+        super().__init__(params, options)
+
+    def _check(self, group: dict[str, Any]) -> None:
+        for name in ("lr", "eps", "weight_decay"):
+            at_least_zero(name, group[name])
+        betas_in_range(group["betas"])
+        if group["amsgrad"]:
+            raise params_value("amsgrad=True", "LAMB does not support AMSGrad variant", "amsgrad=False")
+
+    def _numbers(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
+
+    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg", "exp_avg_sq")
+
+    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
+        return (
+            ("maximize", bool(group["maximize"])),
+            ("decay", is_on(group["weight_decay"])),
+            ("decoupled", bool(group["adam_w_mode"])),
+            ("correct", bool(group["do_bias_correction"])),
+        )

@@ -1,0 +1,34 @@
+"""Options of a parameter group: numbers inside tuples, and whether a group's gradients are clipped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Item:
+    """The numbers of a tuple option, each to be read and set by its index.
+
+    Args:
+        group: the parameter group.
+        name: the option.
+
+    Example:
+        >>> Item(group, "betas")[0] = 0.8
+    """
+
+    def __init__(self, group: dict[str, Any], name: str) -> None:
+        self._group = group
+        self._name = name
+
+    def __getitem__(self, index: int) -> Any:
+        return self._group[self._name][index]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        values = list(self._group[self._name])
+        values[index] = value
+        self._group[self._name] = tuple(values)
+
+
+def clips(group: dict[str, Any]) -> bool:
+    """Return whether a group says how far its gradients are clipped."""
+    return group.get("clip_grad_max_norm") is not None

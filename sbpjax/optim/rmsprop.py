@@ -1,0 +1,96 @@
+"""`RMSprop`: steps divided by the root of a running mean of squared gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from sbpjax.optim.check import at_least_zero, is_on
+from sbpjax.optim.optimizer import Optimizer
+from sbpjax.optim.rules import Arrays, States, decayed, descend
+
+
+def rmsprop(
+    params: Arrays,
+    grads: Arrays,
+    states: States,
+    step: jax.Array,
+    hyper: dict[str, Any],
+    *,
+    maximize: bool,
+    decay: bool,
+    momentum: bool,
+    centered: bool,
+) -> tuple[Arrays, States]:
+    """``v = alpha v + (1 - alpha) g²``, ``u = g / (sqrt(v) + eps)``, ``b = momentum b + u``, ``p -= lr b``.
+
+    With `centered`, the square of the running mean of the gradient is taken off v, which makes it a variance.
+    """
+    alpha = hyper["alpha"]
+    grads = decayed(params, grads, hyper, maximize, decay)
+    squares = [alpha * v + (1 - alpha) * g * g for g, v in zip(grads, states["square_avg"])]
+    new, spread = {"square_avg": squares}, squares
+    if centered:
+        means = [m + (1 - alpha) * (g - m) for g, m in zip(grads, states["grad_avg"])]
+        new["grad_avg"] = means
+        spread = [v - m * m for v, m in zip(squares, means)]
+    updates = [g / (jnp.sqrt(v) + hyper["eps"]) for g, v in zip(grads, spread)]
+    if momentum:
+        updates = [hyper["momentum"] * b + u for u, b in zip(updates, states["momentum_buffer"])]
+        new["momentum_buffer"] = updates
+    return descend(params, updates, hyper["lr"]), new
+
+
+class RMSprop(Optimizer):
+    """``v = alpha * v + (1 - alpha) * g²``, ``p = p - lr * g / (sqrt(v) + eps)``.
+
+    Args:
+        params: the parameters, or dicts with ``"params"`` and options of their own.
+        lr: step size.
+        alpha: decay rate of the running mean.
+        eps: added to the denominator.
+        weight_decay: L2 decay, added to the gradient.
+        momentum: what stays of the moving sum of steps; 0 keeps none.
+        centered: divide by the root of the variance rather than of the mean square.
+        maximize: climb instead.
+
+    Source: Hinton, Neural Networks for Machine Learning, lecture 6 (2012); Graves (2013) for the centered form.
+    """
+
+    hyper = ("lr", "alpha", "eps", "weight_decay", "momentum")
+    _dynamic = hyper
+    _rule = staticmethod(rmsprop)
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+        *,
+        maximize: bool = False,
+    ):
+        options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
+        super().__init__(params, options | {"centered": centered, "maximize": maximize})
+
+    def _check(self, group: dict[str, Any]) -> None:
+        for name in ("lr", "alpha", "eps", "weight_decay", "momentum"):
+            at_least_zero(name, group[name])
+
+    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
+        centre = ("grad_avg",) if group["centered"] else ()
+        return ("square_avg", *centre, "momentum_buffer") if is_on(group["momentum"]) else ("square_avg", *centre)
+
+    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
+        return (
+            ("maximize", bool(group["maximize"])),
+            ("decay", is_on(group["weight_decay"])),
+            ("momentum", is_on(group["momentum"])),
+            ("centered", bool(group["centered"])),
+        )

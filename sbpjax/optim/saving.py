@@ -1,0 +1,111 @@
+"""The state of an optimizer as a dict, and back: checked as a whole before anything is changed.
+
+    {"state": {0: {"step": 3, "exp_avg": ...}, 1: ...}, "param_groups": [{"lr": 0.1, ..., "params": [0, 1]}]}
+
+Parameters are numbered in order over all groups, as in PyTorch. A loaded tensor is laid out as the state is that it
+replaces, or like its parameter.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from typing import Any
+
+from sbpjax.autograd import no_grad
+from sbpjax.errors import OpValueError, message
+from sbpjax.optim import run
+from sbpjax.optim.rules import MASTER
+from sbpjax.tensor import Tensor
+
+# Options of a group that may be absent or are PyTorch's own choices of an implementation.
+_OPTIONAL = {"params", "initial_lr", "clip_grad_max_norm", "clip_grad_norm_type", "is_sparse", "master_weights"}
+_OPTIONAL |= {"foreach", "capturable", "differentiable", "fused", "decoupled_weight_decay", "param_names"}
+
+
+def pack(optimizer: Any) -> dict[str, Any]:
+    """Return the options of all groups and the state of all parameters."""
+    numbers: dict[int, int] = {}
+    groups = []
+    for group in optimizer.param_groups:
+        for param in group["params"]:
+            numbers.setdefault(id(param), len(numbers))
+        options = {k: v for k, v in group.items() if k != "params"}
+        groups.append(options | {"params": [numbers[id(p)] for p in group["params"]]})
+    state = {numbers[id(p)]: dict(tensors) for p, tensors in optimizer.state.items() if id(p) in numbers}
+    return {"state": state, "param_groups": groups}
+
+
+def check(optimizer: Any, state_dict: dict[str, Any]) -> None:
+    """Raise a ValueError for a state that is not one of this optimizer: groups, options, names and shapes."""
+    unknown = sorted(set(state_dict) ^ {"state", "param_groups"})
+    if unknown:
+        raise _refused(optimizer, f"keys {sorted(state_dict)}", "a state has the keys 'state' and 'param_groups'")
+    groups, saved = optimizer.param_groups, state_dict["param_groups"]
+    if len(saved) != len(groups):
+        rule = "loaded state dict has a different number of parameter groups"
+        raise _refused(optimizer, f"{len(saved)} groups", f"{rule} than the optimizer's {len(groups)}")
+    owners: dict[int, tuple[dict, Tensor]] = {}
+    for index, (group, loaded) in enumerate(zip(groups, saved)):
+        if len(group["params"]) != len(loaded["params"]):
+            rule = "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            seen = f"{len(loaded['params'])} parameters in group {index}"
+            raise _refused(optimizer, seen, f"{rule}, {len(group['params'])}")
+        foreign = sorted(set(loaded) - set(group) - set(optimizer.defaults) - _OPTIONAL)
+        if foreign:
+            rule = f"{type(optimizer).__name__} has no option {foreign[0]!r}; it has {sorted(optimizer.defaults)}"
+            raise _refused(optimizer, f"options {foreign} in group {index}", rule)
+        optimizer._check({**group, **loaded})
+        owners |= {number: ({**group, **loaded}, p) for number, p in zip(loaded["params"], group["params"])}
+    for number, tensors in state_dict["state"].items():
+        if number not in owners:
+            rule = f"the groups have parameters 0 to {len(owners) - 1}"
+            raise _refused(optimizer, f"state of parameter {number!r}", rule)
+        _check_entries(optimizer, number, tensors, *owners[number])
+
+
+def _check_entries(optimizer: Any, number: int, tensors: dict[str, Any], group: dict, param: Tensor) -> None:
+    known = {"step", MASTER, *optimizer._states(group)}
+    for name, value in tensors.items():
+        if name not in known:
+            rule = f"{type(optimizer).__name__} keeps {sorted(known)} per parameter"
+            raise _refused(optimizer, f"state {name!r} of parameter {number}", rule)
+        shape = () if name == "step" else tuple(param.shape)
+        seen = tuple(getattr(value, "shape", ()))
+        if seen != shape and (name != "step" or seen != (1,)):
+            rule = f"it must have the shape {list(shape)}" + ("" if name == "step" else " of its parameter")
+            raise _refused(optimizer, f"state {name!r} of parameter {number} of shape {list(seen)}", rule)
+
+
+def unpack(optimizer: Any, state_dict: dict[str, Any]) -> tuple[defaultdict, list[dict[str, Any]]]:
+    """Return the state, and the options of each group, that a checked `state_dict` makes for an optimizer."""
+    state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+    steps: dict[Any, Tensor] = {}
+    options = []
+    for group, loaded in zip(optimizer.param_groups, state_dict["param_groups"]):
+        for param, number in zip(group["params"], loaded["params"]):
+            present = optimizer.state.get(param, {})
+            for name, value in state_dict["state"].get(number, {}).items():
+                state[param][name] = _loaded(name, value, param, present.get(name), steps)
+        options.append({k: copy.deepcopy(v) for k, v in loaded.items() if k != "params"})
+    return state, options
+
+
+def _loaded(name: str, value: Any, param: Tensor, present: Any, steps: dict[Any, Tensor]) -> Any:
+    """Return a state entry for `param`; parameters of equal step counts share one."""
+    if name == "step":
+        count = int(value.item() if hasattr(value, "item") else value)
+        key = (run.place_of(param), count)
+        if key not in steps:
+            steps[key] = run.new_step(param, count)
+        return steps[key]
+    if isinstance(value, Tensor):
+        like = present if isinstance(present, Tensor) and run.same_place(present, param) else param
+        with no_grad():
+            return run.lay_out_like(value.detach().clone(), like)
+    return copy.deepcopy(value)
+
+
+def _refused(optimizer: Any, seen: str, rule: str) -> OpValueError:
+    asked = f"{type(optimizer).__name__}.load_state_dict"
+    return OpValueError(message(asked, seen, rule, "load what the state_dict() of an optimizer made alike returned"))
