@@ -22,7 +22,7 @@ import warnings
 import jax
 from jax._src import xla_bridge as _xla_bridge  # jax 0.10 has no public test of "are the backends started?"
 
-from sbpjax.errors import DeviceStateError, message
+from sbpjax.errors import DeviceStateError, OpValueError, message
 
 MIN_CPU_THREADS = 32  # each launch wakes the pool: with 64 an op on 8 devices costs twice the main-thread time
 THREADS_PER_CPU_DEVICE = 4
@@ -48,7 +48,7 @@ def set_cpu_devices(count: int) -> None:
         >>> sbpjax.placement.all("cpu").ranks
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ValueError(
+        raise OpValueError(
             message(
                 f"env.set_cpu_devices({count!r})",
                 f"a {type(count).__name__}",
@@ -82,7 +82,7 @@ def prepare_process() -> None:
     wanted = os.environ.get("SBPJAX_CPU_DEVICES", "")
     if wanted:
         if not wanted.isdecimal() or int(wanted) < 1:
-            raise ValueError(
+            raise OpValueError(
                 message(
                     "importing sbpjax",
                     f"SBPJAX_CPU_DEVICES={wanted!r} in the environment",

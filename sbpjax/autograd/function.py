@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from sbpjax.errors import AutogradError, message
+from sbpjax.errors import AutogradError, ModuleMethodError, message
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tensor import Tensor
@@ -165,6 +165,17 @@ class FunctionNode(Node):
             self.ctx._saved = FREED
 
 
+def _missing(name: str, arguments: str) -> ModuleMethodError:
+    return ModuleMethodError(
+        message(
+            "applying an autograd.Function",
+            f"a Function without a static {name}",
+            "a Function defines forward, and backward if a gradient runs through it",
+            f"@staticmethod def {name}({arguments}): ...",
+        )
+    )
+
+
 class Function:
     """Base of ops with their own backward: define static ``forward(ctx, *args)`` and ``backward(ctx, *grads)``.
 
@@ -174,12 +185,12 @@ class Function:
     @staticmethod
     def forward(*args, **kwargs):
         """Compute the outputs."""
-        raise NotImplementedError("a Function defines a static forward")
+        raise _missing("forward", "ctx, *inputs")
 
     @staticmethod
     def backward(ctx, *grads):
         """Return the gradient of each input for the gradients of the outputs."""
-        raise NotImplementedError("a Function defines a static backward")
+        raise _missing("backward", "ctx, *grads")
 
     vjp = backward
     setup_context = None

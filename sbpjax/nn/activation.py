@@ -8,6 +8,7 @@ from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 
@@ -207,7 +208,8 @@ class Hardtanh(_Options):
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
         super().__init__()
         if not max_val > min_val:
-            raise ValueError(f"Hardtanh needs max_val > min_val, got {min_val} and {max_val}")
+            rule = f"max_val is larger than min_val, got {min_val} and {max_val}"
+            fail("value", "Hardtanh(...)", f"min_val={min_val}, max_val={max_val}", rule, "nn.Hardtanh(-1.0, 1.0)")
         self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
 
     def forward(self, input: Tensor) -> Tensor:
@@ -279,7 +281,8 @@ class Softshrink(_Options):
     def __init__(self, lambd: float = 0.5):
         super().__init__()
         if lambd < 0:
-            raise ValueError(f"lambda must be greater or equal to 0, but found to be {lambd}")
+            rule = f"lambda must be greater or equal to 0, but found to be {lambd}"
+            fail("value", f"Softshrink({lambd})", f"lambd={lambd}", rule, "nn.Softshrink(0.5)")
         self.lambd = lambd
 
     def extra_repr(self) -> str:

@@ -10,6 +10,7 @@ from sbpjax.nn import init
 from sbpjax.nn.linear import Linear
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 
@@ -46,11 +47,18 @@ class MultiheadAttention(Module):
     ):
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(
-                f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads}"
+            rule = f"embed_dim and num_heads must be greater than 0, got {embed_dim} and {num_heads}"
+            fail(
+                "value", "MultiheadAttention(...)", f"embed_dim={embed_dim}, num_heads={num_heads}", rule, "e.g. 64, 4"
             )
         if embed_dim % num_heads != 0:
-            raise ValueError(f"embed_dim must be divisible by num_heads: {embed_dim} and {num_heads}")
+            fail(
+                "value",
+                "MultiheadAttention(...)",
+                f"embed_dim={embed_dim}, num_heads={num_heads}",
+                f"embed_dim must be divisible by num_heads: {embed_dim} and {num_heads}",
+                f"embed_dim={-(-embed_dim // num_heads) * num_heads}",
+            )
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
         self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
@@ -107,7 +115,13 @@ class MultiheadAttention(Module):
             is_causal: says that `attn_mask`, which must be given, is the causal one.
         """
         if is_causal and attn_mask is None:
-            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+            fail(
+                "shape",
+                "MultiheadAttention.forward(is_causal=True)",
+                "attn_mask=None",
+                "Need attn_mask if specifying the is_causal hint: it only says what the mask is",
+                "attn_mask=sbpjax.ones(L, L).triu(1).bool()",
+            )
         single = query.ndim == 2
         if single:
             query, key, value = (x.unsqueeze(0) for x in (query, key, value))  # (1, L, E)

@@ -14,6 +14,7 @@ from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 
@@ -77,7 +78,13 @@ class _BatchNorm(Module):
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in self._dims:
             wanted = " or ".join(f"{d}D" for d in self._dims)
-            raise ValueError(f"expected {wanted} input (got {input.ndim}D input)")
+            fail(
+                "value",
+                f"{type(self).__name__}(x)",
+                f"shape {list(input.shape)}",
+                f"expected {wanted} input (got {input.ndim}D input)",
+                "x.unsqueeze(0) adds a batch dim; BatchNorm1d, 2d and 3d differ in the dims they take",
+            )
         momentum: Any = 0.0 if self.momentum is None else self.momentum
         if self.training and self.num_batches_tracked is not None:
             with no_grad():

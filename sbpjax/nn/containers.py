@@ -6,16 +6,28 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from sbpjax.nn.module import Module
+from sbpjax.nn.names import no_key, no_module
 from sbpjax.nn.parameter import Parameter
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 
 def _index(index: int, length: int) -> int:
     """Return `index` counted from the start."""
+    if not isinstance(index, (int, np.integer)):
+        fail("type", f"container[{index!r}]", f"a {type(index).__name__}", "positions are integers", "container[0]")
     if not -length <= index < length:
-        raise IndexError(f"index {index} is out of range")
-    return index % length
+        fail(
+            "index",
+            f"container[{index}]",
+            f"a container of {length}",
+            f"index {index} is out of range",
+            f"an index in [{-length}, {length})" if length else "append a module first",
+        )
+    return int(index) % length
 
 
 class _Indexed(Module):
@@ -54,7 +66,7 @@ class _Indexed(Module):
     def insert(self, index: int, module: Module):
         """Put `module` before position `index`; return self."""
         if not isinstance(module, Module):
-            raise TypeError(f"{type(module).__name__} is not a Module subclass")
+            raise no_module(f"{type(self).__name__}.insert({index!r}, ...)", module)
         modules = list(self)
         modules.insert(index, module)
         self._renumber(modules)
@@ -98,7 +110,13 @@ class Sequential(_Indexed):
 
     def __add__(self, other: Sequential) -> Sequential:
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            fail(
+                "value",
+                "Sequential + other",
+                f"a {type(other).__name__}",
+                "add operator supports only objects of Sequential class",
+                "first + nn.Sequential(other)",
+            )
         return Sequential(*self, *other)
 
     def forward(self, input: Any) -> Any:
@@ -144,13 +162,18 @@ class ModuleDict(Module):
             self.update(modules)
 
     def __getitem__(self, key: str) -> Module:
-        return self._modules[key]
+        return self._modules[self._known(key)]
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
-        del self._modules[key]
+        del self._modules[self._known(key)]
+
+    def _known(self, key: str) -> str:
+        if key not in self._modules:
+            raise no_key(self, key)
+        return key
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -174,7 +197,7 @@ class ModuleDict(Module):
         self._modules.clear()
 
     def pop(self, key: str) -> Module:
-        return self._modules.pop(key)
+        return self._modules.pop(self._known(key))
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Add all of `modules`; an existing name is replaced."""
@@ -234,13 +257,18 @@ class ParameterDict(Module):
             self[name] = value
 
     def __getitem__(self, key: str) -> Any:
-        return self._parameters[key]
+        return self._parameters[self._known(key)]
 
     def __setitem__(self, key: str, value: Tensor) -> None:
         self.register_parameter(key, _as_parameter(value))
 
     def __delitem__(self, key: str) -> None:
-        del self._parameters[key]
+        del self._parameters[self._known(key)]
+
+    def _known(self, key: str) -> str:
+        if key not in self._parameters:
+            raise no_key(self, key)
+        return key
 
     def __len__(self) -> int:
         return len(self._parameters)

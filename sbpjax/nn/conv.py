@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
-from sbpjax.nn.parameter import parameter
+from sbpjax.nn.parameter import parameter, register_bias
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 _MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
@@ -57,16 +58,20 @@ class _Conv(Module):
     ):
         super().__init__()
         if groups <= 0:
-            raise ValueError("groups must be a positive integer")
+            self._refuse(f"groups={groups}", "groups must be a positive integer", "groups=1")
         for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
             if channels % groups != 0:
-                raise ValueError(f"{name} must be divisible by groups: {channels} and {groups}")
+                rule = f"{name} must be divisible by groups: {channels} and {groups}"
+                self._refuse(f"{name}={channels}, groups={groups}", rule, f"{name}={-(-channels // groups) * groups}")
         if isinstance(padding, str) and padding not in ("same", "valid"):
-            raise ValueError(f"Invalid padding string {padding!r}, should be one of 'valid', 'same'")
+            rule = f"Invalid padding string {padding!r}, should be one of 'valid', 'same'"
+            self._refuse(f"padding={padding!r}", rule, "padding='same', or a number of cells")
         if padding == "same" and any(s != 1 for s in as_tuple(stride, self._spatial)):
-            raise ValueError("padding='same' is not supported for strided convolutions")
+            rule = "padding='same' is not supported for strided convolutions"
+            self._refuse(f"padding='same', stride={stride}", rule, "stride=1, or a number of cells as padding")
         if padding_mode not in _MODES:
-            raise ValueError(f"padding_mode must be one of {set(_MODES)}, but got padding_mode='{padding_mode}'")
+            rule = f"padding_mode must be one of {list(_MODES)}, but got padding_mode='{padding_mode}'"
+            self._refuse(f"padding_mode={padding_mode!r}", rule, "padding_mode='zeros'")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size = as_tuple(kernel_size, self._spatial)
         self.stride = as_tuple(stride, self._spatial)
@@ -75,19 +80,16 @@ class _Conv(Module):
         self.padding_mode = padding_mode
         shape = (out_channels, in_channels // groups, *self.kernel_size)
         self.weight = parameter(*shape, device=device, dtype=dtype)
-        if bias:
-            self.bias = parameter(out_channels, device=device, dtype=dtype)
-        else:
-            self.register_parameter("bias", None)
+        register_bias(self, out_channels, bias, device, dtype)
         self.reset_parameters()
+
+    def _refuse(self, seen: str, rule: str, fix: str) -> NoReturn:
+        fail("value", f"{type(self).__name__}(...)", seen, rule, fix)
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew, uniform in ±1/sqrt(in_channels / groups * kernel cells)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            fan_in, _ = init.fans(self.weight)
-            if fan_in:
-                init.uniform_(self.bias, -1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in))
+        init.bias_(self.bias, init.fans(self.weight)[0])
 
     def forward(self, input: Tensor) -> Tensor:
         convolve = (F.conv1d, F.conv2d, F.conv3d)[self._spatial - 1]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sbpjax.nn import functional as F
 from sbpjax.nn.module import Module
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 
@@ -21,7 +22,8 @@ class _Dropout(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False):
         super().__init__()
         if not 0 <= p <= 1:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+            rule = f"dropout probability has to be between 0 and 1, but got {p}"
+            fail("value", f"{type(self).__name__}({p})", f"p={p}", rule, f"nn.{type(self).__name__}(0.5)")
         self.p, self.inplace = p, inplace
 
     def extra_repr(self) -> str:

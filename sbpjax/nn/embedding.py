@@ -9,6 +9,7 @@ from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter, parameter
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 
@@ -48,7 +49,13 @@ class Embedding(Module):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
-                raise ValueError(f"padding_idx {padding_idx} must be within num_embeddings {num_embeddings}")
+                fail(
+                    "value",
+                    f"Embedding({num_embeddings}, {embedding_dim})",
+                    f"padding_idx={padding_idx}",
+                    f"padding_idx {padding_idx} must be within num_embeddings {num_embeddings}",
+                    f"padding_idx in [{-num_embeddings}, {num_embeddings})",
+                )
             padding_idx %= num_embeddings
         self.padding_idx = padding_idx
         self.max_norm, self.norm_type = max_norm, norm_type
@@ -58,7 +65,13 @@ class Embedding(Module):
             self.reset_parameters()
         else:
             if tuple(_weight.shape) != (num_embeddings, embedding_dim):
-                raise ValueError("Shape of weight does not match num_embeddings and embedding_dim")
+                fail(
+                    "value",
+                    f"Embedding({num_embeddings}, {embedding_dim})",
+                    f"a weight of shape {list(_weight.shape)}",
+                    "Shape of weight does not match num_embeddings and embedding_dim",
+                    "Embedding.from_pretrained(weight)",
+                )
             self.weight = Parameter(_weight)
 
     def reset_parameters(self) -> None:
@@ -91,7 +104,13 @@ class Embedding(Module):
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
         """Return a layer over a given `(rows, features)` table, frozen by default."""
         if embeddings.ndim != 2:
-            raise ValueError("Embeddings parameter is expected to be 2-dimensional")
+            fail(
+                "value",
+                "Embedding.from_pretrained(embeddings)",
+                f"shape {list(embeddings.shape)}",
+                "Embeddings parameter is expected to be 2-dimensional",
+                "embeddings.reshape(rows, features)",
+            )
         layer = cls(*embeddings.shape, padding_idx=padding_idx, _weight=embeddings)
         layer.weight.requires_grad_(not freeze)
         return layer

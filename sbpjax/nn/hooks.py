@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sbpjax.autograd.node import RemovableHandle
+from sbpjax.ops.dims import fail
 
 if TYPE_CHECKING:
     from sbpjax.nn.module import Module
@@ -42,8 +43,13 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
                 result = hook(module, args, kwargs)
                 if result is not None:
                     if not (isinstance(result, tuple) and len(result) == 2):
-                        kind = type(result).__name__
-                        raise RuntimeError(f"a forward pre-hook with kwargs returns None or (args, kwargs), got {kind}")
+                        fail(
+                            "shape",
+                            f"a forward pre-hook of {type(module).__name__}",
+                            f"it returned a {type(result).__name__}",
+                            "a forward pre-hook with kwargs returns None or (args, kwargs)",
+                            "return (args, kwargs)",
+                        )
                     args, kwargs = result
             else:
                 args = _pre_result(hook(module, args), args)

@@ -9,17 +9,27 @@ layout.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import sbpjax
 from sbpjax.autograd import no_grad
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
+
+
+def _refuse(asked: str, tensor: Tensor, rule: str, fix: str) -> NoReturn:
+    fail("value", asked, f"a tensor of shape {list(tensor.shape)}", rule, fix)
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
     """Return (fan_in, fan_out) of a weight `(out, in, kernel...)`."""
     if tensor.ndim < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+        _refuse(
+            "fans of a weight",
+            tensor,
+            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions",
+            "init.normal_ or init.zeros_ for biases and norms",
+        )
     cells = math.prod(tensor.shape[2:])
     return tensor.shape[1] * cells, tensor.shape[0] * cells
 
@@ -42,7 +52,13 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         return math.sqrt(2.0 / (1 + slope**2))
     if nonlinearity == "selu":
         return 3.0 / 4
-    raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    fail(
+        "value",
+        f"calculate_gain({nonlinearity!r})",
+        repr(nonlinearity),
+        f"Unsupported nonlinearity {nonlinearity}: known are linear, conv*, sigmoid, tanh, relu, leaky_relu and selu",
+        "calculate_gain('relu')",
+    )
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
@@ -73,6 +89,13 @@ def trunc_normal_(
         return tensor.clamp_(min=a, max=b)
 
 
+def bias_(tensor: Tensor | None, fan_in: int) -> None:
+    """Fill a layer's bias uniformly in ±1/sqrt(fan_in), as linear and convolution layers start; None has none."""
+    if tensor is not None:
+        bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0.0
+        uniform_(tensor, -bound, bound)
+
+
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one number."""
     with no_grad():
@@ -92,7 +115,9 @@ def zeros_(tensor: Tensor) -> Tensor:
 def eye_(tensor: Tensor) -> Tensor:
     """Make a matrix the identity."""
     if tensor.ndim != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
+        _refuse("eye_", tensor, "Only tensors with 2 dimensions are supported", "tensor.view(rows, -1)")
+    if tensor.is_meta:
+        return tensor
     with no_grad():
         return tensor.copy_(_like(tensor, sbpjax.eye(*tensor.shape)))
 
@@ -100,9 +125,12 @@ def eye_(tensor: Tensor) -> Tensor:
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Make a convolution's weight keep as many input channels as possible, per group."""
     if tensor.ndim not in (3, 4, 5):
-        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+        _refuse("dirac_", tensor, "Only tensors with 3, 4, or 5 dimensions are supported", "eye_ for a matrix")
     if tensor.shape[0] % groups != 0:
-        raise ValueError("dim 0 must be divisible by groups")
+        rule = f"dim 0 must be divisible by groups: {tensor.shape[0]} and {groups}"
+        _refuse(f"dirac_(groups={groups})", tensor, rule, "dirac_(weight, groups=1)")
+    if tensor.is_meta:
+        return tensor
     import numpy as np
 
     value = np.zeros(tuple(tensor.shape))
@@ -131,7 +159,8 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
 
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
+        rule = f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']"
+        _refuse(f"kaiming init with mode={mode!r}", tensor, rule, "mode='fan_in'")
     fan = fans(tensor)[mode == "fan_out"]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
@@ -171,8 +200,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     Source: Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear neural networks (2014).
     """
     if tensor.ndim < 2:
-        raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if tensor.numel() == 0:
+        rule = "Only tensors with 2 or more dimensions are supported"
+        _refuse("orthogonal_", tensor, rule, "init.normal_ for biases and norms")
+    if tensor.numel() == 0 or tensor.is_meta:
         return tensor
     import numpy as np
 
@@ -188,7 +218,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Fill a matrix normally, with the same share of zeros at random places in every column."""
     if tensor.ndim != 2:
-        raise ValueError("Only tensors with 2 dimensions are supported")
+        _refuse("sparse_", tensor, "Only tensors with 2 dimensions are supported", "tensor.view(rows, -1)")
+    if tensor.is_meta:
+        return tensor
     rows = tensor.shape[0]
     zeros = math.ceil(sparsity * rows)
     with no_grad():

@@ -8,7 +8,7 @@ from typing import Any
 from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
-from sbpjax.nn.parameter import parameter
+from sbpjax.nn.parameter import parameter, register_bias
 from sbpjax.tensor import Tensor
 
 
@@ -42,18 +42,13 @@ class Linear(Module):
         self.in_features = in_features
         self.out_features = out_features
         self.weight = parameter(out_features, in_features, device=device, dtype=dtype)
-        if bias:
-            self.bias = parameter(out_features, device=device, dtype=dtype)
-        else:
-            self.register_parameter("bias", None)
+        register_bias(self, out_features, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0
-            init.uniform_(self.bias, -bound, bound)
+        init.bias_(self.bias, self.in_features)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.linear(input, self.weight, self.bias)
@@ -86,18 +81,14 @@ class Bilinear(Module):
         super().__init__()
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = parameter(out_features, in1_features, in2_features, device=device, dtype=dtype)
-        if bias:
-            self.bias = parameter(out_features, device=device, dtype=dtype)
-        else:
-            self.register_parameter("bias", None)
+        register_bias(self, out_features, bias, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
         bound = 1 / math.sqrt(self.weight.shape[1])
         init.uniform_(self.weight, -bound, bound)
-        if self.bias is not None:
-            init.uniform_(self.bias, -bound, bound)
+        init.bias_(self.bias, self.weight.shape[1])
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         return F.bilinear(input1, input2, self.weight, self.bias)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sbpjax.nn import functional as F
 from sbpjax.nn.module import Module
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 _REDUCTIONS = ("none", "mean", "sum")
@@ -19,7 +20,8 @@ class _Loss(Module):
     def __init__(self, reduction: str = "mean"):
         super().__init__()
         if reduction not in _REDUCTIONS:
-            raise ValueError(f"{reduction} is not a valid value for reduction; it is one of {_REDUCTIONS}")
+            rule = f"{reduction} is not a valid value for reduction; it is one of {_REDUCTIONS}"
+            fail("value", f"{type(self).__name__}(...)", f"reduction={reduction!r}", rule, "reduction='mean'")
         self.reduction = reduction
 
 

@@ -24,11 +24,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import sbpjax.nn.hooks as _hooks
+import sbpjax.nn.names as _names
 from sbpjax.autograd.node import RemovableHandle
 from sbpjax.nn import state as _state
 from sbpjax.nn.parameter import Parameter
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import wrap_any
+from sbpjax.tensor.mode import mode
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 
@@ -58,9 +61,15 @@ class Module:
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result; every subclass overrides this."""
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+        raise _names.no_forward(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if mode.blocks is not None:
+            return mode.blocks.call(self, args, kwargs)
+        return self._run(args, kwargs)
+
+    def _run(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Run the hooks and `forward`."""
         if (
             self._forward_hooks
             or self._forward_pre_hooks
@@ -83,16 +92,11 @@ class Module:
             KeyError: the name is empty, has a dot, or is taken.
             TypeError: `param` is no Parameter.
         """
-        self._check_name(name, self._initialised("_parameters", "parameters"), "parameter")
+        _names.check_name(self, name, self._initialised("_parameters", "parameters"), "parameter")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"cannot assign '{type(param).__name__}' object to parameter '{name}' (nn.Parameter or None required)"
-            )
+            raise _names.wrong_kind(self, name, param, "parameter")
         if param is not None and param.grad_fn is not None:
-            raise ValueError(
-                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly; "
-                "to express it as a function of another Tensor, compute the value in the forward() method."
-            )
+            raise _names.no_leaf(self, name)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -103,11 +107,9 @@ class Module:
             tensor: the buffer; None keeps the name without a tensor.
             persistent: whether it belongs to `state_dict`.
         """
-        self._check_name(name, self._initialised("_buffers", "buffer"), "buffer")
+        _names.check_name(self, name, self._initialised("_buffers", "buffer"), "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (sbpjax.Tensor or None required)"
-            )
+            raise _names.wrong_kind(self, name, tensor, "buffer")
         self._buffers[name] = tensor
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -117,26 +119,16 @@ class Module:
     def add_module(self, name: str, module: Module | None) -> None:
         """Register a child module under `name`."""
         if not isinstance(module, Module) and module is not None:
-            raise TypeError(f"{type(module).__name__} is not a Module subclass")
-        self._check_name(name, self._initialised("_modules", "module"), "module")
+            raise _names.no_module(f"{type(self).__name__}.add_module({name!r}, ...)", module)
+        _names.check_name(self, name, self._initialised("_modules", "module"), "module")
         self._modules[name] = module
 
     register_module = add_module
 
     def _initialised(self, table: str, what: str) -> dict:
         if table not in self.__dict__:
-            raise AttributeError(f"cannot assign {what} before Module.__init__() call")
+            raise _names.not_initialised(self, what)
         return self.__dict__[table]
-
-    def _check_name(self, name: str, table: Mapping, what: str) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"{what} name should be a string. Got {type(name).__name__}")
-        if "." in name:
-            raise KeyError(f'{what} name can\'t contain ".", got: {name}')
-        if name == "":
-            raise KeyError(f'{what} name can\'t be empty string ""')
-        if hasattr(self, name) and name not in table:
-            raise KeyError(f"attribute '{name}' already exists")
 
     def __getattr__(self, name: str) -> Any:
         # Reached only when the instance has no such plain attribute.
@@ -145,7 +137,7 @@ class Module:
             found = fields.get(table)
             if found is not None and name in found:
                 return found[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise _names.no_attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         fields = self.__dict__
@@ -159,21 +151,15 @@ class Module:
             self._modules[name] = value
         elif name in fields.get("_parameters", ()):
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as parameter '{name}' (nn.Parameter or None expected)"
-                )
+                raise _names.wrong_kind(self, name, value, "parameter")
             self._parameters[name] = None
         elif name in fields.get("_modules", ()):
             if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as child module '{name}' (nn.Module or None expected)"
-                )
+                raise _names.wrong_kind(self, name, value, "child module")
             self._modules[name] = None
         elif name in fields.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as buffer '{name}' (sbpjax.Tensor or None expected)"
-                )
+                raise _names.wrong_kind(self, name, value, "buffer")
             self._buffers[name] = value
         else:
             object.__setattr__(self, name, value)
@@ -269,18 +255,20 @@ class Module:
         """Return the module below this one with the dotted name `target`."""
         module = self
         for name in target.split(".") if target else ():
+            known = (path for path, _ in self.named_modules())
             if not hasattr(module, name):
-                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+                raise _names.no_target(self, target, f"{type(module).__name__} has no attribute `{name}`", known)
             module = getattr(module, name)
             if not isinstance(module, Module):
-                raise AttributeError(f"`{name}` is not an nn.Module")
+                raise _names.no_target(self, target, f"`{name}` is not an nn.Module", known)
         return module
 
     def _get_tensor(self, target: str, table: str, what: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if name not in module.__dict__[table]:
-            raise AttributeError(f"`{target}` is not {what} of {type(module).__name__}")
+            known = (path for path, _ in self._named_members(table, "", True, False))
+            raise _names.no_target(self, target, f"`{target}` is not {what} of {type(self).__name__}", known)
         return module.__dict__[table][name]
 
     def get_parameter(self, target: str) -> Parameter:
@@ -297,7 +285,13 @@ class Module:
     def train(self, mode: bool = True) -> Module:
         """Set training mode (dropout drops, batch norm uses the batch) for this module and all below it."""
         if not isinstance(mode, bool):
-            raise ValueError("training mode is expected to be boolean")
+            fail(
+                "value",
+                f"{type(self).__name__}.train({mode!r})",
+                f"a {type(mode).__name__}",
+                "training mode is expected to be boolean",
+                "train() or train(False)",
+            )
         self.training = mode
         for child in self.children():
             child.train(mode)
@@ -368,8 +362,10 @@ class Module:
 
         device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
         kwargs.pop("non_blocking", None)
+        asked, fix = f"{type(self).__name__}.to(...)", "model.to('cuda'), model.to(sbpjax.bfloat16)"
         if kwargs:
-            raise TypeError(f"Module.to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+            seen = f"keyword argument {next(iter(kwargs))!r}"
+            fail("type", asked, seen, "it takes device=, dtype= and non_blocking=; for placements use to_global", fix)
         for arg in args:
             if isinstance(arg, Tensor):
                 device, dtype = arg.device, arg.dtype
@@ -378,9 +374,10 @@ class Module:
             elif isinstance(arg, (str, device_class)) and device is None:
                 device = arg
             elif not isinstance(arg, bool) and arg is not None:
-                raise TypeError(f"Module.to() takes a device, a dtype or a tensor, got {type(arg).__name__}")
+                rule = "Module.to() takes a device, a dtype or a tensor; for placements use to_global"
+                fail("type", asked, f"a {type(arg).__name__}", rule, fix)
         if dtype is not None and not dtype.is_floating_point:
-            raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={dtype}")
+            fail("type", asked, f"dtype={dtype}", "nn.Module.to only accepts floating point dtypes", fix)
 
         def convert(tensor: Tensor) -> Tensor:
             if dtype is not None and tensor.is_floating_point():
@@ -439,6 +436,31 @@ class Module:
         """
         return self._apply(lambda t: t.to_global(placement=placement, sbp=sbp))
 
+    def to_empty(self, *, device: Any = None, placement: Any = None, sbp: Any = None) -> Module:
+        """Give memory, with unspecified content, to all tensors, in place; the way out of ``device="meta"``.
+
+        Args:
+            device: where local tensors are made; for global ones give ``placement`` or nothing.
+            placement: the devices; None keeps each global tensor's own.
+            sbp: the layout of every tensor; None keeps each global tensor's own.
+
+        Example:
+            >>> with flow.abstract():
+            ...     layer = nn.Linear(4, 4)
+            >>> layer.to_empty(device="cpu").reset_parameters()
+        """
+
+        def empty(t: Tensor) -> Tensor:
+            there, layout = (placement, sbp) if device is None else (None, None)
+            if t.is_global and device is None:
+                there, layout = placement or t.placement, t.sbp if sbp is None else sbp
+            where = "cpu" if device is None and there is None else device
+            return sbpjax.empty(*t.shape, dtype=t.dtype, device=where, placement=there, sbp=layout)
+
+        import sbpjax
+
+        return self._apply(empty)
+
     def to_local(self) -> Module:
         """Make all parameters, gradients and buffers local tensors, in place."""
         return self._apply(lambda t: t.to_local() if t.is_global else t)
@@ -483,11 +505,11 @@ class Module:
 
     def get_extra_state(self) -> Any:
         """Return further state for `state_dict`; override together with `set_extra_state`."""
-        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
+        raise _names.no_extra_state(self, "get_extra_state")
 
     def set_extra_state(self, state: Any) -> None:
         """Take the state that `get_extra_state` returned; override together with it."""
-        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
+        raise _names.no_extra_state(self, "set_extra_state")
 
     # -- hooks
     # ---------------------------------------------------------------------------------------------------------

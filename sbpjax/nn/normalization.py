@@ -8,6 +8,7 @@ from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 
@@ -123,7 +124,13 @@ class GroupNorm(Module):
     ):
         super().__init__()
         if num_channels % num_groups != 0:
-            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+            fail(
+                "value",
+                f"GroupNorm({num_groups}, {num_channels})",
+                f"num_groups={num_groups}, num_channels={num_channels}",
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})",
+                f"num_channels={-(-num_channels // num_groups) * num_groups}, or num_groups=1",
+            )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
             made = parameter(num_channels, device=device, dtype=dtype) if wanted else None

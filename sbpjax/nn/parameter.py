@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import sbpjax
+from sbpjax.nn.names import needs_tensor
 from sbpjax.tensor import Tensor
 
 
@@ -25,7 +26,7 @@ class Parameter(Tensor):
         if data is None:
             data = sbpjax.empty(0)
         if not isinstance(data, Tensor):
-            raise TypeError(f"Parameter data must be a Tensor, got {type(data).__name__}")
+            raise needs_tensor("nn.Parameter(data)", data)
         shared = data.detach()
         self._adopt(shared)
         self._cell, self._seen, self._meta, self._ver = shared._cell, shared._seen, shared._meta, shared._ver
@@ -34,6 +35,11 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
+
+
+def register_bias(module: Any, size: int, wanted: bool, device: Any, dtype: Any) -> None:
+    """Give a module a ``bias`` of a size, or the name alone."""
+    module.register_parameter("bias", parameter(size, device=device, dtype=dtype) if wanted else None)
 
 
 def parameter(*size: int, device: Any = None, dtype: Any = None) -> Parameter:

@@ -6,6 +6,8 @@ Worked case: on a tensor of 3 dims, `one(-1, 3)` is 2, `several(None, 3)` is (0,
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import numpy as np
 from jax import lax
 
@@ -14,7 +16,7 @@ from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError, mess
 _KINDS = {"shape": OpError, "type": OpTypeError, "index": OpIndexError, "value": OpValueError}
 
 
-def fail(kind: str, asked: str, seen: str, rule: str, fix: str):
+def fail(kind: str, asked: str, seen: str, rule: str, fix: str) -> NoReturn:
     """Raise the op error of ``kind`` ("shape", "type", "index" or "value") with its four parts."""
     raise _KINDS[kind](message(asked, seen, rule, fix))
 

@@ -6,8 +6,9 @@ eager op, ``with boxing_policy("error")`` refuses it before anything runs. Conve
 
 from __future__ import annotations
 
-import contextlib
 import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from sbpjax.errors import BoxingError, BoxingWarning, SbpError, message, user_line
 
@@ -22,9 +23,8 @@ class _Policy:
 current = _Policy()
 
 
-@contextlib.contextmanager
-def boxing_policy(mode: str):
-    """Set the boxing policy within the block.
+def boxing_policy(mode: str) -> AbstractContextManager[None]:
+    """Return a context that sets the boxing policy within its block.
 
     Args:
         mode: ``"auto"`` (convert silently), ``"warn"`` (convert and warn), ``"error"`` (raise `BoxingError`).
@@ -38,6 +38,11 @@ def boxing_policy(mode: str):
                 f"boxing_policy({mode!r})", repr(mode), 'the mode is "auto", "warn" or "error"', 'boxing_policy("warn")'
             )
         )
+    return _within(mode)
+
+
+@contextmanager
+def _within(mode: str) -> Iterator[None]:
     before, current.mode = current.mode, mode
     try:
         yield

@@ -122,7 +122,8 @@ def set_default_dtype(d) -> None:
     global _default
     d = of(d)
     if not d.is_floating_point:
-        raise TypeError(f"the default dtype is a floating-point dtype, got {d!r}; use e.g. sbpjax.float32")
+        rule = "only floating-point types are supported as the default type"
+        raise OpTypeError(message(f"set_default_dtype({d!r})", f"{d!r}", rule, "set_default_dtype(sbpjax.float32)"))
     _default = d
 
 
@@ -132,7 +133,7 @@ class finfo:
     def __init__(self, type=None) -> None:
         d = _default if type is None else of(type)
         if not (d.is_floating_point or d.is_complex):
-            raise TypeError(f"finfo needs a floating-point dtype, got {d!r}; use sbpjax.iinfo")
+            raise OpTypeError(message(f"finfo({d!r})", f"{d!r}", "finfo needs a floating-point dtype", f"iinfo({d!r})"))
         info = ml_dtypes.finfo(d.np)
         self.bits, self.dtype = info.bits, d.name
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
@@ -152,7 +153,7 @@ class iinfo:
     def __init__(self, type) -> None:
         d = of(type)
         if d.np.kind not in "iu":
-            raise TypeError(f"iinfo needs an integer dtype, got {d!r}; use sbpjax.finfo")
+            raise OpTypeError(message(f"iinfo({d!r})", f"{d!r}", "iinfo needs an integer dtype", f"finfo({d!r})"))
         info = np.iinfo(d.np)
         self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), d.name
 

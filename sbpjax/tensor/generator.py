@@ -38,6 +38,7 @@ class Generator:
         self._seed = _DEFAULT_SEED
         self._counter = 0
         self._traced = None
+        self._base = 0
 
     def manual_seed(self, seed: int) -> Generator:
         """Set the seed, start the stream anew, and return the generator."""
@@ -80,18 +81,18 @@ class Generator:
         counter = self._counter
         self._counter = counter + 1
         if self._traced is not None:
-            return jax.random.fold_in(self._traced, counter)
+            return jax.random.fold_in(self._traced, self._base + counter)
         return _folder()(self._seed, counter)
 
     @contextmanager
-    def under_trace(self, key):
-        """Draw from a traced key within the block, with a counter of its own that starts at 0."""
-        before = self._traced, self._counter
-        self._traced, self._counter = key, 0
+    def under_trace(self, key, base=0):
+        """Draw from a traced key within the block, with a counter of its own that starts at 0, behind ``base``."""
+        before = self._traced, self._counter, self._base
+        self._traced, self._counter, self._base = key, 0, base
         try:
             yield self
         finally:
-            self._traced, self._counter = before
+            self._traced, self._counter, self._base = before
 
 
 default_generator = Generator()

@@ -4,6 +4,8 @@
 
 import pytest
 
+import sbpjax as flow
+
 from tests.tensor.both import same
 
 A = "a = T.tensor([1., -2., 3.], requires_grad=True); b = T.tensor([2., 0.5, -1.], requires_grad=True); "
@@ -239,3 +241,17 @@ def test_function(code):
             "T.autograd.function.once", "(T.autograd.function if hasattr(T.autograd, 'function') else T.autograd).once"
         )
     )
+
+
+@pytest.mark.parametrize("missing", ["forward", "backward"])
+def test_a_function_says_which_method_it_lacks(missing):
+    class Half(flow.autograd.Function):
+        if missing != "forward":
+
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+
+    with pytest.raises(NotImplementedError, match=rf"@staticmethod def {missing}\(ctx") as caught:
+        Half.apply(flow.ones(2, requires_grad=True)).sum().backward()
+    assert "\n  rule: a Function defines forward, and backward" in str(caught.value)

@@ -92,8 +92,9 @@ def test_fans_and_gain():
     ],
 )
 def test_misuse(act, text):
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(ValueError, match=text) as caught:
         act()
+    assert all(part in str(caught.value) for part in ("(at ", "\n  seen: ", "\n  rule: ", "\n  fix:  "))
 
 
 def test_leaves_and_the_tape_are_left_alone():

@@ -308,20 +308,59 @@ def test_dropout_draws_the_same_mask_under_every_layout(sbp):
     close(laid_out.grad, local.grad)
 
 
+BAD_OPTIONS = {
+    "T.nn.GroupNorm(3, 4)": "must be divisible by num_groups",
+    "T.nn.Conv2d(3, 4, 2, groups=2)": "in_channels must be divisible by groups",
+    "T.nn.Conv2d(4, 4, 2, groups=0)": "groups must be a positive integer",
+    "T.nn.Conv2d(4, 4, 2, stride=2, padding='same')": "strided",
+    "T.nn.Conv2d(4, 4, 2, padding='half')": "Invalid padding string",
+    "T.nn.Conv2d(4, 4, 2, padding_mode='mirror')": "padding_mode must be one of",
+    "T.nn.BatchNorm2d(3)(T.ones(2, 3))": "expected 4D input",
+    "T.nn.BatchNorm1d(3)(T.ones(2, 3, 4, 5))": "expected 2D or 3D input",
+    "T.nn.MultiheadAttention(0, 2)": "greater than 0",
+    "T.nn.Dropout(2.0)": "between 0 and 1",
+    "T.nn.Dropout2d(-0.1)": "between 0 and 1",
+    "T.nn.functional.dropout(T.ones(2), 1.5)": "between 0 and 1",
+    "T.nn.functional.smooth_l1_loss(T.ones(2), T.ones(2), beta=-1.0)": "negative values for beta",
+    "T.nn.functional.huber_loss(T.ones(2), T.ones(2), delta=0.0)": "non-positive values for delta",
+    "T.nn.functional.batch_norm(T.ones(2, 3), None, None)": "running_mean and running_var",
+    "T.nn.Sequential(T.nn.ReLU()) + [1]": "Sequential",
+    "T.nn.utils.vector_to_parameters([1.0], [])": "Tensor",
+    "T.nn.utils.clip_grad_norm_(bad(T), 1.0, error_if_nonfinite=True)": "non-finite",
+    "T.nn.MultiheadAttention(4, 2)(*[T.ones(1, 1, 4)] * 3, is_causal=True)": "Need attn_mask",
+}
+
+
+def bad(package):
+    """Return a parameter whose gradient is infinite."""
+    parameter = package.nn.Parameter(package.ones(2))
+    parameter.grad = package.full((2,), float("inf"))
+    return [parameter]
+
+
+@pytest.mark.parametrize("code", BAD_OPTIONS)
+def test_bad_options(code):
+    kinds = (TypeError, ValueError, RuntimeError)
+    with pytest.raises(kinds) as expected:
+        eval(code, {"T": torch, "bad": bad})
+    with pytest.raises(expected.type, match=BAD_OPTIONS[code]) as caught:
+        eval(code, {"T": flow, "bad": bad})
+    assert all(part in str(caught.value) for part in ("(at ", "\n  seen: ", "\n  rule: ", "\n  fix:  "))
+
+
 @pytest.mark.parametrize(
     ("make", "text"),
-    [
-        (lambda: nn.GroupNorm(3, 4), "must be divisible by num_groups"),
-        (lambda: nn.Conv2d(3, 4, 2, groups=2), "in_channels must be divisible by groups"),
-        (lambda: nn.Conv2d(4, 4, 2, stride=2, padding="same"), "strided"),
-        (lambda: nn.Conv2d(4, 4, 2, padding="half"), "Invalid padding string"),
-        (lambda: nn.Conv2d(4, 4, 2, padding_mode="mirror"), "padding_mode must be one of"),
-        (lambda: nn.BatchNorm2d(3)(flow.ones(2, 3)), "expected 4D input"),
+    [  # where torch asserts
         (lambda: nn.MultiheadAttention(7, 2), "divisible by num_heads"),
-        (lambda: nn.Hardtanh(1.0, 0.0), "max_val > min_val"),
+        (lambda: nn.Hardtanh(1.0, 0.0), "max_val is larger than min_val"),
+        (lambda: nn.Embedding(3, 2, padding_idx=5), "within num_embeddings"),
+        (lambda: nn.Embedding(3, 2, _weight=flow.ones(2, 2)), "Shape of weight does not match"),
+        (lambda: nn.Embedding.from_pretrained(flow.ones(3)), "2-dimensional"),
+        (lambda: nn.MSELoss(reduction="all"), "not a valid value for reduction"),  # torch: at the first call
         (lambda: nn.Softshrink(-1.0), "lambda must be greater"),
     ],
 )
-def test_bad_options(make, text):
-    with pytest.raises(ValueError, match=text):
+def test_bad_options_that_torch_tells_otherwise(make, text):
+    with pytest.raises(ValueError, match=text) as caught:
         make()
+    assert "\n  fix:  " in str(caught.value)

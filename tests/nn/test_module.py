@@ -100,30 +100,85 @@ def test_attributes_move_between_tables():
     assert {"body", "scale", "seen", "forward"} <= set(dir(net))
 
 
+MISUSES = {
+    "setattr(m, 'scale', 3.0)": "cannot assign 'float' as parameter 'scale'",
+    "setattr(m, 'body', 3.0)": "cannot assign 'float' as child module 'body'",
+    "setattr(m, 'seen', 3.0)": "cannot assign 'float' as buffer 'seen'",
+    "m.register_parameter('a.b', None)": "contain",
+    "m.register_parameter('', None)": "empty string",
+    "m.register_parameter(3, None)": "should be a string",
+    "m.register_parameter('body', None)": "already exists",
+    "m.register_parameter('forward', None)": "already exists",
+    "m.register_parameter('w', T.ones(1))": "as parameter .* an nn.Parameter or None",
+    "m.register_buffer('body', T.ones(1))": "already exists",
+    "m.register_buffer('w', 1)": "as buffer .* a sbpjax.Tensor or None",
+    "m.register_buffer(None, T.ones(1))": "should be a string",
+    "m.add_module('w', 1)": "is not a Module subclass",
+    "m.add_module('w', T.nn.ReLU)": "is not a Module subclass",
+    "m.add_module('scale', T.nn.ReLU())": "already exists",
+    "m.nothing": "'Net' object has no attribute 'nothing'",
+    "m.bdy": "fix:  perhaps 'body'",
+    "m.get_submodule('body.9')": "has no attribute `9`",
+    "m.get_submodule('scale')": "not an nn.Module",
+    "m.get_parameter('body.0.nothing')": "is not a parameter",
+    "m.get_buffer('scale')": "is not a buffer",
+    "m.body[7]": "out of range",
+    "m.heads[-3]": "out of range",
+    "m.by_name['z']": "no key of this ModuleDict",
+    "m.by_name.pop('z')": "no key of this ModuleDict",
+    "del_(m.by_name, 'z')": "no key of this ModuleDict",
+    "T.nn.ParameterList([])[0]": "out of range",
+    "T.nn.Sequential(1)": "is not a Module subclass",
+    "T.nn.Module()(1)": 'missing the required "forward"',
+    "m.train('yes')": "expected to be boolean",
+    "m.to(T.int64)": "floating point",
+    "m.to(places='cpu')": "device=, dtype=",
+    "m.get_extra_state()": "extra state",
+    "m.load_state_dict(3)": "dict-like",
+    "m.register_forward_pre_hook(lambda *a: 3, with_kwargs=True) and m(T.ones(1, 4))": "None or \\(args, kwargs\\)",
+    "setattr(m, 'scale', m.scale * 2)": "as parameter 'scale'",
+}
+
+
+@pytest.mark.parametrize("code", MISUSES)
+def test_misuse(code):
+    def run(package):
+        scope = {"T": package, "m": network(package), "del_": lambda box, key: box.__delitem__(key)}
+        eval(code, scope)
+
+    kinds = (TypeError, KeyError, AttributeError, IndexError, ValueError, RuntimeError, NotImplementedError)
+    with pytest.raises(kinds) as expected:
+        run(torch)
+    wanted = next(kind for kind in kinds if isinstance(expected.value, kind))
+    with pytest.raises(wanted, match=MISUSES[code]) as caught:
+        run(flow)
+    assert all(part in str(caught.value) for part in ("(at ", "\n  seen: ", "\n  rule: ", "\n  fix:  "))
+
+
 @pytest.mark.parametrize(
     ("act", "error", "text"),
-    [
-        (lambda m: setattr(m, "scale", 3.0), TypeError, "cannot assign 'float' as parameter 'scale'"),
-        (lambda m: setattr(m, "body", 3.0), TypeError, "cannot assign 'float' as child module 'body'"),
-        (lambda m: setattr(m, "seen", 3.0), TypeError, "cannot assign 'float' as buffer 'seen'"),
-        (lambda m: m.register_parameter("a.b", None), KeyError, "contain"),
-        (lambda m: m.register_parameter("", None), KeyError, "empty string"),
-        (lambda m: m.register_parameter("body", None), KeyError, "already exists"),
-        (lambda m: m.register_parameter("w", flow.ones(1)), TypeError, "nn.Parameter or None required"),
-        (lambda m: m.register_buffer("body", flow.ones(1)), KeyError, "already exists"),
-        (lambda m: m.register_buffer("w", 1), TypeError, "sbpjax.Tensor or None required"),
-        (lambda m: m.add_module("w", 1), TypeError, "is not a Module subclass"),
-        (lambda m: m.nothing, AttributeError, "'Net' object has no attribute 'nothing'"),
-        (lambda m: m.get_submodule("body.9"), AttributeError, "has no attribute `9`"),
-        (lambda m: m.get_parameter("body.0.nothing"), AttributeError, "is not a parameter"),
-        (lambda m: m.get_buffer("scale"), AttributeError, "is not a buffer"),
-        (lambda m: m.body[7], IndexError, "out of range"),
-        (lambda m: nn.Module()(1), NotImplementedError, 'missing the required "forward"'),
+    [  # torch takes the first, and raises another type for the others
+        (lambda m: m.heads.insert(0, 3), TypeError, "is not a Module subclass"),
+        (lambda m: nn.ParameterDict()["z"], KeyError, "'z' is no key of this ParameterDict"),
+        (lambda m: nn.Parameter([1.0]), TypeError, "must be a Tensor"),
+        (lambda m: m.body["a"], TypeError, "positions are integers"),
     ],
 )
-def test_misuse(act, error, text):
-    with pytest.raises(error, match=text):
+def test_misuse_that_torch_tells_otherwise(act, error, text):
+    with pytest.raises(error, match=text) as caught:
         act(network(flow))
+    assert "\n  fix:  " in str(caught.value)
+
+
+def test_a_module_that_refuses_stays_as_it_is():
+    net = network(flow)
+    before = list(net.named_parameters()), list(net.named_buffers()), list(net.named_modules())
+    for code in MISUSES:
+        if "hook" not in code and "T.nn.Param" not in code:
+            with pytest.raises((TypeError, LookupError, AttributeError, ValueError, RuntimeError)):
+                eval(code, {"T": flow, "m": net, "del_": lambda box, key: box.__delitem__(key)})
+    after = list(net.named_parameters()), list(net.named_buffers()), list(net.named_modules())
+    assert [[(n, id(v)) for n, v in part] for part in before] == [[(n, id(v)) for n, v in part] for part in after]
 
 
 def test_assignment_before_init():

@@ -102,7 +102,7 @@ def test_boxing_policy():
         eager.execute(jnp.add, (), (a, b), (la, lb))
     eager.execute(jnp.add, (), (a, b), (la, lb))
     with pytest.raises(ValueError, match="auto"):
-        boxing_policy("never").__enter__()
+        boxing_policy("never")  # at once, not when the block is entered
 
 
 def test_donated_inputs_give_their_memory():

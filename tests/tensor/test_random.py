@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import sbpjax
 
@@ -89,3 +90,23 @@ def test_multinomial():
     counts = np.bincount(drawn, minlength=3) / 4000
     np.testing.assert_allclose(counts, [0, 0.25, 0.75], atol=0.03)
     assert sorted(sbpjax.multinomial(sbpjax.ones(5), 5).tolist()) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("seed", [None, "a", [1], 2**64, -(2**63) - 1], ids=repr)
+def test_a_seed_that_is_none_is_refused_and_the_stream_goes_on(seed):
+    sbpjax.manual_seed(3)
+    before = sbpjax.get_rng_state().tolist()
+    with pytest.raises((TypeError, ValueError, RuntimeError)):
+        torch.manual_seed(seed)
+    with pytest.raises((TypeError, ValueError), match="fix:  manual_seed"):
+        sbpjax.manual_seed(seed)
+    assert sbpjax.get_rng_state().tolist() == before
+
+
+@pytest.mark.parametrize("seed", [-1, -(2**63), 2**64 - 1, 1.5, np.int64(7), True], ids=repr)
+def test_every_seed_that_torch_takes_is_taken(seed):
+    torch.manual_seed(seed)
+    sbpjax.manual_seed(seed)
+    first = sbpjax.rand(3).tolist()
+    sbpjax.manual_seed(seed)
+    assert sbpjax.rand(3).tolist() == first

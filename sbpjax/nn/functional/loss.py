@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.ops import loss as ops
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.bounds import check_rows
 from sbpjax.tensor.dispatch import apply, run
@@ -37,7 +38,8 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Return (x - y)² / (2 beta) where |x - y| < beta, else |x - y| - beta / 2, reduced."""
     if beta < 0:
-        raise RuntimeError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
+        rule = "smooth_l1_loss does not support negative values for beta"
+        fail("shape", f"smooth_l1_loss(beta={beta})", f"beta={beta}", rule, "beta=1.0")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     static = (("reduction", reduction), ("beta", float(beta)))
@@ -47,7 +49,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
 def huber_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """Return (x - y)² / 2 where |x - y| < delta, else delta (|x - y| - delta / 2), reduced."""
     if delta <= 0:
-        raise RuntimeError(f"huber_loss does not support non-positive values for delta, got {delta}")
+        rule = "huber_loss does not support non-positive values for delta"
+        fail("shape", f"huber_loss(delta={delta})", f"delta={delta}", rule, "delta=1.0")
     return apply(ops.huber_loss, _spread(input, target), (("reduction", reduction), ("delta", float(delta))))
 
 

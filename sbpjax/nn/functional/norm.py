@@ -6,6 +6,7 @@ from typing import Any
 
 from sbpjax.autograd import no_grad
 from sbpjax.ops import norm as ops
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import apply, run
 from sbpjax.tensor.op import op_of
@@ -96,7 +97,14 @@ def batch_norm(
     """
     if not training:
         if running_mean is None or running_var is None:
-            raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+            fail(
+                "shape",
+                "batch_norm(training=False)",
+                f"running_mean {'given' if running_mean is not None else 'None'}, "
+                f"running_var {'given' if running_var is not None else 'None'}",
+                "Expected running_mean and running_var to be defined when training=False",
+                "training=True takes the batch's own statistics",
+            )
         return apply(_with_statistics, (input, running_mean, running_var, weight, bias), (("eps", eps),))
     if running_mean is None or running_var is None:
         return apply(_normalised, (input, weight, bias), (("eps", eps),))

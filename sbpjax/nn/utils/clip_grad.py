@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 import sbpjax
 from sbpjax.autograd import no_grad
+from sbpjax.ops.dims import fail
 from sbpjax.optim.run import place_of
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.op import op_of
@@ -86,9 +87,13 @@ def get_total_norm(
         if len(norms) > 1:
             norm = dispatch.run(op_of(total_norm, static), tuple(sbpjax.tensor(n.item()) for n in norms))
     if error_if_nonfinite and not math.isfinite(norm.item()):
-        raise RuntimeError(
+        fail(
+            "shape",
+            "clipping gradients with error_if_nonfinite=True",
+            f"a total norm of {norm.item()}",
             f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot "
-            "be clipped. To scale the gradients by it anyway, set `error_if_nonfinite=False`"
+            "be clipped",
+            "error_if_nonfinite=False scales the gradients by it anyway",
         )
     return norm
 

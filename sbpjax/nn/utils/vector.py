@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import sbpjax
 from sbpjax.autograd import no_grad
+from sbpjax.nn.names import needs_tensor
 from sbpjax.tensor import Tensor
 
 
@@ -17,7 +18,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Write a vector's elements into the parameters, one after the other."""
     if not isinstance(vec, Tensor):
-        raise TypeError(f"expected a sbpjax.Tensor, but got: {type(vec).__name__}")
+        raise needs_tensor("vector_to_parameters(vec, ...)", vec)
     start = 0
     with no_grad():
         for parameter in parameters:
