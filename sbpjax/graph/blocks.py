@@ -252,9 +252,10 @@ class _Block:
             for o in differentiable
         ]
         wanted = [(i, t) for i, t in enumerate(inputs) if t._edge is not None]
-        grads = autograd.grad(differentiable, [t for _, t in wanted], cotangents, allow_unused=True)
-        self._sources = [i for (i, _), g in zip(wanted, grads, strict=True) if g is not None]
-        return [logical(g).astype(inputs[i].dtype.np) for i, g in zip(self._sources, (g for g in grads if g is not None))]
+        found = autograd.grad(differentiable, [t for _, t in wanted], cotangents, allow_unused=True)
+        grads = {i: g for (i, _), g in zip(wanted, found, strict=True) if g is not None}
+        self._sources = list(grads)
+        return [logical(g).astype(inputs[i].dtype.np) for i, g in grads.items()]
 
     def run(self, call: _Call):
         """Return the module's result for a call of the same key."""

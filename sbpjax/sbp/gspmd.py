@@ -16,6 +16,7 @@ from jax.extend.core import Literal
 from . import balance
 from .algebra import B
 from .layout import Layout, axes_of_dims, layout_of
+from .normalise import bind
 from .plan.types import Plan
 
 
@@ -52,10 +53,7 @@ def gspmd_function(plan: Plan, placement):
 def _bind(eqn, operands) -> list:
     if eqn.primitive.name == "to_sbp":
         return list(operands)
-    bound = eqn.primitive.get_bind_params(eqn.params)
-    subfuns, params = bound if isinstance(bound, tuple) else ((), bound)  # before JAX 0.10.2: (functions, params)
-    result = eqn.primitive.bind(*subfuns, *operands, **params)
-    return list(result) if eqn.primitive.multiple_results else [result]
+    return bind(eqn, operands)
 
 
 def constrain(array, codes, placement):

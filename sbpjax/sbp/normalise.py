@@ -126,6 +126,35 @@ def _live(eqns: list, outvars: list) -> list:
     return kept[::-1]
 
 
+def evaluate(eqns, env: dict) -> None:
+    """Run equations on the values of an environment, in a trace.
+
+    Args:
+        eqns: flat equations.
+        env: variable → value; what the equations make is added.
+    """
+    for eqn in eqns:
+        operands = [v.val if isinstance(v, Literal) else env[v] for v in eqn.invars]
+        env.update(zip(eqn.outvars, bind(eqn, operands), strict=True))
+
+
+def bind(eqn, operands) -> list:
+    """Bind the primitive of an equation to operands, and return its results as a list."""
+    bound = eqn.primitive.get_bind_params(eqn.params)
+    subfuns, params = bound if isinstance(bound, tuple) else ((), bound)  # before JAX 0.10.2: (functions, params)
+    with at_source(eqn), eqn.ctx.manager:
+        result = eqn.primitive.bind(*subfuns, *operands, **params)
+    return list(result) if eqn.primitive.multiple_results else [result]
+
+
+def at_source(eqn):
+    """Return a context in which new equations take the place of ``eqn`` in the user's source."""
+    from jax._src import source_info_util  # no public name
+
+    stack = source_info_util.current_name_stack() + eqn.source_info.name_stack
+    return source_info_util.user_context(eqn.source_info.traceback, name_stack=stack)
+
+
 def source_line(eqn) -> str:
     """Return ``file:line`` of the user's code that made an equation, or an empty string."""
     from jax._src import source_info_util  # no public accessor

@@ -18,15 +18,14 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import DropVar, Literal, Var
+from jax.extend.core import ClosedJaxpr, DropVar, Literal, Var
 
-from .normalise import Program
+from .normalise import Program, bind
 from .plan.signature import Signatures
 from .plan.tie import repetitions
 
-_LEAST_PERIOD = 16
+_LEAST_WORK = 16
 _LEAST_TURNS = 3
-_CONTRACTIONS = ("dot_general", "conv_general_dilated", "scan", "while")
 
 
 @dataclass
@@ -39,7 +38,7 @@ class Loop:
         turns: how often it repeats.
         carried: for each carried value its producer in a turn ``(equation, output)`` and the first turn's value.
         shared: values that every turn reads.
-        own: for each per-turn value the variables of all turns.
+        own: for each per-turn value the variables (or literals) of all turns.
         kept: for each output ``(equation, output)`` that is read outside, the variables of all turns.
         slots: how each operand of a turn is found: ``(kind, index)``.
     """
@@ -49,7 +48,7 @@ class Loop:
     turns: int
     carried: list[tuple[tuple[int, int], Var]]
     shared: list[Var]
-    own: list[tuple[Var, ...]]
+    own: list[tuple]
     kept: list[tuple[tuple[int, int], tuple[Var, ...]]]
     slots: list[list[tuple]]
 
@@ -60,24 +59,29 @@ class Loop:
 
 
 def loops(program: Program) -> list[Loop]:
-    """Return the loops that a flat program can be rolled into, in order and disjoint."""
-    signatures = Signatures(literals=True)
+    """Return the loops that a program can be rolled into, in order and disjoint."""
+    signatures = Signatures()
     numbers = [signatures.number(e) for e in program.eqns]
     found = []
     for start, stop, period in repetitions(numbers):
-        if period >= _LEAST_PERIOD and stop - start >= _LEAST_TURNS * period:
+        work = sum(_size(e) for e in program.eqns[start : start + period])
+        if work >= _LEAST_WORK and stop - start >= _LEAST_TURNS * period:
             loop = _fit(program, start, stop, period)
-            if loop is not None and _is_worth_it(program, loop):
+            if loop is not None and not _has_effects(program, loop):
                 found.append(loop)
     return found
 
 
-def _is_worth_it(program: Program, loop: Loop) -> bool:
+def _size(eqn) -> int:
+    """Return how many equations an equation stands for."""
+    inner = eqn.params.get("jaxpr")
+    return 1 if inner is None else sum(_size(e) for e in getattr(inner, "jaxpr", inner).eqns)
+
+
+def _has_effects(program: Program, loop: Loop) -> bool:
     turn = program.eqns[loop.start : loop.start + loop.period]
-    effects = {type(effect).__name__ for e in turn for effect in e.effects} - {
-        "NamedAxisEffect"
-    }  # collectives have that
-    return any(e.primitive.name in _CONTRACTIONS for e in turn) and not effects
+    names = {type(effect).__name__ for e in turn for effect in e.effects}
+    return bool(names - {"NamedAxisEffect"})  # collectives have that
 
 
 def _fit(program: Program, start: int, stop: int, period: int) -> Loop | None:
@@ -103,13 +107,18 @@ def _analyse(program: Program, start: int, stop: int, period: int) -> Loop | Non
     carried: dict = {}
     shared: dict = {}
     own: dict = {}
+    operands_of: list[tuple] = []  # of each own value
     slots: list[list[tuple]] = []
     for j in range(period):
         slots.append([])
         for o, example in enumerate(eqns[start + j].invars):
             operands = [eqns[start + k * period + j].invars[o] for k in range(turns)]
             if isinstance(example, Literal):
-                slots[-1].append(("literal", example.val))
+                values = tuple(v.val for v in operands)
+                if all(v == values[0] for v in values):
+                    slots[-1].append(("literal", example.val))
+                else:
+                    slots[-1].append(("own", _number((str(example.aval), *values), operands, own, operands_of)))
                 continue
             places: list = [place.get(v) for v in operands]
             if all(p is not None and p[0] == k for k, p in enumerate(places)):
@@ -125,7 +134,7 @@ def _analyse(program: Program, start: int, stop: int, period: int) -> Loop | Non
                 if len(set(operands)) == 1:
                     slots[-1].append(("shared", shared.setdefault(operands[0], len(shared))))
                 else:
-                    slots[-1].append(("own", own.setdefault(tuple(operands), len(own))))
+                    slots[-1].append(("own", _number(tuple(operands), operands, own, operands_of)))
             else:
                 return None
     outside = {v for v in program.outvars if isinstance(v, Var)}
@@ -138,7 +147,26 @@ def _analyse(program: Program, start: int, stop: int, period: int) -> Loop | Non
             variables = tuple(eqns[start + k * period + j].outvars[position] for k in range(turns))
             if any(v in outside for v in variables):
                 kept.append(((j, position), variables))
-    return Loop(start, period, turns, list(carried), list(shared), list(own), kept, slots)
+    return Loop(start, period, turns, list(carried), list(shared), operands_of, kept, slots)
+
+
+def _number(key: tuple, operands: list, known: dict, operands_of: list) -> int:
+    """Return the number of a per-turn value, a new one for a new key."""
+    if key not in known:
+        known[key] = len(operands_of)
+        operands_of.append(tuple(operands))
+    return known[key]
+
+
+def rolled(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """Return a traced program with its repeated layers as loops; calls of equal functions count as equations."""
+    jaxpr = closed.jaxpr
+    consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    program = Program(list(jaxpr.invars), consts, list(jaxpr.eqns), list(jaxpr.outvars))
+    if not loops(program):
+        return closed
+    avals = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in jaxpr.invars]
+    return jax.make_jaxpr(lambda *arrays: run_rolled(program, arrays))(*avals)
 
 
 def run_rolled(program: Program, arrays: Sequence) -> list:
@@ -173,7 +201,7 @@ class _Run:
 
     def _straight(self, start: int, stop: int) -> None:
         for eqn in self.program.eqns[start:stop]:
-            self.env.update(zip(eqn.outvars, _bind(eqn, [self._value(v) for v in eqn.invars]), strict=True))
+            self.env.update(zip(eqn.outvars, bind(eqn, [self._value(v) for v in eqn.invars]), strict=True))
 
     def _loop(self, loop: Loop) -> None:
         reverse = any(self._stack_of(variables[::-1]) is not None for variables in loop.own)
@@ -193,7 +221,7 @@ class _Run:
                         operands.append(made[what])
                     else:
                         operands.append({"carry": carry, "shared": shared, "own": own}[kind][what])
-                made.update(((j, position), x) for position, x in enumerate(_bind(eqn, operands)))
+                made.update(((j, position), x) for position, x in enumerate(bind(eqn, operands)))
             return tuple(made[producer] for producer, _ in loop.carried), tuple(made[p] for p, _ in loop.kept)
 
         avals: list = [v.aval for _, v in loop.carried]
@@ -208,7 +236,7 @@ class _Run:
 
     def _stack_of(self, variables) -> int | None:
         """Return the stack that holds exactly these variables in this order, if there is one."""
-        found: list = [self.stacked.get(v) for v in variables]
+        found: list = [None if isinstance(v, Literal) else self.stacked.get(v) for v in variables]
         if any(f is None for f in found) or len({f[0] for f in found}) != 1:
             return None
         stack = found[0][0]
@@ -217,6 +245,8 @@ class _Run:
 
     def _stack(self, variables):
         stack = self._stack_of(variables)
+        if isinstance(variables[0], Literal):
+            return jnp.stack([jnp.asarray(v.val, v.aval.dtype) for v in variables])
         if stack is None:
             self._remember(variables, jnp.stack([self._value(v) for v in variables]))
             stack = len(self.stacks) - 1
@@ -225,10 +255,3 @@ class _Run:
     def _remember(self, variables, stack) -> None:
         self.stacks.append(stack)
         self.stacked.update((v, (len(self.stacks) - 1, i)) for i, v in enumerate(variables))
-
-
-def _bind(eqn, operands) -> list:
-    bound = eqn.primitive.get_bind_params(eqn.params)
-    subfuns, params = bound if isinstance(bound, tuple) else ((), bound)  # before JAX 0.10.2: (functions, params)
-    result = eqn.primitive.bind(*subfuns, *operands, **params)
-    return list(result) if eqn.primitive.multiple_results else [result]

@@ -22,6 +22,7 @@ from .. import balance
 from ..algebra import B as B
 from ..algebra import P as P
 from ..layout import axes_of_dims, local_shape
+from ..normalise import bind
 from ..steps import Shard
 
 log = logging.getLogger("sbpjax.rules")
@@ -241,11 +242,7 @@ def compute(ctx: Context, blocks) -> list:
 
 def compute_whole(ctx: Context, blocks) -> list:
     """Bind the primitive to the blocks with the parameters it has."""
-    primitive = ctx.eqn.primitive
-    bound = primitive.get_bind_params(ctx.params)
-    subfuns, params = bound if isinstance(bound, tuple) else ((), bound)  # before JAX 0.10.2: (functions, params)
-    result = primitive.bind(*subfuns, *blocks, **params)
-    return list(result) if primitive.multiple_results else [result]
+    return bind(ctx.eqn, blocks)
 
 
 def same_dims(eqn, *, outputs: int | None = None) -> list[Row]:
