@@ -16,6 +16,7 @@ from .autograd import no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
 from .sbp.placement import placement as placement
 from .sbp.policy import boxing_policy as boxing_policy
+from .tensor.abstract import abstract as abstract
 from .tensor.creation import arange as arange
 from .tensor.creation import as_tensor as as_tensor
 from .tensor.creation import empty as empty

@@ -18,6 +18,10 @@ _ones: dict = {}
 def _one_like(x: Tensor) -> Tensor:
     """Return the gradient of a scalar with respect to itself."""
     layout = x._layout
+    if x.is_meta:
+        from sbpjax.tensor.creation import ones_like  # it builds on this package
+
+        return ones_like(x.detach())
     if layout is None:
         if not x._plain:
             return dispatch.wrap_any(jnp.ones_like(x._array))

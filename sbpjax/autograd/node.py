@@ -199,7 +199,9 @@ class OpNode(Node):
             return self._recorded(op, cotangents)
         layouts = self.layouts
         if layouts is None:
-            return tuple([dispatch.wrap(a) for a in dispatch.backward_call(op, self.saved, cotangents)])
+            arrays = dispatch.backward_call(op, self.saved, cotangents)
+            wrap = dispatch.wrap if arrays.__class__ is tuple else dispatch.wrap_any  # a list is without data
+            return tuple([wrap(a) for a in arrays])
         return on_placement.backward_global(op, self.saved, layouts, cotangents, self.in_layouts)
 
     def _recorded(self, op, cotangents) -> tuple:

@@ -22,9 +22,11 @@ from jax.extend.core import jaxpr_as_fun
 
 from sbpjax.errors import MixedTensorError, SbpjaxError, message
 from sbpjax.sbp import Layout, broadcast, eager
+from sbpjax.sbp.abstract import Abstract
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.cost import DEFAULT, CostModel
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.abstract import check_runnable
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.traced import TracedLayout, logical
@@ -96,6 +98,7 @@ class Program:
         layouts = [None, *layouts, *(t._layout for t in self._lifted.tensors)]
         self.placement = _common_placement(asked, layouts)
         self._plan(state, layouts)
+        self._present = self.placement is None or self.placement.is_present
         self._structs = self._input_structs((state.tensors, call.tensors + self._lifted.tensors), layouts)
         self._loose = [i for i, layout in enumerate(layouts) if layout is None]
         self.seconds["plan"] = time.perf_counter() - now
@@ -209,6 +212,8 @@ class Program:
 
     def run(self, state: State, arguments: list):
         """Run the program, write the new state, and return the function's result."""
+        if Abstract in map(type, [t._array for t in (*state.tensors, *arguments)]) or not self._present:
+            check_runnable(self.asked, self.placement, (*state.tensors, *arguments))
         compiled = self._compiled or self.compile()
         generator = default_generator
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else _NO_SEED

@@ -15,7 +15,7 @@ import numpy as np
 
 from sbpjax.errors import MixedTensorError, message
 
-from . import algebra, policy
+from . import abstract, algebra, policy
 from .layout import Layout, layout_of
 from .lower import spmd_function
 from .normalise import normalise
@@ -33,15 +33,17 @@ class Compiled:
         layouts: the layouts of the outputs.
         plan: what was planned.
         positions: which of the op's arrays the program takes.
+        present: whether its devices are there; on those that are not the result is abstract.
     """
 
-    __slots__ = ("call", "layouts", "plan", "positions")
+    __slots__ = ("call", "layouts", "plan", "positions", "present")
 
-    def __init__(self, call, layouts, plan: Plan, positions) -> None:
+    def __init__(self, call, layouts, plan: Plan, positions, present: bool = True) -> None:
         self.call = call
         self.layouts = layouts
         self.plan = plan
         self.positions = positions
+        self.present = present
 
 
 def execute(
@@ -85,6 +87,8 @@ def execute(
         found = _PROGRAMS[key] = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate)
     if policy.current.mode != "auto":
         policy.check(getattr(fn, "__name__", "op"), found.plan.boxings)
+    if abstract.Abstract in map(type, arrays) or not found.present:
+        return [abstract.of_layout(x) for x in found.layouts], found.layouts
     if found.positions is None:
         return found.call(*arrays), found.layouts
     return found.call(*_prepared(arrays, layouts, found)), found.layouts
@@ -176,7 +180,7 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
     direct = len(given) == len(arrays) and not any(
         layouts[i] is None and isinstance(arrays[i], jax.Array) for i in given
     )
-    return Compiled(call, out, plan, None if direct else tuple(given))
+    return Compiled(call, out, plan, None if direct else tuple(given), placement.is_present)
 
 
 _WORTH_KEEPING_S = 0.005
@@ -225,6 +229,10 @@ def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[jax.Array
     )
     if target is layout:
         return array, layout
+    if array.__class__ is abstract.Abstract:
+        return abstract.of_layout(target), target
+    if not placement.is_present:
+        raise abstract.absent(f"to_global({placement!r}, ...)", repr(layout), placement)
     if placement == layout.placement:
         arrays, layouts = execute(identity, (), (array,), (layout,), out_sbps=(target.sbp,))
         return arrays[0], layouts[0]
@@ -241,9 +249,14 @@ def from_logical(value, placement: Placement, sbp) -> tuple[jax.Array, Layout]:
         placement: where it should lie.
         sbp: the nd-sbp it should have.
     """
-    if not isinstance(value, (np.ndarray, jax.Array)):
+    if not isinstance(value, (np.ndarray, jax.Array, abstract.Abstract)):
         value = np.asarray(value)
     layout = Layout(placement, sbp, value.shape, value.dtype)
+    if value.__class__ is abstract.Abstract:
+        return abstract.of_layout(layout), layout
+    if not placement.is_present:
+        seen = f"{value.dtype}{list(value.shape)} with data"
+        raise abstract.absent(f"to_global({placement!r}, ...)", seen, placement)
     if layout.is_even and not layout.partial_axes:
         return jax.device_put(value, layout.sharding), layout
     if isinstance(value, jax.Array):
@@ -261,12 +274,16 @@ def from_logical(value, placement: Placement, sbp) -> tuple[jax.Array, Layout]:
 
 def to_logical(array, layout: Layout) -> jax.Array:
     """Return the logical value as an array on one device of this process."""
+    if array.__class__ is abstract.Abstract:
+        return abstract.Abstract(layout.shape, layout.dtype)
     whole, _ = convert(array, layout, layout.placement, (algebra.broadcast,) * len(layout.codes))
     return whole.addressable_data(0)
 
 
 def local_shards(array, layout: Layout) -> dict[int, np.ndarray]:
     """Return what each rank of this process holds: its part without padding, or its summand."""
+    if array.__class__ is abstract.Abstract:
+        raise abstract.no_data("x.local_shards()", repr(layout))
     parts = dict(
         zip(layout.placement.devices.flat, zip(layout.placement.ranks.flat, layout.parts(), strict=True), strict=True)
     )

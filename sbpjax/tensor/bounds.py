@@ -22,7 +22,7 @@ def parts_on_cpu(index) -> list[np.ndarray]:
     if not isinstance(index, Tensor):
         return []
     layout = index._fresh()._layout
-    if isinstance(index._array, jax.core.Tracer):  # a constant that a user's own jit traces
+    if index.is_meta or isinstance(index._array, jax.core.Tracer):  # a constant that a user's own jit traces
         return []
     if index._plain:
         return [np.asarray(index._array)] if index.device.type == "cpu" else []

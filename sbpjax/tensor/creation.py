@@ -27,8 +27,9 @@ from sbpjax.errors import (
 from sbpjax.sbp import current_placement, eager
 from sbpjax.sbp.placement import placement as Placement
 
-from . import dispatch
+from . import abstract, dispatch
 from . import dtype as dtypes
+from .device import META
 from .device import device as Device
 from .mode import mode
 from .op import op_of
@@ -80,6 +81,8 @@ def make(fn, static: tuple, inputs, options: tuple, asked: str, requires_grad: b
         out = dispatch.wrap_any(
             to_sbp(jnp.asarray(fn(*inputs, **dict(static))), placement, sbp), TracedLayout(placement)
         )
+    elif without_data(device, placement):
+        out = abstract.made_by(fn, static, inputs, placement, sbp)
     elif placement is not None:
         (array,), (layout,) = eager.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
@@ -94,6 +97,13 @@ def make(fn, static: tuple, inputs, options: tuple, asked: str, requires_grad: b
             with jax.default_device(device):
                 out = dispatch.wrap(jax.device_put(call(*inputs), device))
     return out.requires_grad_() if requires_grad else out
+
+
+def without_data(device, placement) -> bool:
+    """Return whether a tensor that is made now, at this place, is abstract."""
+    if device is META or (placement is not None and not placement.is_present):
+        return True
+    return mode.abstract and mode.lift is None
 
 
 def size_of(size: tuple, asked: str) -> tuple[int, ...]:
@@ -336,19 +346,21 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
     """
     target, placement, sbp = where_to(device, placement, sbp, "tensor(...)")
     if isinstance(data, Tensor):
-        out = data.detach().clone()
+        out = data.detach().clone() if not without_data(target, placement) else data.detach().to(META)
         if dtype is not None:
             out = out.to(dtype)
         if placement is not None:
             out = out.to_global(placement, sbp)
-        elif device is not None:
+        elif device is not None and not out.is_meta:
             out = out.to(device)
         out = dispatch.wrap_any(out._array, out._layout)._as_asked()
     elif isinstance(data, jax.Array):
         out = dispatch.wrap_any(data if dtype is None else data.astype(dtypes.of(dtype).np))
     else:
         array = _host_array(data, dtype)
-        if placement is not None:
+        if without_data(target, placement):
+            out = abstract.empty(array.shape, array.dtype, placement, sbp)
+        elif placement is not None:
             out = dispatch.wrap_any(*eager.from_logical(array, placement, sbp))._as_asked()
         else:
             out = dispatch.wrap(jnp.asarray(array) if target is None else jax.device_put(array, target))
@@ -413,7 +425,7 @@ def place_like(x: Tensor, device, placement, sbp, random: bool = False):
     layout = x._fresh()._layout
     if layout is None:
         if placement is None and sbp is None:
-            return (x.device if x._plain else None), None, None
+            return (x.device if x._plain or x.is_meta else None), None, None
         return None, placement, sbp
     placement = layout.placement if placement is None else placement
     if sbp is None:
@@ -432,6 +444,9 @@ def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, asked)
     if not x._plain and isinstance(x._array, Tracer):
         out = dispatch.wrap_any(_constant(**dict(static)), x._layout)
         return out.requires_grad_() if requires_grad else out
+    if not x._plain and x.is_meta and device is None:
+        with abstract.abstract():
+            return make(_constant, static, (), place_like(x, device, placement, sbp), asked, requires_grad)
     return make(_constant, static, (), place_like(x, device, placement, sbp), asked, requires_grad)
 
 
@@ -465,6 +480,9 @@ def full_like(
     static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np))
     if not x._plain and isinstance(x._array, Tracer):
         return dispatch.wrap_any(_full(fill_value, **dict(static)), x._layout)
+    if not x._plain and x.is_meta and device is None:
+        with abstract.abstract():
+            return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)")
     return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)", requires_grad)
 
 
@@ -472,7 +490,13 @@ def _new(maker):
     def new(
         self: Tensor, *size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
     ) -> Tensor:
+        keep = self.is_meta and device is None
         device, placement, sbp = place_like(self, device, placement, sbp)
+        if keep:
+            with abstract.abstract():
+                return maker(
+                    *size, dtype=dtype or self.dtype, placement=placement, sbp=sbp, requires_grad=requires_grad
+                )
         return maker(
             *size, dtype=dtype or self.dtype, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad
         )
@@ -495,7 +519,11 @@ def new_full(
     requires_grad=False,
 ) -> Tensor:
     """Return `full` of a size, with the dtype and layout of this tensor unless told otherwise."""
+    keep = self.is_meta and device is None
     device, placement, sbp = place_like(self, device, placement, sbp)
+    if keep:
+        with abstract.abstract():
+            return full(size, fill_value, dtype=dtype or self.dtype, placement=placement, sbp=sbp)
     return full(
         size,
         fill_value,

@@ -6,7 +6,7 @@ import functools
 
 from sbpjax.errors import PlacementError, message
 
-_PLATFORM = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "tpu": "tpu"}
+_PLATFORM = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "tpu": "tpu", "meta": "meta"}
 _TYPE = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "tpu": "tpu"}
 
 
@@ -14,7 +14,8 @@ class device:
     """One device.
 
     Args:
-        type: ``"cpu"``, ``"cuda"``, ``"tpu"``, with or without an index (``"cuda:1"``), or another `device`.
+        type: ``"cpu"``, ``"cuda"``, ``"tpu"``, with or without an index (``"cuda:1"``), or another `device`; ``"meta"``
+            is no device: tensors on it have no data.
         index: the device's number among those of its type.
 
     Raises:
@@ -40,16 +41,22 @@ class device:
         self.index = index
 
     def jax(self):
-        """Return the `jax.Device`."""
+        """Return the `jax.Device`; ``"meta"`` itself, which has none."""
+        if self.type == "meta":
+            return META
         devices = devices_of(self.type)
         if (self.index or 0) >= len(devices):
             raise _unknown(self.type, self.index)
         return devices[self.index or 0]
 
     def __repr__(self) -> str:
+        if self.type == "meta":
+            return "device(type='meta')"
         return f"device(type='{self.type}', index={self.index or 0})"
 
     def __str__(self) -> str:
+        if self.type == "meta":
+            return "meta"
         return f"{self.type}:{self.index or 0}"
 
     def __eq__(self, other) -> bool:
@@ -66,6 +73,9 @@ class device:
 
     def __reduce__(self):
         return device, (self.type, self.index)
+
+
+META = "meta"  # where a tensor without data lies; stands where a `jax.Device` would
 
 
 def _unknown(type, index) -> PlacementError:

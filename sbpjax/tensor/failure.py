@@ -12,6 +12,8 @@ def describe(x) -> str:
     if not isinstance(x, Tensor):
         return repr(x) if not hasattr(x, "shape") else f"{type(x).__name__} {tuple(x.shape)}"
     text = f"{x.dtype.name}{list(x.shape)}"
+    if x.is_meta:
+        text = f"abstract {text}"
     if x._layout is not None:
         return f"{text} {x._layout}"
     return text
@@ -40,8 +42,28 @@ def _on_two_devices(op, inputs) -> Exception:
     )
 
 
+def _lacks_data(inputs) -> bool:
+    from .tensor import Tensor
+
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    return any(x.is_meta and x._layout is None for x in tensors) and not all(x.is_meta for x in tensors)
+
+
+def _constant_without_data(op, inputs) -> Exception:
+    return errors.AbstractError(
+        errors.message(
+            op.name,
+            ", ".join(describe(x) for x in inputs),
+            "a local tensor without data cannot be a constant of a program, nor meet local tensors with data",
+            "give it to the program as an argument or as state, or make it outside sbpjax.abstract()",
+        )
+    )
+
+
 def translate(error: Exception, op, inputs) -> Exception:
     """Return the error to raise for an op that failed on these inputs."""
+    if not isinstance(error, errors.SbpjaxError) and _lacks_data(inputs):
+        return _constant_without_data(op, inputs)
     if isinstance(error, errors.SbpjaxError) or not isinstance(
         error, (TypeError, ValueError, IndexError, RuntimeError)
     ):

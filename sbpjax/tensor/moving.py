@@ -7,7 +7,7 @@ import numpy as np
 
 from sbpjax.errors import MixedTensorError, OpTypeError, message
 
-from . import dispatch
+from . import abstract, dispatch
 from . import dtype as dtypes
 from .convert import _record
 from .device import device as Device
@@ -19,6 +19,8 @@ def to_device(self: Tensor, target) -> Tensor:
     """Return the tensor on another device; itself if it is there."""
     self._fresh()
     target = Device(target)
+    if target.type == "meta":
+        return self if self.is_meta else _without_data(self)
     if self._layout is not None:
         from .device import _PLATFORM
 
@@ -36,6 +38,8 @@ def to_device(self: Tensor, target) -> Tensor:
         from sbpjax.sbp import placement
 
         return self.to_global(placement(target.type, self.placement.ranks), self.sbp)
+    if self.is_meta:
+        raise abstract.needs_data(f"x.to({str(target)!r})", self)
     if not self._plain:
         return self
     where = target.jax()
@@ -47,6 +51,14 @@ def to_device(self: Tensor, target) -> Tensor:
         return dispatch.wrap(jax.device_put(grad._fresh()._array, here))
 
     return _record(self, dispatch.wrap(jax.device_put(self._array, where)), back)
+
+
+def _without_data(x: Tensor) -> Tensor:
+    if not isinstance(x._array, jax.Array) or isinstance(x._array, jax.core.Tracer):
+        return x
+    layout = x._layout
+    placement, sbp = (None, None) if layout is None else (layout.placement, layout.sbp)
+    return abstract.empty(tuple(x.shape), x.dtype.np, placement, sbp)
 
 
 def to(

@@ -157,7 +157,7 @@ def localize(grad):
     """Return the local value of the gradient of a local input."""
     if grad is None or grad._layout is None:
         return grad
-    return dispatch.wrap(eager.to_logical(grad._array, grad._layout))
+    return dispatch.wrap_any(eager.to_logical(grad._array, grad._layout))
 
 
 def like_leaf(grad: Tensor, leaf: Tensor) -> Tensor:

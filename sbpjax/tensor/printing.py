@@ -177,7 +177,9 @@ def _suffixes(x: Tensor) -> list[str]:
         found += [f"placement={x.placement!r}", f"sbp={x.sbp}"]
     elif x._plain and x.device != _default_device():
         found.append(f"device='{x.device}'")
-    if x._layout is None and not x._plain:
+    elif x.is_meta:
+        found.append("device='meta'")
+    if x._layout is None and not x._plain and not x.is_meta:
         return found
     if x._layout is not None or x.dtype not in (
         dtypes.get_default_dtype(),
@@ -220,6 +222,8 @@ def text_of(x: Tensor) -> str:
         where = f", placement={x.placement!r}" if x._layout is not None else ""
         return f"tensor(..., shape={tuple(x.shape)}, dtype={x.dtype!r}{where}, traced)"
     suffixes = _suffixes(x)
+    if x.is_meta:
+        return f"tensor({', '.join(['...', f'size={tuple(x.shape)}', *suffixes])})"
     if x.shape.numel() == 0:
         body = "[]"
         if x.ndim != 1:

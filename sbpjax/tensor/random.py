@@ -123,10 +123,19 @@ def poisson(input: Tensor, *, generator=None) -> Tensor:
     return dispatch.run(op_of(_random.poisson), (generator_or_default(generator).key(), input.detach()))
 
 
+def _without_data(input: Tensor, dtype, placement, sbp, requires_grad: bool = False) -> Tensor:
+    from .creation import empty_like
+
+    _, placement, sbp = place_like(input, None, placement, sbp, random=True)
+    return empty_like(input, dtype=dtype, placement=placement, sbp=sbp, requires_grad=requires_grad)
+
+
 def _like(function):
     def like(
         input: Tensor, *, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad=False
     ) -> Tensor:
+        if input.is_meta and device is None:
+            return _without_data(input, dtype, placement, sbp, requires_grad)
         device, placement, sbp = place_like(input, device, placement, sbp, random=True)
         return function(
             *input.shape, generator=generator, dtype=dtype or input.dtype, device=device, placement=placement, sbp=sbp,
@@ -154,6 +163,8 @@ def randint_like(
 ) -> Tensor:
     """Return `randint` in the shape, dtype and layout of ``input``, unless told otherwise."""
     low, high = (0, low) if high is None else (low, high)
+    if input.is_meta and device is None:
+        return _without_data(input, dtype, placement, sbp)
     device, placement, sbp = place_like(input, device, placement, sbp, random=True)
     return randint(
         low,
@@ -173,6 +184,8 @@ def randint_like(
 def _fill(x: Tensor, fn, static: tuple, generator, asked: str, inputs: tuple = ()) -> Tensor:
     x._fresh()
     check_writable(x, asked)
+    if x.is_meta:
+        return x
     static = (("shape", tuple(x.shape)), ("dtype", x.dtype.np), *static)
     value = _draw(fn, static, generator, place_like(x, None, None, None), asked, False, inputs)
     if x._edge is None or not mode.grad:

@@ -12,6 +12,8 @@ base.
 
 from __future__ import annotations
 
+from sbpjax.sbp.abstract import Abstract, no_data
+
 from . import dispatch
 from .mode import mode
 from .op import op_of
@@ -121,6 +123,8 @@ def write(x: Tensor, value: Tensor) -> None:
     """
     if mode.touch is not None:
         mode.touch(x)
+    if value._array.__class__ is Abstract and x._array.__class__ is not Abstract:
+        raise no_data("writing an abstract value into a tensor", f"a tensor with data, {x.dtype.name}{list(x.shape)}")
     if x._cell is None:
         x._array, x._layout, x._plain = value._array, value._layout, value._plain
         if mode.grad and value._edge is not None:

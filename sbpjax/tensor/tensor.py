@@ -161,7 +161,7 @@ class Tensor:
     @property
     def is_lazy(self) -> bool:
         """Whether the payload is a tracer of a compiled program."""
-        return self._layout is None and not self._plain
+        return self._layout is None and not self._plain and not self.is_meta
 
     @property
     def placement(self):
@@ -189,6 +189,8 @@ class Tensor:
         if not self._plain:
             import jax
 
+            if self.is_meta:
+                return device("meta")
             return device(jax.devices()[0])
         (owner,) = self._array.devices()
         return of_jax(owner)
