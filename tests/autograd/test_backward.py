@@ -5,7 +5,6 @@
 import pytest
 
 import sbpjax as flow
-
 from tests.tensor.both import same
 
 A = "a = T.tensor([1., -2., 3.], requires_grad=True); b = T.tensor([2., 0.5, -1.], requires_grad=True); "
