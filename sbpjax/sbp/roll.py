@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.core import ClosedJaxpr, DropVar, Literal, Var
 
 from .normalise import Program, bind
@@ -26,6 +27,7 @@ from .plan.tie import repetitions
 
 _LEAST_WORK = 16
 _LEAST_TURNS = 3
+_CONTRACTIONS = ("dot_general", "conv_general_dilated", "scan", "while")
 
 
 @dataclass
@@ -58,30 +60,49 @@ class Loop:
         return self.start + self.period * self.turns
 
 
-def loops(program: Program) -> list[Loop]:
-    """Return the loops that a program can be rolled into, in order and disjoint."""
+def loops(program: Program, resident: dict | None = None) -> list[Loop]:
+    """Return the loops that a program can be rolled into, in order and disjoint.
+
+    Args:
+        program: its equations; calls of equal functions are equal equations.
+        resident: inputs that may be stacks already; a stretch without a contraction is rolled only if nothing has to be
+            stacked for it.
+    """
     signatures = Signatures()
     numbers = [signatures.number(e) for e in program.eqns]
-    found = []
+    found: list[Loop] = []
+    stacked = set(resident or ())
     for start, stop, period in repetitions(numbers):
-        work = sum(_size(e) for e in program.eqns[start : start + period])
-        if work >= _LEAST_WORK and stop - start >= _LEAST_TURNS * period:
+        if stop - start >= _LEAST_TURNS * period:
             loop = _fit(program, start, stop, period)
-            if loop is not None and not _has_effects(program, loop):
+            if loop is not None and _is_worth_it(program, loop, stacked):
                 found.append(loop)
+                stacked.update(v for _, variables in loop.kept for v in variables)
     return found
+
+
+def _is_worth_it(program: Program, loop: Loop, stacked: set) -> bool:
+    turn = program.eqns[loop.start : loop.start + loop.period]
+    names = {type(effect).__name__ for e in turn for effect in e.effects}
+    if names - {"NamedAxisEffect"}:  # collectives have that
+        return False
+    operands = [v for variables in loop.own for v in variables if isinstance(v, Var)]
+    if operands and all(v in stacked for v in operands):
+        return True
+    return sum(map(_size, turn)) >= _LEAST_WORK and any(map(_contracts, turn))
+
+
+def _contracts(eqn) -> bool:
+    inner = eqn.params.get("jaxpr")
+    if eqn.primitive.name in _CONTRACTIONS or inner is None:
+        return eqn.primitive.name in _CONTRACTIONS
+    return any(_contracts(e) for e in getattr(inner, "jaxpr", inner).eqns)
 
 
 def _size(eqn) -> int:
     """Return how many equations an equation stands for."""
     inner = eqn.params.get("jaxpr")
     return 1 if inner is None else sum(_size(e) for e in getattr(inner, "jaxpr", inner).eqns)
-
-
-def _has_effects(program: Program, loop: Loop) -> bool:
-    turn = program.eqns[loop.start : loop.start + loop.period]
-    names = {type(effect).__name__ for e in turn for effect in e.effects}
-    return bool(names - {"NamedAxisEffect"})  # collectives have that
 
 
 def _fit(program: Program, start: int, stop: int, period: int) -> Loop | None:
@@ -118,7 +139,8 @@ def _analyse(program: Program, start: int, stop: int, period: int) -> Loop | Non
                 if all(v == values[0] for v in values):
                     slots[-1].append(("literal", example.val))
                 else:
-                    slots[-1].append(("own", _number((str(example.aval), *values), operands, own, operands_of)))
+                    key = (str(example.aval), *(np.asarray(v).tobytes() for v in values))
+                    slots[-1].append(("own", _number(key, operands, own, operands_of)))
                 continue
             places: list = [place.get(v) for v in operands]
             if all(p is not None and p[0] == k for k, p in enumerate(places)):
@@ -158,38 +180,104 @@ def _number(key: tuple, operands: list, known: dict, operands_of: list) -> int:
     return known[key]
 
 
-def rolled(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """Return a traced program with its repeated layers as loops; calls of equal functions count as equations."""
+@dataclass(frozen=True)
+class Rolled:
+    """A program with its repeated layers as loops, and what of its inputs and outputs became stacks.
+
+    Attributes:
+        closed: the program.
+        inputs: for every input the positions of the inputs before: one, or all of a stack.
+        outputs: the same of the outputs.
+    """
+
+    closed: ClosedJaxpr
+    inputs: list[tuple[int, ...]]
+    outputs: list[tuple[int, ...]]
+
+
+def rolled(closed: ClosedJaxpr, resident: dict[int, tuple] | None = None) -> Rolled:
+    """Return a traced program with its repeated layers as loops; calls of equal functions count as equations.
+
+    Args:
+        closed: the program.
+        resident: position of an input that may be kept as part of a stack from call to call → ``(kind, output)``:
+            only inputs of equal kind are stacked, and the output is the position at which the input comes back, or
+            None. The stacks are inputs and outputs of the result in the place of their first member.
+    """
     jaxpr = closed.jaxpr
     consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     program = Program(list(jaxpr.invars), consts, list(jaxpr.eqns), list(jaxpr.outvars))
-    if not loops(program):
-        return closed
-    avals = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in jaxpr.invars]
-    return jax.make_jaxpr(lambda *arrays: run_rolled(program, arrays))(*avals)
+    resident = resident or {}
+    found = loops(program, {program.invars[i]: i for i in resident})
+    groups = _groups(program, found, resident)
+    inputs = _partition(len(program.invars), groups)
+    outputs = _partition(len(program.outvars), [[resident[i][1] for i in g] for g in groups])
+    if not found:
+        return Rolled(closed, inputs, outputs)
+    avals = []
+    for group in inputs:
+        aval = program.invars[group[0]].aval
+        avals.append(jax.ShapeDtypeStruct((len(group), *aval.shape) if len(group) > 1 else aval.shape, aval.dtype))
+    return Rolled(jax.make_jaxpr(lambda *xs: _Run(program, found).run(xs, inputs, outputs))(*avals), inputs, outputs)
+
+
+def _groups(program: Program, found: list[Loop], resident: dict[int, tuple]) -> list[list[int]]:
+    """Return the inputs that the loops read as stacks and that may be kept so, in the order of the layers."""
+    place = {program.invars[i]: i for i in resident}
+    groups: list[list[int]] = []
+    taken: set[int] = set()
+    for variables in (own for loop in found for own in loop.own):
+        group = [place.get(v) if isinstance(v, Var) else None for v in variables]
+        if None in group or taken.intersection(group):
+            continue
+        group = group if group[0] < group[-1] else group[::-1]
+        kinds = {resident[i][0] for i in group}
+        back = {resident[i][1] is None for i in group}
+        if len(kinds) == len(back) == 1 and len(set(group)) == len(group):
+            groups.append(group)
+            taken.update(group)
+    return groups
+
+
+def _partition(count: int, groups) -> list[tuple[int, ...]]:
+    """Return positions 0 … count - 1 in order, those of a group together at its first."""
+    of = {i: tuple(g) for g in groups for i in g if i is not None}
+    return [of.get(i, (i,)) for i in range(count) if i not in of or min(of[i]) == i]
 
 
 def run_rolled(program: Program, arrays: Sequence) -> list:
     """Run a flat program on arrays (traced), its repeated layers as loops."""
-    return _Run(program).run(arrays)
+    return _Run(program, loops(program)).run(
+        arrays, _partition(len(program.invars), ()), _partition(len(program.outvars), ())
+    )
 
 
 class _Run:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, found: list[Loop]) -> None:
         self.program = program
+        self.found = found
         self.env: dict = dict(program.consts)
         self.stacked: dict = {}  # variable → (which stack, its index there)
         self.stacks: list = []
 
-    def run(self, arrays: Sequence) -> list:
-        self.env.update(zip(self.program.invars, arrays, strict=True))
+    def run(self, arrays: Sequence, inputs: list[tuple[int, ...]], outputs: list[tuple[int, ...]]) -> list:
+        """Run the program; an input or output of several positions is a stack."""
+        for group, array in zip(inputs, arrays, strict=True):
+            if len(group) > 1:
+                self._remember([self.program.invars[i] for i in group], array)
+            else:
+                self.env[self.program.invars[group[0]]] = array
         at = 0
-        for loop in loops(self.program):
+        for loop in self.found:
             self._straight(at, loop.start)
             self._loop(loop)
             at = loop.stop
         self._straight(at, len(self.program.eqns))
-        return [self._value(v) for v in self.program.outvars]
+        outvars = self.program.outvars
+        return [
+            self._stack([outvars[i] for i in group]) if len(group) > 1 else self._value(outvars[group[0]])
+            for group in outputs
+        ]
 
     def _value(self, v):
         if isinstance(v, Literal):
