@@ -372,6 +372,7 @@ from .tensor.views import unsqueeze as unsqueeze
 
 # Rooms that build on the names above.
 from . import _C as _C  # isort: skip
+from . import amp as amp  # isort: skip
 from . import autograd as autograd  # isort: skip
 from . import env as env  # isort: skip
 from . import errors as errors  # isort: skip
