@@ -42,7 +42,8 @@ class Cell:
 
 def cell_of(x: Tensor) -> Cell:
     """Return a tensor's cell, made on first use."""
-    if x._cell is None:
+    if x._cell.__class__ is not Cell:
+        x._fresh()  # a parked tensor comes back first
         x._cell = Cell(x._array, x._layout, x._ver)
         x._seen = 0
     return x._cell
@@ -71,6 +72,9 @@ def base_of(x: Tensor) -> Tensor | None:
 def regenerate(x: Tensor) -> None:
     """Read a tensor anew from its storage, and hang it on its base's new node."""
     cell = x._cell
+    if cell.__class__ is not Cell:
+        cell.settle(x)  # parked, see `parked`
+        return
     base = base_of(x)
     if base is None:
         steps = steps_of(x)
@@ -125,6 +129,8 @@ def write(x: Tensor, value: Tensor) -> None:
         mode.touch(x)
     if value._array.__class__ is Abstract and x._array.__class__ is not Abstract:
         raise no_data("writing an abstract value into a tensor", f"a tensor with data, {x.dtype.name}{list(x.shape)}")
+    if x._cell.__class__ is not Cell:
+        x._fresh()  # a parked tensor comes back first
     if x._cell is None:
         x._array, x._layout, x._plain = value._array, value._layout, value._plain
         if mode.grad and value._edge is not None:
@@ -163,6 +169,10 @@ def _commit(x: Tensor, base: Tensor, new: Tensor) -> None:
 
 def set_payload(x: Tensor, array, layout) -> None:
     """Replace the payload of a tensor that shares storage, without the tape."""
+    if x._cell.__class__ is not Cell:  # a parked tensor leaves its shelf
+        x._ver, x._cell = x._cell.version, None
+        x._set(array, layout)
+        return
     value = dispatch.wrap_any(array, layout)
     base = base_of(x)
     base = x if base is None else base

@@ -208,7 +208,7 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether ops on this tensor are recorded."""
-        self._fresh()
+        self._fresh_edge()
         return self._edge is not None
 
     @requires_grad.setter
@@ -256,7 +256,7 @@ class Tensor:
         """Whether the tensor was not computed by a recorded op."""
         from sbpjax.autograd.node import AccumulateGrad
 
-        self._fresh()
+        self._fresh_edge()
         return self._edge is None or self._edge.__class__ is AccumulateGrad
 
     @property
@@ -340,6 +340,11 @@ class Tensor:
 
             regenerate(self)
         return self
+
+    def _fresh_edge(self) -> None:
+        """Bring the place on the tape up to date; only that of a differentiable view can be old."""
+        if self._meta is not None and self._meta.base is not None:
+            self._fresh()
 
     def _set(self, array, layout=None) -> None:
         """Replace the payload and count a version; the tape is the caller's concern."""

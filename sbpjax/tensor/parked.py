@@ -1,0 +1,129 @@
+"""Parked tensors: the payload lies elsewhere, in another layout or as one slice of a stack.
+
+A graph may keep parameters as it needs them from step to step: divided over the data-parallel ranks (ZeRO-3), or the
+same weight of all layers in one stack. The user's tensor says nothing of that: its shape, dtype, placement and sbp are
+what they were. Its payload waits on a `Shelf`, and is fetched when somebody reads or writes it:
+
+    shelf = Shelf(stack, layout)
+    shelf.park(weights)            # weights[i] is stack[i] from now on; nothing is copied
+    weights[3].numpy()             # fetches one slice; the others stay where they are
+
+A fetched tensor that was not written is still on its shelf, so a look at a weight costs the next step nothing.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+
+from .mode import mode
+from .storage import Cell
+from .tensor import Tensor
+
+
+class Parked(Cell):
+    """The storage of a parked tensor: where to fetch it.
+
+    Attributes:
+        shelf: where its payload is.
+        index: its place in a stack, None if the shelf holds this tensor alone.
+    """
+
+    __slots__ = ("index", "shelf")
+
+    def __init__(self, shelf: Shelf, index: int | None, version: int) -> None:
+        super().__init__(None, None, version)
+        self.shelf = shelf
+        self.index = index
+        self.stamp = 1
+
+    def settle(self, x: Tensor) -> None:
+        """Fetch the payload; the tensor has no cell afterwards."""
+        array = self.shelf.fetch(self.index, x._layout)
+        self.shelf.remember(self.index, array)
+        x._array = array
+        x._plain = x._layout is None
+        x._cell = None
+        x._ver = self.version
+
+
+class Shelf:
+    """A payload that stands for one tensor, or for a stack of them.
+
+    Attributes:
+        array: the payload.
+        layout: its layout, None if local.
+        fetched: index → the array that a tensor of that place was given.
+    """
+
+    def __init__(self, array, layout) -> None:
+        self.array = array
+        self.layout = layout
+        self.fetched: dict = {}
+
+    def fetch(self, index: int | None, layout):
+        """Return the payload of one tensor in its own layout."""
+        if layout is None:
+            return self.array if index is None else _slice(self.array, index)
+        from sbpjax.sbp import eager
+
+        if index is None:
+            return eager.convert(self.array, self.layout, layout.placement, layout.sbp)[0]
+        arrays, _ = eager.execute(
+            _take, (("index", index),), [self.array], [self.layout], out_sbps=(layout.sbp,)
+        )
+        return arrays[0]
+
+    def remember(self, index: int | None, array) -> None:
+        """Note that a tensor of the shelf was given this array."""
+        self.fetched[index] = weakref.ref(array)
+
+    def park(self, tensors: Sequence[Tensor]) -> None:
+        """Make tensors the slices of this shelf's stack, or the one tensor that it holds."""
+        for index, x in enumerate(tensors):
+            place = index if self.layout_is_stack(x) else None
+            if x._cell is not None and x._cell.__class__ is not Parked:  # shared with a view or alias: they must see it
+                x._set(self.fetch(place, x._layout), x._layout)
+                self.remember(place, x._array)
+                continue
+            if mode.touch is not None:
+                mode.touch(x)
+            version = x._cell.version if x._cell is not None else x._ver
+            x._array = jax.ShapeDtypeStruct(x._array.shape, x._array.dtype)
+            x._plain = False
+            x._cell = Parked(self, place, version + 1)
+            x._seen = 0
+
+    def layout_is_stack(self, x: Tensor) -> bool:
+        """Return whether the shelf has one dim more than a tensor: its slices are the tensors."""
+        shape = self.array.shape if self.layout is None else self.layout.shape
+        return len(shape) > len(x.shape)
+
+    def holds(self, tensors: Sequence[Tensor]) -> bool:
+        """Return whether the shelf still has the values of all these tensors."""
+        for index, x in enumerate(tensors):
+            place = index if self.layout_is_stack(x) else None
+            cell = x._cell
+            if cell.__class__ is Parked:
+                if cell.shelf is not self or cell.index != place:
+                    return False
+            elif place not in self.fetched or self.fetched[place]() is not x._array:
+                return False
+        return True
+
+
+@jax.jit
+def _slice(stack, index):
+    return jax.lax.dynamic_index_in_dim(stack, index, 0, keepdims=False)
+
+
+def _take(stack, /, index: int):
+    return jax.lax.index_in_dim(stack, index, 0, keepdims=False)
+
+
+def stack_of(*arrays):
+    """Return arrays of one shape as a stack."""
+    return jnp.stack(arrays)
