@@ -66,7 +66,7 @@ def _slice_entry(item: slice, n: int):
     size = max(0, -(-(stop - start) // step))
     if size == n and step == 1:
         return None
-    return (size, step if size > 1 else 1, min(start, n) if size else 0)
+    return (size, step, start)
 
 
 def _basic(shape, entries: list) -> tuple[tuple, list[int]]:

@@ -38,32 +38,25 @@ def reshaped_strides(shape, strides, new_shape):
     """
     if math.prod(shape) == 0:
         return contiguous_strides(new_shape) if tuple(shape) != tuple(new_shape) else tuple(strides)
-    # merge dims that lie one after the other in memory into runs of (elements, stride of the last)
-    runs = []
-    for n, stride in zip(shape, strides, strict=True):
-        if n == 1:
-            continue
-        if runs and runs[-1][1] == n * stride:
-            runs[-1] = (runs[-1][0] * n, stride)
+    if not shape:
+        return (1,) * len(new_shape)
+    # from the back: dims that lie one after the other in memory make runs of (elements, stride of the last)
+    runs: list[tuple[int, int]] = []
+    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if runs and (n == 1 or stride == runs[-1][0] * runs[-1][1]):
+            runs[-1] = (runs[-1][0] * n, runs[-1][1])
         else:
             runs.append((n, stride))
-    result = [0] * len(new_shape)
-    position = len(new_shape) - 1
-    for count, stride in reversed(runs):
-        left, step = count, stride
-        while left > 1:
-            while position >= 0 and new_shape[position] == 1:
-                result[position] = step
-                position -= 1
-            if position < 0 or left % new_shape[position]:
-                return None
-            result[position] = step
-            step *= new_shape[position]
-            left //= new_shape[position]
-            position -= 1
-    while position >= 0:
-        result[position] = result[position + 1] * new_shape[position + 1] if position + 1 < len(new_shape) else 1
-        position -= 1
+    # each new dim takes its elements from one run; dims of size 1 go with the run behind them
+    result, left = [0] * len(new_shape), list(new_shape)
+    for count, step in runs:
+        taken = 1
+        while left and (taken < count or left[-1] == 1):
+            n = left.pop()
+            result[len(left)] = step * taken
+            taken *= n
+        if taken != count:
+            return None
     return tuple(result)
 
 
@@ -130,7 +123,7 @@ def index(x, /, *starts, spec):
     """
     begin, dynamic = _begin(starts, spec)
     spans = tuple(n if s is None else _span(s) for n, s in zip(x.shape, spec, strict=True))
-    strides = tuple(1 if s is None else s[1] for s in spec)
+    strides = _steps(spec)
     if dynamic:
         out = lax.dynamic_slice(x, begin, spans)
         if any(k > 1 for k in strides):
@@ -139,6 +132,11 @@ def index(x, /, *starts, spec):
         out = lax.slice(x, begin, tuple(b + n for b, n in zip(begin, spans, strict=True)), strides)
     dropped = _dropped(spec)
     return lax.squeeze(out, dropped) if dropped else out
+
+
+def _steps(spec) -> tuple[int, ...]:
+    """Return the step along each dim; that of a slice of one element is 1, whatever was asked for."""
+    return tuple(1 if s is None or s[0] is None or s[0] < 2 else s[1] for s in spec)
 
 
 def _span(entry) -> int:
@@ -165,7 +163,7 @@ def _put_index(x, value, /, *starts, spec):
     dropped = _dropped(spec)
     value = lax.expand_dims(value, dropped) if dropped else value
     begin = [np.int64(b) if isinstance(b, int) else b for b in begin]
-    strides = tuple(1 if s is None else s[1] for s in spec)
+    strides = _steps(spec)
     if any(k > 1 for k in strides):
         spans = tuple(n if s is None else _span(s) for n, s in zip(x.shape, spec, strict=True))
         span = lax.dynamic_slice(x, begin, spans)
@@ -250,9 +248,9 @@ def _strides_unsqueeze(shape, strides, /, dim):
 
 def _strides_expand(shape, strides, /, new):
     offset = len(new) - len(shape)
-    widened = [0] * offset + [
-        0 if n == 1 and m != 1 else s for n, s, m in zip(shape, strides, new[offset:], strict=True)
-    ]
+    widened = [0 if n == 1 and m != 1 else s for n, s, m in zip(shape, strides, new[offset:], strict=True)]
+    for dim in reversed(range(offset)):  # a leading dim of size 1 has the stride that unsqueeze gives it
+        widened.insert(0, new[dim + 1] * widened[0] if shape and new[dim] == 1 else 0)
     return new, tuple(widened)
 
 

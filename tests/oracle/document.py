@@ -51,6 +51,24 @@ have opposite signs, although the product of the sum is infinite; and a negative
 one.
 """
 
+_TORCH = """\
+## Where PyTorch raises and sbpjax does not, and the other way
+
+In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests run both. These are the exceptions:
+
+- `x.numpy()` of a tensor that requires grad returns its value, as in OneFlow (`numpy_grad`). It is a copy, so writing
+  to it cannot bypass the tape, which is what PyTorch's error is there for.
+- The result of an op is row-major. PyTorch's elementwise ops keep the strides of their input, so that
+  `x.t().relu().view(-1)` is refused there and works here. Views have PyTorch's strides, offsets and `is_contiguous()`,
+  and `view` is refused for the same ones (`tests/tensor/test_strides.py`).
+- `load_state_dict` and `masked_scatter_` write nothing when they raise; PyTorch has written what fitted by then.
+- `load_state_dict` takes local tensors for local ones and global for global, as in OneFlow.
+- `take_along_dim` refuses an index outside its dim, where PyTorch takes the remainder.
+- An index outside its dim is an error where the index is at hand: on the CPU, outside compiled programs and not a
+  partial sum. Elsewhere it reads NaN (the smallest integer, for integers) and its writes are dropped, because a
+  program that runs on an accelerator cannot raise.
+"""
+
 
 def _wrapped(text: str, first: str, rest: str) -> str:
     lines, line = [], first
@@ -76,6 +94,7 @@ def text() -> str:
         ids = ", ".join(f"`{i}`" for s in group for i in s.ids)
         parts.append(_wrapped(f"**{name}**: {reason} ({ids})", "- ", "  "))
     parts.append(_LIMITS)
+    parts.append(_TORCH)
     return "\n".join(parts)
 
 

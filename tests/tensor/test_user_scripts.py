@@ -160,3 +160,27 @@ def test_mistakes_are_told_in_four_parts(name):
     text = str(caught.value)
     assert all(part in text for part in ("seen:", "rule:", "fix:", "test_user_scripts.py:"))
     assert x.grad is None
+
+
+@pytest.mark.parametrize("layout", ["local", "S0"])
+def test_numpy_of_a_tensor_that_requires_grad_is_a_copy(layout):
+    x = (sbpjax.tensor(X) if layout == "local" else lay(X, layout)).requires_grad_()
+    x.numpy()[:] = 0
+    x.detach().numpy()[:] = 0
+    np.testing.assert_array_equal(x.numpy(), X)
+    (x * x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * X, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:where received a uint8 condition")  # PyTorch deprecates it
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int32", "uint8", "bool", "bfloat16"])
+def test_a_condition_is_bool(dtype):
+    results = []
+    for package in (torch, sbpjax):
+        x = package.ones(3)
+        try:
+            results.append(package.where(package.tensor([1, 0, 1]).to(getattr(package, dtype)), x, -x).tolist())
+        except RuntimeError as error:
+            results.append("refused")
+            assert "boolean" in str(error)
+    assert results[0] == results[1]
