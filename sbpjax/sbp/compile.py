@@ -82,7 +82,8 @@ def compile_program(
         donate: positions of inputs whose memory the outputs may take.
         lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints).
         roll: run repeated layers as loops: the program does not grow with depth, at the price of stacking their weights
-            (``"spmd"`` only).
+            (``"spmd"`` only). Without it they are calls of one function on CPU (`sbpjax.sbp.outline`), and copies
+            elsewhere.
         free_inputs: positions of inputs whose layout the planner chooses.
         cost: the prices.
         memory_bytes: what one device may hold at most.
@@ -121,7 +122,11 @@ def compile_program(
     plan = cached_plan(
         program, placement.hierarchy, tuple(x.codes for x in in_layouts), pins, tuple(free_inputs), cost, memory_bytes
     )
-    function = spmd_function(plan, placement, roll=roll) if lowering == "spmd" else gspmd_function(plan, placement)
+    if lowering == "spmd":
+        repeats = "loops" if roll else "calls" if placement.type == "cpu" else "copies"
+        function = spmd_function(plan, placement, repeats=repeats)
+    else:
+        function = gspmd_function(plan, placement)
     call = jax.jit(function, donate_argnums=tuple(donate))
     return CompiledProgram(
         call,

@@ -17,6 +17,7 @@ from . import boxing
 from .algebra import B, P
 from .layout import physical_spec
 from .normalise import normalise
+from .outline import run_outlined
 from .plan.types import Copies, Plan
 from .roll import run_rolled
 from .rules import Context, compute
@@ -101,13 +102,14 @@ def stack(block, codes):
     return block.reshape((1,) * stacked + block.shape) if stacked else block
 
 
-def spmd_function(plan: Plan, placement, *, roll: bool = False):
+def spmd_function(plan: Plan, placement, *, repeats: str = "copies"):
     """Return the function of a plan over physical arrays, as a `shard_map` over the placement's mesh.
 
     Args:
         plan: what to run.
         placement: where.
-        roll: run repeated layers as loops, so that the program does not grow with depth; see `sbpjax.sbp.roll`.
+        repeats: what becomes of repeated layers: ``"copies"`` leaves them as they are, ``"calls"`` makes them calls of
+            one function (`sbpjax.sbp.outline`), ``"loops"`` loops (`sbpjax.sbp.roll`).
     """
     names = placement.axis_names
     avals_in = [v.aval for v in plan.program.invars]
@@ -116,11 +118,11 @@ def spmd_function(plan: Plan, placement, *, roll: bool = False):
 
     def body(*physical):
         blocks = [unstack(x, c) for x, c in zip(physical, plan.in_codes, strict=True)]
-        if roll:
-            flat = normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, shard, xs))(*blocks))
-            results = run_rolled(flat, blocks)
-        else:
+        if repeats == "copies":
             results = run_plan(plan, shard, blocks)
+        else:
+            flat = normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, shard, xs))(*blocks))
+            results = run_rolled(flat, blocks) if repeats == "loops" else run_outlined(flat, blocks)
         return tuple(
             stack(jnp.asarray(r, a.dtype), c) if not hasattr(a.dtype, "_rules") else r
             for r, c, a in zip(results, plan.out_codes, avals_out, strict=True)

@@ -270,9 +270,9 @@ class _Assembly:
             options = [r for r in every if self.problem.legal(node, self._chosen(node, r), self.axes)] or every[-1:]
             self.options.append(options)
             self.first.append(len(self.cost))
-            for row in options:
+            for place, row in enumerate(options):
                 us = self.problem.node_us(node, self._chosen(node, row), self.axes)
-                self._column(group.count * us)
+                self._column(group.count * (us + _TIE_US * place))
             columns = range(self.first[node], self.first[node] + len(options))
             self._constrain([(c, 1.0) for c in columns], 1.0, 1.0)
 
