@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError, message
 from sbpjax.tensor import dispatch
+from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tensor import Tensor, attach
 
 from . import engine
@@ -122,6 +123,8 @@ def backward(
     tensors = _tuple(tensors)
     grads = (None,) * len(tensors) if grad_tensors is None else _tuple(grad_tensors)
     roots = _roots(tensors, grads, create_graph)
+    if mode.seed is not None:
+        roots = [(node, idx, (g * mode.seed).to(g.dtype)) for node, idx, g in roots]
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         engine.walk(roots, create_graph, retain)

@@ -2,5 +2,12 @@
 
 from .compile import Compiled as Compiled
 from .compile import compile as compile
+from .config import GraphConfig as GraphConfig
 from .explain import explain as explain
 from .explain import visualize as visualize
+from .graph import Graph as Graph
+from .proxy import GraphModule as GraphModule
+from .proxy import GraphTensor as GraphTensor
+from .proxy import Proxy as Proxy
+from .proxy import ProxyModule as ProxyModule
+from .signature import TensorSpec as TensorSpec

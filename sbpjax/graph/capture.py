@@ -146,7 +146,7 @@ class State:
         """Return what a program traced on this state depends on apart from the values: tensors, modes, options."""
         return (
             tuple([(name, info(t)) for name, t in zip(self.names, self.tensors, strict=True)]),
-            tuple([(name, _plain(m)) for name, m in zip(self.module_names, self.modules, strict=True)]),
+            tuple([(name, plain_attributes(m)) for name, m in zip(self.module_names, self.modules, strict=True)]),
             tuple(self.fixed),
         )
 
@@ -164,9 +164,7 @@ class State:
                 group[name] = tracer
             yield
         finally:
-            for tensor, (array, layout, plain, cell, version, edge, idx, grad) in zip(
-                self.tensors, saved, strict=True
-            ):
+            for tensor, (array, layout, plain, cell, version, edge, idx, grad) in zip(self.tensors, saved, strict=True):
                 tensor._array, tensor._layout, tensor._plain = array, layout, plain
                 tensor._cell, tensor._ver, tensor._edge, tensor._idx = cell, version, edge, idx
                 if tensor._meta is not None:
@@ -187,12 +185,12 @@ class State:
                 tensor._set(array, layout)
 
 
-def _plain(module) -> tuple:
+def plain_attributes(owner) -> tuple:
     """Return the attributes of a module that are plain values, such as `training` or the `p` of a dropout."""
     return tuple(
         [
             (name, value.__class__, value)
-            for name, value in module.__dict__.items()
+            for name, value in owner.__dict__.items()
             if value.__class__ in _PLAIN or (value.__class__ is tuple and all(v.__class__ in _PLAIN for v in value))
         ]
     )
@@ -252,8 +250,8 @@ class Lifted:
             self.complete = False
             self.tensors.append(tensor)
             layout = tensor._layout
-            shape, dtype = (tensor._array.shape, tensor._array.dtype) if layout is None else (layout.shape, layout.dtype)
-            found = self.tracers[id(tensor)] = jax.numpy.zeros(shape, dtype)
+            facts = tensor._array if layout is None else layout
+            found = self.tracers[id(tensor)] = jax.numpy.zeros(facts.shape, facts.dtype)
         return found
 
 

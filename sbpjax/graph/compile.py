@@ -19,7 +19,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from sbpjax.errors import MixedTensorError, message
+
 from .capture import State
+from .collectives import Traffic, traffic
+from .memory import Memory, estimate, memory
 from .program import Options, Program
 from .signature import Call, signature_of
 
@@ -65,6 +69,38 @@ class Compiled:
     def lower(self, *args, **kwargs):
         """Return the `jax.stages.Lowered` of the program for these arguments; nothing runs."""
         return self._prepared(args, kwargs)[2].lower()
+
+    def memory(self, *args, compiled: bool = True, **kwargs) -> Memory:
+        """Return what the program for these arguments needs of one device's memory; nothing runs.
+
+        Args:
+            *args: its arguments.
+            compiled: ask the compiler; else estimate it from the plan, which takes no compilation.
+            **kwargs: its keyword arguments.
+
+        Raises:
+            OutOfMemoryError: the compiler finds that the device has less.
+        """
+        state, _, program = self._prepared(args, kwargs)
+        return memory(program, state) if compiled else estimate(program, state)
+
+    def traffic(self, *args, **kwargs) -> Traffic:
+        """Return what the program for these arguments moves, planned and compiled, by kind; nothing runs.
+
+        Raises:
+            MixedTensorError: the program runs on one device, and moves nothing.
+        """
+        program = self._prepared(args, kwargs)[2]
+        if program.plan is None:
+            raise MixedTensorError(
+                message(
+                    f"{program.asked}.traffic(...)",
+                    "no global tensor among the arguments and the state",
+                    "a program on one device moves nothing",
+                    "x.to_global(placement, sbp)",
+                )
+            )
+        return traffic(program.plan, program.compile().as_text())
 
     def _prepared(self, args, kwargs) -> tuple[State, Call, Program]:
         state, call = State(self._owners), Call(args, kwargs)

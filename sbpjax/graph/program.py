@@ -196,6 +196,11 @@ class Program:
             structs.append(jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=where))
         return structs
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `compile` ran."""
+        return self._compiled is not None
+
     def lower(self):
         """Return the lowered program; nothing is compiled."""
         return self._call.lower(*self._structs)

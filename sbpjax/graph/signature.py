@@ -18,10 +18,9 @@ import numpy as np
 
 from sbpjax.sbp import Layout
 from sbpjax.sbp import algebra as _algebra
-from sbpjax.sbp.layout import layout_of
 from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as _dtypes
-from sbpjax.tensor.dispatch import wrap_any
+from sbpjax.tensor.abstract import empty
 
 from . import tree
 from .capture import State, info
@@ -56,11 +55,7 @@ class TensorSpec:
     def tensor(self) -> Tensor:
         """Return a tensor of these facts whose payload has no data."""
         np_dtype = np.dtype(self.dtype.np if isinstance(self.dtype, _dtypes.dtype) else self.dtype)
-        if self.placement is None:
-            made = wrap_any(jax.ShapeDtypeStruct(self.shape, np_dtype))
-        else:
-            layout = layout_of(self.placement, self._codes, self.shape, np_dtype)
-            made = wrap_any(jax.ShapeDtypeStruct(layout.physical_shape, np_dtype, sharding=layout.sharding), layout)
+        made = empty(self.shape, np_dtype, self.placement, self.sbp)
         return made.requires_grad_() if self.requires_grad else made
 
     def __repr__(self) -> str:
@@ -155,9 +150,7 @@ def signature_of(call: Call, state: State, fn: Callable, options: Any) -> Signat
     if len(held) < len(call.leaves):
         paths = call.paths(fn)
         static = [tree.static_key(leaf, paths[i]) for i, leaf in enumerate(call.leaves) if i not in held]
-    return Signature(
-        call.structure, tuple(static), tuple([info(t) for t in call.tensors]), *state.signature(), options
-    )
+    return Signature(call.structure, tuple(static), tuple([info(t) for t in call.tensors]), *state.signature(), options)
 
 
 def difference(old: Signature, new: Signature, paths: list[str], places: list[int]) -> str:

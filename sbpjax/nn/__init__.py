@@ -74,3 +74,16 @@ from .pooling import AvgPool1d as AvgPool1d
 from .pooling import AvgPool2d as AvgPool2d
 from .pooling import MaxPool1d as MaxPool1d
 from .pooling import MaxPool2d as MaxPool2d
+
+
+def __getattr__(name: str):
+    # Graphs build on this package, so their names come when they are asked for.
+    if name == "Graph":
+        from sbpjax.graph import Graph
+
+        return Graph
+    if name == "graph":
+        import importlib
+
+        return importlib.import_module("sbpjax.nn.graph")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,324 @@
+"""`GraphConfig`: the options of a graph, under OneFlow's names.
+
+    self.config.set_gradient_accumulation_steps(4)
+    self.config.enable_amp(True, dtype=flow.bfloat16)
+    self.config.enable_zero(True, stage=2)
+
+Three kinds of options: those that change what is compiled (a later call compiles anew), those that name an
+optimisation which XLA does on its own, and those of machinery that does not exist here. The last two are accepted,
+checked, and listed by ``repr`` with what becomes of them, so that no option is silently without effect.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.errors import GraphConfigError, message
+from sbpjax.sbp.compile import LOWERINGS
+from sbpjax.tensor import dtype as _dtypes
+
+_XLA = "XLA does this on its own"
+_ALWAYS = "always on"
+_NONE_HERE = "no such machinery here; no effect"
+
+# What becomes of the options that choose nothing here.
+STATED = {
+    "allow_fuse_add_to_output": f"{_XLA}: elementwise chains are fused",
+    "allow_fuse_cast_scale": f"{_XLA}: casts and scales are fused",
+    "allow_fuse_model_update_ops": f"{_ALWAYS}: the update of all parameters is part of the one program",
+    "enable_fused_model_update_cast": f"{_XLA}: the cast of updated weights is fused into the update",
+    "enable_multi_tensor_update": f"{_ALWAYS}: all parameters of an optimizer are updated by one program",
+    "enable_choose_best_memory_allocation": f"{_XLA}: buffer assignment",
+    "enable_compress_memory": f"{_XLA}: buffer assignment shares memory of values that do not live together",
+    "enable_straighten_algorithm": f"{_XLA}: the scheduler orders the program for memory and overlap",
+    "enable_cudnn_conv_heuristic_search_algo": f"{_XLA}: convolutions are autotuned, see XLA_FLAGS",
+    "set_outputs_buffer_size": f"{_NONE_HERE}: results are returned as futures, as many as are asked for",
+    "enable_auto_parallel": f"{_ALWAYS} for what a program computes; parameters keep the sbp they were given",
+    "enable_auto_parallel_trunk_algo": f"{_NONE_HERE}: the planner weighs the whole program",
+    "enable_auto_parallel_sbp_collector": f"{_ALWAYS}: a conversion that several readers need is made once",
+    "set_auto_parallel_wait_time": f"{_NONE_HERE}: the planner's prices come from its cost model",
+    "set_auto_parallel_computation_cost_ratio": f"{_NONE_HERE}: the planner's prices come from its cost model",
+}
+
+STRAIGHTEN = ("Disable", "SpeedFirst", "MemoryFirst", "OverlapCpuGpu", "DelayShortGpu", "CompressMemory")
+AUTO_MEMORY = ("Disable", "SlightAutoMemory", "ModerateAutoMemory", "HeavyAutoMemory", "AdaptiveMemory")
+
+
+class GraphConfig:
+    """The options of one graph; its methods set them, its attributes read them.
+
+    Attributes:
+        training: whether the graph trains: an optimizer was added.
+        accumulation_steps: into how many micro-batches a batch is split.
+        amp: whether autocasting is on.
+        amp_dtype: the dtype it casts to.
+        zero_stage: 0 (off), 1, 2 or 3.
+        zero_min_size: parameters of fewer elements than this are not sharded.
+        zero_restore_level: what of the sharded parameters is gathered once per step, see `enable_zero`.
+        lowering: how planned programs are compiled.
+        static_inputs: whether other shapes than the first are an error.
+        block_scan: whether equal layers are traced and compiled once.
+        max_programs: how many compiled programs are kept.
+        auto_memory: how much is spent on saving memory, see `enable_auto_memory`.
+    """
+
+    def __init__(self) -> None:
+        self.training = False
+        self.accumulation_steps = 1
+        self.amp = False
+        self.amp_dtype = _dtypes.float16
+        self.zero_stage = 0
+        self.zero_min_size = 1024
+        self.zero_restore_level = 1
+        self.lowering = "spmd"
+        self.static_inputs = False
+        self.block_scan: bool | None = None
+        self.max_programs = 10
+        self.auto_memory = "Disable"
+        self._stated: dict[str, Any] = {}
+
+    def key(self) -> tuple:
+        """Return what of the options a compiled program depends on; hashable."""
+        return (
+            self.accumulation_steps,
+            self.amp and self.amp_dtype,
+            self.zero_stage and (self.zero_stage, self.zero_min_size, self.zero_restore_level),
+            self.lowering,
+            self.block_scan,
+            self.auto_memory,
+        )
+
+    # -- what is compiled ------------------------------------------------------------------------------------------
+
+    def set_gradient_accumulation_steps(self, value: int) -> None:
+        """Split every batch into `value` micro-batches along dim 0, and step once with the mean of their gradients.
+
+        ``build`` sees one micro-batch at a time, in one compiled loop. Outputs come back as of the whole batch:
+        concatenated along dim 0, and 0-d ones stacked to shape ``(value,)``.
+
+        Args:
+            value: how many, at least 1; the size of dim 0 of every input is a multiple of it.
+        """
+        self.accumulation_steps = _whole("set_gradient_accumulation_steps", value, 1)
+
+    def enable_amp(self, mode: bool = True, *, dtype=_dtypes.float16) -> None:
+        """Compute what gains from it in a lower precision; parameters stay as they are.
+
+        Args:
+            mode: on or off.
+            dtype: ``float16`` (with a loss scaler, see `Graph.set_grad_scaler`) or ``bfloat16``.
+        """
+        _flag("enable_amp", mode)
+        if dtype not in (_dtypes.float16, _dtypes.bfloat16):
+            raise _error(
+                f"enable_amp(dtype={dtype!r})",
+                repr(dtype),
+                "autocasting goes to float16 or bfloat16",
+                "enable_amp(True, dtype=sbpjax.bfloat16)",
+            )
+        self.amp, self.amp_dtype = mode, dtype
+
+    def enable_zero(
+        self, mode: bool = True, *, stage: int = 2, shard_min_size: int = 1024, shard_restore_level: int = 1
+    ) -> None:
+        """Split over the data-parallel ranks what each of them would hold a copy of.
+
+        Args:
+            mode: on or off.
+            stage: 1 splits optimizer state, 2 gradients too, 3 parameters too.
+            shard_min_size: tensors of fewer elements stay whole.
+            shard_restore_level: of stage 3; 0 leaves the gathering of parameters to the planner, 1 gathers them per
+                use in the forward pass and again in the backward pass, 2 once per step.
+        """
+        _flag("enable_zero", mode)
+        stage = _one_of("enable_zero(stage=...)", stage, (1, 2, 3))
+        shard_min_size = _whole("enable_zero(shard_min_size=...)", shard_min_size, 1)
+        level = _one_of("enable_zero(shard_restore_level=...)", shard_restore_level, (0, 1, 2))
+        self.zero_stage = stage if mode else 0
+        self.zero_min_size, self.zero_restore_level = shard_min_size, level
+
+    def set_zero_redundancy_optimizer_mode(self, mode: str = "distributed_split") -> None:
+        """Do ``enable_zero(True, stage=1)`` for ``"distributed_split"``; an older name of it."""
+        _one_of("set_zero_redundancy_optimizer_mode", mode, ("distributed_split", "non_distributed"))
+        self.enable_zero(mode == "distributed_split", stage=1)
+
+    def set_lowering(self, lowering: str = "spmd") -> None:
+        """Choose how a planned program is compiled.
+
+        Args:
+            lowering: ``"spmd"`` (explicit collectives, as planned) or ``"gspmd"`` (sharding constraints, collectives
+                left to XLA's partitioner).
+        """
+        self.lowering = _one_of("set_lowering", lowering, LOWERINGS)
+
+    def set_static_inputs(self, mode: bool = True) -> None:
+        """Make it an error to call the graph with other shapes, dtypes, layouts or static values than at first.
+
+        Args:
+            mode: on, or off (the graph compiles anew and says why).
+        """
+        self.static_inputs = _flag("set_static_inputs", mode)
+
+    def enable_block_scan(self, mode: bool = True) -> None:
+        """Trace and compile equal layers once.
+
+        Args:
+            mode: on or off; without a call it is on where the user's loop over the layers is plain.
+        """
+        self.block_scan = _flag("enable_block_scan", mode)
+
+    def set_max_programs(self, value: int = 10) -> None:
+        """Keep at most this many compiled programs; the one not used for longest goes first."""
+        self.max_programs = _whole("set_max_programs", value, 1)
+
+    def enable_auto_memory(self, mode: str = "AdaptiveMemory") -> None:
+        """Say how much may be spent on saving memory.
+
+        XLA orders programs for memory on its own, so the levels differ in nothing but their names.
+
+        Args:
+            mode: ``"Disable"``, ``"SlightAutoMemory"``, ``"ModerateAutoMemory"``, ``"HeavyAutoMemory"`` or
+                ``"AdaptiveMemory"``.
+        """
+        self.auto_memory = _one_of("enable_auto_memory", mode, AUTO_MEMORY)
+        self._stated["enable_auto_memory"] = mode
+
+    # -- what XLA does, or what is always done ---------------------------------------------------------------------
+
+    def allow_fuse_add_to_output(self, mode: bool = True) -> None:
+        """Fuse an add into the op before it. XLA fuses elementwise chains on its own."""
+        self._state("allow_fuse_add_to_output", _flag("allow_fuse_add_to_output", mode))
+
+    def allow_fuse_cast_scale(self, mode: bool = True) -> None:
+        """Fuse casts and scales. XLA does so on its own."""
+        self._state("allow_fuse_cast_scale", _flag("allow_fuse_cast_scale", mode))
+
+    def allow_fuse_model_update_ops(self, mode: bool = True) -> None:
+        """Fuse the ops of an update. The update is part of the one program, and XLA fuses it."""
+        self._state("allow_fuse_model_update_ops", _flag("allow_fuse_model_update_ops", mode))
+
+    def enable_fused_model_update_cast(self, mode: bool = True) -> None:
+        """Fuse the cast of updated weights into the update. XLA does so on its own."""
+        self._state("enable_fused_model_update_cast", _flag("enable_fused_model_update_cast", mode))
+
+    def enable_multi_tensor_update(self, mode: bool = True) -> None:
+        """Update many parameters at once. Always so: one program updates all."""
+        self._state("enable_multi_tensor_update", _flag("enable_multi_tensor_update", mode))
+
+    def enable_choose_best_memory_allocation(self, mode: bool = True) -> None:
+        """Try several ways to lay out memory. XLA's buffer assignment does this on its own."""
+        self._state("enable_choose_best_memory_allocation", _flag("enable_choose_best_memory_allocation", mode))
+
+    def enable_compress_memory(self, mode: bool = True) -> None:
+        """Share memory between values that do not live together. XLA's buffer assignment does this on its own."""
+        self._state("enable_compress_memory", _flag("enable_compress_memory", mode))
+
+    def enable_straighten_algorithm(self, mode: str = "MemoryFirst") -> None:
+        """Choose the order of a program. XLA's scheduler chooses it."""
+        self._state("enable_straighten_algorithm", _one_of("enable_straighten_algorithm", mode, STRAIGHTEN))
+
+    def enable_cudnn_conv_heuristic_search_algo(self, mode: bool = True) -> None:
+        """Choose convolution algorithms by a heuristic. XLA autotunes them; ``XLA_FLAGS`` says how."""
+        self._state("enable_cudnn_conv_heuristic_search_algo", _flag("enable_cudnn_conv_heuristic_search_algo", mode))
+
+    def set_outputs_buffer_size(self, value: int = 2) -> None:
+        """Say how many results may wait to be read. Results are futures here, so any number may."""
+        self._state("set_outputs_buffer_size", _whole("set_outputs_buffer_size", value, 1))
+
+    # -- auto parallelism ------------------------------------------------------------------------------------------
+
+    def enable_auto_parallel(self, mode: bool = True) -> None:
+        """Choose the layouts of what is computed for least communication. The planner always does; parameters keep
+        the sbp that they were given.
+        """
+        self._state("enable_auto_parallel", _flag("enable_auto_parallel", mode))
+
+    def enable_auto_parallel_ignore_user_sbp_config(self, mode: bool = True) -> None:
+        """Choose the layouts of parameters too, whatever the user gave.
+
+        Raises:
+            GraphConfigError: asked for; programs keep the layouts of parameters.
+        """
+        if _flag("enable_auto_parallel_ignore_user_sbp_config", mode):
+            raise _error(
+                "enable_auto_parallel_ignore_user_sbp_config(True)",
+                "True",
+                "a graph keeps parameters in the layouts that they were given",
+                "lay them out with model.to_global(placement, sbp) and leave this option out",
+            )
+        self._state("enable_auto_parallel_ignore_user_sbp_config", mode)
+
+    def enable_auto_parallel_trunk_algo(self, mode: bool = True) -> None:
+        """Favour the longest path. The planner weighs the whole program, so this has no effect."""
+        self._state("enable_auto_parallel_trunk_algo", _flag("enable_auto_parallel_trunk_algo", mode))
+
+    def enable_auto_parallel_sbp_collector(self, mode: bool = True) -> None:
+        """Convert once for several readers. The planner always does."""
+        self._state("enable_auto_parallel_sbp_collector", _flag("enable_auto_parallel_sbp_collector", mode))
+
+    def set_auto_parallel_computation_cost_ratio(self, ratio: float) -> None:
+        """Weigh computation against communication. Prices come from the planner's cost model; no effect."""
+        name = "set_auto_parallel_computation_cost_ratio"
+        self._state(name, _number(name, ratio))
+
+    def set_auto_parallel_wait_time(self, cost: float) -> None:
+        """Say what it costs to start a transfer. Prices come from the planner's cost model; no effect."""
+        self._state("set_auto_parallel_wait_time", _number("set_auto_parallel_wait_time", cost))
+
+    def _state(self, name: str, value: Any) -> None:
+        self._stated[name] = value
+
+    # -- text ------------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        amp = f"{self.amp_dtype!r}" if self.amp else "off"
+        zero = "off"
+        if self.zero_stage:
+            zero = (
+                f"stage {self.zero_stage}, from {self.zero_min_size} elements, restore level {self.zero_restore_level}"
+            )
+        blocks = {None: "automatic", True: "on", False: "off"}[self.block_scan]
+        lines = [
+            "(CONFIG:config:GraphConfig(",
+            f"  training: {self.training}",
+            f"  gradient_accumulation_steps: {self.accumulation_steps}",
+            f"  amp: {amp}",
+            f"  zero: {zero}",
+            f"  lowering: {self.lowering}",
+            f"  static_inputs: {self.static_inputs}",
+            f"  block_scan: {blocks}",
+            f"  max_programs: {self.max_programs}",
+        ]
+        for name, value in self._stated.items():
+            lines.append(f"  {name}({value!r}): {STATED.get(name, _XLA)}")
+        return "\n".join([*lines, "))"])
+
+
+def _error(asked: str, seen: str, rule: str, fix: str) -> GraphConfigError:
+    return GraphConfigError(message(f"config.{asked}", seen, rule, fix))
+
+
+def _flag(name: str, mode: Any) -> bool:
+    if not isinstance(mode, bool):
+        raise _error(
+            f"{name}({mode!r})", f"a {type(mode).__name__}", "the option is on or off: a bool", f"{name}(True)"
+        )
+    return mode
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise _error(name, repr(value), f"a whole number of at least {least}", f"e.g. {max(least, 2)}")
+    return value
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise _error(name, repr(value), "a number of at least 0", f"{name}(1.0)")
+    return value
+
+
+def _one_of(name: str, value: Any, allowed: tuple) -> Any:
+    if isinstance(value, bool) or value not in allowed:
+        raise _error(name, repr(value), f"one of {list(allowed)}", f"e.g. {allowed[-1]!r}")
+    return value

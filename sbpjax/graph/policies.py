@@ -1,0 +1,17 @@
+"""Activation checkpointing policies by name: what a checkpointed module keeps for its backward.
+
+A policy is what `sbpjax.graph.split` takes: ``"nothing"``, None for everything, or a function of a primitive.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+POLICIES: dict[str, Any] = {
+    "nothing": "nothing",
+    "everything": None,
+    "dots": jax.checkpoint_policies.dots_saveable,
+    "dots_with_no_batch_dims": jax.checkpoint_policies.dots_with_no_batch_dims_saveable,
+}

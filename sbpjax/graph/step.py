@@ -1,0 +1,239 @@
+"""What a graph traces: build, then the step of its optimizers.
+
+    [split into micro-batches → scan] build → unscale → clip → update → update of the loss scale
+
+``build`` calls ``loss.backward()``; the rest follows it in the same trace. Under accumulation of k the inputs of B
+rows become k micro-batches of B / k rows, contiguous in the logical view, and one `jax.lax.scan` runs ``build`` on
+them: it carries the buffers that ``build`` writes and the sums of the gradients. Each backward starts with 1 / k, so the
+sums are the means, and a partial sum stays one through the loop: it is reduced once, behind it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import jaxpr_as_fun
+
+from sbpjax.errors import GraphError, message
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.dispatch import wrap_any
+from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.mode import mode
+from sbpjax.tensor.traced import TracedLayout, logical
+
+from . import tree
+from .capture import State
+from .scope import Scope
+from .signature import Call
+from .watch import check_arguments
+
+
+class Step:
+    """The function of one graph that is traced.
+
+    Args:
+        graph: the graph.
+        state: its state, whose handles hold tracers while this runs.
+    """
+
+    def __init__(self, graph, state: State) -> None:
+        self._graph = graph
+        self._state = state
+        self.scope = Scope(graph, state)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        graph, count = self._graph, self._graph.config.accumulation_steps
+        with self.scope.active(), self._building(), _seed(_start_of_backward(count, graph._g.scaler)):
+            if count == 1:
+                result = graph.build(*args, **kwargs)
+            else:
+                result = _accumulated(graph, self._state, count, Call(args, kwargs))
+        self._update()
+        return result
+
+    @contextlib.contextmanager
+    def _building(self):
+        """Refuse steps of the graph's optimizers within the block: the graph makes them after ``build``."""
+        before = mode.touch
+        owned = {id(entry.optimizer): entry.optimizer for entry in self._graph._g.optimizers}
+
+        def touch(x) -> None:
+            if id(x) in owned:
+                raise _stepped(self._graph, owned[id(x)])
+            before(x)
+
+        mode.touch = touch
+        try:
+            yield
+        finally:
+            mode.touch = before
+
+    def _update(self) -> None:
+        scaler = self._graph._g.scaler
+        for entry in self._graph._g.optimizers:
+            optimizer = entry.optimizer
+            if scaler is not None:
+                scaler.unscale_(optimizer)
+            if optimizer.clips:
+                optimizer.clip_grad()
+            if scaler is not None:
+                scaler.step(optimizer)
+            else:
+                optimizer.step()
+        if scaler is not None:
+            scaler.update()
+
+
+def _start_of_backward(count: int, scaler) -> Any:
+    """Return what a backward starts with: 1 / k under accumulation, times the loss scale; None for 1."""
+    seed: Any = None if count == 1 else 1.0 / count
+    if scaler is None:
+        return seed
+    scale = scaler.scale(wrap_any(jnp.ones((), jnp.float32)))
+    return scale if seed is None else scale * seed
+
+
+@contextlib.contextmanager
+def _seed(value: Any):
+    before, mode.seed = mode.seed, value
+    try:
+        yield
+    finally:
+        mode.seed = before
+
+
+# -- gradient accumulation -------------------------------------------------------------------------------------------
+
+
+def _accumulated(graph, state: State, count: int, call: Call) -> Any:
+    """Run ``build`` on `count` micro-batches in one loop; leave the sums of the gradients in the tensors' ``.grad``."""
+    asked = f"{type(graph).__name__}.build with gradient_accumulation_steps={count}"
+    split = [i for i, t in enumerate(call.tensors) if t.ndim]
+    _check_sizes(asked, count, call, [call.places[i] for i in split], graph.build)
+    wholes = [logical(t) for t in call.tensors]
+    micros = [wholes[i].reshape(count, wholes[i].shape[0] // count, *wholes[i].shape[1:]) for i in split]
+    before = [logical(t) for t in state.tensors]
+    numbers = [holder[key] for holder, key in state.options]
+    drawn = default_generator._counter
+    base = jax.random.key_data(default_generator.key())
+    body = _Body(graph, asked, state, call, split, numbers)
+    shapes = [jax.typeof(x) for x in before]
+    closed = jax.make_jaxpr(body)(
+        jax.typeof(base),
+        jax.ShapeDtypeStruct((), jnp.uint32),
+        shapes,
+        [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in micros],
+    )
+    if not body.random:
+        default_generator._counter = drawn
+    run = jaxpr_as_fun(closed)
+
+    def turn(carry, xs):
+        written, sums = carry
+        arrays = list(before)
+        for i, array in zip(body.written, written, strict=True):
+            arrays[i] = array
+        results = run(base, xs[0], *arrays, *xs[1])
+        n, m = len(body.written), len(body.graded)
+        grads = results[n : n + m]
+        return (results[:n], [s + g for s, g in zip(sums, grads, strict=True)]), results[n + m :]
+
+    zeros = [jnp.zeros(before[i].shape, before[i].dtype) for i in body.graded]
+    start = ([before[i] for i in body.written], zeros)
+    (written, sums), outs = jax.lax.scan(turn, start, (jnp.arange(count, dtype=jnp.uint32), micros), length=count)
+    for i, array in zip(body.written, written, strict=True):
+        state.tensors[i]._set(array, state.tensors[i]._layout)
+    for i, total in zip(body.graded, sums, strict=True):
+        state.tensors[i].grad = wrap_any(total, state.tensors[i]._layout)
+    produced = iter(zip(outs, body.layouts, strict=True))
+    leaves = [_whole(*next(produced)) if static is None else static[0] for static in body.static]
+    return tree.unflatten(body.structure, leaves)
+
+
+class _Body:
+    """One turn of the loop, to be traced once.
+
+    Attributes:
+        written: the places of the state tensors that it writes.
+        graded: the places of those that get a gradient.
+        layouts: of the tensors that it returns.
+        static: what else it returns, at its place.
+        structure: the structure of what it returns.
+        random: whether it draws random numbers.
+    """
+
+    def __init__(self, graph, asked: str, state: State, call: Call, split: list[int], numbers: list) -> None:
+        self._graph, self._asked, self._state, self._call, self._split = graph, asked, state, call, split
+        self._numbers = numbers
+        self.written: list[int] = []
+        self.graded: list[int] = []
+        self.layouts: list = []
+        self.static: list = []
+        self.structure: Any = None
+        self.random = False
+
+    def __call__(self, base, index, arrays: list, micros: list) -> list:
+        state, call = self._state, self._call
+        tensors = list(call.tensors)
+        for i, micro in zip(self._split, micros, strict=True):
+            tensors[i] = _like(call.tensors[i], micro)
+        args, kwargs = call.rebuilt(tensors)
+        key = jax.random.fold_in(jax.random.wrap_key_data(base), index)
+        with state.traced([*arrays, *self._numbers]), default_generator.under_trace(key) as generator:
+            result = self._graph.build(*args, **kwargs)
+            self.random = generator._counter > 0
+            check_arguments(self._asked, [tensors[i] for i in self._split], micros)
+            after = [logical(t) for t in state.tensors]
+            self.written = [i for i, array in enumerate(after) if array is not arrays[i]]
+            self.graded = [i for i, t in enumerate(state.tensors) if t.grad is not None]
+            grads = [logical(state.tensors[i].grad) for i in self.graded]
+            leaves, self.structure = tree.flatten(result)
+            self.static = [None if isinstance(o, Tensor) else (o,) for o in leaves]
+            outs = [o for o in leaves if isinstance(o, Tensor)]
+            self.layouts = [None if o._layout is None else TracedLayout(o._layout.placement) for o in outs]
+            return [after[i] for i in self.written] + grads + [logical(o) for o in outs]
+
+
+def _like(tensor: Tensor, array) -> Tensor:
+    made = wrap_any(array, tensor._layout)
+    return made.requires_grad_() if tensor._edge is not None else made
+
+
+def _whole(array, layout) -> Tensor:
+    """Return the results of all turns as one tensor: 0-d ones stacked, others one behind the other."""
+    return wrap_any(array if array.ndim == 1 else array.reshape(-1, *array.shape[2:]), layout)
+
+
+def _check_sizes(asked: str, count: int, call: Call, places: list[int], build) -> None:
+    wrong = [i for i in places if call.leaves[i].shape[0] % count]
+    if wrong or not places:
+        paths = call.paths(build)
+        seen = ", ".join(f"{paths[i]}: {call.leaves[i].dtype.name}{list(call.leaves[i].shape)}" for i in wrong)
+        sizes = ", ".join(
+            f"{call.leaves[i].shape[0]} = {call.leaves[i].shape[0] // count} · {count} + "
+            f"{call.leaves[i].shape[0] % count}"
+            for i in wrong
+        )
+        raise GraphError(
+            message(
+                asked,
+                seen or "no tensor with a dim 0 to split",
+                f"every input with dims is split on dim 0 into {count} equal micro-batches"
+                + (f"; {sizes}" * bool(wrong)),
+                f"give batches of a multiple of {count} rows, or config.set_gradient_accumulation_steps(1)",
+            )
+        )
+
+
+def _stepped(graph, optimizer) -> GraphError:
+    return GraphError(
+        message(
+            f"{type(optimizer).__name__}.step() inside {type(graph).__name__}.build",
+            "an optimizer that was given to add_optimizer",
+            "the graph steps it after build, so this would be a second step",
+            "leave the call out of build; loss.backward() is all that is needed there",
+        )
+    )

@@ -1,0 +1,3 @@
+"""OneFlow's place of the options of a graph."""
+
+from sbpjax.graph.config import GraphConfig as GraphConfig
