@@ -17,6 +17,7 @@ before the bias correction and optax after it. Optax is imported where it is use
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -68,35 +69,44 @@ def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = Fals
     for bucket in buckets:
         hyper = {name: next(flat) for name in bucket.hyper}
         count = next(flat)
-        params, grads = _take(flat, bucket.count), _take(flat, bucket.count)
-        states = {name: _take(flat, bucket.count) for name in bucket.states}
-        run = _on_masters if MASTER in states else _plainly
-        new_params, new_states = run(bucket, params, grads, states, count + 1, hyper)
-        before, after = [count, *params], [count + 1, *new_params]
-        for name in bucket.states:
-            before += states[name]
-            after += new_states[name]
-        if bucket.lazy:
-            rows = [_touched(g) for g in grads]
-            rows = [None, *rows * (1 + len(bucket.states))]
-            after = [a if row is None else jnp.where(row, a, b) for row, a, b in zip(rows, after, before)]
-        if skip is not None:
-            after = [jnp.where(skip, b, a) for b, a in zip(before, after)]
-        results += after
+        per_param = [_take(flat, bucket.count) for _ in range(2 + len(bucket.states))]
+        one = _one(bucket._replace(count=1), guarded)
+        updated = [one(skip, count, hyper, *arrays) for arrays in zip(*per_param)]
+        results.append(count + 1 if skip is None else jnp.where(skip, count, count + 1))
+        for kind in zip(*updated):
+            results += kind
     return tuple(results)
 
 
-def _plainly(bucket: Bucket, params: Arrays, grads: Arrays, states: States, step: jax.Array, hyper: dict[str, Any]):
-    return bucket.rule(params, grads, states, step, hyper, **dict(bucket.flags))
+@functools.lru_cache(maxsize=256)
+def _one(bucket: Bucket, guarded: bool) -> Callable:
+    """Return the update of one parameter as a function of its own, so that equal parameters are traced once."""
+
+    def update_one(skip, count, hyper, param, grad, *states):
+        run = _on_master if MASTER in bucket.states else _plainly
+        before = [param, *states]
+        after = run(bucket, param, grad, dict(zip(bucket.states, states)), count + 1, hyper)
+        row = _touched(grad) if bucket.lazy else None
+        if row is not None:
+            after = [jnp.where(row, a, b) for a, b in zip(after, before)]
+        return tuple(jnp.where(skip, b, a) for a, b in zip(after, before)) if guarded else tuple(after)
+
+    return jax.jit(update_one)
 
 
-def _on_masters(bucket: Bucket, params: Arrays, grads: Arrays, states: States, step: jax.Array, hyper: dict[str, Any]):
-    """Run the rule on the float32 copies; where a parameter is not what its copy rounds to, the user changed it."""
-    masters = [jnp.where(m.astype(p.dtype) == p, m, p.astype(m.dtype)) for p, m in zip(params, states[MASTER])]
-    grads = [g.astype(m.dtype) for g, m in zip(grads, masters)]
-    rest = {name: tensors for name, tensors in states.items() if name != MASTER}
-    masters, rest = _plainly(bucket, masters, grads, rest, step, hyper)
-    return [m.astype(p.dtype) for m, p in zip(masters, params)], {**rest, MASTER: masters}
+def _plainly(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> list:
+    given = {name: [states[name]] for name in bucket.states if name != MASTER}
+    (param,), after = bucket.rule([param], [grad], given, step, hyper, **dict(bucket.flags))
+    return [param, *(after[name][0] for name in bucket.states if name != MASTER)]
+
+
+def _on_master(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> list:
+    """Run the rule on the float32 copy; where the parameter is not what its copy rounds to, the user changed it."""
+    master = states[MASTER]
+    master = jnp.where(master.astype(param.dtype) == param, master, param.astype(master.dtype))
+    master, *rest = _plainly(bucket, master, grad.astype(master.dtype), states, step, hyper)
+    rest.insert(bucket.states.index(MASTER), master)
+    return [master.astype(param.dtype), *rest]
 
 
 def _touched(grad: jax.Array) -> jax.Array | None:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import sbpjax
 from sbpjax.autograd import no_grad
 from sbpjax.ops.dims import fail
-from sbpjax.optim.run import place_of
+from sbpjax.optim.run import TRACE, place_of
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.op import op_of
 
@@ -86,6 +86,14 @@ def get_total_norm(
         norm = norms[0]
         if len(norms) > 1:
             norm = dispatch.run(op_of(total_norm, static), tuple(sbpjax.tensor(n.item()) for n in norms))
+    if error_if_nonfinite and place_of(norm) is TRACE:
+        fail(
+            "value",
+            "clipping gradients with error_if_nonfinite=True in a compiled program",
+            "a norm that has no value yet",
+            "an error cannot depend on a value while the program is compiled",
+            "error_if_nonfinite=False, and look at the norm that is returned; a GradScaler skips such steps",
+        )
     if error_if_nonfinite and not math.isfinite(norm.item()):
         fail(
             "shape",
