@@ -143,10 +143,10 @@ def common_placement(fn, layouts, placement: Placement | None) -> Placement:
     return placement
 
 
-def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donate=()) -> Compiled:
-    """Plan and compile one op for its input layouts; nothing runs."""
+def plan_op(fn, static, arrays, layouts, placement=None, out_sbps=None) -> tuple[Plan, tuple[Layout, ...]]:
+    """Return the plan of one op for its input layouts, and the layouts of its outputs; nothing is lowered."""
     placement = common_placement(fn, layouts, placement)
-    given = [i for i, a in enumerate(arrays) if a is not None]
+    given = _given(arrays)
     keywords = dict(static)
 
     def op(*present):
@@ -171,16 +171,28 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
     if out_sbps is not None:
         pins = tuple(_pin(s, placement, len(v.aval.shape)) for s, v in zip(out_sbps, program.outvars, strict=True))
     plan = _planned(program, placement.hierarchy, tuple(codes), pins)
-    out = tuple(
+    return plan, tuple(
         layout_of(placement, c, v.aval.shape, v.aval.dtype)
         for c, v in zip(plan.out_codes, program.outvars, strict=True)
     )
+
+
+def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donate=()) -> Compiled:
+    """Plan and compile one op for its input layouts; nothing runs."""
+    plan, out = plan_op(fn, static, arrays, layouts, placement, out_sbps)
+    placement = common_placement(fn, layouts, placement)
+    given = _given(arrays)
     donated = tuple(given.index(i) for i in donate)
     call = jax.jit(spmd_function(plan, placement), donate_argnums=donated)
     direct = len(given) == len(arrays) and not any(
         layouts[i] is None and isinstance(arrays[i], jax.Array) for i in given
     )
     return Compiled(call, out, plan, None if direct else tuple(given), placement.is_present)
+
+
+def _given(arrays) -> list[int]:
+    """Return the positions of the arrays that are not None."""
+    return [i for i, a in enumerate(arrays) if a is not None]
 
 
 _WORTH_KEEPING_S = 0.005

@@ -134,8 +134,8 @@ def _pins(op, arrays: list, layouts: list, in_layouts: tuple) -> tuple | None:
         return _chosen[key]
 
     def cost(pins):
-        found = eager.compile_op(op.fn, (), arrays, layouts, None, tuple(pins))
-        return found.plan.bytes, found.layouts
+        plan, found = eager.plan_op(op.fn, (), arrays, layouts, None, tuple(pins))
+        return plan.bytes, found
 
     pins: list = [None] * len(in_layouts)
     best, free = cost(pins)
