@@ -201,8 +201,14 @@ def info(t: Tensor) -> tuple:
     array = t._fresh()._array
     where = t._layout
     if where is None:
-        where = getattr(array, "sharding", None)
+        where = array.sharding or _default_sharding()
     return tuple(t.shape), t.dtype, where, t._edge is not None
+
+
+def _default_sharding():
+    """Return where a local tensor without data would be made."""
+    device = jax.config.jax_default_device
+    return jax.sharding.SingleDeviceSharding(jax.devices()[0] if device is None else device)
 
 
 def infos(tensors: list) -> list:

@@ -228,9 +228,7 @@ class GraphConfig:
     # -- auto parallelism ------------------------------------------------------------------------------------------
 
     def enable_auto_parallel(self, mode: bool = True) -> None:
-        """Choose the layouts of what is computed for least communication. The planner always does; parameters keep
-        the sbp that they were given.
-        """
+        """Choose the layouts of what is computed. The planner always does; parameters keep the sbp they were given."""
         self._state("enable_auto_parallel", _flag("enable_auto_parallel", mode))
 
     def enable_auto_parallel_ignore_user_sbp_config(self, mode: bool = True) -> None:

@@ -4,8 +4,8 @@
 
 ``build`` calls ``loss.backward()``; the rest follows it in the same trace. Under accumulation of k the inputs of B
 rows become k micro-batches of B / k rows, contiguous in the logical view, and one `jax.lax.scan` runs ``build`` on
-them: it carries the buffers that ``build`` writes and the sums of the gradients. Each backward starts with 1 / k, so the
-sums are the means, and a partial sum stays one through the loop: it is reduced once, behind it.
+them: it carries the buffers that ``build`` writes and the sums of the gradients. Each backward starts with 1 / k, so
+the sums are the means, and a partial sum stays one through the loop: it is reduced once, behind it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,126 @@
+"""Every option of OneFlow exists, checks its value, and is listed with what becomes of it."""
+
+import pytest
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.errors import GraphConfigError
+from sbpjax.graph.config import AUTO_MEMORY, STATED, STRAIGHTEN, GraphConfig
+
+ONEFLOW = (
+    "allow_fuse_add_to_output allow_fuse_model_update_ops allow_fuse_cast_scale enable_amp enable_auto_parallel "
+    "enable_auto_parallel_ignore_user_sbp_config enable_auto_parallel_sbp_collector enable_auto_parallel_trunk_algo "
+    "enable_zero set_auto_parallel_computation_cost_ratio set_auto_parallel_wait_time enable_auto_memory "
+    "set_gradient_accumulation_steps enable_choose_best_memory_allocation enable_compress_memory "
+    "enable_fused_model_update_cast enable_multi_tensor_update enable_straighten_algorithm set_outputs_buffer_size "
+    "training enable_cudnn_conv_heuristic_search_algo set_zero_redundancy_optimizer_mode"
+).split()
+FLAGS = [n for n in ONEFLOW if n.startswith(("allow_", "enable_")) and n not in
+         ("enable_auto_memory", "enable_straighten_algorithm", "enable_auto_parallel_ignore_user_sbp_config")]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ONEFLOW)
+def test_every_option_of_oneflow_exists(name):
+    assert hasattr(GraphConfig(), name)
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_flags_take_a_bool_and_nothing_else(name):
+    config = GraphConfig()
+    getattr(config, name)()
+    getattr(config, name)(False)
+    with pytest.raises(GraphConfigError, match=rf"(?s)config.{name}\('yes'\).*seen: a str.*fix:  {name}\(True\)"):
+        getattr(config, name)("yes")
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_what_chooses_nothing_says_so(name):
+    config = GraphConfig()
+    value = {"enable_straighten_algorithm": "SpeedFirst"}.get(name, 3 if name.startswith("set_") else True)
+    getattr(config, name)(value)
+    (line,) = [line for line in repr(config).splitlines() if line.strip().startswith(f"{name}(")]
+    assert line.strip() == f"{name}({value!r}): {STATED[name]}"
+    assert config.key() == GraphConfig().key()
+
+
+@pytest.mark.parametrize(
+    "set_it",
+    [
+        lambda c: c.set_gradient_accumulation_steps(2),
+        lambda c: c.enable_amp(True, dtype=flow.bfloat16),
+        lambda c: c.enable_amp(),
+        lambda c: c.enable_zero(True, stage=1),
+        lambda c: c.enable_zero(),
+        lambda c: c.enable_zero(True, shard_min_size=1),
+        lambda c: c.enable_zero(True, stage=3, shard_restore_level=0),
+        lambda c: c.set_zero_redundancy_optimizer_mode(),
+        lambda c: c.set_lowering("gspmd"),
+        lambda c: c.enable_block_scan(True),
+        lambda c: c.enable_auto_memory("HeavyAutoMemory"),
+    ],
+)
+def test_what_changes_the_program_is_part_of_its_key(set_it):
+    config = GraphConfig()
+    set_it(config)
+    assert config.key() != GraphConfig().key()
+    hash(config.key())
+
+
+@pytest.mark.parametrize(
+    "set_it, rule",
+    [
+        (lambda c: c.set_gradient_accumulation_steps(0), "a whole number of at least 1"),
+        (lambda c: c.set_gradient_accumulation_steps(2.0), "a whole number of at least 1"),
+        (lambda c: c.set_gradient_accumulation_steps(True), "a whole number of at least 1"),
+        (lambda c: c.enable_amp(True, dtype=flow.float32), "float16 or bfloat16"),
+        (lambda c: c.enable_zero(True, stage=4), r"one of \[1, 2, 3\]"),
+        (lambda c: c.enable_zero(True, shard_min_size=0), "at least 1"),
+        (lambda c: c.enable_zero(True, shard_restore_level=3), r"one of \[0, 1, 2\]"),
+        (lambda c: c.set_zero_redundancy_optimizer_mode("all"), "distributed_split"),
+        (lambda c: c.set_lowering("mpi"), "spmd"),
+        (lambda c: c.set_max_programs(0), "at least 1"),
+        (lambda c: c.set_outputs_buffer_size(0), "at least 1"),
+        (lambda c: c.enable_straighten_algorithm("Fast"), "MemoryFirst"),
+        (lambda c: c.enable_auto_memory("Some"), "AdaptiveMemory"),
+        (lambda c: c.set_auto_parallel_wait_time(-1), "at least 0"),
+        (lambda c: c.set_auto_parallel_computation_cost_ratio("1"), "at least 0"),
+        (lambda c: c.enable_auto_parallel_ignore_user_sbp_config(True), "keeps parameters in the layouts"),
+    ],
+)
+def test_values_out_of_range_are_refused_and_change_nothing(set_it, rule):
+    config = GraphConfig()
+    with pytest.raises(GraphConfigError, match=rf"(?s)config\..*seen: .*rule: .*{rule}.*fix: "):
+        set_it(config)
+    assert config.key() == GraphConfig().key()
+
+
+@pytest.mark.parametrize("mode", STRAIGHTEN)
+def test_orders(mode):
+    GraphConfig().enable_straighten_algorithm(mode)
+
+
+@pytest.mark.parametrize("mode", AUTO_MEMORY)
+def test_memory_levels(mode):
+    GraphConfig().enable_auto_memory(mode)
+
+
+def test_the_text_names_what_is_set():
+    config = GraphConfig()
+    config.enable_zero(True, stage=3)
+    config.enable_amp(True, dtype=flow.bfloat16)
+    config.set_gradient_accumulation_steps(8)
+    text = repr(config)
+    assert "gradient_accumulation_steps: 8" in text
+    assert "amp: sbpjax.bfloat16" in text
+    assert "zero: stage 3, from 1024 elements, restore level 1" in text
+
+
+def test_training_is_whether_there_is_an_optimizer():
+    class Training(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            assert not self.config.training
+            self.net = nn.Linear(2, 2)
+            self.add_optimizer(flow.optim.SGD(self.net.parameters(), lr=0.1))
+
+    assert Training().config.training and Training().training
