@@ -5,6 +5,8 @@ from .adadelta import Adadelta as Adadelta
 from .adagrad import Adagrad as Adagrad
 from .adam import Adam as Adam
 from .adam import AdamW as AdamW
+from .from_optax import Optax as Optax
+from .from_optax import from_optax as from_optax
 from .lamb import LAMB as LAMB
 from .optimizer import Optimizer as Optimizer
 from .rmsprop import RMSprop as RMSprop

@@ -243,7 +243,7 @@ class Optimizer:
                 new_steps[key] = run.new_step(param, 0 if state["step"].is_meta else int(state["step"].item()))
             state["step"] = new_steps[key]
         dtype = param.dtype
-        if group.get("master_weights") and dtype.is_floating_point and dtype.itemsize < 4:
+        if group.get("master_weights") and is_low(dtype):
             dtype = float32
             if MASTER not in state:
                 state[MASTER] = run.master_of(param)
@@ -364,3 +364,8 @@ class Optimizer:
             lines.append(f"Parameter Group {index}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+def is_low(dtype: Any) -> bool:
+    """Return whether parameters of a dtype can have a float32 copy that is more exact."""
+    return dtype.is_floating_point and dtype.itemsize < 4

@@ -203,6 +203,14 @@ def laid_out_alike(state: Tensor, param: Tensor) -> bool:
     return here is not None and there is not None and (here.placement, here.codes) == (there.placement, there.codes)
 
 
+def spread_like(tensor: Tensor, param: Tensor) -> Tensor:
+    """Return a tensor where the parameter is: on its device, or broadcast over its placement."""
+    if not param.is_global:
+        return (tensor.to_local() if tensor.is_global else tensor).to(param.device)
+    sbp = [sbpjax.sbp.broadcast] * len(param.placement.hierarchy)
+    return tensor.to_global(placement=param.placement, sbp=sbp)
+
+
 def lay_out_like(state: Tensor, param: Tensor) -> Tensor:
     """Return a state tensor in the parameter's layout, keeping its value and dtype."""
     if not param.is_global:

@@ -55,8 +55,9 @@ def check(optimizer: Any, state_dict: dict[str, Any]) -> None:
         if foreign:
             rule = f"{type(optimizer).__name__} has no option {foreign[0]!r}; it has {sorted(optimizer.defaults)}"
             raise _refused(optimizer, f"options {foreign} in group {index}", rule)
-        optimizer._check({**group, **loaded})
-        owners |= {number: ({**group, **loaded}, p) for number, p in zip(loaded["params"], group["params"])}
+        options = {**group, **loaded, "params": group["params"]}
+        optimizer._check(options)
+        owners |= {number: (options, p) for number, p in zip(loaded["params"], group["params"])}
     for number, tensors in state_dict["state"].items():
         if number not in owners:
             rule = f"the groups have parameters 0 to {len(owners) - 1}"
