@@ -120,6 +120,10 @@ class AbstractError(SbpjaxError, NotImplementedError):
     """
 
 
+class OutOfMemoryError(SbpjaxError, RuntimeError):
+    """A compiled program needs more memory than its device has; said by the compiler, before anything runs."""
+
+
 class RuleError(SbpjaxError, RuntimeError):
     """A rule of the primitive table is wrong: its row does not fit its equation; a defect, not a user's mistake."""
 

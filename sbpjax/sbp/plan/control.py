@@ -38,7 +38,7 @@ def inner_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes) -> int:
         return 0
     ins = tuple(zip(*(row.ins for row in chosen), strict=True)) if eqn.invars else ()
     outs = tuple(zip(*(row.outs for row in chosen), strict=True)) if eqn.outvars else ()
-    bodies = _bodies(eqn, sizes, ins, outs)
+    bodies = body_plans(eqn, sizes, ins, outs)
     if name == "cond":
         return max(p.bytes for p in bodies)
     return sum(p.bytes for p in bodies) * eqn.params.get("length", 1)
@@ -48,7 +48,7 @@ def _shift(codes: Codes, by: int) -> Codes:
     return tuple(c + by if c >= 0 else c for c in codes)
 
 
-def _bodies(eqn, sizes: Codes, ins, outs) -> list:
+def body_plans(eqn, sizes: Codes, ins, outs) -> list:
     """Return the plans of the bodies of an equation under N-D layouts."""
     params, everywhere = eqn.params, (B,) * len(sizes)
     if eqn.primitive.name == "scan":
@@ -178,7 +178,7 @@ def control_local(ctx: Context, *blocks):
     import jax
 
     params = ctx.params
-    plans = [ctx.body] if ctx.body is not None else _bodies(ctx.eqn, ctx.shard.sizes, ctx.ins, ctx.outs)
+    plans = [ctx.body] if ctx.body is not None else body_plans(ctx.eqn, ctx.shard.sizes, ctx.ins, ctx.outs)
     calls = [_call(ctx, plan) for plan in plans]
     if ctx.eqn.primitive.name == "cond":
         return jax.lax.switch(blocks[0], calls, *blocks[1:])

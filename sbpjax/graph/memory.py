@@ -1,0 +1,257 @@
+"""What a step needs of one device's memory, before it runs: by kind, from the compiled program.
+
+    memory per device of compile(step) on sbpjax.placement.topology("v5p:4x4x4", [8, 8]), compiled
+    parameters          215.4 MB
+    optimizer state     430.8 MB
+    inputs               16.4 kB
+    activations           1.9 GB   made by the forward, read by the backward
+    gathered copies     214.7 MB   parameters in the layout of a reader
+    gradients               0 B
+    temporaries         312.0 MB
+    total                 3.1 GB   of 95.0 GB
+
+What lies on the device before and after a step (parameters, buffers, optimizer state, inputs) is known from layouts.
+What lives during it is the compiler's figure; which part of that the kinds have at the fullest moment is the plan's
+guess (`sbpjax.graph.liveness`), and temporaries are what it leaves. `estimate` is that guess alone, without a compiler.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass, replace
+
+from sbpjax.errors import OutOfMemoryError, message
+from sbpjax.sbp.cost import PRESETS
+from sbpjax.sbp.normalise import normalise
+
+from .liveness import Held, Spans
+
+_ROWS = (
+    ("parameters", "parameters", ""),
+    ("buffers", "buffers", ""),
+    ("optimizer", "optimizer state", ""),
+    ("inputs", "inputs", ""),
+    ("results", "results", "next to the state, which is written in place"),
+    ("activations", "activations", "made by the forward, read by the backward"),
+    ("gathered", "gathered copies", "arguments in the layout of a reader"),
+    ("gradients", "gradients", ""),
+    ("temporaries", "temporaries", ""),
+    ("padding", "padding", "of arguments, to the device's tiles"),
+    ("code", "code", ""),
+)
+_ALWAYS = ("parameters", "optimizer", "activations", "gradients", "temporaries")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes on one device.
+
+    Attributes:
+        parameters: what optimizers and modules call so.
+        buffers: other tensors of modules.
+        optimizer: the state of optimizers.
+        inputs: arguments of the step, tensors that it reads from outside, numbers.
+        results: what it returns, apart from state that is written in place.
+        activations: made by the forward and read by the backward, at the fullest moment.
+        gathered: copies of arguments in other layouts, at that moment.
+        gradients: made by the backward and not yet used up, at that moment.
+        temporaries: everything else that lives then.
+        padding: what the device's layout of the arguments adds.
+        code: the program itself, where it lies in the device's memory.
+        compiled: whether the compiler was asked; else an estimate.
+        capacity: the device's memory, None if unknown.
+        title: what was sized, and where.
+    """
+
+    parameters: int = 0
+    buffers: int = 0
+    optimizer: int = 0
+    inputs: int = 0
+    results: int = 0
+    activations: int = 0
+    gathered: int = 0
+    gradients: int = 0
+    temporaries: int = 0
+    padding: int = 0
+    code: int = 0
+    compiled: bool = False
+    capacity: int | None = None
+    title: str = ""
+
+    @property
+    def arguments(self) -> int:
+        """What lies on the device before the step."""
+        return self.parameters + self.buffers + self.optimizer + self.inputs
+
+    @property
+    def during(self) -> int:
+        """What lives on it only during the step."""
+        return self.activations + self.gathered + self.gradients + self.temporaries
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.arguments + self.during + self.results + self.padding + self.code
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the device has that much; None if its memory is unknown."""
+        return None if self.capacity is None else self.total <= self.capacity
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Return ``(kind, bytes, remark)`` of every kind that there is."""
+        found = []
+        for field, name, remark in _ROWS:
+            value = getattr(self, field)
+            if value or field in _ALWAYS:
+                found.append((name, bytes_text(value), remark))
+        room = "" if self.capacity is None else f"of {bytes_text(self.capacity)}{'' if self.fits else ': does not fit'}"
+        return [*found, ("total", bytes_text(self.total), room)]
+
+    def _head(self) -> str:
+        return f"memory per device of {self.title}, {'compiled' if self.compiled else 'estimated from the plan'}"
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width, digits = max(len(r[0]) for r in rows), max(len(r[1]) for r in rows)
+        return "\n".join([self._head(), *(f"{a:<{width}}  {b:>{digits}}   {c}".rstrip() for a, b, c in rows)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows()
+        )
+        return f"<p>{html.escape(self._head())}</p><table>{cells}</table>"
+
+
+def bytes_text(count: float) -> str:
+    """Return a number of bytes as people read it: ``"215.4 MB"``, in powers of 1,000."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(count) < 999.95 or unit == "GB":
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError("unreachable")
+
+
+def estimate(program, state) -> Memory:
+    """Return what a program needs, from its plan alone.
+
+    Args:
+        program: a traced and planned `sbpjax.graph.program.Program`.
+        state: the `State` that it was traced with.
+    """
+    flat = program.plan.program if program.plan is not None else normalise(program.jaxpr)
+    held = Spans(flat, program.plan).at_peak()
+    return replace(
+        _standing(program, state),
+        results=_results(program),
+        activations=held.activations,
+        gathered=held.gathered,
+        gradients=held.gradients,
+        temporaries=held.temporaries,
+    )
+
+
+def memory(program, state) -> Memory:
+    """Return what a program needs, from the compiler; the first call compiles it.
+
+    Args:
+        program: a traced and planned `sbpjax.graph.program.Program`.
+        state: the `State` that it was traced with.
+
+    Raises:
+        OutOfMemoryError: the compiler finds that the device has less.
+    """
+    guess = estimate(program, state)
+    try:
+        figures = program.compile().memory_analysis()
+    except Exception as error:
+        if "RESOURCE_EXHAUSTED" not in str(error) and "memory" not in str(error).lower():
+            raise
+        raise _too_big(program, guess, error) from None
+    held = _shared_out(
+        Held(guess.activations, guess.gathered, guess.gradients, guess.temporaries), figures.temp_size_in_bytes
+    )
+    return replace(
+        guess,
+        results=max(figures.output_size_in_bytes - figures.alias_size_in_bytes, 0),
+        activations=held.activations,
+        gathered=held.gathered,
+        gradients=held.gradients,
+        temporaries=held.temporaries,
+        padding=max(figures.argument_size_in_bytes - guess.arguments, 0),
+        code=figures.generated_code_size_in_bytes,
+        compiled=True,
+    )
+
+
+def _shared_out(guess: Held, total: int) -> Held:
+    """Return the compiler's figure, shared out as the plan guesses; what the compiler did without shrinks all kinds."""
+    named = guess.activations + guess.gathered + guess.gradients
+    if named <= total:
+        return replace(guess, temporaries=total - named)
+    shares = [value * total // named for value in (guess.activations, guess.gathered, guess.gradients)]
+    return Held(*shares, temporaries=total - sum(shares))
+
+
+def _standing(program, state) -> Memory:
+    """Return what lies on a device before and after the step, from the layouts."""
+    optimizers = {id(t) for o in state.optimizers for t in o.state_tensors()}
+    parameters = {id(p) for o in state.optimizers for g in o.param_groups for p in g["params"]}
+    parameters |= {id(p) for m in state.modules for p in m._parameters.values() if p is not None}
+    sizes = [_on_device(struct) for struct in program._structs]
+    count = dict.fromkeys(("parameters", "buffers", "optimizer"), 0)
+    for tensor, size in zip(state.tensors, sizes[1:], strict=False):
+        kind = "optimizer" if id(tensor) in optimizers else "parameters" if id(tensor) in parameters else "buffers"
+        count[kind] += size
+    where = "one device" if program.placement is None else repr(program.placement)
+    return Memory(
+        **count,
+        inputs=sum(sizes[1 + len(state.tensors) :]),
+        capacity=_capacity(program.placement),
+        title=f"{program.asked} on {where}",
+    )
+
+
+def _on_device(struct) -> int:
+    shape = struct.shape if struct.sharding is None else struct.sharding.shard_shape(struct.shape)
+    return math.prod(shape) * struct.dtype.itemsize
+
+
+def _results(program) -> int:
+    """Return the bytes of what a program returns next to the state that it writes."""
+    skip = len(program.written)
+    avals = program.jaxpr.out_avals[skip:]
+    layouts = program.out_layouts[skip:]
+    return sum(
+        math.prod(aval.shape if layout is None else layout.local_shape) * getattr(aval.dtype, "itemsize", 4)
+        for aval, layout in zip(avals, layouts, strict=True)
+    )
+
+
+def _capacity(placement) -> int | None:
+    if placement is None or placement.type == "cpu":
+        return None
+    if placement.topology_name is not None:
+        from sbpjax.sbp.topology import kind_of
+
+        kind = kind_of(placement.topology_name)
+        preset = PRESETS.get("v5e" if kind == "v5litepod" else kind)
+        return None if preset is None else int(preset.memory_bytes)
+    stats = placement.devices.flat[0].memory_stats() or {}
+    return stats.get("bytes_limit")
+
+
+def _too_big(program, guess: Memory, error: Exception) -> OutOfMemoryError:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return OutOfMemoryError(
+        message(
+            f"memory of {guess.title}",
+            f"the compiler says: {lines[0] if lines else type(error).__name__}",
+            f"a step must fit in the device's memory; by the plan it needs {bytes_text(guess.total)}, "
+            f"{bytes_text(guess.arguments)} of it state and inputs and {bytes_text(guess.activations)} activations",
+            "split parameters over more ranks, checkpoint activations, or take a smaller batch",
+        )
+    )
