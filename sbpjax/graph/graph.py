@@ -82,6 +82,7 @@ class _Life:
         self.options: dict[Module, GraphModule] = {}
         self.optimizers: list[Entry] = []
         self.scaler: Any = None
+        self.trained: dict[int, tuple[Tensor, str]] = {}
         self.programs: OrderedDict[Signature, Program] = OrderedDict()
         self.latest: tuple[Signature, Program] | None = None
         self.last: _Last | None = None
@@ -317,6 +318,7 @@ class Graph:
         before = [(e.optimizer, {p: dict(s) for p, s in e.optimizer.state.items()}) for e in life.optimizers]
         try:
             state = State(self._owners())
+            self._check_optimizers(state)
             program = self._program(state, call)
         except BaseException:
             for optimizer, tensors in before:  # the state that was made for the trace goes with it
@@ -335,6 +337,25 @@ class Graph:
         )
         return state, call, program
 
+    def _check_optimizers(self, state: State) -> None:
+        """Refuse an optimizer of a parameter that a module had and has no longer: its updates would go nowhere."""
+        names = {id(t): name for name, t in zip(state.names, state.tensors, strict=True)}
+        known = self._g.trained
+        for i, entry in enumerate(self._g.optimizers):
+            for param in (p for group in entry.optimizer.param_groups for p in group["params"]):
+                name = names.get(id(param), "")
+                if not name.startswith(f"optimizer[{i}]"):
+                    known[id(param)] = param, name
+                elif id(param) in known:
+                    raise GraphError(
+                        message(
+                            f"{self.name}(...)",
+                            f"{known[id(param)][1]} is another Parameter now",
+                            f"{type(entry.optimizer).__name__} updates the one that the module no longer has",
+                            "write into the old one with param.data = value, or make a new optimizer and graph",
+                        )
+                    )
+
     def _owners(self) -> dict[str, Any]:
         life = self._g
         owners: dict[str, Any] = dict(life.blocks)
@@ -348,7 +369,7 @@ class Graph:
 
     def _program(self, state: State, call: Call) -> Program:
         life = self._g
-        options = Options(lowering=self.config.lowering)
+        options = Options(lowering=self.config.lowering, roll=bool(self.config.block_scan))
         key = signature_of(call, state, self.build, (self.config.key(), options))
         key = key._replace(modes=(("self", plain_attributes(self)), *key.modes))
         found = life.programs.get(key)

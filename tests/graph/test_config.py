@@ -15,8 +15,8 @@ ONEFLOW = (
     "enable_fused_model_update_cast enable_multi_tensor_update enable_straighten_algorithm set_outputs_buffer_size "
     "training enable_cudnn_conv_heuristic_search_algo set_zero_redundancy_optimizer_mode"
 ).split()
-FLAGS = [n for n in ONEFLOW if n.startswith(("allow_", "enable_")) and n not in
-         ("enable_auto_memory", "enable_straighten_algorithm", "enable_auto_parallel_ignore_user_sbp_config")]  # fmt: skip
+OTHER = {"enable_auto_memory", "enable_straighten_algorithm", "enable_auto_parallel_ignore_user_sbp_config"}
+FLAGS = [n for n in ONEFLOW if n.startswith(("allow_", "enable_")) and n not in OTHER]
 
 
 @pytest.mark.parametrize("name", ONEFLOW)
