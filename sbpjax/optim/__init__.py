@@ -8,6 +8,7 @@ from .adam import AdamW as AdamW
 from .from_optax import Optax as Optax
 from .from_optax import from_optax as from_optax
 from .lamb import LAMB as LAMB
+from .lbfgs import LBFGS as LBFGS
 from .optimizer import Optimizer as Optimizer
 from .rmsprop import RMSprop as RMSprop
 from .sgd import SGD as SGD

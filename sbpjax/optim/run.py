@@ -25,6 +25,7 @@ from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.abstract import abstract
 from sbpjax.tensor.device import META
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.parked import Elsewhere, is_parked
 
 TRACE = "trace"  # the place of every tensor inside a trace
 
@@ -47,10 +48,10 @@ class Job(NamedTuple):
 
 def place_of(tensor: Tensor) -> Any:
     """Return what tensors of one update share: the placement, or the device, or the trace."""
-    array = tensor._fresh()._array
+    array = tensor._array if is_parked(tensor) else tensor._fresh()._array
     if tensor.is_meta:
         return META if tensor._layout is None else tensor._layout.placement
-    if array.__class__ is ArrayImpl:
+    if array.__class__ is ArrayImpl or array.__class__ is Elsewhere:
         if tensor._layout is not None:
             return tensor._layout.placement
         sharding = array.sharding
@@ -71,8 +72,9 @@ def update_in_place(buckets: tuple[Bucket, ...], jobs: list[Job], skip: Tensor |
     targets: list[Tensor] = []
     for job in jobs:
         inputs += [float(n) if n.__class__ is int else n for n in job.numbers]
-        for tensors in ([job.step], job.params, [p.grad for p in job.params], *job.states):
-            if tensors and tensors[0] is not job.params[0].grad:
+        grads: list[Any] = [p.grad for p in job.params]
+        for tensors in ([job.step], job.params, grads, *job.states):
+            if tensors is not grads:
                 donated += range(len(inputs), len(inputs) + len(tensors))
                 targets += tensors
             inputs += tensors

@@ -1,0 +1,241 @@
+"""`LBFGS`: steps along the gradient times an estimate of the inverse Hessian, from the last changes of both.
+
+    optimizer = LBFGS(model.parameters(), line_search_fn="strong_wolfe")
+
+    def closure():
+        optimizer.zero_grad()
+        loss = loss_of(model(x))
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+
+One `step` evaluates the closure many times, as often as its values ask for; so it is for eager training alone.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
+
+import sbpjax
+from sbpjax.autograd import enable_grad, no_grad
+from sbpjax.errors import OpError, OpValueError, message
+from sbpjax.optim import saving
+from sbpjax.optim.check import at_least_zero, params_value
+from sbpjax.optim.line_search import Trial, strong_wolfe
+from sbpjax.optim.optimizer import Optimizer
+from sbpjax.tensor import Tensor
+
+_STATE = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
+
+
+class LBFGS(Optimizer):
+    """Minimize by the limited-memory method of Broyden, Fletcher, Goldfarb and Shanno.
+
+    Args:
+        params: the parameters; one group.
+        lr: the first step tried along a direction.
+        max_iter: directions per `step`.
+        max_eval: evaluations of the closure per `step`; ``max_iter * 5 // 4`` if not given.
+        tolerance_grad: stop when no element of the gradient is larger.
+        tolerance_change: stop when no element, and not the loss, changes by more.
+        history_size: how many changes are kept.
+        line_search_fn: None takes `lr` as it is, ``"strong_wolfe"`` searches.
+
+    Source: Liu and Nocedal, On the Limited Memory BFGS Method (1989).
+    """
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ):
+        options = {"lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval}
+        options |= {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change}
+        super().__init__(params, options | {"history_size": history_size, "line_search_fn": line_search_fn})
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        if self.param_groups:
+            rule = "LBFGS doesn't support per-parameter options (parameter groups): it sees all as one vector"
+            raise params_value("a second group", rule, "LBFGS(model.parameters())")
+        super().add_param_group(param_group)
+
+    def _check(self, group: dict[str, Any]) -> None:
+        at_least_zero("lr", group["lr"])
+        if group["line_search_fn"] not in (None, "strong_wolfe"):
+            rule = "only 'strong_wolfe' is supported for line_search_fn"
+            raise params_value(f"line_search_fn={group['line_search_fn']!r}", rule, "line_search_fn='strong_wolfe'")
+
+    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ()
+
+    def prepare(self) -> NoReturn:
+        """Refuse: how often the closure runs depends on values.
+
+        Raises:
+            OpError: always.
+        """
+        rule = "how often its closure runs depends on the values it returns, which a compiled program does not know"
+        raise OpError(message("LBFGS in a compiled step", "LBFGS", rule, "step it eagerly, or compile the closure"))
+
+    # -- all parameters as one vector ------------------------------------------------------------------------------
+
+    @property
+    def _params(self) -> list[Tensor]:
+        return self.param_groups[0]["params"]
+
+    def _gradient(self) -> Tensor:
+        return sbpjax.cat([(p.detach() * 0 if p.grad is None else p.grad).reshape(-1) for p in self._params])
+
+    def _move(self, direction: Tensor, t: float) -> None:
+        start = 0
+        for param in self._params:
+            count = param.numel()
+            param.add_(direction[start : start + count].reshape(param.shape), alpha=t)
+            start += count
+
+    # -- the step --------------------------------------------------------------------------------------------------
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Minimize for up to `max_iter` directions.
+
+        Args:
+            closure: computes the loss anew and calls backward.
+
+        Returns:
+            The loss of its first evaluation.
+        """
+        if closure is None:
+            rule = "this method evaluates the loss several times, so it needs a closure"
+            raise OpValueError(message("LBFGS.step()", "no closure", rule, "optimizer.step(closure)"))
+        for hook in list(self._step_pre_hooks.values()):
+            hook(self, (closure,), {})
+        with no_grad():
+            first = self._minimize(closure)
+        for hook in list(self._step_post_hooks.values()):
+            hook(self, (closure,), {})
+        return first
+
+    def _minimize(self, closure: Callable[[], Any]) -> Any:
+        group = self.param_groups[0]
+        memory: dict[str, Any] = self.state[self._params[0]]
+        memory.setdefault("func_evals", 0)
+        memory.setdefault("n_iter", 0)
+
+        def evaluate() -> Any:
+            with enable_grad():
+                return closure()
+
+        first = evaluate()
+        loss, grad = float(first), self._gradient()
+        memory["func_evals"] += 1
+        evaluations = 1
+        if _largest(grad) <= group["tolerance_grad"]:
+            return first
+        for iteration in range(1, group["max_iter"] + 1):
+            memory["n_iter"] += 1
+            direction = self._direction(memory, grad, group["history_size"])
+            memory.update(d=direction, prev_flat_grad=grad, prev_loss=loss)
+            t = group["lr"]
+            if memory["n_iter"] == 1:
+                t *= min(1.0, 1.0 / grad.abs().sum().item())
+            slope = (grad * direction).sum().item()
+            if slope > -group["tolerance_change"]:
+                memory["t"] = t
+                break
+            more = 0
+            if group["line_search_fn"] is not None:
+                limit = group["max_eval"] - evaluations
+                trial, more = self._search(evaluate, Trial(0.0, loss, grad, slope), t, direction, limit)
+                t, loss, grad = trial.t, trial.loss, trial.grad
+                self._move(direction, t)
+            else:
+                self._move(direction, t)
+                if iteration < group["max_iter"]:
+                    loss, grad, more = float(evaluate()), self._gradient(), 1
+            memory["t"] = t
+            memory["func_evals"] += more
+            evaluations += more
+            if (
+                evaluations >= group["max_eval"]
+                or _largest(grad) <= group["tolerance_grad"]
+                or _largest(direction) * abs(t) <= group["tolerance_change"]
+                or abs(loss - memory["prev_loss"]) < group["tolerance_change"]
+            ):
+                break
+        return first
+
+    def _direction(self, memory: dict[str, Any], grad: Tensor, history_size: int) -> Tensor:
+        """Take the last change into the memory, and return minus the gradient times the inverse Hessian's estimate."""
+        if memory["n_iter"] == 1:
+            memory.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
+            return -grad
+        y, s = grad - memory["prev_flat_grad"], memory["d"] * memory["t"]
+        curvature = (y * s).sum().item()
+        changes, steps, weights = memory["old_dirs"], memory["old_stps"], memory["ro"]
+        if curvature > 1e-10:  # otherwise the estimate would not stay positive
+            for kept, new in ((changes, y), (steps, s), (weights, 1.0 / curvature)):
+                if len(kept) == history_size:
+                    kept.pop(0)
+                kept.append(new)
+            memory["H_diag"] = curvature / (y * y).sum().item()
+        q, parts = -grad, []
+        for y, s, rho in zip(reversed(changes), reversed(steps), reversed(weights)):
+            parts.append((s * q).sum() * rho)
+            q = q - y * parts[-1]
+        r = q * memory["H_diag"]
+        for y, s, rho, part in zip(changes, steps, weights, reversed(parts)):
+            r = r + s * (part - (y * r).sum() * rho)
+        return r
+
+    def _search(self, evaluate: Callable, start: Trial, t: float, direction: Tensor, limit: int) -> tuple[Trial, int]:
+        origin = [p.detach().clone() for p in self._params]
+
+        def attempt(t: float) -> Trial:
+            self._move(direction, t)
+            loss, grad = float(evaluate()), self._gradient()
+            for param, value in zip(self._params, origin):
+                param.copy_(value)
+            return Trial(t, loss, grad, (grad * direction).sum().item())
+
+        tolerance_change = self.param_groups[0]["tolerance_change"]
+        return strong_wolfe(attempt, start, t, _largest(direction), tolerance_change, limit)
+
+    # -- saving ----------------------------------------------------------------------------------------------------
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        saving.check(self, {**state_dict, "state": {}})
+        saved = state_dict["state"].get(0, {})
+        size = sum(p.numel() for p in self._params)
+        vectors = [saved.get("d"), saved.get("prev_flat_grad"), *saved.get("old_dirs", ()), *saved.get("old_stps", ())]
+        shapes = sorted({tuple(v.shape) for v in vectors if v is not None})
+        unknown = sorted({*saved} - {*_STATE}) + [f"parameter {n}" for n in state_dict["state"] if n != 0]
+        if unknown or shapes not in ([], [(size,)]):
+            rule = f"it keeps {sorted(_STATE)}, with vectors of {size} elements, for parameter 0"
+            fix = "load what the state_dict() of an LBFGS of the same parameters returned"
+            seen = f"unknown {unknown}" if unknown else f"vectors of shapes {shapes}"
+            raise OpValueError(message("LBFGS.load_state_dict", seen, rule, fix))
+        self.state.clear()
+        if saved:
+            self.state[self._params[0]] = {name: _copied(value) for name, value in saved.items()}
+        for name, value in state_dict["param_groups"][0].items():
+            if name != "params":
+                self.param_groups[0][name] = copy.deepcopy(value)
+
+
+def _largest(x: Tensor) -> float:
+    return x.abs().max().item()
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    return [_copied(v) for v in value] if isinstance(value, list) else value
