@@ -17,6 +17,7 @@ import jax
 from sbpjax.errors import GraphTypeError, message
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.parked import is_parked
 from sbpjax.tensor.traced import TracedLayout
 
 _TABLES = ("_parameters", "_buffers", "_modules")
@@ -172,18 +173,6 @@ class State:
             for (group, name), number in zip(self.options, numbers, strict=True):
                 group[name] = number
 
-    def write(self, places, arrays, layouts) -> None:
-        """Write what a program returned into the handles of the tensors at these places."""
-        tensors = self.tensors
-        for place, array, layout in zip(places, arrays, layouts, strict=True):
-            tensor = tensors[place]
-            if tensor._cell is None:
-                tensor._array = array
-                tensor._layout = layout
-                tensor._ver += 1
-            else:
-                tensor._set(array, layout)
-
 
 def plain_attributes(owner) -> tuple:
     """Return the attributes of a module that are plain values, such as `training` or the `p` of a dropout."""
@@ -198,7 +187,7 @@ def plain_attributes(owner) -> tuple:
 
 def info(t: Tensor) -> tuple:
     """Return what of one tensor a program depends on: shape, dtype, where it lies, whether it requires grad."""
-    array = t._fresh()._array
+    array = _unmoved(t)._array
     where = t._layout
     if where is None:
         where = array.sharding or _default_sharding()
@@ -211,11 +200,16 @@ def _default_sharding():
     return jax.sharding.SingleDeviceSharding(jax.devices()[0] if device is None else device)
 
 
+def _unmoved(t: Tensor) -> Tensor:
+    """Return a tensor with its facts up to date; a parked one knows them where it is."""
+    return t if is_parked(t) else t._fresh()
+
+
 def infos(tensors: list) -> list:
     """Return the same facts of many tensors as one flat list that compares fast."""
     for t in tensors:
         if t._cell is not None:
-            t._fresh()
+            _unmoved(t)
     return [
         [t._array.aval for t in tensors],
         [t._array.sharding if t._layout is None else t._layout for t in tensors],

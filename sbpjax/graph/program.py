@@ -25,16 +25,19 @@ from sbpjax.sbp import Layout, broadcast, eager
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.cost import DEFAULT, CostModel
+from sbpjax.sbp.roll import rolled
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.abstract import check_runnable
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.parked import is_parked
 from sbpjax.tensor.traced import TracedLayout, logical
 
 from . import tree
 from .capture import Lifted, State
 from .interrupt import Uninterrupted
 from .signature import Call
+from .slots import Slot, stackable, stacked_layout
 from .watch import Watch, check_arguments
 
 _SEED = jax.ShapeDtypeStruct((2,), np.int64)  # seed and counter; every random op in the program folds its number in
@@ -47,7 +50,7 @@ class Options:
 
     Attributes:
         lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints, collectives left to XLA).
-        roll: run repeated layers as loops.
+        roll: run repeated layers as loops over stacks of their state.
         cost: the prices by which the planner chooses.
         memory_bytes: what one device may hold at most; None for no limit.
     """
@@ -72,7 +75,8 @@ class Program:
         jaxpr: what was traced, in the logical view.
         plan: the layouts chosen, None on one device.
         placement: where it runs, None on one device.
-        written: the places of the state tensors that it writes.
+        slots: how it takes the state's tensors, one per input.
+        written: the numbers of the slots that it writes.
         in_layouts: the layouts of its inputs, None on one device and for numbers.
         out_layouts: the layouts of its outputs.
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
@@ -93,13 +97,17 @@ class Program:
             self.jaxpr = self._trace(fn, state, call, [_SEED, *examples])
             if self._lifted.complete:
                 break
+        self.slots = [Slot((i,), t._layout) for i, t in enumerate(state.tensors)]
+        if options.roll:
+            self._roll(state)
         now = time.perf_counter()
         self.seconds["trace"] = now - start
-        layouts = [None, *layouts, *(t._layout for t in self._lifted.tensors)]
+        rest = call.tensors + self._lifted.tensors
+        layouts = [None, *(slot.layout for slot in self.slots), *[None] * self._numbers, *(t._layout for t in rest)]
         self.placement = _common_placement(asked, layouts)
-        self._plan(state, layouts)
+        self._plan(layouts)
         self._present = self.placement is None or self.placement.is_present
-        self._structs = self._input_structs((state.tensors, call.tensors + self._lifted.tensors), layouts)
+        self._structs = self._input_structs([state.tensors[slot.places[0]] for slot in self.slots], rest, layouts)
         self._loose = [i for i, layout in enumerate(layouts) if layout is None]
         self.seconds["plan"] = time.perf_counter() - now
 
@@ -145,9 +153,26 @@ class Program:
         watch.check(self.asked, results)
         return closed
 
+    def _roll(self, state: State) -> None:
+        """Make loops of repeated layers, and stacks of the state that they own."""
+        back = {place: position for position, place in enumerate(self.written)}
+        resident = {1 + i: (stackable(t), back.get(i)) for i, t in enumerate(state.tensors)}
+        found = rolled(self.jaxpr, {i: entry for i, entry in resident.items() if entry[0] is not None})
+        self.jaxpr = found.closed
+        kept = [group for group in found.inputs if 1 <= group[0] <= len(state.tensors)]
+        self.slots = [self._slot(tuple(i - 1 for i in group), state) for group in kept]
+        number = {slot.places[0]: n for n, slot in enumerate(self.slots)}
+        self.written = [number[self.written[group[0]]] for group in found.outputs if group[0] < len(self.written)]
+
+    def _slot(self, places: tuple[int, ...], state: State) -> Slot:
+        layout = state.tensors[places[0]]._layout
+        if len(places) == 1:
+            return Slot(places, layout)
+        return Slot(places, stacked_layout(layout, len(places)), own=False)
+
     # -- plan and compile ------------------------------------------------------------------------------------------
 
-    def _plan(self, state: State, layouts: list) -> None:
+    def _plan(self, layouts: list) -> None:
         closed = self.jaxpr
         donate = tuple(1 + i for i in self.written)
         if self.placement is None:
@@ -161,8 +186,8 @@ class Program:
                 Layout(self.placement, everywhere, aval.shape, aval.dtype) if lay is None else lay
                 for lay, aval in zip(layouts, closed.in_avals, strict=True)
             ]
-            before = state.layouts()
-            pins = [everywhere if before[i] is None else before[i].sbp for i in self.written]
+            before = [self.slots[i].layout for i in self.written]
+            pins = [everywhere if layout is None else layout.sbp for layout in before]
             pins += [None] * (len(closed.out_avals) - len(pins))
             made = compile_program(
                 closed,
@@ -171,7 +196,6 @@ class Program:
                 pins,
                 donate,
                 lowering=self.options.lowering,
-                roll=self.options.roll,
                 cost=self.options.cost,
                 memory_bytes=self.options.memory_bytes,
             )
@@ -179,12 +203,12 @@ class Program:
             self._call = made.call
         self._state_layouts = self.out_layouts[: len(self.written)]
 
-    def _input_structs(self, tensors: list, layouts: list) -> list:
+    def _input_structs(self, owned: list, rest: list, layouts: list) -> list:
         """Return for every input of the compiled program its physical shape, dtype and sharding."""
         mesh = None if self.placement is None else self.placement.mesh
         replicated = None if mesh is None else jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
         avals = self.jaxpr.in_avals
-        arrays = [None, *(t._array for t in tensors[0]), *[None] * self._numbers, *(t._array for t in tensors[1])]
+        arrays = [None, *(t._array for t in owned), *[None] * self._numbers, *(t._array for t in rest)]
         structs = []
         for array, layout, aval in zip(arrays, layouts, avals, strict=True):
             if layout is not None:
@@ -222,10 +246,16 @@ class Program:
         compiled = self._compiled or self.compile()
         generator = default_generator
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else _NO_SEED
-        arrays = [t._array for t in state.tensors]
+        tensors = state.tensors
+        arrays = [
+            tensors[slot.places[0]]._array if slot.own else slot.array([tensors[i] for i in slot.places])
+            for slot in self.slots
+        ]
         for i in self.written:
-            cell = state.tensors[i]._cell
-            if sys.getrefcount(arrays[i]) > _UNSHARED and (cell is None or sys.getrefcount(arrays[i]) > _UNSHARED + 1):
+            slot = self.slots[i]
+            cell = tensors[slot.places[0]]._cell  # it holds the array too, and so does the shelf of parked tensors
+            held = _UNSHARED + (cell is not None or not slot.own)
+            if sys.getrefcount(arrays[i]) > held:
                 arrays[i] = jax.numpy.copy(arrays[i])
         inputs = [seed, *arrays, *state.numbers(), *[t._fresh()._array for t in arguments]]
         del arrays
@@ -235,10 +265,24 @@ class Program:
         count = len(self.written)
         with Uninterrupted():
             outs = compiled(*inputs)
-            state.write(self.written, outs[:count], self._state_layouts)
+            self._write(tensors, outs[:count])
         if self.is_random:
             generator._counter += 1
         return self._results(outs[count:])
+
+    def _write(self, tensors: list[Tensor], arrays) -> None:
+        """Write what the program returned into the handles of the state."""
+        for i, array, layout in zip(self.written, arrays, self._state_layouts, strict=True):
+            slot = self.slots[i]
+            tensor = tensors[slot.places[0]]
+            if not slot.own:
+                slot.give([tensors[place] for place in slot.places], array)
+            elif tensor._cell is None:
+                tensor._array = array
+                tensor._layout = layout
+                tensor._ver += 1
+            else:
+                tensor._set(array, layout)
 
     def _replicate(self, inputs: list) -> None:
         for i in self._loose:
@@ -277,7 +321,7 @@ def _example(t: Tensor):
     layout = t._layout
     if layout is not None:
         return jax.ShapeDtypeStruct(layout.shape, layout.dtype)
-    array = t._fresh()._array
+    array = t._array if is_parked(t) else t._fresh()._array
     return jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=getattr(array, "weak_type", False))
 
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from sbpjax.sbp import Layout, eager
 from sbpjax.sbp.layout import layout_of
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.parked import Parked, Shelf
+from sbpjax.tensor.parked import Parked, Shelf, is_parked
 
 
 @dataclass
@@ -24,47 +24,36 @@ class Slot:
     """One input of a program that is state.
 
     Attributes:
-        tensors: the tensors that it stands for: one, or all of a stack.
+        places: where its tensors stand in the state: one, or all of a stack.
         layout: the layout in which the program takes and returns it, None on one device.
+        own: whether that is the layout of its one tensor.
     """
 
-    tensors: list[Tensor]
+    places: tuple[int, ...]
     layout: Layout | None
+    own: bool = True
     _shelf: Shelf | None = None
 
-    @property
-    def is_stack(self) -> bool:
-        """Whether it stands for several tensors."""
-        return len(self.tensors) > 1
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is one tensor in the tensor's own layout."""
-        return not self.is_stack and self.layout is self.tensors[0]._layout
-
-    def array(self):
-        """Return the payload that the program takes."""
-        first = self.tensors[0]
-        if self.is_plain:
+    def array(self, tensors: Sequence[Tensor]):
+        """Return the payload that the program takes for these tensors of the state."""
+        first = tensors[0]
+        if self.own:
             return first._fresh()._array
-        shelf = first._cell.shelf if first._cell.__class__ is Parked else self._shelf
-        if shelf is not None and shelf.layout is self.layout and shelf.holds(self.tensors):
+        shelf = first._cell.shelf if is_parked(first) else self._shelf
+        if shelf is not None and shelf.layout is self.layout and shelf.holds(tensors):
             return shelf.array
-        arrays = [t._fresh()._array for t in self.tensors]
+        arrays = [t._fresh()._array for t in tensors]
         if self.layout is None:
             return _stack(arrays)
-        if not self.is_stack:
+        if len(self.places) == 1:
             return eager.convert(arrays[0], first._layout, self.layout.placement, self.layout.sbp)[0]
-        layouts = [t._layout for t in self.tensors]
+        layouts = [t._layout for t in tensors]
         return eager.execute(_stacked, (), arrays, layouts, out_sbps=(self.layout.sbp,))[0][0]
 
-    def give(self, array) -> None:
+    def give(self, tensors: Sequence[Tensor], array) -> None:
         """Take the payload that the program returned."""
-        if self.is_plain:
-            self.tensors[0]._set(array, self.layout)
-            return
         self._shelf = Shelf(array, self.layout)
-        self._shelf.park(self.tensors)
+        self._shelf.park(tensors)
 
 
 @jax.jit
@@ -76,10 +65,18 @@ def _stacked(*arrays):
     return jnp.stack(arrays)
 
 
-def stacked_layout(tensors: Sequence[Tensor]) -> Layout | None:
-    """Return the layout of a stack of tensors that lie alike: each dim is one further."""
-    layout = tensors[0]._layout
+def stacked_layout(layout: Layout | None, count: int) -> Layout | None:
+    """Return the layout of a stack of tensors that lie as ``layout``: each dim is one further."""
     if layout is None:
         return None
     codes = tuple(c + 1 if c >= 0 else c for c in layout.codes)
-    return layout_of(layout.placement, codes, (len(tensors), *layout.shape), layout.dtype)
+    return layout_of(layout.placement, codes, (count, *layout.shape), layout.dtype)
+
+
+def stackable(t: Tensor) -> tuple | None:
+    """Return what tensors of one stack have in common, None if a tensor must stay by itself."""
+    if t._cell is not None and t._cell.__class__ is not Parked:
+        return None  # it shares storage with a view or an alias
+    if t._layout is None:
+        return tuple(t.shape), t.dtype, getattr(t._array, "sharding", None)
+    return None if t._layout.partial_axes else (t._layout,)

@@ -17,11 +17,20 @@ import weakref
 from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 
 from .mode import mode
 from .storage import Cell
 from .tensor import Tensor
+
+
+class Elsewhere:
+    """The payload of a parked tensor: its facts without its data."""
+
+    __slots__ = ("aval", "committed", "dtype", "shape", "sharding")
+
+    def __init__(self, array) -> None:
+        self.aval, self.sharding = array.aval, array.sharding
+        self.shape, self.dtype, self.committed = array.shape, array.dtype, array.committed
 
 
 class Parked(Cell):
@@ -72,9 +81,7 @@ class Shelf:
 
         if index is None:
             return eager.convert(self.array, self.layout, layout.placement, layout.sbp)[0]
-        arrays, _ = eager.execute(
-            _take, (("index", index),), [self.array], [self.layout], out_sbps=(layout.sbp,)
-        )
+        arrays, _ = eager.execute(_take, (("index", index),), [self.array], [self.layout], out_sbps=(layout.sbp,))
         return arrays[0]
 
     def remember(self, index: int | None, array) -> None:
@@ -92,7 +99,7 @@ class Shelf:
             if mode.touch is not None:
                 mode.touch(x)
             version = x._cell.version if x._cell is not None else x._ver
-            x._array = jax.ShapeDtypeStruct(x._array.shape, x._array.dtype)
+            x._array = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
             x._plain = False
             x._cell = Parked(self, place, version + 1)
             x._seen = 0
@@ -124,6 +131,6 @@ def _take(stack, /, index: int):
     return jax.lax.index_in_dim(stack, index, 0, keepdims=False)
 
 
-def stack_of(*arrays):
-    """Return arrays of one shape as a stack."""
-    return jnp.stack(arrays)
+def is_parked(x: Tensor) -> bool:
+    """Return whether the payload of a tensor lies elsewhere."""
+    return x._cell.__class__ is Parked
