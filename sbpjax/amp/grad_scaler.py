@@ -19,6 +19,8 @@ from sbpjax.tensor.op import op_of
 
 from .scaling import Scaler, moved
 
+_STATE = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")
+
 
 def next_scale(scale: jax.Array, good: jax.Array, factors: jax.Array, *overflows: jax.Array) -> tuple[jax.Array, ...]:
     """Return the scale after a step and the count of good steps since it last changed.
@@ -146,21 +148,25 @@ class GradScaler(Scaler):
         Raises:
             ValueError: keys are missing or unknown, or a value is out of range; nothing is changed then.
         """
+        self.check_state_dict(state_dict)
         if not self._enabled:
             return
-        names = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")
-        if set(state_dict) != set(names):
-            rule = (
-                f"missing keys {sorted(set(names) - set(state_dict))}, unknown {sorted(set(state_dict) - set(names))}"
-            )
-            fix = "load what the state_dict() of an enabled GradScaler returned"
-            raise OpValueError(message("GradScaler.load_state_dict", f"keys {sorted(state_dict)}", rule, fix))
-        scale, growth, backoff, interval, count = (state_dict[name] for name in names)
-        _check_factors(scale, growth, backoff, interval)
+        scale, growth, backoff, interval, count = (state_dict[name] for name in _STATE)
         for tensor, value in ((self._scale, float(scale)), (self._growth_tracker, int(count))):
             new = sbpjax.full_like(tensor, value)
             tensor._set(new._array, new._layout)
         self._set_factors(growth, backoff, interval)
+
+    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Raise what `load_state_dict` would raise, and change nothing."""
+        if not self._enabled:
+            return
+        if set(state_dict) != set(_STATE):
+            missing, unknown = sorted(set(_STATE) - set(state_dict)), sorted(set(state_dict) - set(_STATE))
+            rule = f"missing keys {missing}, unknown keys {unknown}"
+            fix = "load what the state_dict() of an enabled GradScaler returned"
+            raise OpValueError(message("GradScaler.load_state_dict", f"keys {sorted(state_dict)}", rule, fix))
+        _check_factors(*(state_dict[name] for name in _STATE[:4]))
 
 
 def _check_factors(scale: float, growth_factor: float, backoff_factor: float, growth_interval: int) -> None:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 
 import sbpjax
 from sbpjax.autograd import no_grad
@@ -173,7 +174,7 @@ class Scaler:
 
     def _era(self) -> Any:
         array = self._scale._fresh()._array
-        return array._trace if isinstance(array, jax.core.Tracer) else None
+        return array._trace if isinstance(array, Tracer) else None
 
     def end_step(self) -> list[Tensor]:
         """Return the flags of all optimizers that took part, and forget them."""

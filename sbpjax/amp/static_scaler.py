@@ -39,11 +39,16 @@ class StaticGradScaler(Scaler):
         Raises:
             ValueError: it has other keys than ``"scale"``.
         """
+        self.check_state_dict(state_dict)
+        if self._enabled:
+            new = sbpjax.full_like(self._scale, float(state_dict["scale"]))
+            self._scale._set(new._array, new._layout)
+
+    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Raise what `load_state_dict` would raise, and change nothing."""
         if not self._enabled:
             return
         if set(state_dict) != {"scale"} or not state_dict["scale"] > 0:
             rule = "it has the one key 'scale', a number above 0"
             fix = "load what the state_dict() of a StaticGradScaler returned"
             raise OpValueError(message("StaticGradScaler.load_state_dict", f"{state_dict}", rule, fix))
-        new = sbpjax.full_like(self._scale, float(state_dict["scale"]))
-        self._scale._set(new._array, new._layout)

@@ -157,7 +157,7 @@ class Optax(Optimizer):
             raise params_value(seen, "a transformation sees a group as a whole, so all of it is on one placement", fix)
         ((place, like),) = places.items()
         tree = self._trees[index]
-        if tree is None:
+        if tree is None or not self._is_whole(index, tree):
             tree = self._trees[index] = self._begin(index)
         if place is run.TRACE:
             return tree
@@ -172,8 +172,13 @@ class Optax(Optimizer):
             self._ready_master(param, state, bool(group.get("master_weights")))
         for name, tensor in self.shared[index].items():
             if not run.same_place(tensor, like):
-                self.shared[index][name] = run.spread_like(tensor, like)
+                self._write_shared(index, name, tensor)
         return tree
+
+    def _is_whole(self, index: int, tree: Tree) -> bool:
+        """Return whether every leaf is there: somebody may have cleared the state."""
+        params, shared = self.param_groups[index]["params"], self.shared[index]
+        return all(name in (shared if owner is None else self.state[params[owner]]) for owner, name in tree.leaves)
 
     def _ready_master(self, param: Tensor, state: dict[str, Tensor], wanted: bool) -> None:
         if not (wanted and is_low(param.dtype)):
@@ -244,7 +249,17 @@ class Optax(Optimizer):
         """Return what `Optimizer.state_dict` does, and under ``"shared"`` the leaves that belong to no parameter."""
         return {**super().state_dict(), "shared": [dict(shared) for shared in self.shared]}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def snapshot(self) -> Callable[[], None]:
+        undo_rest = super().snapshot()
+        shared, trees = [dict(s) for s in self.shared], list(self._trees)
+
+        def undo() -> None:
+            undo_rest()
+            self.shared, self._trees = shared, trees
+
+        return undo
+
+    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.prepare()
         rest = {k: v for k, v in state_dict.items() if k != "shared"}
         saving.check(self, rest)
@@ -257,11 +272,18 @@ class Optax(Optimizer):
             rule = f"this transformation's state has the shared leaves {wanted} and per parameter {names}"
             fix = "make it with the transformation it was saved with"
             raise OpValueError(message("Optax.load_state_dict", f"{seen} and {given}", rule, fix))
-        super().load_state_dict(rest)
+
+    def _take_state(self, state_dict: dict[str, Any]) -> None:
+        super()._take_state({k: v for k, v in state_dict.items() if k != "shared"})
         with no_grad():
-            for index, shared in enumerate(loaded):
-                like = self.param_groups[index]["params"][0]
-                self.shared[index] = {name: run.spread_like(t.detach().clone(), like) for name, t in shared.items()}
+            for index, shared in enumerate(state_dict["shared"]):
+                for name, tensor in shared.items():
+                    self._write_shared(index, name, tensor.detach().clone())
+
+    def _write_shared(self, index: int, name: str, value: Tensor) -> None:
+        """Write a shared leaf where the group is; in place, as compiled programs hold the tensor."""
+        value = run.spread_like(value, self.param_groups[index]["params"][0])
+        self.shared[index][name]._set(value._array, value._layout)
 
 
 def _place(path: tuple, leaf: Any, keys: tuple[str, ...], shapes: dict[str, Any]) -> tuple[int | None, str]:

@@ -211,7 +211,7 @@ class LBFGS(Optimizer):
 
     # -- saving ----------------------------------------------------------------------------------------------------
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
         saving.check(self, {**state_dict, "state": {}})
         saved = state_dict["state"].get(0, {})
         size = sum(p.numel() for p in self._params)
@@ -223,6 +223,9 @@ class LBFGS(Optimizer):
             fix = "load what the state_dict() of an LBFGS of the same parameters returned"
             seen = f"unknown {unknown}" if unknown else f"vectors of shapes {shapes}"
             raise OpValueError(message("LBFGS.load_state_dict", seen, rule, fix))
+
+    def _take_state(self, state_dict: dict[str, Any]) -> None:
+        saved = state_dict["state"].get(0, {})
         self.state.clear()
         if saved:
             self.state[self._params[0]] = {name: _copied(value) for name, value in saved.items()}

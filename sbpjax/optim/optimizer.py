@@ -291,7 +291,30 @@ class Optimizer:
         Raises:
             ValueError: groups, options, names or shapes differ; nothing is changed then.
         """
+        self.check_state_dict(state_dict)
+        self._take_state(state_dict)
+
+    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Raise what `load_state_dict` would raise, and change nothing."""
         saving.check(self, state_dict)
+
+    def snapshot(self) -> Callable[[], None]:
+        """Return a function that puts state and options back as they are now; the tensors' values are not copied."""
+        tensors = {param: dict(state) for param, state in self.state.items()}
+        groups, laid = [(group, dict(group)) for group in self.param_groups], dict(self._laid)
+
+        def undo() -> None:
+            self.state.clear()
+            self.state.update(tensors)
+            self._laid = laid
+            for group, options in groups:
+                group.clear()
+                group.update(options)
+            self.param_groups[:] = [group for group, _ in groups]
+
+        return undo
+
+    def _take_state(self, state_dict: dict[str, Any]) -> None:
         self.state, options = saving.unpack(self, state_dict)
         for group, loaded in zip(self.param_groups, options):
             group.update(loaded)

@@ -204,6 +204,25 @@ def test_state_dict_goes_on_and_a_foreign_one_is_refused():
         assert {n: t.tolist() for n, t in resumed.shared[0].items()} == before
 
 
+def test_state_that_was_cleared_is_made_anew_and_a_snapshot_puts_it_back():
+    params = make()
+    optimizer = optim.Optax(params, optax.adam(0.1))
+    for step in range(2):
+        give(params, step)
+        optimizer.step()
+    undo = optimizer.snapshot()
+    before = optimizer.state_dict()
+    optimizer.state.clear()
+    optimizer.param_groups[0]["lr"] = 7.0
+    optimizer.prepare()
+    assert optimizer.shared[0]["[0].count"].item() == 0
+    undo()
+    after = optimizer.state_dict()
+    assert after["param_groups"] == before["param_groups"]
+    assert all(after["state"][i][n] is t for i, s in before["state"].items() for n, t in s.items())
+    assert after["shared"][0]["[0].count"].item() == 2
+
+
 def test_bad_arguments():
     with pytest.raises(TypeError, match=r"init\(params\) and update"):
         optim.Optax(make(), "adam")

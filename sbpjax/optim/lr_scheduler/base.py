@@ -148,11 +148,12 @@ class LRScheduler:
         Raises:
             ValueError: keys or the number of groups differ; nothing is changed then.
         """
-        self._check_state(state_dict)
+        self.check_state_dict(state_dict)
         self._take_state(state_dict)
         self.update_lrs(self.last_lr)
 
-    def _check_state(self, state_dict: dict[str, Any]) -> None:
+    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Raise what `load_state_dict` would raise, and change nothing."""
         asked = f"{type(self).__name__}.load_state_dict"
         missing = sorted(set(self._saved()) - set(state_dict))
         unknown = sorted(set(state_dict) - set(self._saved()))

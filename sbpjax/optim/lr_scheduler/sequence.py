@@ -42,16 +42,16 @@ class _Composed(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"schedulers": [s.state_dict() for s in self.schedulers]}
 
-    def _check_state(self, state_dict: dict[str, Any]) -> None:
+    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
         parts = state_dict.get("schedulers")
         if not isinstance(parts, list) or len(parts) != len(self.schedulers):
             asked = f"{type(self).__name__}.load_state_dict"
             seen = "no list of schedulers" if not isinstance(parts, list) else f"{len(parts)} schedulers"
             rule = f"it is made of {len(self.schedulers)} schedulers"
             raise OpValueError(message(asked, seen, rule, "make it of the schedulers it was saved with"))
-        super()._check_state({k: v for k, v in state_dict.items() if k != "schedulers"})
+        super().check_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
         for scheduler, part in zip(self.schedulers, parts):
-            scheduler._check_state(part)
+            scheduler.check_state_dict(part)
 
     def _take_state(self, state_dict: dict[str, Any]) -> None:
         super()._take_state(state_dict)
