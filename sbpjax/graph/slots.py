@@ -16,7 +16,8 @@ import jax.numpy as jnp
 from sbpjax.sbp import Layout, eager
 from sbpjax.sbp.layout import layout_of
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.parked import Parked, Shelf, is_parked
+from sbpjax.tensor.parked import Shelf, is_parked
+from sbpjax.tensor.storage import drop_own_cell
 
 
 @dataclass
@@ -75,7 +76,7 @@ def stacked_layout(layout: Layout | None, count: int) -> Layout | None:
 
 def stackable(t: Tensor) -> tuple | None:
     """Return what tensors of one stack have in common, None if a tensor must stay by itself."""
-    if t._cell is not None and t._cell.__class__ is not Parked:
+    if not is_parked(t) and not drop_own_cell(t):
         return None  # it shares storage with a view or an alias
     if t._layout is None:
         return tuple(t.shape), t.dtype, getattr(t._array, "sharding", None)

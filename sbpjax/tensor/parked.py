@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import jax
 
 from .mode import mode
-from .storage import Cell
+from .storage import Cell, drop_own_cell
 from .tensor import Tensor
 
 
@@ -92,7 +92,7 @@ class Shelf:
         """Make tensors the slices of this shelf's stack, or the one tensor that it holds."""
         for index, x in enumerate(tensors):
             place = index if self.layout_is_stack(x) else None
-            if x._cell is not None and x._cell.__class__ is not Parked:  # shared with a view or alias: they must see it
+            if not is_parked(x) and not drop_own_cell(x):  # shared with a view or alias: they must see it
                 x._set(self.fetch(place, x._layout), x._layout)
                 self.remember(place, x._array)
                 continue

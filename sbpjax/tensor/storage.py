@@ -12,6 +12,8 @@ base.
 
 from __future__ import annotations
 
+import sys
+
 from sbpjax.sbp.abstract import Abstract, no_data
 
 from . import dispatch
@@ -19,6 +21,9 @@ from .mode import mode
 from .op import op_of
 from .steps import look, put
 from .tensor import Tensor, attach
+
+
+_ALONE = 3  # references to a cell of one tensor: the tensor's, a local name's, the argument's of getrefcount
 
 
 class Cell:
@@ -47,6 +52,18 @@ def cell_of(x: Tensor) -> Cell:
         x._cell = Cell(x._array, x._layout, x._ver)
         x._seen = 0
     return x._cell
+
+
+def drop_own_cell(x: Tensor) -> bool:
+    """Drop a tensor's cell if nobody else shows it; return whether the tensor shares no storage now."""
+    cell = x._cell
+    if cell is None:
+        return True
+    if cell.__class__ is not Cell or sys.getrefcount(cell) > _ALONE or steps_of(x) or base_of(x) is not None:
+        return False
+    x._fresh()
+    x._ver, x._cell = cell.version, None
+    return True
 
 
 def share(x: Tensor, alias: Tensor, steps: tuple) -> None:

@@ -8,6 +8,7 @@ import pytest
 import sbpjax
 from sbpjax.sbp import Layout, eager
 from sbpjax.tensor.parked import Parked, Shelf
+from sbpjax.tensor.storage import drop_own_cell
 
 PLACE = sbpjax.placement("cpu", [0, 1, 2, 3])
 VALUES = np.arange(24, dtype=np.float32).reshape(3, 4, 2)
@@ -124,3 +125,16 @@ def test_fetched_arrays_are_not_kept_alive():
     Shelf(shelf.array, None).park(tensors)
     jax.effects_barrier()
     assert shelf.fetched[0]() is None
+
+
+def test_a_cell_that_nobody_shares_is_dropped():
+    x = sbpjax.zeros(4, 2)
+    x.data = sbpjax.ones(4, 2)
+    version = x._version
+    assert x._cell is not None
+    assert drop_own_cell(x) and x._cell is None and x._version == version
+    np.testing.assert_array_equal(x.numpy(), np.ones((4, 2)))
+    alias = x.detach()
+    assert not drop_own_cell(x)
+    alias.fill_(3)
+    np.testing.assert_array_equal(x.numpy(), np.full((4, 2), 3))
