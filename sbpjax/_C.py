@@ -108,7 +108,7 @@ def normalization(
 ) -> Tensor:
     """Return ``x`` normalised per channel; if training by its own statistics, which move the given ones."""
     static = (("training", bool(is_training)), ("momentum", momentum), ("eps", epsilon), ("axis", axis))
-    if is_training and moving_mean is not None:
+    if is_training and moving_mean is not None and moving_variance is not None:
         inputs = (x, moving_mean, moving_variance, gamma, beta)
         out, mean, variance = dispatch.run(op_of(norm.batch_norm, static), inputs)
         for target, value in ((moving_mean, mean), (moving_variance, variance)):

@@ -11,6 +11,7 @@ that
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import jax
 
@@ -18,7 +19,8 @@ from sbpjax import env
 
 
 def _enable_cache() -> None:
-    if jax.config.jax_compilation_cache_dir or os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+    config: Any = jax.config  # its flags are made at run time
+    if config.jax_compilation_cache_dir or os.environ.get("JAX_COMPILATION_CACHE_DIR"):
         return
     chosen = os.environ.get("SBPJAX_CACHE_DIR", "")
     if chosen.lower() in ("off", "0", "none"):

@@ -133,7 +133,7 @@ def _run(node, grads, create_graph: bool, retain_graph: bool, capture, wanted):
             _capture(node, grads, capture)
     if hooks is not None:
         grads = _before(node, hooks, grads)
-    if ends:
+    if ends and capture is not None:
         _capture(node, grads, capture)
         return None
     if node.__class__ is AccumulateGrad:

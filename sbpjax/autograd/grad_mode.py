@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, Self, TypeVar, overload
 
 from sbpjax.tensor.mode import mode
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class _Context:
     """A grad mode as a context manager, and as a decorator of functions and generators."""
 
-    def __call__(self, function):
+    def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]:
         if inspect.isgeneratorfunction(function):
             return self._generator(function)
 
@@ -23,7 +27,7 @@ class _Context:
 
         return decorated
 
-    def _generator(self, function):
+    def _generator(self, function: Callable[_P, Any]) -> Callable[_P, Any]:
         @functools.wraps(function)
         def decorated(*args, **kwargs):
             # the mode holds while the generator's own code runs, not while its caller's does
@@ -56,14 +60,21 @@ class no_grad(_Context):
     _value = False
     _before: list
 
-    def __new__(cls, function=None):
+    @overload
+    def __new__(cls, function: None = None) -> Self: ...
+
+    @overload
+    def __new__(cls, function: Callable[_P, _R]) -> Callable[_P, _R]: ...
+
+    def __new__(cls, function: Callable | None = None) -> Any:
+        """Return the context, or the function that runs in it."""
         self = super().__new__(cls)
         if function is not None:  # `@no_grad` without parentheses
             return self(function)
         self._before = []
         return self
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._before.append(mode.grad)
         mode.grad = self._value
         return self
@@ -115,7 +126,14 @@ class inference_mode(_Context):
     _enabled: bool
     _before: Any
 
-    def __new__(cls, enabled=True):
+    @overload
+    def __new__(cls, enabled: bool = True) -> Self: ...
+
+    @overload
+    def __new__(cls, enabled: Callable[_P, _R]) -> Callable[_P, _R]: ...
+
+    def __new__(cls, enabled: bool | Callable = True) -> Any:
+        """Return the context, or the function that runs in it."""
         self = super().__new__(cls)
         if callable(enabled):  # `@inference_mode` without parentheses
             self._enabled = True

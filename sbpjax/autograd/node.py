@@ -174,7 +174,7 @@ class OpNode(Node):
             t, saved = checks[k](), checks[k + 1]
             # a tensor that is gone cannot have been changed by its user
             now = saved if t is None else t._cell.version if t._cell is not None else t._ver
-            if now != saved:
+            if t is not None and now != saved:
                 raise AutogradError(
                     message(
                         f"backward through {self.name()}",

@@ -8,6 +8,7 @@ The blocks must be what the balanced rule gives: 1, 1, 1 and 2 rows are an error
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import jax
 import numpy as np
@@ -109,7 +110,7 @@ def _place(given: dict, layout: Layout) -> jax.Array:
     placement = layout.placement
     local = []
     for index in np.ndindex(*placement.hierarchy):
-        device = placement.devices[index]
+        device: Any = placement.devices[index]
         if device.process_index != jax.process_index():
             continue
         speaker = tuple(0 if c == B else i for i, c in zip(index, layout.codes, strict=True))

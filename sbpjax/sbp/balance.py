@@ -2,9 +2,7 @@
 
 A dim of 7 over 4 ranks is held as 2, 2, 2, 1: the first ``7 mod 4`` ranks get one more. Nested splits apply the
 rule again to each part: 6 over ``[[0, 1], [2, 3]]`` as (S0, S0) is 3 | 3 and then 2, 1, 2, 1. Physically every
-rank's slab has the
-    same number of
-rows, ``ceil(n / k)``; `counts` and `offsets` say which of them count.
+rank's slab has the same number of rows, ``ceil(n / k)``; `parts` says which of them count.
 
 `part` works on Python ints and on traced scalars alike, so that the same rule serves layouts and compiled programs.
 """
@@ -13,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 
 def part(n, size: int, index):
@@ -48,7 +47,8 @@ def even(n: int, sizes: tuple[int, ...]) -> bool:
 @functools.lru_cache(maxsize=4096)
 def parts(n: int, sizes: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     """Return ``(offset, count)`` of every rank under nested splits, in row-major order of the axes."""
-    result = [(0, n)]
+    result: list[tuple[int, int]] = [(0, n)]
     for size in sizes:
-        result = [(offset + o, c) for offset, count in result for o, c in (part(count, size, i) for i in range(size))]
+        nested: list[tuple[int, Any]] = [(o, part(count, size, i)) for o, count in result for i in range(size)]
+        result = [(o + inner, count) for o, (inner, count) in nested]
     return tuple(result)

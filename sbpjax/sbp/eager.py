@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -23,6 +24,7 @@ from .placement import placement as Placement
 from .plan import Plan, disk, plan_exactly
 
 _PROGRAMS: dict = {}
+Payload = Any  # a jax.Array, or an `abstract.Abstract` in the place of one
 
 
 class Compiled:
@@ -224,7 +226,7 @@ def identity(x):
     return x
 
 
-def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[jax.Array, Layout]:
+def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[Payload, Layout]:
     """Box a global tensor to another layout, on the same placement or another.
 
     Args:
@@ -253,7 +255,7 @@ def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[jax.Array
     return transfer(array, layout, target), target
 
 
-def from_logical(value, placement: Placement, sbp) -> tuple[jax.Array, Layout]:
+def from_logical(value, placement: Placement, sbp) -> tuple[Payload, Layout]:
     """Return the physical array of a logical value: each rank gets its part, a partial sum lies on the first rank.
 
     Args:
@@ -264,7 +266,7 @@ def from_logical(value, placement: Placement, sbp) -> tuple[jax.Array, Layout]:
     if not isinstance(value, (np.ndarray, jax.Array, abstract.Abstract)):
         value = np.asarray(value)
     layout = Layout(placement, sbp, value.shape, value.dtype)
-    if value.__class__ is abstract.Abstract:
+    if isinstance(value, abstract.Abstract):
         return abstract.of_layout(layout), layout
     if not placement.is_present:
         seen = f"{value.dtype}{list(value.shape)} with data"
@@ -284,7 +286,7 @@ def from_logical(value, placement: Placement, sbp) -> tuple[jax.Array, Layout]:
     return jax.make_array_from_single_device_arrays(layout.physical_shape, layout.sharding, local), layout
 
 
-def to_logical(array, layout: Layout) -> jax.Array:
+def to_logical(array, layout: Layout) -> Payload:
     """Return the logical value as an array on one device of this process."""
     if array.__class__ is abstract.Abstract:
         return abstract.Abstract(layout.shape, layout.dtype)

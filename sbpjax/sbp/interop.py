@@ -7,6 +7,7 @@ can take it and give it back: ``placement`` ↔ ``Mesh``, nd-sbp ↔ ``Partition
 from __future__ import annotations
 
 import jax
+import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from sbpjax.errors import SbpError, message
@@ -22,14 +23,23 @@ def layout_from_sharding(sharding: NamedSharding, shape: tuple[int, ...], dtype)
     A spec that lists the axes of a dim against the mesh's order has no nd-sbp; the layout with the axes in order is
     returned, and the array must be moved to it.
     """
-    placement = Placement.of_devices(sharding.mesh.devices)
+    placement = Placement.of_devices(np.asarray(sharding.mesh.devices))
     spec = tuple(sharding.spec)
     codes = codes_from_spec(spec, sharding.mesh.axis_names, len(shape))
     exact = codes is not None
-    if not exact:
+    if codes is None:
         order = sharding.mesh.axis_names.index
         spec = tuple(e if e is None or isinstance(e, str) else tuple(sorted(e, key=order)) for e in spec)
         codes = codes_from_spec(spec, sharding.mesh.axis_names, len(shape))
+    if codes is None:
+        raise SbpError(
+            message(
+                "reading the layout of a jax.Array",
+                f"spec {sharding.spec} of an array of {len(shape)} dims",
+                "a spec names dims that the array has",
+                "check the array's NamedSharding",
+            )
+        )
     return layout_of(placement, codes, tuple(shape), dtype), exact
 
 

@@ -8,6 +8,7 @@ it into a function over physical arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -81,7 +82,8 @@ def _read(copies: Copies, shard: Shard, variable, target):
     if isinstance(variable, Literal):
         if all(c == B for c in target):
             return variable.val
-        value = jnp.asarray(variable.val, variable.aval.dtype)
+        aval: Any = variable.aval
+        value = jnp.asarray(variable.val, aval.dtype)
         return boxing.run(shard, value, (), (B,) * len(target), target)
     source = copies.source(variable, target)
     values = copies.known[variable]
@@ -112,8 +114,8 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies"):
             one function (`sbpjax.sbp.outline`), ``"loops"`` loops (`sbpjax.sbp.roll`).
     """
     names = placement.axis_names
-    avals_in = [v.aval for v in plan.program.invars]
-    avals_out = [v.aval for v in plan.program.outvars]
+    avals_in: list[Any] = [v.aval for v in plan.program.invars]
+    avals_out: list[Any] = [v.aval for v in plan.program.outvars]
     shard = Shard(plan.sizes, names)
 
     def body(*physical):

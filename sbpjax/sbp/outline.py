@@ -42,11 +42,16 @@ def _value(env: dict, v):
     return v.val if isinstance(v, Literal) else env[v]
 
 
+def _typed(env: dict, v) -> jax.Array:
+    """Return a value as an array of its variable's dtype."""
+    return jnp.asarray(_value(env, v), v.aval.dtype)
+
+
 def _calls(program: Program, env: dict, loop: Loop) -> None:
     """Run the turns of a loop as calls of its first turn's equations."""
-    carry = [jnp.asarray(_value(env, v), v.aval.dtype) for _, v in loop.carried]
+    carry = [_typed(env, v) for _, v in loop.carried]
     shared = [env[v] for v in loop.shared]
-    own = [[jnp.asarray(_value(env, turns[k]), turns[k].aval.dtype) for turns in loop.own] for k in range(loop.turns)]
+    own = [[_typed(env, turns[k]) for turns in loop.own] for k in range(loop.turns)]
     traced = jax.make_jaxpr(jax.jit(_turn(program, loop)))(carry, shared, own[0])
     (call,) = traced.jaxpr.eqns
     for k in range(loop.turns):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -71,7 +72,7 @@ def loops(program: Program, resident: dict | None = None) -> list[Loop]:
     signatures = Signatures()
     numbers = [signatures.number(e) for e in program.eqns]
     found: list[Loop] = []
-    stacked = set(resident or ())
+    stacked: set = set(resident or ())
     for start, stop, period in repetitions(numbers):
         if stop - start >= _LEAST_TURNS * period:
             loop = _fit(program, start, stop, period)
@@ -216,7 +217,7 @@ def rolled(closed: ClosedJaxpr, resident: dict[int, tuple] | None = None) -> Rol
         return Rolled(closed, inputs, outputs)
     avals = []
     for group in inputs:
-        aval = program.invars[group[0]].aval
+        aval: Any = program.invars[group[0]].aval
         avals.append(jax.ShapeDtypeStruct((len(group), *aval.shape) if len(group) > 1 else aval.shape, aval.dtype))
     return Rolled(jax.make_jaxpr(lambda *xs: _Run(program, found).run(xs, inputs, outputs))(*avals), inputs, outputs)
 
@@ -227,8 +228,8 @@ def _groups(program: Program, found: list[Loop], resident: dict[int, tuple]) -> 
     groups: list[list[int]] = []
     taken: set[int] = set()
     for variables in (own for loop in found for own in loop.own):
-        group = [place.get(v) if isinstance(v, Var) else None for v in variables]
-        if None in group or taken.intersection(group):
+        group = [place[v] for v in variables if isinstance(v, Var) and v in place]
+        if len(group) < len(variables) or taken.intersection(group):
             continue
         group = group if group[0] < group[-1] else group[::-1]
         kinds = {resident[i][0] for i in group}
@@ -239,7 +240,7 @@ def _groups(program: Program, found: list[Loop], resident: dict[int, tuple]) -> 
     return groups
 
 
-def _partition(count: int, groups) -> list[tuple[int, ...]]:
+def _partition(count: int, groups: Sequence) -> list[tuple[int, ...]]:
     """Return positions 0 … count - 1 in order, those of a group together at its first."""
     of = {i: tuple(g) for g in groups for i in g if i is not None}
     return [of.get(i, (i,)) for i in range(count) if i not in of or min(of[i]) == i]
@@ -263,10 +264,11 @@ class _Run:
     def run(self, arrays: Sequence, inputs: list[tuple[int, ...]], outputs: list[tuple[int, ...]]) -> list:
         """Run the program; an input or output of several positions is a stack."""
         for group, array in zip(inputs, arrays, strict=True):
-            if len(group) > 1:
-                self._remember([self.program.invars[i] for i in group], array)
+            variables = [self.program.invars[i] for i in group]
+            if len(variables) > 1:
+                self._remember(variables, array)
             else:
-                self.env[self.program.invars[group[0]]] = array
+                self.env[variables[0]] = array
         at = 0
         for loop in self.found:
             self._straight(at, loop.start)
@@ -274,10 +276,8 @@ class _Run:
             at = loop.stop
         self._straight(at, len(self.program.eqns))
         outvars = self.program.outvars
-        return [
-            self._stack([outvars[i] for i in group]) if len(group) > 1 else self._value(outvars[group[0]])
-            for group in outputs
-        ]
+        wanted = [[outvars[i] for i in group] for group in outputs]
+        return [self._stack(variables) if len(variables) > 1 else self._value(variables[0]) for variables in wanted]
 
     def _value(self, v):
         if isinstance(v, Literal):

@@ -35,16 +35,15 @@ def transfer(array, source: Layout, target: Layout):
 
 def _relabel(source: Layout, target: Layout) -> tuple[Layout, Layout]:
     """Return the cheapest pair of layouts that hold the same blocks on the same devices."""
-    best = None
+    pairs = []
     for code in (*range(len(source.shape)), P, B):
         leave = source.with_codes((code,) * len(source.codes))
         arrive = target.with_codes((code,) * len(target.codes))
         if code >= 0 and leave.parts() != arrive.parts():
             continue
-        cost = _cost(source, leave) + _cost(arrive, target)
-        if best is None or cost < best[0]:
-            best = (cost, leave, arrive)
-    return best[1], best[2]
+        pairs.append((_cost(source, leave) + _cost(arrive, target), leave, arrive))
+    _, leave, arrive = min(pairs, key=lambda pair: pair[0])
+    return leave, arrive
 
 
 def _travelling(layout: Layout) -> Layout:

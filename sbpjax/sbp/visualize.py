@@ -90,12 +90,12 @@ class Picture:
             if not block.is_empty or not self.layout.shape:
                 key = (block.summand, block.start[:-2], block.stop[:-2])
                 panels.setdefault(key, []).append(block)
-        shape = (1, 1, *self.layout.shape)[-2:]
+        rows, columns = (1, 1, *self.layout.shape)[-2:]
         drawn = []
         for k, ((summand, start, stop), blocks) in enumerate(panels.items()):
             title = [f"summand {','.join(map(str, summand))}"] if summand else []
             title += [f"[{', '.join(f'{a}:{b}' for a, b in zip(start, stop, strict=True))}, …]"] if start else []
-            drawn.append(_panel(10 + k * (_WIDTH + 30), " ".join(title), blocks, shape))
+            drawn.append(_panel(10 + k * (_WIDTH + 30), " ".join(title), blocks, (rows, columns)))
         width = 10 + len(panels) * (_WIDTH + 30)
         return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{_HEIGHT + 40}">{"".join(drawn)}</svg>'
 

@@ -8,8 +8,8 @@ sums are not read.
 
 from __future__ import annotations
 
-import jax
 import numpy as np
+from jax.core import Tracer
 
 from sbpjax.errors import OpBoundsError, OpIndexError, message
 from sbpjax.sbp import eager
@@ -22,7 +22,7 @@ def parts_on_cpu(index) -> list[np.ndarray]:
     if not isinstance(index, Tensor):
         return []
     layout = index._fresh()._layout
-    if index.is_meta or isinstance(index._array, jax.core.Tracer):  # a constant that a user's own jit traces
+    if index.is_meta or isinstance(index._array, Tracer):  # a constant that a user's own jit traces
         return []
     if index._plain:
         return [np.asarray(index._array)] if index.device.type == "cpu" else []

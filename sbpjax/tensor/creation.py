@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -70,7 +71,7 @@ def where_to(device, placement, sbp, asked: str):
     return None, placement, tuple(sbp) if isinstance(sbp, list) else sbp
 
 
-def make(fn, static: tuple, inputs, options: tuple, asked: str, requires_grad: bool = False) -> Tensor:
+def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, requires_grad: bool = False) -> Tensor:
     """Run a creating function where ``options = (device, placement, sbp)`` say, and return its tensor."""
     device, placement, sbp = where_to(*options, asked)
     if placement is not None and (mode.lift is not None or any(isinstance(x, Tracer) for x in inputs)):

@@ -83,9 +83,10 @@ def scalar_array(value):
     if table is None:
         if isinstance(value, np.generic):
             return scalar_array(value.item())
-        for base in (bool, int, float, complex):
+        for base in (bool, int, float, complex):  # also their subclasses
             if isinstance(value, base):
-                return scalar_array(base(value))
+                number: Any = value
+                return scalar_array(base(number))
         raise OpTypeError(
             message(
                 "an op on tensors and numbers",

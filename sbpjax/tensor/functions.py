@@ -81,7 +81,7 @@ def _two(op, a, b):
     return dispatch.binary(op, a, b) if isinstance(a, Tensor) else dispatch.run(op, (a, b))
 
 
-def add(input, other, *, alpha=1, out=None) -> Tensor:
+def add(input, other, *, alpha: float = 1, out=None) -> Tensor:
     """Return ``input + alpha * other``."""
     op = _ADD if alpha == 1 else op_of(arithmetic.add, (("alpha", hashable(alpha)),))
     return _finish(_two(op, input, other), out)
@@ -399,7 +399,8 @@ def _pow_(self: Tensor, exponent) -> Tensor:
 
 def _where_method(self: Tensor, condition, other) -> Tensor:
     """Return this tensor where the condition holds, else ``other``."""
-    return where(condition, self, other)
+    chosen: Any = where(condition, self, other)
+    return chosen
 
 
 def _operator_inplace(name: str):

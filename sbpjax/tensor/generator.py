@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import jax
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpTypeError, OpValueError, message
 
 from . import dtype as dtypes
 
@@ -41,8 +41,21 @@ class Generator:
         self._base = 0
 
     def manual_seed(self, seed: int) -> Generator:
-        """Set the seed, start the stream anew, and return the generator."""
-        self._seed = int(seed) & 0x7FFF_FFFF_FFFF_FFFF
+        """Set the seed, start the stream anew, and return the generator.
+
+        Raises:
+            OpTypeError: the seed is no number.
+            OpValueError: it does not fit in 64 bits.
+        """
+        try:
+            number = int(seed)
+        except (TypeError, ValueError):
+            rule = "a seed is an integer"
+            raise OpTypeError(message("manual_seed(seed)", repr(seed)[:60], rule, "manual_seed(0)")) from None
+        if not -(1 << 63) <= number < 1 << 64:
+            rule = "a seed is in [-2**63, 2**64)"
+            raise OpValueError(message("manual_seed(seed)", repr(seed)[:60], rule, "manual_seed(seed % 2**63)"))
+        self._seed = number & 0x7FFF_FFFF_FFFF_FFFF
         self._counter = 0
         return self
 

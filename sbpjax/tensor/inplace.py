@@ -153,12 +153,13 @@ def assign_out(out: Tensor, result: Tensor) -> Tensor:
 
 def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
     layout: Any = x._layout
-    known = layout is not None and layout.shape is not None
+    if layout is not None and layout.shape is None:  # of a trace
+        layout = None
     fits(x, out, asked)
     if out.dtype != x.dtype:
-        pins = (layout.sbp,) if known and not layout.partial_axes else None
+        pins = (layout.sbp,) if layout is not None and not layout.partial_axes else None
         out = dispatch.run(op_of(_to_dtype, (("dtype", x.dtype.np),)), (out,), pins)
-    if known and out._layout is not layout and out._layout is not None and out._layout.shape is not None:
+    if layout is not None and out._layout is not layout and out._layout is not None and out._layout.shape is not None:
         if layout.partial_axes and _is_asked_sum(x):
             out = _still_partial(x, out, asked)
         else:

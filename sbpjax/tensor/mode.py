@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
 
 class Mode(threading.local):
@@ -22,7 +24,10 @@ class Mode(threading.local):
         self.grad = True
         self.inference = False
         self.abstract = False
-        self.lift = self.touch = self.blocks = self.seed = None
+        self.lift: Callable | None = None
+        self.touch: Callable | None = None
+        self.blocks: Any = None
+        self.seed: Any = None
 
 
 mode = Mode()

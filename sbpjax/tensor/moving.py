@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 from sbpjax.errors import MixedTensorError, OpTypeError, message
 
@@ -54,7 +55,7 @@ def to_device(self: Tensor, target) -> Tensor:
 
 
 def _without_data(x: Tensor) -> Tensor:
-    if not isinstance(x._array, jax.Array) or isinstance(x._array, jax.core.Tracer):
+    if not isinstance(x._array, jax.Array) or isinstance(x._array, Tracer):
         return x
     layout = x._layout
     placement, sbp = (None, None) if layout is None else (layout.placement, layout.sbp)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -104,7 +105,7 @@ class _Formatter:
 
 class _ComplexFormatter:
     def __init__(self, values: np.ndarray) -> None:
-        self.real, self.imag = _Formatter(values.real), _Formatter(values.imag)
+        self.real, self.imag = _Formatter(np.real(values)), _Formatter(np.imag(values))
         self.width = self.real.width + self.imag.width + 2
 
     def __call__(self, value) -> str:
@@ -212,7 +213,8 @@ def _node_name(node) -> str:
 def _default_device():
     from .device import of_jax
 
-    return of_jax(jax.config.jax_default_device or jax.local_devices()[0])
+    config: Any = jax.config  # its flags are made at run time
+    return of_jax(config.jax_default_device or jax.local_devices()[0])
 
 
 def text_of(x: Tensor) -> str:

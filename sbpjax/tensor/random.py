@@ -6,7 +6,9 @@ partial sum.
 
 from __future__ import annotations
 
-from sbpjax.errors import SbpError, message
+from typing import Any
+
+from sbpjax.errors import OpTypeError, SbpError, message
 from sbpjax.ops import random as _random
 from sbpjax.sbp import algebra
 
@@ -21,7 +23,13 @@ from .tensor import Tensor
 
 
 def _draw(
-    fn, static: tuple, generator, options: tuple, asked: str, requires_grad: bool = False, inputs: tuple = ()
+    fn,
+    static: tuple,
+    generator,
+    options: tuple[Any, Any, Any],
+    asked: str,
+    requires_grad: bool = False,
+    inputs: tuple = (),
 ) -> Tensor:
     _, placement, sbp = where_to(*options, asked)
     if placement is not None and algebra.P in algebra.parse(sbp, placement.hierarchy):
@@ -59,6 +67,15 @@ def randint(
     """Return integers in [low, high); ``randint(high, size)`` starts at 0."""
     if size is None:
         low, high, size = 0, low, high
+    if size is None or high is None:
+        raise OpTypeError(
+            message(
+                "randint(...)",
+                f"low={low!r}, high={high!r}, size={size!r}",
+                "randint takes (high, size) or (low, high, size)",
+                "sbpjax.randint(0, 10, (2, 3))",
+            )
+        )
     static = (
         ("low", int(low)),
         ("high", int(high)),
@@ -92,7 +109,7 @@ def normal(
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         key = generator_or_default(generator).key()
         return dispatch.run(op_of(_random.normal), (key, mean, std))
-    shape = () if size is None else size_of(size if isinstance(size, (tuple, list)) else (size,), "normal(...)")
+    shape = () if size is None else size_of((size,), "normal(...)")
     static = (("shape", shape), ("dtype", _float_dtype(dtype)))
     options = (device, placement, sbp)
     return _draw(_random.normal, static, generator, options, "normal(...)", requires_grad, (mean, std))

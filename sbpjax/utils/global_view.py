@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sbpjax.tensor import Tensor
 
 
@@ -31,9 +33,9 @@ def _mapped(value, function):
     if isinstance(value, Tensor):
         return function(value)
     if isinstance(value, dict):
-        mapped = type(value)((k, _mapped(v, function)) for k, v in value.items())
+        mapped: Any = type(value)((k, _mapped(v, function)) for k, v in value.items())
         if hasattr(value, "_metadata"):  # of a module's state: the versions of its modules
-            mapped._metadata = value._metadata
+            mapped._metadata = vars(value)["_metadata"]
         return mapped
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*[_mapped(v, function) for v in value])

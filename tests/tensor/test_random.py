@@ -110,3 +110,11 @@ def test_every_seed_that_torch_takes_is_taken(seed):
     first = sbpjax.rand(3).tolist()
     sbpjax.manual_seed(seed)
     assert sbpjax.rand(3).tolist() == first
+
+
+@pytest.mark.parametrize("arguments", [(5,), (0, None, (2,))], ids=repr)
+def test_randint_says_what_is_missing(arguments):
+    for package in (torch, sbpjax):
+        with pytest.raises(TypeError) as caught:
+            package.randint(*arguments)
+    assert "fix:  sbpjax.randint" in str(caught.value)

@@ -18,6 +18,7 @@ import logging
 import os
 import pathlib
 import tempfile
+from typing import Any
 
 import jax
 from jax.extend.core import Literal
@@ -141,9 +142,13 @@ def _encode(plan: Plan) -> dict:
     }
 
 
+def _row(fields: dict[str, Any]) -> Row:
+    values: dict[str, Any] = {k: tuple(x) if isinstance(x, list) else x for k, x in fields.items()}
+    return Row(**values)
+
+
 def _decode(data: dict, program: Program, sizes: tuple[int, ...]) -> Plan:
-    fields: list[dict] = data["rows"]
-    table = [Row(**{k: tuple(x) if isinstance(x, list) else x for k, x in row.items()}) for row in fields]
+    table = [_row(fields) for fields in data["rows"]]
     rows = [tuple(table[i] for i in chosen) for chosen in data["chosen"]]
     in_codes = tuple(tuple(c) for c in data["in_codes"])
     out_codes = tuple(tuple(c) for c in data["out_codes"])

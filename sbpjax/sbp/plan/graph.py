@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from jax.extend.core import Literal, Var
 
@@ -201,13 +201,13 @@ class _Builder:
         consts, carry, turns = params["num_consts"], params["num_carry"], params["length"]
         ins, outs, body_ins, body_outs = [], [], [], []
         for position, v in enumerate(body.invars):
-            outer = eqn.invars[position]
-            if position < consts and not v.aval.shape and (isinstance(outer, Literal) or outer in uniform):
+            outer, aval = eqn.invars[position], cast(Any, v.aval)
+            if position < consts and not aval.shape and (isinstance(outer, Literal) or outer in uniform):
                 ins.append(None)
                 body_ins.append(None)
                 continue
             kind = "shared" if position < consts else "carried" if position < consts + carry else "sliced"
-            port = self._port(kind, v.aval, times)
+            port = self._port(kind, aval, times)
             ins.append((port, 0))
             body_ins.append((port, 0))
         for position, v in enumerate(body.outvars):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from jax.extend.core import Var
 
@@ -120,7 +121,7 @@ class Copies:
         copies = self.known[variable]
         if target in copies:
             return target
-        aval = variable.aval
+        aval: Any = variable.aval
         return min(copies, key=lambda c: boxing.cost(aval.shape, aval.dtype.itemsize, self.sizes, c, target))
 
     def drop(self, variable: Var) -> None:
@@ -153,7 +154,7 @@ def _read(copies: Copies, variable, target: Codes, reader: str, eqn):
     source = copies.source(variable, target)
     if source == target:
         return
-    aval = variable.aval
+    aval: Any = variable.aval
     steps = boxing.path(aval.shape, aval.dtype.itemsize, copies.sizes, source, target)
     copies.known[variable][target] = None
     yield Boxing(

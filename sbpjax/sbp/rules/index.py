@@ -12,6 +12,7 @@ tensor first.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -184,7 +185,8 @@ def scatter_local(ctx: Context, x, indices, updates):
 
 def _signed(indices):
     """Return indices in a signed type in which -1 and every row number exist."""
-    if indices.dtype.itemsize == 8 or (indices.dtype == jnp.uint32 and jax.config.jax_enable_x64):
+    config: Any = jax.config  # its flags are made at run time
+    if indices.dtype.itemsize == 8 or (indices.dtype == jnp.uint32 and config.jax_enable_x64):
         return indices.astype(jnp.int64)
     return indices.astype(jnp.int32)
 

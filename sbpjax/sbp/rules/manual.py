@@ -7,6 +7,7 @@ blocks, as a batch whose mapped axes carry the names of the user's mesh, so that
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -41,7 +42,10 @@ def _evaluate(program, blocks) -> list:
 
     def read(atom):
         # A literal's own type remembers the user's mesh.
-        return np.asarray(atom.val, atom.aval.dtype) if isinstance(atom, core.Literal) else values[atom]
+        if not isinstance(atom, core.Literal):
+            return values[atom]
+        aval: Any = atom.aval
+        return np.asarray(atom.val, aval.dtype)
 
     for eqn in program.eqns:
         operands, name = [read(v) for v in eqn.invars], eqn.primitive.name

@@ -8,6 +8,7 @@ same under every layout. Keys of other kinds generate everywhere and are cut.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -48,7 +49,8 @@ def generate(eqn, size: int) -> list[Row]:
 
 def _threefry(variable) -> bool:
     # `tag` names the kind of key; jax has no public test for it.
-    return variable.aval.dtype._impl.tag == "fry" and jax.config.jax_threefry_partitionable
+    config: Any = jax.config  # its flags are made at run time
+    return variable.aval.dtype._impl.tag == "fry" and config.jax_threefry_partitionable
 
 
 @local("random_bits", "random_split")

@@ -92,7 +92,7 @@ def _neutral(name: str, dtype):
     if dtype == jnp.bool_:
         return name in ("reduce_and", "reduce_min")
     if name == "reduce_and":
-        return ~np.zeros((), dtype)
+        return np.invert(np.zeros((), dtype))
     if jnp.issubdtype(dtype, jnp.inexact):
         return -jnp.inf if name == "reduce_max" else jnp.inf
     info = jnp.iinfo(dtype)

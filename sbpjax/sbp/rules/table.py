@@ -61,7 +61,8 @@ def rows(*primitives: str):
     """Register ``f(eqn, size) -> list[Row]`` for primitives; the all-B row is added by the table."""
 
     def register(function):
-        _ROWS.update(dict.fromkeys(primitives, function))
+        for name in primitives:
+            _ROWS[name] = function
         return function
 
     return register
@@ -71,7 +72,8 @@ def local(*primitives: str, whole: bool = False):
     """Register ``f(ctx, *blocks) -> block or blocks`` for primitives; `whole`: also where nothing is divided."""
 
     def register(function):
-        _LOCAL.update(dict.fromkeys(primitives, function))
+        for name in primitives:
+            _LOCAL[name] = function
         _WHOLE.update(primitives if whole else ())
         return function
 
