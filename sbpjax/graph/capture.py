@@ -53,6 +53,7 @@ class State:
             self._add(name, owner)
         self.fixed = [o.static_options() for o in self.optimizers]
         self._stamp = self.stamp()
+        self._hold_groups()
         self._held = [list(m.__dict__.values()) for m in self.modules]  # an identity is good while its object lives
 
     def _add(self, name: str, owner) -> None:
@@ -113,19 +114,29 @@ class State:
                 if members:
                     found.append(tuple(map(id, members.values())))
         for o in self.optimizers:
-            found.append(o.static_options())
             for group in o.param_groups:
                 found.append(id(group))
                 found.append(tuple(map(id, group["params"])))
-            for tensors in o.state.values():
-                found.append(tuple(map(id, tensors.values())))
+            found += [tuple(map(id, tensors.values())) for tensors in o.state.values()]
         for s in self._scalers:
             found.append(tuple(map(id, s.state_tensors())))
         return found
 
     def unchanged(self) -> bool:
         """Return whether the same tensors still sit in the same places, in the same modes."""
-        return self.stamp() == self._stamp
+        if self.stamp() != self._stamp:
+            return False
+        groups = [list(group.values()) for o in self.optimizers for group in o.param_groups]
+        if [list(map(id, values)) for values in groups] == self._groups:
+            return True
+        if [o.static_options() for o in self.optimizers] != self.fixed:
+            return False
+        self._hold_groups()  # numbers changed, as a schedule does it
+        return True
+
+    def _hold_groups(self) -> None:
+        self._held_groups = [list(group.values()) for o in self.optimizers for group in o.param_groups]
+        self._groups = [list(map(id, values)) for values in self._held_groups]
 
     def infos(self) -> list:
         """Return what of the payloads a program depends on."""

@@ -6,10 +6,10 @@ A program takes the memory of its state and returns new arrays. Between the two 
 
 from __future__ import annotations
 
-import signal
+import _signal  # the module `signal` wraps it in enums, which cost more than the calls
 import threading
 
-_MAIN = threading.main_thread()
+_MAIN = threading.main_thread().ident
 
 
 class Uninterrupted:
@@ -20,11 +20,11 @@ class Uninterrupted:
     def __enter__(self) -> Uninterrupted:
         self._pending = None
         self._before = None
-        if threading.current_thread() is _MAIN:
-            handler = signal.getsignal(signal.SIGINT)
+        if threading.get_ident() == _MAIN:
+            handler = _signal.getsignal(_signal.SIGINT)
             if callable(handler):  # else SIGINT is ignored, kills at once, or belongs to a C library
                 self._before = handler
-                signal.signal(signal.SIGINT, self._note)
+                _signal.signal(_signal.SIGINT, self._note)
         return self
 
     def _note(self, number, frame) -> None:
@@ -32,6 +32,6 @@ class Uninterrupted:
 
     def __exit__(self, *exc) -> None:
         if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+            _signal.signal(_signal.SIGINT, self._before)
             if self._pending is not None:
                 self._before(*self._pending)

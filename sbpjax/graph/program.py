@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -86,7 +87,8 @@ class Program:
         self.asked = asked
         self.options = options
         self.seconds: dict[str, float] = {}
-        self._compiled = None
+        self._compiled: Any = None
+        self._no_seed: Any = _NO_SEED
         start = time.perf_counter()
         layouts = state.layouts() + [t._layout for t in call.tensors]
         self.placement = _common_placement(asked, layouts)
@@ -108,7 +110,10 @@ class Program:
         self._plan(layouts)
         self._present = self.placement is None or self.placement.is_present
         self._structs = self._input_structs([state.tensors[slot.places[0]] for slot in self.slots], rest, layouts)
-        self._loose = [i for i, layout in enumerate(layouts) if layout is None]
+        first = 1 + len(self.slots)
+        self._loose = [
+            i for i, layout in enumerate(layouts) if i and layout is None and not first <= i < first + self._numbers
+        ]
         self.seconds["plan"] = time.perf_counter() - now
 
     # -- trace -----------------------------------------------------------------------------------------------------
@@ -235,6 +240,9 @@ class Program:
             start = time.perf_counter()
             self._compiled = self.lower().compile()
             self.seconds["compile"] = time.perf_counter() - start
+            where = [struct.sharding for struct in self._structs if struct.sharding is not None]
+            if self._present and not self.is_random:  # on the device once, since a NumPy array goes there every time
+                self._no_seed = jax.device_put(_NO_SEED, self._structs[0].sharding or (where[0] if where else None))
         return self._compiled
 
     # -- run -------------------------------------------------------------------------------------------------------
@@ -245,7 +253,7 @@ class Program:
             check_runnable(self.asked, self.placement, (*state.tensors, *arguments))
         compiled = self._compiled or self.compile()
         generator = default_generator
-        seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else _NO_SEED
+        seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else self._no_seed
         tensors = state.tensors
         arrays = [
             tensors[slot.places[0]]._array if slot.own else slot.array([tensors[i] for i in slot.places])

@@ -9,6 +9,7 @@ shape, dtype, layout and `requires_grad` of tensors, the same facts of the state
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -72,6 +73,11 @@ def as_tensor(leaf: Any) -> Any:
     return leaf
 
 
+@functools.cache
+def _flat_structure(count: int) -> Any:
+    return tree.flatten(((0,) * count, {}))[1]
+
+
 class Call:
     """The arguments of one call, taken apart.
 
@@ -85,6 +91,11 @@ class Call:
     __slots__ = ("leaves", "places", "structure", "tensors")
 
     def __init__(self, args: tuple, kwargs: dict) -> None:
+        if not kwargs and all([isinstance(x, Tensor) for x in args]):  # the common call, without a walk
+            self.leaves = self.tensors = list(args)
+            self.places = range(len(args))
+            self.structure = _flat_structure(len(args))
+            return
         self.leaves, self.structure = tree.flatten((args, kwargs))
         self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
         self.tensors = [self.leaves[i] for i in self.places]
