@@ -233,6 +233,15 @@ class Optimizer:
         """Return the parameter's state, made on its first step, and laid out anew if the parameter was since."""
         state = self.state[param]
         group = self.param_groups[index]
+        names = self._states(group)
+        layout = place if param._layout is None else param._layout
+        if self._laid.get(param) is layout and MASTER not in state and "master_weights" not in group:
+            for name in names:
+                if name not in state:
+                    break
+            else:
+                if "step" in state:
+                    return state
         if "step" not in state:
             if (place, index) not in new_steps:
                 new_steps[place, index] = run.new_step(param, 0)
@@ -249,9 +258,8 @@ class Optimizer:
                 state[MASTER] = run.master_of(param)
         elif MASTER in state:
             del state[MASTER]
-        layout = place if param._layout is None else param._layout
         moved = place is not run.TRACE and self._laid.get(param) != layout
-        for name in (*self._states(group), MASTER) if MASTER in state else self._states(group):
+        for name in (*names, MASTER) if MASTER in state else names:
             if name not in state:
                 state[name] = run.full_like(param, self._initial(name, group), dtype)
                 continue
