@@ -61,6 +61,14 @@ class Held:
         return self.activations + self.gathered + self.gradients + self.temporaries
 
 
+def _is_backward(eqn) -> bool:
+    """Return whether an equation, or one inside it, came of transposing: JAX says so in its name."""
+    if "transpose(" in str(eqn.source_info.name_stack):
+        return True
+    inner = [p for p in eqn.params.values() if hasattr(p, "jaxpr") or hasattr(p, "eqns")]
+    return any(_is_backward(e) for p in inner for e in getattr(p, "jaxpr", p).eqns)
+
+
 class Spans:
     """From when to when every buffer of a program lives.
 
@@ -75,7 +83,7 @@ class Spans:
     def __init__(self, program, plan=None) -> None:
         self.program, self.plan = program, plan
         self.sizes = () if plan is None else plan.sizes
-        marks = [i for i, e in enumerate(program.eqns) if "transpose(" in str(e.source_info.name_stack)]
+        marks = [i for i, e in enumerate(program.eqns) if _is_backward(e)]
         self.backward = (marks[0], marks[-1]) if marks else (len(program.eqns), len(program.eqns))
         self._producer = {v: i for i, e in enumerate(program.eqns) for v in e.outvars}
         self._stored = self._find_stored()

@@ -203,13 +203,14 @@ def _standing(program, state) -> Memory:
     parameters |= {id(p) for m in state.modules for p in m._parameters.values() if p is not None}
     sizes = [_on_device(struct) for struct in program._structs]
     count = dict.fromkeys(("parameters", "buffers", "optimizer"), 0)
-    for tensor, size in zip(state.tensors, sizes[1:], strict=False):
+    for slot, size in zip(program.slots, sizes[1:], strict=False):
+        tensor = state.tensors[slot.places[0]]  # one, or the first of a stack of equal layers' tensors
         kind = "optimizer" if id(tensor) in optimizers else "parameters" if id(tensor) in parameters else "buffers"
         count[kind] += size
     where = "one device" if program.placement is None else repr(program.placement)
     return Memory(
         **count,
-        inputs=sum(sizes[1 + len(state.tensors) :]),
+        inputs=sum(sizes[1 + len(program.slots) :]),
         capacity=_capacity(program.placement),
         title=f"{program.asked} on {where}",
     )

@@ -29,6 +29,8 @@ _CALL = re.compile(
 )
 _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
+_CONDITION = re.compile(r"condition=%?([\w.-]+)")
+_CONSTANT = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = [su]\d+\[\]\S* constant\((\d+)\)")
 _GROUPS = re.compile(r"replica_groups=\{\{([\d,]*)\}")
 _IOTA_GROUPS = re.compile(r"replica_groups=\[(\d+),(\d+)\]")
 _MESH_GROUPS = re.compile(r"replica_groups=mesh\[([^\]]*)\][^{]*\{([^}]*)\}")
@@ -118,13 +120,33 @@ def _counts(computations: dict[str, list[str]]) -> dict[str, int]:
         name, times = todo.pop()
         counts[name] = counts.get(name, 0) + times
         for line in computations.get(name, ()):
-            trips = _TRIPS.search(line)
-            inner = times * (int(trips.group(1)) if trips and " while(" in line else 1)
+            inner = times * (_trips(line, computations) if " while(" in line else 1)
             called = _CALL.findall(line)
             for branches in _BRANCHES.findall(line):
                 called += [b.strip().lstrip("%") for b in branches.split(",")]
             todo += [(c, inner) for c in called if c in computations]
     return counts
+
+
+def _trips(line: str, computations: dict[str, list[str]]) -> int:
+    """Return how often a loop turns: the compiler's word, or the constant that the counter is compared with.
+
+    The TPU compiler holds a 64-bit counter as two halves and gives no word then.
+    """
+    known = _TRIPS.search(line)
+    if known:
+        return int(known.group(1))
+    condition = _CONDITION.search(line)
+    body = computations.get(condition.group(1), []) if condition else []
+    constants = {m.group(1): int(m.group(2)) for m in map(_CONSTANT.match, body) if m}
+    limits = [
+        constants[name]
+        for text in body
+        if " compare(" in text and "direction=LT" in text
+        for name in re.findall(r"[\w.-]+", text.split(" compare(")[1].split(")")[0])
+        if name in constants
+    ]
+    return max(limits, default=0) or 1
 
 
 def _collective(result: str, kind: str, start: str | None, rest: str, *, count: int) -> Collective:

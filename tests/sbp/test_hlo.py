@@ -49,6 +49,32 @@ ENTRY %main (x: f32[64]) -> f32[16] {
     assert (found.kind, found.block_bytes, found.wire_bytes) == ("reduce-scatter", 256, 192)
 
 
+def test_a_loop_whose_length_is_in_its_condition():
+    text = """%cond (p: (u32[], u32[], f32[32])) -> pred[] {
+  %zero = u32[]{:T(128)} constant(0)
+  %six = u32[]{:T(128)} constant(6), metadata={op_name="while/cond"}
+  %p = (u32[], u32[], f32[32]) parameter(0)
+  %high = u32[] get-tuple-element(%p), index=1
+  %same = pred[] compare(%high, %zero), direction=EQ
+  %low = u32[] get-tuple-element(%p), index=0
+  %less = pred[]{:T(512)} compare(%low, %six), direction=LT, metadata={op_name="while/cond/lt"}
+  ROOT %and = pred[] and(%same, %less)
+}
+
+%body (q: (u32[], u32[], f32[32])) -> (u32[], u32[], f32[32]) {
+  %x = f32[32] get-tuple-element(%q), index=2
+  %ar = f32[32] all-reduce(%x), replica_groups={{0,1,2,3}}, to_apply=%add
+  ROOT %t = (u32[], u32[], f32[32]) tuple(%i, %j, %ar)
+}
+
+ENTRY %main (x: f32[32]) -> f32[32] {
+  %w = (u32[], u32[], f32[32]) while(%init), condition=%cond, body=%body
+}
+"""
+    (found,) = hlo.collectives(text)
+    assert (found.count, found.wire_bytes) == (6, 6 * 192)
+
+
 def test_groups_of_one_move_nothing():
     assert hlo.collectives(_line("f32[4]{0}", "all-reduce", "replica_groups={{0},{1}}")) == []
 
