@@ -38,7 +38,7 @@ from . import report, runtime, saving, tree
 from .capture import State, infos, plain_attributes
 from .config import GraphConfig
 from .program import Options, Program
-from .proxy import GraphModule, ProxyModule
+from .proxy import CHANGES, GraphModule, ProxyModule, checkpoints_of
 from .signature import Call, Signature, as_tensor, difference, signature_of
 from .step import Step
 
@@ -308,7 +308,7 @@ class Graph:
             if (
                 tensors == last.tensors
                 and arguments == last.arguments
-                and last.config == self.config.key()
+                and last.config == (self.config.key(), CHANGES[0])
                 and list(map(id, attributes)) == list(map(id, last.attributes))
                 and _static(call) == last.static
             ):
@@ -331,7 +331,7 @@ class Graph:
             call.structure,
             _static(call),
             infos(call.tensors),
-            self.config.key(),
+            (self.config.key(), CHANGES[0]),
             attributes,
             program,
         )
@@ -370,7 +370,8 @@ class Graph:
     def _program(self, state: State, call: Call) -> Program:
         life = self._g
         options = Options(lowering=self.config.lowering, roll=bool(self.config.block_scan))
-        key = signature_of(call, state, self.build, (self.config.key(), options))
+        kept = tuple([(id(module), policy) for module, policy in checkpoints_of(self).items()])
+        key = signature_of(call, state, self.build, (self.config.key(), options, kept))
         key = key._replace(modes=(("self", plain_attributes(self)), *key.modes))
         found = life.programs.get(key)
         if found is None:

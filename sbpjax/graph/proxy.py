@@ -19,6 +19,9 @@ from sbpjax.errors import GraphConfigError, GraphTypeError, message
 from sbpjax.nn.module import Module
 from sbpjax.tensor import Tensor
 
+CHANGES = [0]  # counts the changes of options, so that a graph sees at a glance that there was none
+EVERYWHERE: weakref.WeakKeyDictionary[Module, Any] = weakref.WeakKeyDictionary()  # module → its `GraphModule`
+
 
 class GraphBlock:
     """What a graph keeps about one of its modules or tensors.
@@ -90,8 +93,16 @@ class GraphModule(GraphBlock):
 
     def __init__(self, path: str = "", graph: Any = None) -> None:
         super().__init__(path, graph)
-        self._activation_checkpointing: Any = False
+        self._activation_checkpointing: Any = None  # None: not set here
         self._debug_level: int | None = None
+
+    @classmethod
+    def of_module(cls, module: Module) -> GraphModule:
+        """Return the options of a module in every graph that sets none of its own; ``module.to(GraphModule)``."""
+        found = EVERYWHERE.get(module)
+        if found is None:
+            found = EVERYWHERE[module] = cls()
+        return found
 
     @property
     def type(self) -> str:
@@ -104,16 +115,12 @@ class GraphModule(GraphBlock):
 
         True, False, or the name of a policy that says what is kept.
         """
-        return self._activation_checkpointing
+        return self._activation_checkpointing or False
 
     @activation_checkpointing.setter
     def activation_checkpointing(self, value: Any = False) -> None:
         self._activation_checkpointing = checked_policy(value, self.scope)
-
-    @property
-    def checkpoints(self) -> bool:
-        """Whether anything is computed again."""
-        return self._activation_checkpointing is not False
+        CHANGES[0] += 1
 
     def debug(
         self,
@@ -143,8 +150,8 @@ class GraphTensor(GraphBlock):
         return "TENSOR"
 
     @classmethod
-    def of(cls, tensor: Tensor) -> GraphTensor:
-        """Return the one of a tensor, made on first use."""
+    def of_tensor(cls, tensor: Tensor) -> GraphTensor:
+        """Return the one of a tensor, made on first use; ``tensor.to(GraphTensor)`` comes here."""
         found = tensor.__dict__.get("_graph_tensor")
         if found is None:
             found = tensor.__dict__["_graph_tensor"] = cls()
@@ -241,7 +248,7 @@ class ProxyModule(Proxy):
         if isinstance(value, Module):
             return self._wrapped(value, f"{self._proxy_path}.{name}")
         if isinstance(value, Tensor):
-            block = GraphTensor.of(value)
+            block = GraphTensor.of_tensor(value)
             if not block._name:
                 block._prefix, block._name = f"{self._proxy_path}.", name
         return value
@@ -342,6 +349,20 @@ class ProxyModule(Proxy):
 
 def _origin(value: Any) -> Any:
     return value.origin if isinstance(value, ProxyModule) else value
+
+
+def checkpoints_of(graph: Any) -> dict[Module, Any]:
+    """Return for each checkpointed module of a graph its policy."""
+    own = graph._g.options
+    found = {}
+    for block in graph._g.blocks.values():
+        for module in block.modules():
+            set_here = own[module]._activation_checkpointing if module in own else None
+            if set_here is None and module in EVERYWHERE:
+                set_here = EVERYWHERE[module]._activation_checkpointing
+            if set_here is not None and set_here is not False:
+                found[module] = set_here
+    return found
 
 
 def _options(graph: Any, path: str, module: Module) -> GraphModule:

@@ -18,6 +18,7 @@ from . import tree
 from .blocks import Blocks
 from .capture import State
 from .policies import POLICIES
+from .proxy import checkpoints_of
 
 
 class Seen(NamedTuple):
@@ -65,7 +66,7 @@ class Scope:
             for path, module in block.named_modules(prefix=name):
                 self._names[id(module)] = path, path.rpartition(".")[2] if path != name else name
         self.calls: dict[str, list[Called]] = {}
-        policies = {id(m): _policy(o.activation_checkpointing) for m, o in graph._g.options.items() if o.checkpoints}
+        policies = {id(m): _policy(p) for m, p in checkpoints_of(graph).items()}
         reuse = bool(graph.config.block_scan)
         self._blocks = Blocks(state.modules, policies, reuse) if policies or reuse else None
 

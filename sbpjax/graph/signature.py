@@ -91,7 +91,7 @@ class Call:
     __slots__ = ("leaves", "places", "structure", "tensors")
 
     def __init__(self, args: tuple, kwargs: dict) -> None:
-        if not kwargs and all([isinstance(x, Tensor) for x in args]):  # the common call, without a walk
+        if not kwargs and all(isinstance(x, Tensor) for x in args):  # the common call, without a walk
             self.leaves = self.tensors = list(args)
             self.places = range(len(args))
             self.structure = _flat_structure(len(args))
@@ -189,7 +189,7 @@ def difference(old: Signature, new: Signature, paths: list[str], places: list[in
     if old.fixed != new.fixed:
         found.append("the options of an optimizer")
     if old.options != new.options:
-        found.append("graph.config")
+        found.append("graph.config or activation checkpointing")
     more = len(found) - 3
     return "; ".join(found[:3]) + (f"; and {more} more" if more > 0 else "")
 

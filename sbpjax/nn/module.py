@@ -360,6 +360,11 @@ class Module:
         from sbpjax.tensor.device import device as device_class
         from sbpjax.tensor.dtype import dtype as dtype_class
 
+        if len(args) == 1 and isinstance(args[0], type):
+            if issubclass(args[0], Module):  # what a graph's proxy of a module stands for
+                return self
+            if hasattr(args[0], "of_module"):  # nn.graph.GraphModule: what graphs keep about this module
+                return args[0].of_module(self)
         device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
         kwargs.pop("non_blocking", None)
         asked, fix = f"{type(self).__name__}.to(...)", "model.to('cuda'), model.to(sbpjax.bfloat16)"

@@ -76,6 +76,11 @@ def to(
         non_blocking: accepted; transfers never block.
         memory_format: accepted; there is one format.
     """
+    if len(args) == 1 and isinstance(args[0], type):
+        if issubclass(args[0], Tensor):  # what a graph's proxy of a tensor stands for
+            return self
+        if hasattr(args[0], "of_tensor"):  # nn.graph.GraphTensor: what graphs keep about this tensor
+            return args[0].of_tensor(self)
     for value in args:
         if isinstance(value, Tensor):
             dtype = value.dtype
