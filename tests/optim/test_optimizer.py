@@ -314,3 +314,15 @@ def test_loading_a_state_of_another_shape_is_an_error_and_changes_nothing():
 def test_bucket_is_a_key():
     bucket = rules.Bucket(rules.sgd, (), ("lr",), (), 1)
     assert hash(bucket) == hash(rules.Bucket(rules.sgd, (), ("lr",), (), 1))
+
+
+def test_the_base_class_updates_nothing_and_says_so():
+    parameter = flow.nn.Parameter(flow.ones(2))
+    optimizer = optim.Optimizer([parameter], {"lr": 0.1})
+    parameter.sum().backward()
+    reference = torch.optim.Optimizer([torch.nn.Parameter(torch.ones(2))], {"lr": 0.1})
+    with pytest.raises(NotImplementedError):
+        reference.step()
+    with pytest.raises(NotImplementedError, match="Optimizer alone updates nothing"):
+        optimizer.step()
+    assert parameter.tolist() == [1.0, 1.0]
