@@ -22,6 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .dims import fail
+
 DEFAULT_FLOAT = np.dtype(np.float32)
 DEFAULT_COMPLEX = np.dtype(np.complex64)
 INT64 = np.dtype(np.int64)
@@ -41,7 +43,9 @@ def category(dtype) -> int:
         return 2
     if jnp.issubdtype(dtype, jnp.complexfloating):
         return 3
-    raise TypeError(f"no promotion for dtype {dtype}")
+    fail(
+        "type", "promoting dtypes", f"dtype {dtype}", "bools, integers, floats and complex numbers promote", "x.to(...)"
+    )
 
 
 def is_float(dtype) -> bool:
@@ -104,7 +108,7 @@ def result_type(*args) -> np.dtype:
             dims = dtype if dims is None else promote_types(dims, dtype)
     result = _combine(dims, _combine(zeros, numbers))
     if result is None:
-        raise TypeError("result_type needs at least one array or number")
+        fail("type", "result_type()", "no inputs", "at least one tensor or number is given", "result_type(x, 1.0)")
     return result
 
 

@@ -1,4 +1,7 @@
-"""`Adadelta`: steps in the units of the parameter, from running means of squared gradients and squared steps."""
+"""`Adadelta`: steps in the units of the parameter, from running means of squared gradients and squared steps.
+
+`tests/optim/test_optimizer.py` holds it against PyTorch.
+"""
 
 from __future__ import annotations
 

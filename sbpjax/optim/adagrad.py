@@ -1,4 +1,7 @@
-"""`Adagrad`: steps divided by the root of the sum of all squared gradients so far."""
+"""`Adagrad`: steps divided by the root of the sum of all squared gradients so far.
+
+`tests/optim/test_optimizer.py` holds it against PyTorch.
+"""
 
 from __future__ import annotations
 

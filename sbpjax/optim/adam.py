@@ -1,4 +1,7 @@
-"""`Adam` and `AdamW`: steps scaled by running moments of the gradient."""
+"""`Adam` and `AdamW`: steps scaled by running moments of the gradient.
+
+`tests/optim/test_optimizer.py` holds them against PyTorch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Range checks of options."""
+"""Range checks of options.
+
+Tested with the optimizers, in `tests/optim/test_optimizer.py`.
+"""
 
 from __future__ import annotations
 

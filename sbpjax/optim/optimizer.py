@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 from sbpjax.autograd import enable_grad, no_grad
 from sbpjax.autograd.node import RemovableHandle
+from sbpjax.errors import ModuleMethodError, message
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import is_on, params_type, params_value
 from sbpjax.optim.options import Item, clips
@@ -29,6 +30,18 @@ from sbpjax.optim.rules import MASTER, Bucket
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dtype import float32
 from sbpjax.tensor.mode import mode
+
+
+def _missing(optimizer: Any, method: str) -> ModuleMethodError:
+    name = type(optimizer).__name__
+    return ModuleMethodError(
+        message(
+            f"a step of {name}",
+            f"class {name} without a {method}",
+            "an optimizer of sbpjax says its rule, state and flags; Optimizer alone updates nothing",
+            "sbpjax.optim.AdamW(...), or from_optax(...) for a rule of your own",
+        )
+    )
 
 
 class Optimizer:
@@ -71,11 +84,11 @@ class Optimizer:
 
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
         """Return the names of the state tensors per parameter."""
-        raise NotImplementedError
+        raise _missing(self, "_states")
 
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
         """Return what chooses the formula; part of the compiled update's key."""
-        raise NotImplementedError
+        raise _missing(self, "_flags")
 
     def _initial(self, name: str, group: dict[str, Any]) -> float:
         """Return what a state tensor is filled with at first."""

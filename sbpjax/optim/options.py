@@ -1,4 +1,7 @@
-"""Options of a parameter group: numbers inside tuples, and whether a group's gradients are clipped."""
+"""Options of a parameter group: numbers inside tuples, and whether a group's gradients are clipped.
+
+Tested in `tests/optim/test_clipping.py` (clipping) and `tests/optim/test_lr_scheduler.py` (numbers inside tuples).
+"""
 
 from __future__ import annotations
 

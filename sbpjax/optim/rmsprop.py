@@ -1,4 +1,7 @@
-"""`RMSprop`: steps divided by the root of a running mean of squared gradients."""
+"""`RMSprop`: steps divided by the root of a running mean of squared gradients.
+
+`tests/optim/test_optimizer.py` holds it against PyTorch.
+"""
 
 from __future__ import annotations
 

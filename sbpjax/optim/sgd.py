@@ -1,4 +1,7 @@
-"""`SGD`: stochastic gradient descent, with momentum, dampening, Nesterov and L2 decay."""
+"""`SGD`: stochastic gradient descent, with momentum, dampening, Nesterov and L2 decay.
+
+`tests/optim/test_optimizer.py` holds it against PyTorch.
+"""
 
 from __future__ import annotations
 

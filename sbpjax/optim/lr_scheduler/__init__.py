@@ -1,4 +1,7 @@
-"""Schedules of the learning rate."""
+"""Schedules of the learning rate.
+
+`tests/optim/test_lr_scheduler.py` holds those of PyTorch against it, `test_lr_scheduler_forms.py` has the others.
+"""
 
 from .base import LRScheduler as LRScheduler
 from .base import _LRScheduler as _LRScheduler
