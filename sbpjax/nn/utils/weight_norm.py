@@ -110,7 +110,7 @@ def _become(module: Module, names: dict[str, int | None]) -> None:
 
 @functools.cache
 def _normalised(plain: type, names: tuple[tuple[str, int | None], ...]) -> type:
-    """Return the subclass in which parameters are computed; one for equal names, so equal modules have equal classes."""
+    """Return the subclass in which parameters are computed: one for equal names, so equal modules stay equal."""
     members: dict[str, Any] = {name: property(_reader(name, dim)) for name, dim in names}
     members |= {"_weight_norms": dict(names), "_plain_class": plain, "__doc__": plain.__doc__}
     return type(plain.__name__, (plain,), members | {"__module__": plain.__module__})
