@@ -2,8 +2,8 @@
 
     {"state": {0: {"step": 3, "exp_avg": ...}, 1: ...}, "param_groups": [{"lr": 0.1, ..., "params": [0, 1]}]}
 
-Parameters are numbered in order over all groups, as in PyTorch. A loaded tensor is laid out as the state is that it
-replaces, or like its parameter.
+Parameters are numbered in order over all groups, as in PyTorch, and the states have PyTorch's names, so a state that
+PyTorch saved is taken as well. A loaded tensor is laid out as the state is that it replaces, or like its parameter.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import copy
 from collections import defaultdict
 from typing import Any
 
+import numpy as np
+
+import sbpjax
 from sbpjax.autograd import no_grad
 from sbpjax.errors import OpValueError, message
 from sbpjax.optim import run
@@ -71,6 +74,8 @@ def _check_entries(optimizer: Any, number: int, tensors: dict[str, Any], group: 
         if name not in known:
             rule = f"{type(optimizer).__name__} keeps {sorted(known)} per parameter"
             raise _refused(optimizer, f"state {name!r} of parameter {number}", rule)
+        if value is None:  # a buffer that PyTorch has not made yet
+            continue
         shape = () if name == "step" else tuple(param.shape)
         seen = tuple(getattr(value, "shape", ()))
         if seen != shape and (name != "step" or seen != (1,)):
@@ -86,7 +91,8 @@ def unpack(optimizer: Any, state_dict: dict[str, Any]) -> tuple[defaultdict, lis
     for group, loaded in zip(optimizer.param_groups, state_dict["param_groups"]):
         for param, number in zip(group["params"], loaded["params"]):
             present = optimizer.state.get(param, {})
-            for name, value in state_dict["state"].get(number, {}).items():
+            entries = state_dict["state"].get(number, {})
+            for name, value in ((n, v) for n, v in entries.items() if v is not None):
                 state[param][name] = _loaded(name, value, param, present.get(name), steps)
         options.append({k: copy.deepcopy(v) for k, v in loaded.items() if k != "params"})
     return state, options
@@ -100,6 +106,8 @@ def _loaded(name: str, value: Any, param: Tensor, present: Any, steps: dict[Any,
         if key not in steps:
             steps[key] = run.new_step(param, count)
         return steps[key]
+    if not isinstance(value, Tensor) and hasattr(value, "__array__"):  # NumPy's or PyTorch's
+        value = sbpjax.tensor(np.asarray(value))
     if isinstance(value, Tensor):
         like = present if isinstance(present, Tensor) and run.same_place(present, param) else param
         with no_grad():

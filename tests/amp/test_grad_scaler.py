@@ -130,6 +130,19 @@ def test_one_overflow_of_two_optimizers_skips_that_one_and_lowers_the_scale():
     assert scaler.get_scale() == 4.0
 
 
+def test_parameters_on_two_placements():
+    placements = [flow.placement("cpu", [0, 1]), flow.placement("cpu", [2, 3])]
+    params = [nn.Parameter(flow.ones(4).to_global(p, flow.sbp.split(0))) for p in placements]
+    optimizer, scaler = optim.SGD(params, lr=0.5), amp.GradScaler(init_scale=8.0)
+    for last, values, scale in ((INF, (1.0, 1.0), 4.0), (8.0, (0.0, 0.0), 4.0)):
+        for param, value in zip(params, (8.0, last)):
+            param.grad = flow.full((4,), value).to_global(param.placement, param.sbp)
+        scaler.step(optimizer)
+        scaler.update()
+        assert [p.detach().numpy().tolist() for p in params] == [[v] * 4 for v in values]
+        assert scaler.get_scale() == scale
+
+
 @pytest.mark.parametrize("dtype", [flow.bfloat16, flow.float16, flow.float32])
 def test_gradients_keep_their_dtype(dtype):
     param = nn.Parameter(flow.ones(3, dtype=dtype))

@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+import torch
 
 import sbpjax as flow
 from sbpjax import nn, optim
@@ -108,6 +109,42 @@ def test_a_foreign_state_is_refused_and_changes_nothing(parts, text):
     assert numbers(optimizer) == before
     give(params, 1)
     optimizer.step()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda m, p: m.SGD(p, lr=0.1, momentum=0.9),
+        lambda m, p: m.AdamW(p, lr=0.1, amsgrad=True),
+        lambda m, p: m.Adagrad(p, lr=0.1, lr_decay=0.1),
+        lambda m, p: m.Adadelta(p),
+        lambda m, p: m.RMSprop(p, lr=0.1, momentum=0.9, centered=True, eps=1e-3),
+    ],
+    ids=["sgd", "adamw", "adagrad", "adadelta", "rmsprop"],
+)
+def test_a_state_that_pytorch_saved_goes_on_here(kind):
+    params = make()
+    others = [torch.nn.Parameter(torch.tensor(p.detach().numpy())) for p in params]
+    reference = kind(torch.optim, others)
+
+    def steps(first, last, *pairs):
+        for step in range(first, last):
+            give(params, step)
+            for other, param in zip(others, params):
+                other.grad = torch.tensor(param.grad.numpy())
+            for optimizer in pairs:
+                optimizer.step()
+
+    steps(0, 4, reference)
+    for param, other in zip(params, others):
+        param.data = flow.tensor(other.detach().numpy())
+    optimizer = kind(optim, params)
+    optimizer.load_state_dict(reference.state_dict())
+    steps(4, 8, reference, optimizer)
+    if "step" in reference.state_dict()["state"][0]:
+        assert int(optimizer.state[params[0]]["step"].item()) == 8
+    for param, other in zip(params, others):
+        np.testing.assert_allclose(param.detach().numpy(), other.detach().numpy(), rtol=2e-6, atol=2e-6)
 
 
 def test_groups_stay_the_objects_that_users_hold():
