@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError, message
 from sbpjax.tensor import dispatch
@@ -29,14 +30,14 @@ def _one_like(x: Tensor) -> Tensor:
         key = (x._array.dtype, x._array.shape, x._array.sharding)
         found = _ones.get(key)
         if found is None:
-            found = _ones[key] = jax.device_put(jnp.ones(x._array.shape, x._array.dtype), x._array.sharding)
+            found = _ones[key] = jax.device_put(np.ones(x._array.shape, x._array.dtype), x._array.sharding)
         return dispatch.wrap(found)
     if layout.shape is None:
         return dispatch.wrap_any(jnp.ones_like(x._array), layout)
     whole = layout.with_codes((-1,) * len(layout.codes))
     found = _ones.get(whole)
     if found is None:
-        found = _ones[whole] = jax.device_put(jnp.ones(layout.shape, layout.dtype), whole.sharding)
+        found = _ones[whole] = jax.device_put(np.ones(layout.shape, layout.dtype), whole.sharding)
     return dispatch.wrap_any(found, whole)
 
 

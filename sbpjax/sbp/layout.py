@@ -89,9 +89,14 @@ class Layout:
     @cached_property
     def sharding(self):
         """The `NamedSharding` of the physical array."""
-        from jax.sharding import NamedSharding
+        from jax.sharding import NamedSharding, PartitionSpec
 
-        return NamedSharding(self.placement.mesh, self.spec)
+        # Without trailing Nones, as JAX gives the shardings of results: for ``P("a0", None)`` and ``P("a0")`` every
+        # program would be lowered and compiled twice.
+        entries = list(self.spec)
+        while entries and entries[-1] is None:
+            entries.pop()
+        return NamedSharding(self.placement.mesh, PartitionSpec(*entries))
 
     @property
     def nbytes(self) -> int:

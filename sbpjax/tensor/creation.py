@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax._src.core import trace_state_clean  # no public name
 from jax.core import Tracer
 
 from sbpjax.errors import (
@@ -22,10 +23,11 @@ from sbpjax.errors import (
     OpTypeError,
     OpValueError,
     PlacementTypeError,
+    SbpError,
     SbpTypeError,
     message,
 )
-from sbpjax.sbp import current_placement, eager
+from sbpjax.sbp import algebra, current_placement, eager
 from sbpjax.sbp.placement import placement as Placement
 
 from . import abstract, dispatch
@@ -84,6 +86,8 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
         )
     elif without_data(device, placement):
         out = abstract.made_by(fn, static, inputs, placement, sbp)
+    elif fn in (_constant, _full) and (filled := _by_hand(static, inputs, device, placement, sbp)) is not None:
+        out = filled
     elif placement is not None:
         (array,), (layout,) = eager.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
@@ -98,6 +102,36 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
             with jax.default_device(device):
                 out = dispatch.wrap(jax.device_put(call(*inputs), device))
     return out.requires_grad_() if requires_grad else out
+
+
+# A program that fills takes milliseconds to lower: small constants of a kind are filled on the host, until so many of
+# them were made that a program pays.
+_BY_HAND_BYTES = 1 << 16
+_BY_HAND_TIMES = 4
+_by_hand_times: dict = {}
+
+
+def _by_hand(static: tuple, inputs, device, placement, sbp) -> Tensor | None:
+    """Return a small constant filled on the host, or None where a program is to make it."""
+    options = dict(static)
+    shape, dtype = options["shape"], options["dtype"]
+    value = inputs[0] if inputs else options["value"]
+    plain = type(value) in (bool, int, float) and (value in (0, 1) or (dtype.kind == "f" and abs(value) < 1e4))
+    if not plain or math.prod(shape) * dtype.itemsize > _BY_HAND_BYTES or not trace_state_clean():
+        return None
+    key = (shape, dtype, device, placement)
+    times = _by_hand_times[key] = _by_hand_times.get(key, 0) + 1
+    if times > _BY_HAND_TIMES:
+        return None
+    if placement is None:
+        return dispatch.wrap(jax.device_put(np.full(shape, value, dtype), device, may_alias=False))
+    try:
+        codes = algebra.parse(sbp, placement.hierarchy, len(shape))
+    except SbpError:  # planning will say what is wrong with it
+        return None
+    if algebra.P in codes or jax.process_count() > 1:
+        return None
+    return dispatch.wrap_any(*eager.from_logical(np.full(shape, value, dtype), placement, sbp))._as_asked()
 
 
 def without_data(device, placement) -> bool:
@@ -209,6 +243,9 @@ def full(size, fill_value, *, dtype=None, device=None, placement=None, sbp=None,
     if isinstance(fill_value, Tensor):
         dtype = dtype or fill_value.dtype
         fill_value = fill_value.item()
+    if not isinstance(fill_value, (bool, int, float, complex, np.generic)):
+        rule = "the value is a number or a 0-d tensor"
+        raise OpTypeError(message("full(size, value)", f"a {type(fill_value).__name__}", rule, "full((2, 3), 1.0)"))
     shape = size_of((size,) if not isinstance(size, (tuple, list)) else tuple(size), "full(...)")
     static = (("shape", shape), ("dtype", _dtype_of_number(fill_value, dtype)))
     return make(_full, static, (fill_value,), (device, placement, sbp), "full(...)", requires_grad)
@@ -259,10 +296,16 @@ def arange(
     return make(_arange, static, (start, step), (device, placement, sbp), "arange(...)", requires_grad)
 
 
+def _check_count(asked: str, name: str, value) -> None:
+    if value < 0:
+        raise OpError(message(asked, f"{name}={value}", f"number of {name} must be non-negative", f"{name}=100"))
+
+
 def linspace(
     start, end, steps: int, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
     """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+    _check_count("linspace(...)", "steps", steps)
     static = (("steps", int(steps)), ("dtype", _float_dtype(dtype)))
     return make(_linspace, static, (start, end), (device, placement, sbp), "linspace(...)", requires_grad)
 
@@ -272,6 +315,7 @@ def logspace(
     bool = False
 ) -> Tensor:  # fmt: skip
     """Return ``base`` to the power of `linspace`."""
+    _check_count("logspace(...)", "steps", steps)
     static = (("steps", int(steps)), ("dtype", _float_dtype(dtype)))
     return make(_logspace, static, (start, end, base), (device, placement, sbp), "logspace(...)", requires_grad)
 
@@ -364,7 +408,9 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
         elif placement is not None:
             out = dispatch.wrap_any(*eager.from_logical(array, placement, sbp))._as_asked()
         else:
-            out = dispatch.wrap(jnp.asarray(array) if target is None else jax.device_put(array, target))
+            # `jnp.asarray` would lower a program that copies, one for each shape.
+            free = target is None and not trace_state_clean()
+            out = dispatch.wrap(jnp.asarray(array) if free else jax.device_put(array, target, may_alias=False))
     return out.requires_grad_() if requires_grad else out
 
 

@@ -1,10 +1,12 @@
 """Generators: seeds, states, and streams that do not depend on the layout."""
 
+import jax
 import numpy as np
 import pytest
 import torch
 
 import sbpjax
+from sbpjax.tensor import generator as generator_module
 
 
 def test_seed_repeats_the_stream():
@@ -118,3 +120,20 @@ def test_randint_says_what_is_missing(arguments):
         with pytest.raises(TypeError) as caught:
             package.randint(*arguments)
     assert "fix:  sbpjax.randint" in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**31, 2**32 - 1, 2**32, 67280421310721, 2**63 - 1])
+def test_keys_folded_on_the_host_are_those_of_the_program(seed):
+    program = jax.jit(lambda s, c: jax.random.key_data(jax.random.fold_in(jax.random.key(s), c)))
+    for counter in (0, 1, 77, 2**31, 2**32 - 1):
+        np.testing.assert_array_equal(generator_module._folded(seed, counter), program(seed, counter))
+
+
+def test_a_stream_goes_on_alike_when_a_program_takes_over(monkeypatch):
+    def draws(by_hand):
+        monkeypatch.setattr(generator_module, "_by_hand", by_hand)
+        generator = sbpjax.Generator()
+        generator.manual_seed(3)
+        return [sbpjax.rand(3, generator=generator).numpy() for _ in range(4)]
+
+    np.testing.assert_array_equal(draws(2), draws(0))
