@@ -15,6 +15,7 @@ from typing import Any
 
 from sbpjax.errors import GraphConfigError, message
 from sbpjax.sbp.compile import LOWERINGS
+from sbpjax.sbp.roll import LEAST_TURNS
 from sbpjax.tensor import dtype as _dtypes
 
 _XLA = "XLA does this on its own"
@@ -39,6 +40,8 @@ STATED = {
     "set_auto_parallel_wait_time": f"{_NONE_HERE}: the planner's prices come from its cost model",
     "set_auto_parallel_computation_cost_ratio": f"{_NONE_HERE}: the planner's prices come from its cost model",
 }
+
+_MANY_LAYERS = 16  # from here on a loop is worth the stacks of what it saves
 
 STRAIGHTEN = ("Disable", "SpeedFirst", "MemoryFirst", "OverlapCpuGpu", "DelayShortGpu", "CompressMemory")
 AUTO_MEMORY = ("Disable", "SlightAutoMemory", "ModerateAutoMemory", "HeavyAutoMemory", "AdaptiveMemory")
@@ -166,6 +169,11 @@ class GraphConfig:
             mode: on or off; without a call it is on where the user's loop over the layers is plain.
         """
         self.block_scan = _flag("enable_block_scan", mode)
+
+    @property
+    def least_turns(self) -> int:
+        """How often equal layers must repeat to be compiled as a loop; 0 for never."""
+        return {None: _MANY_LAYERS, True: LEAST_TURNS, False: 0}[self.block_scan]
 
     def set_max_programs(self, value: int = 10) -> None:
         """Keep at most this many compiled programs; the one not used for longest goes first."""

@@ -369,7 +369,7 @@ class Graph:
 
     def _program(self, state: State, call: Call) -> Program:
         life = self._g
-        options = Options(lowering=self.config.lowering, roll=bool(self.config.block_scan))
+        options = Options(lowering=self.config.lowering, roll=self.config.least_turns)
         kept = tuple([(id(module), policy) for module, policy in checkpoints_of(self).items()])
         key = signature_of(call, state, self.build, (self.config.key(), options, kept))
         key = key._replace(modes=(("self", plain_attributes(self)), *key.modes))

@@ -51,13 +51,13 @@ class Options:
 
     Attributes:
         lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints, collectives left to XLA).
-        roll: run repeated layers as loops over stacks of their state.
+        roll: run layers that repeat at least so often as loops over stacks of their state; 0 for never.
         cost: the prices by which the planner chooses.
         memory_bytes: what one device may hold at most; None for no limit.
     """
 
     lowering: str = "spmd"
-    roll: bool = False
+    roll: int = 0
     cost: CostModel = DEFAULT
     memory_bytes: float | None = None
 
@@ -162,7 +162,8 @@ class Program:
         """Make loops of repeated layers, and stacks of the state that they own."""
         back = {place: position for position, place in enumerate(self.written)}
         resident = {1 + i: (stackable(t), back.get(i)) for i, t in enumerate(state.tensors)}
-        found = rolled(self.jaxpr, {i: entry for i, entry in resident.items() if entry[0] is not None})
+        movable = {i: entry for i, entry in resident.items() if entry[0] is not None}
+        found = rolled(self.jaxpr, movable, self.options.roll)
         self.jaxpr = found.closed
         kept = [group for group in found.inputs if 1 <= group[0] <= len(state.tensors)]
         self.slots = [self._slot(tuple(i - 1 for i in group), state) for group in kept]

@@ -67,7 +67,7 @@ class Scope:
                 self._names[id(module)] = path, path.rpartition(".")[2] if path != name else name
         self.calls: dict[str, list[Called]] = {}
         policies = {id(m): _policy(p) for m, p in checkpoints_of(graph).items()}
-        reuse = bool(graph.config.block_scan)
+        reuse = graph.config.block_scan is not False
         self._blocks = Blocks(state.modules, policies, reuse) if policies or reuse else None
 
     @contextlib.contextmanager

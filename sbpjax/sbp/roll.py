@@ -13,6 +13,7 @@ without a contraction (an optimizer's update) are left as they are; stacking the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,14 +21,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, DropVar, Literal, Var
+from jax.extend.core import ClosedJaxpr, DropVar, Literal, Var, jaxpr_as_fun
 
 from .normalise import Program, bind
 from .plan.signature import Signatures
 from .plan.tie import repetitions
 
 _LEAST_WORK = 16
-_LEAST_TURNS = 3
+LEAST_TURNS = 3
 _CONTRACTIONS = ("dot_general", "conv_general_dilated", "scan", "while")
 
 
@@ -61,21 +62,27 @@ class Loop:
         return self.start + self.period * self.turns
 
 
-def loops(program: Program, resident: dict | None = None) -> list[Loop]:
+def loops(
+    program: Program, resident: Sequence[Var] = (), bodies: dict | None = None, least_turns: int = LEAST_TURNS
+) -> list[Loop]:
     """Return the loops that a program can be rolled into, in order and disjoint.
 
     Args:
         program: its equations; calls of equal functions are equal equations.
         resident: inputs that may be stacks already; a stretch without a contraction is rolled only if nothing has to be
             stacked for it.
+        bodies: the equations that are loops themselves, with their rolled bodies.
+        least_turns: how often layers must repeat.
     """
     signatures = Signatures()
     numbers = [signatures.number(e) for e in program.eqns]
     found: list[Loop] = []
-    stacked: set = set(resident or ())
-    for start, stop, period in repetitions(numbers):
-        if stop - start >= _LEAST_TURNS * period:
-            loop = _fit(program, start, stop, period)
+    stacked = set(resident)
+    for i, body in (bodies or {}).items():
+        stacked.update(program.eqns[i].outvars[k] for group in body.outputs if group[1:] for k in group)
+    for start, stop, period in repetitions(numbers, [_size(e) for e in program.eqns]):
+        if stop - start >= least_turns * period:
+            loop = _fit(program, start, stop, period, least_turns)
             if loop is not None and _is_worth_it(program, loop, stacked):
                 found.append(loop)
                 stacked.update(v for _, variables in loop.kept for v in variables)
@@ -100,17 +107,22 @@ def _contracts(eqn) -> bool:
     return any(_contracts(e) for e in getattr(inner, "jaxpr", inner).eqns)
 
 
+@functools.lru_cache(maxsize=1024)
+def _size_of_body(closed) -> int:
+    return sum(_size(e) for e in getattr(closed, "jaxpr", closed).eqns)
+
+
 def _size(eqn) -> int:
     """Return how many equations an equation stands for."""
     inner = eqn.params.get("jaxpr")
-    return 1 if inner is None else sum(_size(e) for e in getattr(inner, "jaxpr", inner).eqns)
+    return 1 if inner is None else _size_of_body(inner)
 
 
-def _fit(program: Program, start: int, stop: int, period: int) -> Loop | None:
+def _fit(program: Program, start: int, stop: int, period: int, least_turns: int) -> Loop | None:
     """Return the loop of a stretch, less turns at either end where they do not read what the others read."""
     for first, last in ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)):
         a, b = start + first * period, stop - last * period
-        if b - a >= _LEAST_TURNS * period:
+        if b - a >= least_turns * period:
             loop = _analyse(program, a, b, period)
             if loop is not None:
                 return loop
@@ -196,7 +208,9 @@ class Rolled:
     outputs: list[tuple[int, ...]]
 
 
-def rolled(closed: ClosedJaxpr, resident: dict[int, tuple] | None = None) -> Rolled:
+def rolled(
+    closed: ClosedJaxpr, resident: dict[int, tuple] | None = None, least_turns: int = LEAST_TURNS
+) -> Rolled:
     """Return a traced program with its repeated layers as loops; calls of equal functions count as equations.
 
     Args:
@@ -204,30 +218,49 @@ def rolled(closed: ClosedJaxpr, resident: dict[int, tuple] | None = None) -> Rol
         resident: position of an input that may be kept as part of a stack from call to call → ``(kind, output)``:
             only inputs of equal kind are stacked, and the output is the position at which the input comes back, or
             None. The stacks are inputs and outputs of the result in the place of their first member.
+        least_turns: how often layers must repeat.
     """
     jaxpr = closed.jaxpr
     consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     program = Program(list(jaxpr.invars), consts, list(jaxpr.eqns), list(jaxpr.outvars))
     resident = resident or {}
-    found = loops(program, {program.invars[i]: i for i in resident})
-    groups = _groups(program, found, resident)
+    inner = {i: _inner(e, least_turns) for i, e in enumerate(program.eqns) if e.primitive.name == "scan"}
+    bodies = {i: body for i, body in inner.items() if body is not None}
+    found = loops(program, {program.invars[i] for i in resident}, bodies, least_turns)
+    groups = _groups(program, found, bodies, resident)
     inputs = _partition(len(program.invars), groups)
     outputs = _partition(len(program.outvars), [[resident[i][1] for i in g] for g in groups])
-    if not found:
+    if not found and not bodies:
         return Rolled(closed, inputs, outputs)
-    avals = []
-    for group in inputs:
-        aval: Any = program.invars[group[0]].aval
-        avals.append(jax.ShapeDtypeStruct((len(group), *aval.shape) if len(group) > 1 else aval.shape, aval.dtype))
-    return Rolled(jax.make_jaxpr(lambda *xs: _Run(program, found).run(xs, inputs, outputs))(*avals), inputs, outputs)
+    avals = [_stacked_aval([program.invars[i].aval for i in group]) for group in inputs]
+    run = _Run(program, found, bodies)
+    return Rolled(jax.make_jaxpr(lambda *xs: run.run(xs, inputs, outputs))(*avals), inputs, outputs)
 
 
-def _groups(program: Program, found: list[Loop], resident: dict[int, tuple]) -> list[list[int]]:
+def _stacked_aval(avals: list):
+    shape = avals[0].shape
+    return jax.ShapeDtypeStruct((len(avals), *shape) if len(avals) > 1 else shape, avals[0].dtype)
+
+
+def _inner(eqn, least_turns: int) -> Rolled | None:
+    """Return the body of a loop with its repeated layers rolled, None if it has none."""
+    params = eqn.params
+    consts, carry = params["num_consts"], params["num_carry"]
+    resident: dict[int, tuple] = {}
+    for i, v in enumerate(params["jaxpr"].jaxpr.invars[: consts + carry]):
+        resident[i] = ((i < consts, str(v.aval)), None if i < consts else i - consts)
+    body = rolled(params["jaxpr"], resident, least_turns)
+    return None if body.closed is params["jaxpr"] else body
+
+
+def _groups(program: Program, found: list[Loop], bodies: dict, resident: dict[int, tuple]) -> list[list[int]]:
     """Return the inputs that the loops read as stacks and that may be kept so, in the order of the layers."""
     place = {program.invars[i]: i for i in resident}
     groups: list[list[int]] = []
     taken: set[int] = set()
-    for variables in (own for loop in found for own in loop.own):
+    read = [own for loop in found for own in loop.own]
+    read += [[program.eqns[i].invars[k] for k in group] for i, b in bodies.items() for group in b.inputs if group[1:]]
+    for variables in read:
         group = [place[v] for v in variables if isinstance(v, Var) and v in place]
         if len(group) < len(variables) or taken.intersection(group):
             continue
@@ -248,15 +281,16 @@ def _partition(count: int, groups: Sequence) -> list[tuple[int, ...]]:
 
 def run_rolled(program: Program, arrays: Sequence) -> list:
     """Run a flat program on arrays (traced), its repeated layers as loops."""
-    return _Run(program, loops(program)).run(
+    return _Run(program, loops(program), {}).run(
         arrays, _partition(len(program.invars), ()), _partition(len(program.outvars), ())
     )
 
 
 class _Run:
-    def __init__(self, program: Program, found: list[Loop]) -> None:
+    def __init__(self, program: Program, found: list[Loop], bodies: dict[int, Rolled]) -> None:
         self.program = program
         self.found = found
+        self.bodies = bodies
         self.env: dict = dict(program.consts)
         self.stacked: dict = {}  # variable → (which stack, its index there)
         self.stacks: list = []
@@ -288,8 +322,41 @@ class _Run:
         return self.env[v]
 
     def _straight(self, start: int, stop: int) -> None:
-        for eqn in self.program.eqns[start:stop]:
-            self.env.update(zip(eqn.outvars, bind(eqn, [self._value(v) for v in eqn.invars]), strict=True))
+        for i, eqn in enumerate(self.program.eqns[start:stop], start):
+            if i in self.bodies:
+                self._rolled_scan(eqn, self.bodies[i])
+            else:
+                self.env.update(zip(eqn.outvars, bind(eqn, [self._value(v) for v in eqn.invars]), strict=True))
+
+    def _rolled_scan(self, eqn, body: Rolled) -> None:
+        """Run a loop with a rolled body: what the body takes as a stack, the loop takes as a stack."""
+        params = eqn.params
+        consts, carry = params["num_consts"], params["num_carry"]
+        operands = [self._group([eqn.invars[i] for i in group]) for group in body.inputs]
+        held = sum(group[0] < consts for group in body.inputs)
+        state = sum(group[0] < consts + carry for group in body.inputs) - held
+        run = jaxpr_as_fun(body.closed)
+
+        def turn(carried, xs):
+            results = run(*operands[:held], *carried, *xs)
+            return tuple(results[:state]), tuple(results[state:])
+
+        last, kept = jax.lax.scan(
+            turn,
+            tuple(operands[held : held + state]),
+            tuple(operands[held + state :]),
+            length=params["length"],
+            reverse=params["reverse"],
+        )
+        for group, value in zip(body.outputs, (*last, *kept), strict=True):
+            variables = [eqn.outvars[i] for i in group]
+            if len(group) > 1:
+                self._remember(variables, value)
+            else:
+                self.env[variables[0]] = value
+
+    def _group(self, variables: list):
+        return self._stack(variables) if len(variables) > 1 else self._value(variables[0])
 
     def _loop(self, loop: Loop) -> None:
         reverse = any(self._stack_of(variables[::-1]) is not None for variables in loop.own)

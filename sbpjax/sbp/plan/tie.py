@@ -8,6 +8,7 @@ size does not grow with depth.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 
@@ -28,15 +29,22 @@ def classes(signatures: Sequence[int]) -> list[int]:
     return result
 
 
-def repetitions(signatures: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return disjoint runs ``(start, stop, period)`` in which every element equals the one a period before it."""
+def repetitions(signatures: Sequence[int], weights: Sequence[int] | None = None) -> list[tuple[int, int, int]]:
+    """Return disjoint runs ``(start, stop, period)`` in which every element equals the one a period before it.
+
+    Args:
+        signatures: the number of each equation's form.
+        weights: how much each equation counts, e.g. a call as the equations that it stands for; 1 each by default.
+    """
+    weights = [1] * len(signatures) if weights is None else weights
+    before = [0, *itertools.accumulate(weights)]
     found: list[tuple[int, int, int]] = []
     stretches = [(0, len(signatures))]
     while stretches:
         start, stop = stretches.pop()
         if stop - start < 4:
             continue
-        run = _longest(signatures, start, stop)
+        run = _longest(signatures, weights, before, start, stop)
         if run is None:
             continue
         first, last, _ = run
@@ -46,14 +54,14 @@ def repetitions(signatures: Sequence[int]) -> list[tuple[int, int, int]]:
     return sorted(found)
 
 
-def _longest(signatures: Sequence[int], start: int, stop: int) -> tuple[int, int, int] | None:
-    """Return the run that saves the most equations within ``start:stop``, whole periods only."""
+def _longest(signatures, weights, before, start: int, stop: int) -> tuple[int, int, int] | None:
+    """Return the run that saves the most weight within ``start:stop``, whole periods only; `before` adds weights up."""
     gaps: Counter = Counter()
     last: dict[int, int] = {}
     for i in range(start, stop):
         signature = signatures[i]
         if signature in last:
-            gaps[i - last[signature]] += 1
+            gaps[i - last[signature]] += weights[i]
         last[signature] = i
     # Rare elements repeat at exactly the period, frequent ones at its parts: large gaps that occur often are the
     # candidates.
@@ -66,7 +74,7 @@ def _longest(signatures: Sequence[int], start: int, stop: int) -> tuple[int, int
             while i + period < stop and signatures[i] == signatures[i + period]:
                 i += 1
             length = i - first + period
-            saved = length // period * period - period
+            saved = before[first + length // period * period] - before[first + period]
             if saved > 0 and (best is None or saved > best[0] or (saved == best[0] and period < best[1][2])):
                 best = (saved, (first, first + length // period * period, period))
             i += 1
