@@ -131,7 +131,7 @@ def _counts(computations: dict[str, list[str]]) -> dict[str, int]:
 def _trips(line: str, computations: dict[str, list[str]]) -> int:
     """Return how often a loop turns: the compiler's word, or the constant that the counter is compared with.
 
-    The TPU compiler holds a 64-bit counter as two halves and gives no word then.
+    The TPU compiler gives no word.
     """
     known = _TRIPS.search(line)
     if known:
