@@ -11,8 +11,6 @@ from __future__ import annotations
 import functools
 
 from ..algebra import B, P
-from ..layout import local_shape
-from ..loop import counted_scan
 from ..normalise import Program, normalise
 from ..rules.table import Context, Row, local, rows
 
@@ -197,14 +195,12 @@ def control_local(ctx: Context, *blocks):
         result = calls[0](*held, *state, *xs)
         return tuple(result[:carry]), tuple(result[carry:])
 
-    state, xs = tuple(blocks[consts : consts + carry]), tuple(blocks[consts + carry :])
-    outs = list(zip(ctx.eqn.outvars[carry:], ctx.outs[carry:], strict=True))
-    keys = any(hasattr(v.aval.dtype, "_rules") for v in (*ctx.eqn.invars, *ctx.eqn.outvars))  # random keys
-    if params["unroll"] == 1 and params["length"] and not keys:
-        stacks = [jax.ShapeDtypeStruct(local_shape(v.aval.shape, c, ctx.shard.sizes), v.aval.dtype) for v, c in outs]
-        state, stacked = counted_scan(step, state, xs, stacks, params["length"], params["reverse"])
-    else:
-        state, stacked = jax.lax.scan(
-            step, state, xs, length=params["length"], reverse=params["reverse"], unroll=params["unroll"]
-        )
+    state, stacked = jax.lax.scan(
+        step,
+        tuple(blocks[consts : consts + carry]),
+        tuple(blocks[consts + carry :]),
+        length=params["length"],
+        reverse=params["reverse"],
+        unroll=params["unroll"],
+    )
     return (*state, *stacked)
