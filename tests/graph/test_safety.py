@@ -1,0 +1,173 @@
+"""Nothing leaks from recompiling, and Ctrl-C leaves parameters valid."""
+
+import ctypes
+import gc
+import logging
+import os
+import resource
+import signal
+import threading
+import weakref
+from collections import Counter
+
+import jax
+import numpy as np
+import pytest
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.nn import functional as F
+
+RECOMPILES = {"local": 100, "global": 25}
+PLACE = flow.placement("cpu", [0, 1])
+
+
+class Train(nn.Graph):
+    def __init__(self, net, optimizer):
+        super().__init__()
+        self.net = net
+        self.add_optimizer(optimizer)
+
+    def build(self, x):
+        loss = self.net(x).square().mean()
+        loss.backward()
+        return loss
+
+
+def made(place=None):
+    net = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
+    if place is not None:
+        net.to_global(place, "B")
+    optimizer = flow.optim.Adam(net.parameters(), lr=0.001)
+    return net, optimizer, Train(net, optimizer)
+
+
+def live():
+    """Return the number of arrays, and of objects of this package, that are alive."""
+    gc.collect()
+    own = Counter(type(o).__name__ for o in gc.get_objects() if str(type(o).__module__).startswith("sbpjax"))
+    for name in ("Op", "Layout", "Step"):  # tables of shapes that were met: a few hundred bytes each
+        del own[name]
+    return len(jax.live_arrays()), own
+
+
+def resident_bytes():
+    ctypes.CDLL(None).malloc_trim(0)  # what the compiler freed goes back, or its holes count as a leak
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.parametrize("place", RECOMPILES)
+def test_recompiles_leak_nothing(place, caplog):
+    caplog.set_level(logging.ERROR, logger="sbpjax.graph")
+    net = nn.Linear(4, 2)
+    if place == "global":
+        net.to_global(PLACE, "B")
+    graph = Train(net, flow.optim.SGD(net.parameters(), lr=0.01))
+    graph.config.set_max_programs(2)
+
+    def run(rows):
+        x = flow.tensor(np.ones((rows, 4), np.float32))
+        graph(x if place == "local" else x.to_global(PLACE, "B"))
+
+    first = 6
+    for rows in range(1, first):
+        run(rows)
+    programs = [weakref.ref(p) for p in graph._g.programs.values()]
+    compiled = [weakref.ref(p._call) for p in graph._g.programs.values()]
+    before, memory = live(), resident_bytes()
+    for rows in range(first, first + RECOMPILES[place]):
+        run(rows)
+    after = live()
+    assert all(ref() is None for ref in programs + compiled)
+    assert after[0] == before[0]
+    assert {k: n - before[1][k] for k, n in after[1].items() if n > before[1][k] + 2} == {}
+    assert (resident_bytes() - memory) / RECOMPILES[place] < 1 << 19
+    assert len(graph._g.programs) == 2
+
+
+def interrupted(graph, x, when, monkeypatch):
+    """Call a graph and have Ctrl-C arrive at a moment."""
+
+    def press():
+        os.kill(os.getpid(), signal.SIGINT)
+
+    program = graph._g.latest[1] if graph._g.latest else None
+    if when == "build":
+        monkeypatch.setattr(type(graph), "build", lambda self, x: (press(), self.net(x).square().mean())[1])
+    elif when == "compile":
+        from sbpjax.graph.program import Program
+
+        lower = Program.lower
+        monkeypatch.setattr(Program, "lower", lambda self: (press(), lower(self))[1])
+    else:
+        compiled = program._compiled
+
+        def call(*arrays):
+            if when == "before the program":
+                press()
+            outs = compiled(*arrays)
+            if when == "after the program":
+                press()
+            return outs
+
+        monkeypatch.setattr(program, "_compiled", call)
+    with pytest.raises(KeyboardInterrupt):
+        graph(x)
+        for _ in range(1000):  # a signal is delivered between two instructions
+            pass
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("when", ["build", "compile", "before the program", "after the program"])
+def test_an_interrupt_leaves_parameters_valid(when, monkeypatch):
+    net, optimizer, graph = made()
+    x = flow.ones(3, 4)
+    if "program" in when:
+        graph(x)
+    before = [p.numpy() for p in net.parameters()]
+    steps = {int(s["step"].item()) for s in optimizer.state.values()}
+    interrupted(graph, x, when, monkeypatch)
+    after = [p.numpy() for p in net.parameters()]
+    if "program" in when:  # the step that had begun is there as a whole
+        assert all((a != b).any() for a, b in zip(after, before, strict=True))
+        assert {int(s["step"].item()) for s in optimizer.state.values()} == {n + 1 for n in steps}
+    else:
+        for a, b in zip(after, before, strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert all(p.grad is None and p.requires_grad for p in net.parameters())
+    first = graph(x).item()
+    assert graph(x).item() < first
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_graph_runs_in_another_thread():
+    _, _, graph = made()
+    results = []
+    thread = threading.Thread(target=lambda: results.extend(graph(flow.ones(2, 4)).item() for _ in range(2)))
+    thread.start()
+    thread.join()
+    assert results[1] < results[0]
+
+
+def test_a_program_that_fails_while_it_runs_leaves_the_next_call_possible():
+    net, _, graph = made()
+    x = flow.ones(2, 4)
+    graph(x)
+    program = graph.program
+    compiled, program._compiled = program._compiled, lambda *arrays: (_ for _ in ()).throw(RuntimeError("device lost"))
+    before = [p.numpy() for p in net.parameters()]
+    with pytest.raises(RuntimeError, match="device lost"):
+        graph(x)
+    program._compiled = compiled
+    for p, value in zip(net.parameters(), before, strict=True):
+        np.testing.assert_array_equal(p.numpy(), value)
+    graph(x)
+
+
+def test_losses_need_no_wait():
+    _, _, graph = made()
+    losses = [graph(flow.ones(2, 4)) for _ in range(5)]
+    values = [loss.item() for loss in losses]
+    assert values == sorted(values, reverse=True)
+    assert F.relu(losses[0]).item() == values[0]
