@@ -23,7 +23,7 @@ def cat(*arrays, dim: int = 0):
         dim: any dim that they have.
     """
     if not arrays:
-        fail("shape", "cat()", "no tensors", "at least one tensor is given", "cat([x])")
+        fail("value", "cat()", "no tensors", "at least one tensor is given", "cat([x])")
     dtype = result_type(*arrays)
     full = [x for x in arrays if x.shape != (0,)] or list(arrays[:1])
     ndim = full[0].ndim

@@ -98,6 +98,9 @@ def conv(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int =
     x, single = _batched(x, n, op)
     _check(x, weight, weight.shape[1] * groups, groups, op)
     stride, dilation = per_dim(stride, n, "stride"), per_dim(dilation, n, "dilation")
+    if min(*stride, *dilation) < 1:
+        seen = f"stride={stride}, dilation={dilation}"
+        fail("value", f"{op}(...)", seen, "non-positive stride or dilation is not supported", "stride=1, dilation=1")
     ends = _padding(padding, weight.shape[2:], stride, dilation, op)
     for size, k, d, (a, b) in zip(x.shape[2:], weight.shape[2:], dilation, ends):
         if size + a + b < d * (k - 1) + 1:

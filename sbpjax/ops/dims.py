@@ -13,13 +13,13 @@ from typing import NoReturn
 import numpy as np
 from jax import lax
 
-from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError, message
+from sbpjax.errors import OpBoundsError, OpError, OpIndexError, OpTypeError, OpValueError, message
 
-_KINDS = {"shape": OpError, "type": OpTypeError, "index": OpIndexError, "value": OpValueError}
+_KINDS = {"shape": OpError, "type": OpTypeError, "index": OpIndexError, "value": OpValueError, "bounds": OpBoundsError}
 
 
 def fail(kind: str, asked: str, seen: str, rule: str, fix: str) -> NoReturn:
-    """Raise the op error of ``kind`` ("shape", "type", "index" or "value") with its four parts."""
+    """Raise the op error of ``kind`` ("shape", "type", "index", "value", "bounds") with its four parts."""
     raise _KINDS[kind](message(asked, seen, rule, fix))
 
 

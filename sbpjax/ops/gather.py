@@ -319,7 +319,7 @@ _REDUCTIONS = {
 def _vector(index, op: str):
     _integers(index, op)
     if index.ndim > 1:
-        fail("shape", op, f"index {index.shape}", "the index has at most 1 dim", "use x[..., index] or gather")
+        fail("bounds", op, f"index {index.shape}", "the index has at most 1 dim", "use x[..., index] or gather")
     return index if index.ndim else lax.reshape(index, (1,))
 
 

@@ -99,7 +99,7 @@ def _slice_entry(entry: slice, size: int) -> tuple:
 def _int_entry(entry, size: int, dim: int) -> tuple:
     if not hasattr(entry, "__index__"):
         fail(
-            "type",
+            "index" if isinstance(entry, float) else "type",
             f"x[{entry!r}]",
             f"an index of type {type(entry).__name__}",
             "an index is an int, slice, None, ..., bool, list or tensor",

@@ -44,7 +44,7 @@ def _reduced(loss, reduction: str, weight_sum=None):
 def _pair(x, target, op: str):
     if x.shape != target.shape:
         fail(
-            "shape",
+            "value",
             op,
             f"input {x.shape}, target {target.shape}",
             "input and target have the same shape",
@@ -165,7 +165,7 @@ def _class_dim(x, target, op: str) -> int:
     dim = 0 if x.ndim == 1 else 1
     if x.ndim == 0 or target.shape != x.shape[:dim] + x.shape[dim + 1 :]:
         fail(
-            "shape",
+            "value",
             op,
             f"input {x.shape}, target {target.shape}",
             "the target has the input's shape without its class dim, (C,) or (N, C, ...)",

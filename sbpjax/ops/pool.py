@@ -56,6 +56,9 @@ def _geometry(x, n: int, kernel, stride, padding, dilation, ceil_mode: bool, op:
             "the padding is at most half of the kernel",
             "pad x first",
         )
+    if min(*kernel, *stride, *dilation) < 1:
+        seen = f"kernel_size={kernel}, stride={stride}, dilation={dilation}"
+        fail("value", f"{op}(...)", seen, "kernel, stride and dilation are at least 1", "stride=1, or leave it out")
     dims = []
     for size, k, s, p, d in zip(x.shape[2:], kernel, stride, padding, dilation):
         count = output_size(size, k, s, p, d, ceil_mode)

@@ -12,7 +12,15 @@ import numpy as np
 from jax.core import Tracer
 
 from sbpjax.autograd.node import Node, sequence
-from sbpjax.errors import DataDependentError, MixedTensorError, OpError, OpTypeError, PlacementTypeError, message
+from sbpjax.errors import (
+    DataDependentError,
+    MixedTensorError,
+    OpError,
+    OpTypeError,
+    OpValueError,
+    PlacementTypeError,
+    message,
+)
 from sbpjax.sbp import algebra, broadcast, eager, partial_sum
 from sbpjax.sbp.placement import placement as Placement
 
@@ -240,10 +248,10 @@ def item(self: Tensor):
     """Return the one element of a tensor as a Python number.
 
     Raises:
-        OpError: the tensor has not exactly one element.
+        OpValueError: the tensor has not exactly one element.
     """
     if self.shape.numel() != 1:
-        raise OpError(
+        raise OpValueError(  # a RuntimeError, as from item(), and a ValueError, as from int() and float()
             message(
                 "x.item()",
                 f"{self.dtype.name}{list(self.shape)} with {self.shape.numel()} elements",

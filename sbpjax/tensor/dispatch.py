@@ -112,7 +112,12 @@ def scalar_array(value):
 
 def unary(op: Op, a: Tensor) -> Any:
     """`run(op, (a,))` for a one-output op."""
-    if not a._plain:
+    try:
+        plain = a._plain
+    except AttributeError:
+        rule = "its input is a tensor"
+        raise OpTypeError(message(op.name, f"a {type(a).__name__}", rule, "sbpjax.tensor(value)")) from None
+    if not plain:
         return run(op, (a,))
     if a._cell is not None and a._cell.stamp != a._seen:
         refresh(a)

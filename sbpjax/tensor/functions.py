@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import activation, arithmetic, arrange, compare, elementwise, linalg, matrix
 from sbpjax.ops import einsum as _einsum
 
@@ -168,6 +168,9 @@ def einsum(equation: str, *operands) -> Tensor:
     """Return the sum of products that an equation such as ``"bij,bjk->bik"`` names."""
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
+    if not isinstance(equation, str):
+        rule = "the equation is a string, and comes first"
+        raise OpTypeError(message("einsum(...)", f"a {type(equation).__name__}", rule, 'einsum("ij,jk->ik", x, y)'))
     return dispatch.run(op_of(_einsum.einsum, (("equation", equation),)), tuple(operands))
 
 
@@ -186,6 +189,10 @@ def _listed(tensors, asked: str) -> tuple:
                 asked, f"a {type(tensors).__name__}", "the tensors come as one list or tuple", f"{asked[:-5]}([x, y])"
             )
         )
+    for position, x in enumerate(tensors):
+        if not hasattr(x, "shape"):
+            rule = f"expected Tensor as element {position}, but got {type(x).__name__}"
+            raise OpTypeError(message(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)"))
     return tuple(tensors)
 
 
@@ -275,8 +282,23 @@ atleast_1d, atleast_2d, atleast_3d = _atleast(1), _atleast(2), _atleast(3)
 
 def broadcast_tensors(*tensors) -> tuple:
     """Return the tensors as views of their common shape."""
-    shape = np.broadcast_shapes(*[tuple(t.shape) for t in tensors])
+    shape = common_shape("broadcast_tensors(...)", *tensors)
     return tuple(t.expand(*shape) for t in tensors)
+
+
+def common_shape(asked: str, *tensors) -> tuple[int, ...]:
+    """Return the shape that tensors broadcast to.
+
+    Raises:
+        OpError: there is none.
+    """
+    shapes = [tuple(t.shape) for t in tensors]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        rule = "sizes are equal or 1, compared from the last dim"
+        seen = " and ".join(str(list(shape)) for shape in shapes)
+        raise OpError(message(asked, f"shapes {seen}", rule, "reshape or unsqueeze one of them")) from None
 
 
 # ----------------------------------------------------------------------------------------------------- copies, dtypes
@@ -352,6 +374,8 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether shape and all elements agree."""
+    if not isinstance(other, Tensor):
+        raise OpTypeError(message("equal(x, y)", f"a {type(other).__name__}", "y is a tensor", "(x == y).all()"))
     return input.shape == other.shape and bool(_bound["eq"](input, other).all())
 
 

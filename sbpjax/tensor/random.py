@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import OpTypeError, SbpError, message
+from sbpjax.errors import OpError, OpTypeError, SbpError, message
 from sbpjax.ops import random as _random
 from sbpjax.sbp import algebra
 
@@ -89,6 +89,8 @@ def randperm(
     n: int, *, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
     """Return the integers below ``n`` in random order."""
+    if n < 0:
+        raise OpError(message("randperm(n)", f"n={n}", "n must be non-negative", "randperm(len(data))"))
     static = (("n", int(n)), ("dtype", dtypes.int64.np if dtype is None else dtypes.of(dtype).np))
     return _draw(_random.randperm, static, generator, (device, placement, sbp), "randperm(...)", requires_grad)
 
@@ -218,6 +220,8 @@ def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator=None) ->
 
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Tensor:
     """Write normal floats."""
+    if std < 0:
+        raise OpError(message("x.normal_(...)", f"std={std}", "normal expects std >= 0.0", "x.normal_(0, 1)"))
     return _fill(self, _random.normal, (), generator, "normal_", (float(mean), float(std)))
 
 
@@ -254,6 +258,8 @@ def _limit(dtype) -> int:
 def bernoulli_(self: Tensor, p=0.5, *, generator=None) -> Tensor:
     """Write 1 with probability ``p`` (a number or a tensor of probabilities), else 0."""
     check_writable(self, "bernoulli_")
+    if not isinstance(p, Tensor) and not 0 <= p <= 1:
+        raise OpError(message("x.bernoulli_(p)", f"p={p}", "bernoulli_ expects p to be in [0, 1]", "x.bernoulli_(0.5)"))
     from .creation import full_like
 
     probabilities = p if isinstance(p, Tensor) else full_like(self, p, dtype=dtypes.float32)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 
+from sbpjax.errors import OpTypeError, message
 from sbpjax.sbp.abstract import Abstract, no_data
 
 from . import dispatch
@@ -21,7 +22,6 @@ from .mode import mode
 from .op import op_of
 from .steps import look, put
 from .tensor import Tensor, attach
-
 
 _ALONE = 3  # references to a cell of one tensor: the tensor's, a local name's, the argument's of getrefcount
 
@@ -220,6 +220,9 @@ def data(self: Tensor) -> Tensor:
 
 def set_data(self: Tensor, value: Tensor) -> None:
     """Make a tensor show another tensor's storage; grad and tape stay."""
+    if not isinstance(value, Tensor):
+        fix = "x.data = sbpjax.tensor(value)"
+        raise OpTypeError(message("x.data = value", f"a {type(value).__name__}", "data is a tensor", fix))
     self._fresh()
     value._fresh()
     meta = self._own_meta()

@@ -224,6 +224,9 @@ class Tensor:
         from sbpjax.autograd.node import AccumulateGrad
 
         self._fresh()
+        if requires_grad not in (True, False):
+            rule = "requires_grad must be a bool"
+            raise OpTypeError(message("x.requires_grad = value", repr(requires_grad)[:60], rule, "True or False"))
         if bool(requires_grad) == (self._edge is not None):
             return self
         if requires_grad:

@@ -10,7 +10,7 @@ import math
 
 import jax
 
-from sbpjax.errors import OpError, OpTypeError, OpValueError, message
+from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError, message
 from sbpjax.ops import dims as _dims
 from sbpjax.ops import view as _view
 
@@ -215,9 +215,9 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Return the dims from ``start_dim`` to ``end_dim`` as one."""
     n = self.ndim
+    start, end = _dims.one(start_dim, n, "flatten"), _dims.one(end_dim, n, "flatten")
     if n == 0:
         return reshape(self, 1)
-    start, end = _dims.one(start_dim, n, "flatten"), _dims.one(end_dim, n, "flatten")
     if start > end:
         raise OpError(
             message(
@@ -410,6 +410,10 @@ def narrow(self: Tensor, dim: int, start, length: int) -> Tensor:
     d = _dims.one(dim, self.ndim, "narrow")
     n = self.shape[d]
     begin = int(start)
+    if not -n <= begin <= n:
+        rule = f"start out of range (expected to be in range of [{-n}, {n}], but got {begin})"
+        asked = f"narrow({dim}, {start}, {length})"
+        raise OpIndexError(message(asked, f"a dim of size {n}", rule, "a start inside the dim"))
     begin = begin + n if begin < 0 else begin
     if length < 0 or begin < 0 or begin + length > n:
         raise OpError(

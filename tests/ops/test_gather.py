@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from sbpjax.errors import OpError, OpTypeError, OpValueError
+from sbpjax.errors import OpBoundsError, OpError, OpTypeError, OpValueError
 from sbpjax.ops import gather as ga
 
 from .checker import BF16, A, B, F, I, case, run
@@ -153,5 +153,5 @@ def test_errors():
         ga.scatter_reduce(X, I(3, 4, 5), X, dim=0, reduce="max")
     with pytest.raises(OpTypeError, match="bool"):
         ga.masked_fill(X, I(5), 0)
-    with pytest.raises(OpError, match="at most 1 dim"):
+    with pytest.raises(OpBoundsError, match="at most 1 dim"):
         ga.index_select(X, I(2, 2), dim=0)

@@ -176,7 +176,7 @@ BAD = [
     (S[::-1], OpValueError, "greater"),
 ]
 BAD += [
-    (S[1.5], OpTypeError, "int, slice"),
+    (S[1.5], OpIndexError, "int, slice"),
     (S[F(2)], OpTypeError, "integers"),
     (S[B(5)], OpIndexError, "mask"),
     (S["a"], OpTypeError, "int, slice"),

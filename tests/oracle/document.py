@@ -67,6 +67,8 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - An index outside its dim is an error where the index is at hand: on the CPU, outside compiled programs and not a
   partial sum. Elsewhere it reads NaN (the smallest integer, for integers) and its writes are dropped, because a
   program that runs on an accelerator cannot raise.
+- Values that an op would have to read are not checked: integers divided by zero, probabilities of `bernoulli` and
+  inputs of `binary_cross_entropy` outside [0, 1].
 """
 
 

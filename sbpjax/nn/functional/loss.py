@@ -12,15 +12,14 @@ from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.bounds import check_rows
 from sbpjax.tensor.dispatch import apply, run
+from sbpjax.tensor.functions import common_shape
 from sbpjax.tensor.op import op_of
 
 
 def _spread(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Return both in their common shape, as the elementwise losses take them."""
     if tuple(input.shape) != tuple(target.shape):
-        import numpy as np
-
-        shape = np.broadcast_shapes(tuple(input.shape), tuple(target.shape))
+        shape = common_shape("an elementwise loss of input and target", input, target)
         input, target = input.expand(shape), target.expand(shape)
     return input, target
 
