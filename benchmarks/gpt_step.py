@@ -12,7 +12,8 @@ The planner sees a sequence length at which the work that Megatron's layout repe
 Megatron does.
 
 Steps are timed interleaved, one of ours, one of the peer's; medians are compared. Compilation is timed in this process
-with the persistent cache off, from lowered program to executable.
+with the persistent cache off, from lowered program to executable. Our layers are calls of one function
+(`sbpjax.sbp.outline`); the peer's text is a loop over layers in Python, as one writes it.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=9)
     parser.add_argument("--cost", default="cpu", help="preset of the planner's cost model")
     parser.add_argument("--latency", type=float, default=100.0, help="microseconds per collective in the cost model")
-    parser.add_argument("--roll", action="store_true", help="run the repeated layers as loops (sbpjax.sbp.roll)")
+    parser.add_argument(
+        "--roll", action="store_true", help="run the repeated layers as loops, not as calls"
+    )
     options = parser.parse_args()
     shape = (options.layers, options.batch, options.time, options.width, options.heads, options.vocab)
     devices = placement("cpu", np.arange(8).reshape(2, 4))
@@ -74,6 +77,8 @@ def main() -> None:
     layouts = [layout_of(devices, c, a.shape, np.dtype(a.dtype)) for c, a in zip(codes, ours.avals)]
     state = tuple(range(ours.state))
     print(f"jax {jax.__version__}, {os.cpu_count()} cores, 8 CPU devices as 2 x 4; layers, B, T, D, heads, V = {shape}")
+
+    jax.jit(lambda x: x + 1).lower(1.0).compile()  # the first compile of a process also sets up the compiler
 
     began = time.perf_counter()
     model = cost.preset(options.cost).with_latency(options.latency)
