@@ -14,9 +14,8 @@ without a contraction (an optimizer's update) are left as they are; stacking the
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -63,7 +62,7 @@ class Loop:
 
 
 def loops(
-    program: Program, resident: Sequence[Var] = (), bodies: dict | None = None, least_turns: int = LEAST_TURNS
+    program: Program, resident: Collection[Var] = (), bodies: dict | None = None, least_turns: int = LEAST_TURNS
 ) -> list[Loop]:
     """Return the loops that a program can be rolled into, in order and disjoint.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import os
 from contextlib import contextmanager
+from typing import Any
 
 import jax
 import numpy as np
@@ -122,9 +123,11 @@ class Generator:
         if self._traced is not None:
             return jax.random.fold_in(self._traced, self._base + counter)
         global _by_hand
-        if _by_hand and trace_state_clean() and jax.config.jax_default_prng_impl == "threefry2x32":
+        config: Any = jax.config  # its flags are made at run time
+        if _by_hand and trace_state_clean() and config.jax_default_prng_impl == "threefry2x32":
             _by_hand -= 1
-            return jax.random.wrap_key_data(_folded(self._seed, counter))
+            folded: Any = _folded(self._seed, counter)  # NumPy will do
+            return jax.random.wrap_key_data(folded)
         return _folder()(self._seed, counter)
 
     @contextmanager
