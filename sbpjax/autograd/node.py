@@ -229,13 +229,14 @@ class OpNode(Node):
 class VjpNode(Node):
     """A recorded op inside a trace, in residual form: the closure that `jax.vjp` returned."""
 
-    __slots__ = ("diff_outs", "entry", "inputs", "layouts", "n_out", "op", "vjp")
+    __slots__ = ("diff_outs", "entry", "inputs", "layouts", "n_out", "op", "scope", "vjp")
 
     diff_outs: Any
     entry: Any
     inputs: Any
     layouts: Any
     op: Any
+    scope: Any
     vjp: Any
 
     def name(self) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src.source_info_util import current_name_stack, set_name_stack  # no public names
 
 from sbpjax import autograd
 from sbpjax.autograd.node import AccumulateGrad, Node, sequence
@@ -65,6 +66,9 @@ class Blocks:
                 self._forms.setdefault(id(m), form_of(m) or ("alone", id(m)))
         self._forms = {k: f for k, f in self._forms.items() if f is not None}
         self._found: dict = {}
+        self._first: dict = {}
+        self.inside: Any = None  # takes the calls of modules while a block is traced
+        self.follow: Any = None  # is told of every call of a block: the module that was traced, and the one called
 
     @contextlib.contextmanager
     def active(self):
@@ -84,13 +88,16 @@ class Blocks:
             key = (form, self._policies.get(id(module), "all"), *call.key())
             if key not in self._found:
                 self._found[key] = self._trace(call, module)
+                self._first[key] = module
             block = self._found[key]
+            if block is not None and self.follow is not None:
+                self.follow(self._first[key], module)
         if block is None:
             return module._run(args, kwargs)
         return block.run(call)
 
     def _trace(self, call: _Call, module) -> _Block | None:
-        before, mode.blocks = mode.blocks, None
+        before, mode.blocks = mode.blocks, self.inside
         try:
             return _Block(call, self._policies.get(id(module)))
         except NotPlain as why:
@@ -278,7 +285,7 @@ class _Block:
     def _record(self, outs, inputs, arrays, saved) -> None:
         node = BlockNode()
         node.run, node.values, node.hooks, node.seq = self._halves.backward, (*arrays, *saved), None, sequence()
-        node.count = len(self._recorded)
+        node.count, node.scope = len(self._recorded), current_name_stack()
         node.shapes = [(tuple(outs[i].shape), outs[i].dtype.np) for i in self._recorded]
         sources = [inputs[i] for i in self._sources]
         node.edges, node.idxs = tuple(t._edge for t in sources), tuple(t._idx for t in sources)
@@ -290,11 +297,12 @@ class _Block:
 class BlockNode(Node):
     """The tape's node of a block: its backward is the block's second program."""
 
-    __slots__ = ("count", "layouts", "run", "shapes", "values")
+    __slots__ = ("count", "layouts", "run", "scope", "shapes", "values")
 
     count: int
     layouts: Any
     run: Any
+    scope: Any
     shapes: Any
     values: Any
 
@@ -311,7 +319,8 @@ class BlockNode(Node):
             jnp.zeros(shape, dtype) if g is None else logical(g).astype(dtype)
             for g, (shape, dtype) in zip(grads, self.shapes, strict=True)
         ]
-        results = self.run(*self.values, *cotangents)
+        with set_name_stack(self.scope):
+            results = self.run(*self.values, *cotangents)
         return tuple(wrap_any(g, lay) for g, lay in zip(results, self.layouts, strict=True))
 
 

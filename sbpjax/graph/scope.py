@@ -7,6 +7,7 @@ plans, profiles and compiled programs name modules, and what goes in and comes o
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -61,14 +62,17 @@ class Scope:
     """
 
     def __init__(self, graph, state: State) -> None:
-        self._names: dict[int, tuple[str, str]] = {}
+        self._paths: dict[int, str] = {}
         for name, block in graph._g.blocks.items():
             for path, module in block.named_modules(prefix=name):
-                self._names[id(module)] = path, path.rpartition(".")[2] if path != name else name
+                self._paths[id(module)] = path
         self.calls: dict[str, list[Called]] = {}
+        self._around = ""
         policies = {id(m): _policy(p) for m, p in checkpoints_of(graph).items()}
         reuse = graph.config.block_scan is not False
         self._blocks = Blocks(state.modules, policies, reuse) if policies or reuse else None
+        if self._blocks is not None:
+            self._blocks.inside, self._blocks.follow = _Inside(self), self._follow
 
     @contextlib.contextmanager
     def active(self):
@@ -82,12 +86,20 @@ class Scope:
 
     def call(self, module, args: tuple, kwargs: dict) -> Any:
         """Run a module under its name."""
-        found = self._names.get(id(module))
-        if found is None:
-            return self._inner(module, args, kwargs)
-        path, name = found
-        with jax.named_scope(name):
-            result = self._inner(module, args, kwargs)
+        return self.named(module, args, kwargs, self._inner)
+
+    def named(self, module, args: tuple, kwargs: dict, run: Callable) -> Any:
+        """Run a module under its name by a function of module and arguments."""
+        path = self._paths.get(id(module))
+        if path is None:
+            return run(module, args, kwargs)
+        around = self._around
+        self._around = path
+        try:
+            with jax.named_scope(path.removeprefix(f"{around}.") if around else path):
+                result = run(module, args, kwargs)
+        finally:
+            self._around = around
         self.calls.setdefault(path, []).append(Called(_seen((args, kwargs)), _seen(result)))
         return result
 
@@ -95,6 +107,26 @@ class Scope:
         if self._blocks is not None:
             return self._blocks.call(module, args, kwargs)
         return module._run(args, kwargs)
+
+    def _follow(self, first, module) -> None:
+        """Note for the parts of a block that was not traced itself what those of its twin got."""
+        if first is module:
+            return
+        here, there = self._paths.get(id(module)), self._paths.get(id(first))
+        for name, part in first.named_modules() if here and there else ():
+            calls = self.calls.get(f"{there}.{name}")
+            if part is not first and calls:
+                self.calls.setdefault(f"{here}.{name}", []).append(calls[-1])
+
+
+class _Inside:
+    """Takes the calls of modules while a block is traced: names them, and makes no blocks of them."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def call(self, module, args: tuple, kwargs: dict) -> Any:
+        return self._scope.named(module, args, kwargs, lambda m, a, k: m._run(a, k))
 
 
 def _policy(value: Any) -> Any:

@@ -54,7 +54,7 @@ def normalise(closed) -> Program:
     consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     eqns: list = []
     env: dict = {}
-    _inline(jaxpr.eqns, env, eqns, consts)
+    _inline(jaxpr.eqns, env, eqns, consts, None)
     outvars = [_read(env, v) for v in jaxpr.outvars]
     eqns = _live(eqns, outvars)
     used = {v for e in eqns for v in e.invars if isinstance(v, Var)} | {v for v in outvars if isinstance(v, Var)}
@@ -65,8 +65,10 @@ def _read(env: dict, atom):
     return atom if isinstance(atom, Literal) else env.get(atom, atom)
 
 
-def _inline(source, env: dict, eqns: list, consts: dict) -> None:
+def _inline(source, env: dict, eqns: list, consts: dict, stack) -> None:
     for eqn in source:
+        own = eqn.source_info.name_stack
+        names = own if stack is None else stack + own  # as in JAX's own lowering: a call's names go before its body's
         invars = [_read(env, v) for v in eqn.invars]
         name = eqn.primitive.name
         if name in _HINTS and len(invars) == len(eqn.outvars):
@@ -86,12 +88,13 @@ def _inline(source, env: dict, eqns: list, consts: dict) -> None:
             if name in ("remat2", "checkpoint") and eqn.params["prevent_cse"] and eqn.params["differentiated"]:
                 invars = _barrier(invars, eqn, eqns)
             inner_env.update(zip(inner.invars, invars, strict=True))
-            _inline(inner.eqns, inner_env, eqns, consts)
+            _inline(inner.eqns, inner_env, eqns, consts, names)
             env.update(zip(eqn.outvars, (_read(inner_env, v) for v in inner.outvars), strict=True))
             continue
         outvars = [v if isinstance(v, core.DropVar) else Var(v.aval) for v in eqn.outvars]
         env.update(zip(eqn.outvars, outvars, strict=True))
-        eqns.append(eqn.replace(invars=invars, outvars=outvars))
+        info = eqn.source_info if names is own else eqn.source_info.replace(name_stack=names)
+        eqns.append(eqn.replace(invars=invars, outvars=outvars, source_info=info))
 
 
 def _solve(eqn, invars: list):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src.source_info_util import current_name_stack, set_name_stack  # no public names
 from jax.core import Tracer
 
 from sbpjax.autograd.node import VjpNode, sequence
@@ -116,6 +117,7 @@ def _recorded(op, inputs, arrays, needs, layout):
         node.hooks = None
         node.seq = sequence()
         node.layouts = tuple(inputs[i]._layout for i in needs)
+        node.scope = current_name_stack()
         for i in shape["diff"]:
             outs[i]._edge = node
             outs[i]._idx = i
@@ -133,7 +135,8 @@ def backward(node: VjpNode, grads: list) -> tuple:
         struct = node.entry[i]
         g = grads[i]
         cotangents.append(jnp.zeros(struct.shape, struct.dtype) if g is None else logical(g).astype(struct.dtype))
-    results = node.vjp(tuple(cotangents))
+    with set_name_stack(node.scope):  # a gradient is named after the module whose forward it differentiates
+        results = node.vjp(tuple(cotangents))
     return tuple(dispatch.wrap_any(g, _layout_like(lay)) for g, lay in zip(results, node.layouts, strict=True))
 
 
