@@ -26,13 +26,11 @@ class Seen(NamedTuple):
     """A tensor that went into or came out of a module.
 
     Attributes:
-        path: where it stood among the arguments or results.
         shape: its shape.
         dtype: its dtype.
         placement: None for a local one.
     """
 
-    path: str
     shape: tuple[int, ...]
     dtype: Any
     placement: Any
@@ -42,12 +40,16 @@ class Called(NamedTuple):
     """One call of a module.
 
     Attributes:
-        inputs: the tensors among its arguments.
-        outputs: those among its results.
+        inputs: for every leaf of its arguments the tensor that it was, else None.
+        outputs: the same for its results.
+        arguments: the structure of ``(args, kwargs)``.
+        results: the structure of what it returned.
     """
 
-    inputs: list[Seen]
-    outputs: list[Seen]
+    inputs: list[Seen | None]
+    outputs: list[Seen | None]
+    arguments: Any
+    results: Any
 
 
 class Scope:
@@ -100,7 +102,9 @@ class Scope:
                 result = run(module, args, kwargs)
         finally:
             self._around = around
-        self.calls.setdefault(path, []).append(Called(_seen((args, kwargs)), _seen(result)))
+        inputs, arguments = _seen((args, kwargs))
+        outputs, results = _seen(result)
+        self.calls.setdefault(path, []).append(Called(inputs, outputs, arguments, results))
         return result
 
     def _inner(self, module, args: tuple, kwargs: dict) -> Any:
@@ -133,12 +137,10 @@ def _policy(value: Any) -> Any:
     return "nothing" if value is True else POLICIES[value]
 
 
-def _seen(value: Any) -> list[Seen]:
+def _seen(value: Any) -> tuple[list[Seen | None], Any]:
     leaves, structure = tree.flatten(value)
-    if not any(isinstance(leaf, Tensor) for leaf in leaves):
-        return []
-    return [
-        Seen(path, tuple(x.shape), x.dtype, None if x._layout is None else x._layout.placement)
-        for path, x in zip(tree.paths(structure), leaves, strict=True)
-        if isinstance(x, Tensor)
-    ]
+    return [_facts(x) if isinstance(x, Tensor) else None for x in leaves], structure
+
+
+def _facts(x: Tensor) -> Seen:
+    return Seen(tuple(x.shape), x.dtype, None if x._layout is None else x._layout.placement)

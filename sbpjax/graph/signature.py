@@ -109,12 +109,17 @@ class Call:
 
     def paths(self, fn: Callable) -> list[str]:
         """Return for every leaf its path, named by the parameters of a function."""
-        args, kwargs = self.structure.children
-        names = _names(fn, len(args.children), kwargs.keys)
-        found: list[str] = []
-        for name, child in zip(names, (*args.children, *kwargs.children), strict=True):
-            found += tree.paths(child, name)
-        return found
+        return argument_paths(self.structure, fn)
+
+
+def argument_paths(structure: Any, fn: Callable) -> list[str]:
+    """Return for every leaf of ``(args, kwargs)`` its path, named by the parameters of a function."""
+    args, kwargs = structure.children
+    names = _names(fn, len(args.children), kwargs.keys)
+    found: list[str] = []
+    for name, child in zip(names, (*args.children, *kwargs.children), strict=True):
+        found += tree.paths(child, name)
+    return found
 
 
 def _names(fn: Callable, count: int, keywords) -> list[str]:
