@@ -16,7 +16,13 @@ from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.op import op_of
 
 
+def _wide(x: jax.Array) -> jax.Array:
+    # A square overflows float16 from 256 on, and a bfloat16 sum of 256 equal squares no longer grows.
+    return x.astype(jnp.promote_types(x.dtype, jnp.float32))
+
+
 def _norm(grads: tuple[jax.Array, ...], norm_type: float) -> jax.Array:
+    grads = tuple(_wide(g) for g in grads)
     if norm_type == math.inf:
         return jnp.stack([jnp.max(jnp.abs(g)) for g in grads]).max()
     if norm_type == 2.0:
@@ -25,20 +31,20 @@ def _norm(grads: tuple[jax.Array, ...], norm_type: float) -> jax.Array:
 
 
 def total_norm(*grads: jax.Array, norm_type: float) -> jax.Array:
-    """Return the norm of all gradients as one vector."""
-    return _norm(grads, norm_type)
+    """Return the norm of all gradients as one vector, in their dtype."""
+    return _norm(grads, norm_type).astype(jnp.result_type(*grads))
 
 
 def clip_to(norm: jax.Array, max_norm: jax.Array, *grads: jax.Array) -> tuple[jax.Array, ...]:
     """Return the gradients scaled so that a total of `norm` becomes at most `max_norm`."""
-    factor = jnp.minimum(max_norm / (norm + 1e-6), 1.0)
-    return tuple(g * factor.astype(g.dtype) for g in grads)
+    factor = jnp.minimum(max_norm / (_wide(norm) + 1e-6), 1.0)
+    return tuple((_wide(g) * factor.astype(_wide(g).dtype)).astype(g.dtype) for g in grads)
 
 
 def norm_and_clip(max_norm: jax.Array, *grads: jax.Array, norm_type: float) -> tuple[jax.Array, ...]:
     """Return the total norm and the gradients scaled so that it is at most `max_norm`."""
     norm = _norm(grads, norm_type)
-    return (norm, *clip_to(norm, max_norm, *grads))
+    return (norm.astype(jnp.result_type(*grads)), *clip_to(norm, max_norm, *grads))
 
 
 def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:

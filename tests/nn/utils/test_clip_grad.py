@@ -40,6 +40,22 @@ def test_clip_grad_norm(max_norm, norm_type, layout):
     assert [p.grad.sbp for p in ours if layout] == sbps
 
 
+@pytest.mark.parametrize("sbp", [None, "S0", "P"])
+@pytest.mark.parametrize(("dtype", "size"), [("bfloat16", 1.0), ("float16", 1024.0)])
+def test_a_norm_of_low_precision_neither_stalls_nor_overflows(dtype, size, sbp):
+    """A square of 256 and 24 of 1 sum to 256 in bfloat16, as 257 rounds to 256; squares of 1024 are no float16."""
+    ours = [nn.Parameter(flow.zeros(4, dtype=getattr(flow, dtype))) for _ in range(25)]
+    for i, p in enumerate(ours):
+        p.grad = flow.tensor([16 * size if i == 0 else size, 0.0, 0.0, 0.0]).to(p.dtype)
+        if sbp is not None:
+            p.data = p.data.to_global(flow.placement("cpu", [0, 1, 2, 3]), "B")
+            p.grad = p.grad.to_global(p.placement, "B").to_global(p.placement, sbp)
+    norm = nn.utils.clip_grad_norm_(ours, size)
+    assert norm.dtype == getattr(flow, dtype)
+    assert norm.item() == pytest.approx(size * 280**0.5, rel=2**-8)
+    assert ours[1].grad.numpy().astype(np.float32)[0] == pytest.approx(size / 280**0.5, rel=2**-8)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_clip_grad_value(layout):
     ours, theirs = parameters(layout)
