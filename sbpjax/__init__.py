@@ -14,6 +14,7 @@ from .autograd import is_grad_enabled as is_grad_enabled
 from .autograd import is_inference_mode_enabled as is_inference_mode_enabled
 from .autograd import no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
+from .autograd.cond import cond as cond
 from .sbp.placement import placement as placement
 from .sbp.policy import boxing_policy as boxing_policy
 from .tensor.abstract import abstract as abstract
