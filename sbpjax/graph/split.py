@@ -6,10 +6,11 @@ The equations that read no cotangent are the forward; what the others read of th
     forward   inputs → outputs, saved
     backward  inputs, saved, cotangents → gradients of the inputs
 
-What is saved follows a *policy*, as `jax.checkpoint_policies` has them: None saves every value that backward reads,
+What is saved follows a *policy*, as `jax.checkpoint_policies` has them: None saves the fewest bytes from which pointwise
+work gives what backward reads (`sbpjax.graph.cut`),
 ``"nothing"`` none, so that backward computes the forward again behind a barrier, and a function of
-``(primitive, *avals, **params)`` says it per equation. Values that depend on no input (masks, ``iota``) are computed
-where they are read.
+``(primitive, *avals, **params)`` says it per equation. Values that depend on no input (masks, ``iota``) and inputs that
+were only turned or cast (a transposed weight) are computed where they are read.
 """
 
 from __future__ import annotations
@@ -22,8 +23,13 @@ from jax.extend.core import DropVar, Literal, Primitive, Var
 
 from sbpjax.sbp.normalise import Program, evaluate, normalise
 
+from .cut import least_saved
+
 # Stands for the gradient of an output while a block is traced.
 cotangent_p = Primitive("cotangent")
+
+# What gives the elements of one operand again, in another order, shape or precision.
+MOVES = frozenset({"transpose", "reshape", "squeeze", "expand_dims", "convert_element_type", "to_sbp", "rev", "copy"})
 
 
 @cotangent_p.def_abstract_eval
@@ -60,6 +66,7 @@ def split(name: str, closed, outputs: int, policy=None) -> Halves:
     cotangents, late = [], set()
     early_eqns, late_eqns = [], []
     fixed = set(program.consts)  # values that depend on no input
+    turned = set(program.invars)  # inputs, and what is made of one by moving its elements
     for eqn in program.eqns:
         reads = [v for v in eqn.invars if isinstance(v, Var)]
         if eqn.primitive is cotangent_p:
@@ -70,14 +77,18 @@ def split(name: str, closed, outputs: int, policy=None) -> Halves:
             late_eqns.append(eqn)
         else:
             early_eqns.append(eqn)
+            cheap = eqn.primitive.name in MOVES and all(v in fixed or v in turned for v in reads)
             if all(v in fixed for v in reads) and not eqn.effects:
                 fixed.update(eqn.outvars)
+            elif cheap:
+                turned.update(eqn.outvars)
     wanted = _reads(late_eqns, grads) - late
     if not grads:
         saved, again = [], []
     elif policy is None:
-        again = _needed(early_eqns, {v for v in wanted if v in fixed})
-        saved = [v for v in _made(early_eqns) if v in wanted and v not in fixed]
+        kept = least_saved(early_eqns, wanted, fixed | turned)
+        again = _needed(early_eqns, wanted, stop=kept)
+        saved = [v for v in _made(early_eqns) if v in kept]
     else:
         kept = set() if policy == "nothing" else _chosen(early_eqns, policy) - fixed
         again = _needed(early_eqns, wanted, stop=kept)
