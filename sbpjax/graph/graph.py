@@ -263,6 +263,8 @@ class Graph:
         The first call of a signature traces and compiles.
         """
         state, call, program = self._prepared(args, kwargs)
+        if not program.is_compiled:
+            self._compile(program)
         result = program.run(state, call.tensors)
         for entry in self._g.optimizers:
             if entry.scheduler is not None:

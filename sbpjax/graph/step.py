@@ -75,16 +75,18 @@ class Step:
         scaler = self._graph._g.scaler
         for entry in self._graph._g.optimizers:
             optimizer = entry.optimizer
-            if scaler is not None:
-                scaler.unscale_(optimizer)
-            if optimizer.clips:
-                optimizer.clip_grad()
-            if scaler is not None:
-                scaler.step(optimizer)
-            else:
-                optimizer.step()
+            with jax.named_scope(type(optimizer).__name__):
+                if scaler is not None:
+                    scaler.unscale_(optimizer)
+                if optimizer.clips:
+                    optimizer.clip_grad()
+                if scaler is not None:
+                    scaler.step(optimizer)
+                else:
+                    optimizer.step()
         if scaler is not None:
-            scaler.update()
+            with jax.named_scope(type(scaler).__name__):
+                scaler.update()
 
 
 def _start_of_backward(count: int, scaler) -> Any:
