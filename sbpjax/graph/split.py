@@ -6,11 +6,11 @@ The equations that read no cotangent are the forward; what the others read of th
     forward   inputs → outputs, saved
     backward  inputs, saved, cotangents → gradients of the inputs
 
-What is saved follows a *policy*, as `jax.checkpoint_policies` has them: None saves the fewest bytes from which pointwise
-work gives what backward reads (`sbpjax.graph.cut`),
-``"nothing"`` none, so that backward computes the forward again behind a barrier, and a function of
-``(primitive, *avals, **params)`` says it per equation. Values that depend on no input (masks, ``iota``) and inputs that
-were only turned or cast (a transposed weight) are computed where they are read.
+What is saved follows a *policy*, as `jax.checkpoint_policies` has them: None saves the fewest bytes from which
+pointwise work gives what backward reads (`sbpjax.graph.cut`), ``"nothing"`` none, so that backward computes the forward
+again behind a barrier, and a function of ``(primitive, *avals, **params)`` says it per equation. Values that depend on
+no input (masks, ``iota``) and inputs that were only turned or cast (a transposed weight) are computed where they are
+read.
 """
 
 from __future__ import annotations
