@@ -28,6 +28,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from jax.core import Tracer
+
 from sbpjax.errors import GraphError, GraphTypeError, StaticInputError, message
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
@@ -317,6 +319,15 @@ class Graph:
                 life.last = last._replace(tensors=tensors, arguments=arguments)
                 return last.state, call, last.program
         life.last = None
+        if any(isinstance(t._array, Tracer) for t in call.tensors):
+            raise GraphError(
+                message(
+                    f"{self.name}(...)",
+                    "a call of a graph inside a traced program",
+                    "a graph is a whole program; what runs inside another one is its modules",
+                    "call the module in build, and leave the graph out",
+                )
+            )
         before = [(e.optimizer, {p: dict(s) for p, s in e.optimizer.state.items()}) for e in life.optimizers]
         try:
             state = State(self._owners())
