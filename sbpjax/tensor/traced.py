@@ -79,6 +79,8 @@ def run_traced(op, inputs: tuple):
     needs = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x._edge is not None] if mode.grad else []
     found = next((x._layout for x in inputs if isinstance(x, Tensor) and x._layout is not None), None)
     layout = None if found is None else TracedLayout(found.placement)
+    if found is not None and any(isinstance(x, Tensor) and x._layout is None and x._array.ndim for x in inputs):
+        raise dispatch.mixed(op.name, inputs)
     try:
         if not needs:
             out = op.traced(*arrays)

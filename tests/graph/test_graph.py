@@ -269,6 +269,23 @@ def test_tensors_on_two_placements_are_refused():
         Forward(net)(flow.ones(8, 4, placement=flow.placement("cpu", [4, 5]), sbp="S0"))
 
 
+def test_local_and_global_tensors_do_not_mix_inside_either():
+    net = model("data")
+    x = laid(flow.ones(8, 4), "data")
+    with pytest.raises(flow.errors.MixedTensorError, match=r"(?s)local \(8, 4\).*to_global"):
+        Plain(lambda self, x: self.net(x) + flow.ones(8, 4), net=net)(x)
+    with pytest.raises(flow.errors.MixedTensorError, match=r"(?s)local \(8, 4\).*to_global"):
+        Forward(net)(flow.ones(8, 4))
+    scaled = Plain(lambda self, x, k: self.net(x) * k * flow.tensor(2.0), net=net)(x, flow.tensor(3.0))
+    np.testing.assert_allclose(scaled.numpy(), net(x).numpy() * 6, rtol=1e-5)
+
+
+def test_a_graph_in_a_graph_is_refused():
+    inner = Forward(model())
+    with pytest.raises(GraphError, match=r"(?s)Forward_\d+.*inside a traced program.*fix: "):
+        Plain(lambda self, x: inner(x))(flow.ones(2, 4))
+
+
 def test_what_may_not_be_assigned():
     graph = Forward(model())
     with pytest.raises(GraphTypeError, match=r"(?s)SGD.*fix:  self.add_optimizer"):
