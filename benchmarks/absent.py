@@ -33,8 +33,7 @@ from benchmarks import gpt_by_hand
 from examples.gpt.model import GPT, GPTConfig
 from examples.gpt.sharding import TENSOR_PARALLEL
 from sbpjax import nn, optim, sbp
-from sbpjax.graph.collectives import traffic
-from sbpjax.graph.memory import bytes_text, estimate, memory
+from sbpjax.graph.memory import bytes_text
 from sbpjax.sbp import hlo
 from sbpjax.sbp.cost import PRESETS
 
@@ -131,12 +130,12 @@ def run_ours(case: Case) -> None:
     graph, arguments, count = graph_of(case)
     print(f"{count / 1e9:.2f}B parameters, built in {time.perf_counter() - began:.1f} s", flush=True)
     graph.build_graph(*arguments)
-    program, state = graph.program, graph._g.last.state
+    program = graph.program
     print(", ".join(f"{phase} {s:.1f} s" for phase, s in program.seconds.items()), flush=True)
-    guess = estimate(program, state)
+    guess = graph.memory(compiled=False)
     print(guess, flush=True)
     cpu = time.process_time()
-    found = memory(program, state)
+    found = graph.memory()
     print(f"compile {program.seconds['compile']:.1f} s ({time.process_time() - cpu:.1f} s of CPU time)")
     compiled = program.compile()
     given = compiled.memory_analysis()
@@ -145,8 +144,7 @@ def run_ours(case: Case) -> None:
     print(found)
     print(f"compiler: {figures(compiled)}")
     print(f"report / compiler {found.total / whole:.4f}, estimate / compiler {guess.total / whole:.3f}")
-    moved = traffic(program.plan, compiled.as_text())
-    print(moved)
+    print(graph.traffic())
     seconds = optimal_seconds(compiled, case.machine)
     if seconds is not None:
         print(f"optimal_seconds {seconds * 1e3:.2f} ms" + (" (bodies of loops counted once)" if case.scan else ""))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sbpjax.errors import MixedTensorError, message
 from sbpjax.sbp import hlo
 from sbpjax.sbp.plan.control import body_plans, inner_bytes
 from sbpjax.sbp.plan.exact import hidden_bytes
@@ -123,3 +124,21 @@ def traffic(plan, text: str) -> Traffic:
         compiled[c.kind] = compiled.get(c.kind, 0) + c.wire_bytes
         counts[c.kind] = counts.get(c.kind, 0) + c.count
     return Traffic(planned_bytes(plan), compiled, counts)
+
+
+def traffic_of(program) -> Traffic:
+    """Return the traffic of a `sbpjax.graph.program.Program`; it is compiled if it was not.
+
+    Raises:
+        MixedTensorError: it runs on one device, and moves nothing.
+    """
+    if program.plan is None:
+        raise MixedTensorError(
+            message(
+                f"traffic of {program.asked}",
+                "no global tensor among the arguments and the state",
+                "a program on one device moves nothing",
+                "x.to_global(placement, sbp)",
+            )
+        )
+    return traffic(program.plan, program.compile().as_text())

@@ -19,10 +19,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from sbpjax.errors import MixedTensorError, message
-
 from .capture import State
-from .collectives import Traffic, traffic
+from .collectives import Traffic, traffic_of
 from .memory import Memory, estimate, memory
 from .program import Options, Program
 from .signature import Call, signature_of
@@ -90,17 +88,7 @@ class Compiled:
         Raises:
             MixedTensorError: the program runs on one device, and moves nothing.
         """
-        program = self._prepared(args, kwargs)[2]
-        if program.plan is None:
-            raise MixedTensorError(
-                message(
-                    f"{program.asked}.traffic(...)",
-                    "no global tensor among the arguments and the state",
-                    "a program on one device moves nothing",
-                    "x.to_global(placement, sbp)",
-                )
-            )
-        return traffic(program.plan, program.compile().as_text())
+        return traffic_of(self._prepared(args, kwargs)[2])
 
     def _prepared(self, args, kwargs) -> tuple[State, Call, Program]:
         state, call = State(self._owners), Call(args, kwargs)

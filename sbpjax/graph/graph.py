@@ -38,7 +38,9 @@ from sbpjax.tensor import Tensor
 
 from . import report, runtime, saving, tree
 from .capture import State, infos, plain_attributes
+from .collectives import Traffic, traffic_of
 from .config import GraphConfig
+from .memory import Memory, estimate, memory
 from .program import Options, Program
 from .proxy import CHANGES, GraphModule, ProxyModule, checkpoints_of
 from .signature import Call, Signature, as_tensor, difference, signature_of
@@ -299,6 +301,31 @@ class Graph:
         """Compile what `build_graph` planned, and return the graph."""
         self._compile(self.program)
         return self
+
+    def memory(self, *args: Any, compiled: bool = True, **kwargs: Any) -> Memory:
+        """Return what a step needs of one device's memory, by kind; nothing runs.
+
+        Args:
+            args: as for `compile`; none for the program of the last call.
+            compiled: ask the compiler; else estimate it from the plan, which takes no compilation.
+            kwargs: the same by name.
+
+        Raises:
+            OutOfMemoryError: the compiler finds that the device has less.
+        """
+        if args or kwargs:
+            self.build_graph(*args, **kwargs)
+        return (memory if compiled else estimate)(self.program, State(self._owners()))
+
+    def traffic(self, *args: Any, **kwargs: Any) -> Traffic:
+        """Return what a step moves between devices, planned and compiled, by kind; nothing runs.
+
+        Raises:
+            MixedTensorError: the program runs on one device, and moves nothing.
+        """
+        if args or kwargs:
+            self.build_graph(*args, **kwargs)
+        return traffic_of(self.program)
 
     finish_complie_and_init_runtime = finish_compile_and_init_runtime  # OneFlow's spelling
 

@@ -169,6 +169,58 @@ class TestReport:
         assert share(Held(100, 50, 50, 7), 100) == Held(50, 25, 25, 0)
 
 
+class TestGraph:
+    def graph(self, scan: bool, checkpoint: bool = False, axes=("data", "zero")):
+        model, _, tokens = gpt_step(place([2, 4]), axes, layers=6)
+        optimizer = optim.AdamW(model.parameters(), lr=1e-3)
+
+        class Train(nn.Graph):
+            def __init__(self):
+                super().__init__()
+                self.model = model
+                self.add_optimizer(optimizer)
+                self.config.enable_block_scan(scan)
+                for block in self.model.blocks if checkpoint else ():
+                    block.to(nn.graph.GraphModule).activation_checkpointing = True
+
+            def build(self, x, y):
+                loss = self.model.loss(x, y)
+                loss.backward()
+                return loss
+
+        return Train(), tokens
+
+    def test_stacks_are_what_their_layers_are(self):
+        found = []
+        for scan in (False, True):
+            graph, tokens = self.graph(scan)
+            found.append(graph.memory(tokens, tokens, compiled=False))
+        assert found[0].parameters == found[1].parameters
+        assert found[0].optimizer == pytest.approx(found[1].optimizer, abs=64)
+
+    def test_loops_are_near_the_compilers_figures(self):
+        graph, tokens = self.graph(True)
+        guess = graph.memory(tokens, tokens, compiled=False)
+        found = graph.memory()
+        assert guess.total == pytest.approx(found.total, rel=ESTIMATE)
+        (program,) = graph._g.programs.values()
+        assert found.arguments == pytest.approx(
+            program.compile().memory_analysis().argument_size_in_bytes, rel=ARGUMENTS
+        )
+
+    def test_a_checkpoint_holds_less(self):
+        kept, again = (self.graph(True, checkpoint)[0:2] for checkpoint in (False, True))
+        before, after = (g.memory(t, t, compiled=False) for g, t in (kept, again))
+        assert after.activations + after.temporaries < 0.6 * (before.activations + before.temporaries)
+
+    def test_traffic_of_loops(self):
+        graph, tokens = self.graph(True)
+        found = graph.traffic(tokens, tokens)
+        for kind in ("all-gather", "reduce-scatter"):
+            assert abs(found.difference(kind)) < KIND, str(found)
+        assert abs(found.difference()) < KIND, str(found)
+
+
 class TestSpans:
     def spans(self, fn, *shapes):
         import jax
