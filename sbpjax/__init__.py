@@ -374,6 +374,9 @@ from .tensor.views import unsqueeze as unsqueeze
 # Rooms that build on the names above.
 from . import _C as _C  # isort: skip
 from . import amp as amp  # isort: skip
+from .amp import autocast as autocast  # isort: skip
+from .amp import get_autocast_dtype as get_autocast_dtype  # isort: skip
+from .amp import is_autocast_enabled as is_autocast_enabled  # isort: skip
 from . import autograd as autograd  # isort: skip
 from . import env as env  # isort: skip
 from . import errors as errors  # isort: skip

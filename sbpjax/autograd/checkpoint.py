@@ -20,8 +20,9 @@ from .node import FREED, AccumulateGrad, Node, sequence
 class CheckpointNode(Node):
     """The tape's node of a checkpointed function."""
 
-    __slots__ = ("count", "inputs", "places", "run", "state")
+    __slots__ = ("autocast", "count", "inputs", "places", "run", "state")
 
+    autocast: Any
     count: int
     inputs: Any
     places: tuple
@@ -64,14 +65,15 @@ class CheckpointNode(Node):
         return tuple(capture[key] for key in arriving)
 
     def _again(self, inputs: list) -> tuple:
-        before = default_generator._seed, default_generator._counter, mode.grad
+        before = default_generator._seed, default_generator._counter, mode.grad, mode.autocast
         if self.state is not None:
             default_generator._seed, default_generator._counter = self.state
         mode.grad = True
+        mode.autocast = None if self.autocast is None else self.autocast.again()
         try:
             return _outs(self.run(inputs))
         finally:
-            default_generator._seed, default_generator._counter, mode.grad = before
+            default_generator._seed, default_generator._counter, mode.grad, mode.autocast = before
 
     def release(self) -> None:
         self.inputs = FREED
@@ -113,7 +115,7 @@ def checkpoint(function, *args, use_reentrant: bool | None = None, preserve_rng_
         mode.grad = True
     node = CheckpointNode()
     node.run = lambda inputs: function(*inputs, **kwargs)
-    node.state = state
+    node.state, node.autocast = state, mode.autocast
     node.inputs = [(a._array, a._layout) if i in places else a for i, a in enumerate(args)]
     node.places = places
     owned = _parameters(function)

@@ -112,6 +112,8 @@ def scalar_array(value):
 
 def unary(op: Op, a: Tensor) -> Any:
     """`run(op, (a,))` for a one-output op."""
+    if mode.autocast is not None:
+        (a,) = mode.autocast.inputs(op, (a,))
     try:
         plain = a._plain
     except AttributeError:
@@ -162,6 +164,8 @@ def unary(op: Op, a: Tensor) -> Any:
 
 def binary(op: Op, a: Tensor, b) -> Any:
     """`run(op, (a, b))` for a one-output op whose first input is a tensor."""
+    if mode.autocast is not None:
+        a, b = mode.autocast.inputs(op, (a, b))
     if b.__class__ is float or b.__class__ is int:
         y = scalar_array(b)
         edge_b = None
@@ -237,6 +241,8 @@ def run(op: Op, inputs: tuple, out_sbps=None) -> Any:
         inputs: tensors, Python or NumPy scalars, NumPy arrays, None.
         out_sbps: for global outputs, pins: an nd-sbp or None per output.
     """
+    if mode.autocast is not None:
+        inputs = mode.autocast.inputs(op, inputs)
     arrays = []
     recording = False
     for x in inputs:

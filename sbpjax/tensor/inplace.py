@@ -119,12 +119,15 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
         raise _not_linear(x, asked, "a number would be added")
     if layout is not None and layout.shape is not None and (not partial or op.name in _ANY_TERM and not number):
         pins = (layout.sbp,)  # this converts the other term (from broadcast at no cost) and never ``x``
+    before, mode.autocast = mode.autocast, None  # as in PyTorch: the tensor that is written says the precision
     try:
         out = dispatch.run(op, (x, *others), pins)
     except (RuntimeError, ValueError):
         if pins is None:
             raise
         out = dispatch.run(op, (x, *others))  # the pin does not fit, e.g. for another shape; `fits` says so
+    finally:
+        mode.autocast = before
     return _become(x, out, asked, op.check == "outputs")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from typing import Any
+from collections.abc import Callable
+from typing import Any
 
 
 class Mode(threading.local):
@@ -17,6 +19,7 @@ class Mode(threading.local):
         lift: called in a trace with a concrete global tensor that meets a tracer; returns its logical tracer. None
             boxes the tensor to broadcast, which makes it a constant of the trace.
         blocks: takes the calls of modules in a trace, see `sbpjax.graph.blocks`; None elsewhere.
+        autocast: what casts the inputs of ops, a `sbpjax.amp.casting.Casting`; None while autocasting is off.
         touch: called in a trace with a tensor that is about to be written, see `sbpjax.graph.watch`; None elsewhere.
     """
 
@@ -28,6 +31,7 @@ class Mode(threading.local):
         self.touch: Callable | None = None
         self.blocks: Any = None
         self.seed: Any = None
+        self.autocast: Any = None
 
 
 mode = Mode()
