@@ -4,13 +4,14 @@ A training step reads parameters, writes them in place, and moves optimizer stat
 `State` lists those tensors, puts tracers into their handles while the function is traced, reads what the function
 left there, and puts the arrays back: a trace, even one that fails, changes nothing.
 
-Whether a program still fits is asked before every call, so the question is cheap: `State.stamp` compares identities
+Whether a program still fits is asked before every call, so the question is cheap: `State.unchanged` compares identities
 (the same tensors in the same places, the same modes), `State.infos` the avals and layouts of the payloads.
 """
 
 from __future__ import annotations
 
 import contextlib
+from operator import is_
 
 import jax
 
@@ -52,9 +53,7 @@ class State:
         for name, owner in _flat("", owners):
             self._add(name, owner)
         self.fixed = [o.static_options() for o in self.optimizers]
-        self._stamp = self.stamp()
-        self._hold_groups()
-        self._held = [list(m.__dict__.values()) for m in self.modules]  # an identity is good while its object lives
+        self._watch()
 
     def _add(self, name: str, owner) -> None:
         if isinstance(owner, Tensor):
@@ -103,40 +102,39 @@ class State:
             self.tensors.append(tensor)
             self.names.append(name)
 
-    def stamp(self) -> list:
-        """Return identities: equal stamps mean the same tensors and the same attributes in the same places."""
-        found: list = []
-        for m in self.modules:
-            fields = m.__dict__
-            found.append(tuple(map(id, fields.values())))
-            for table in _TABLES:
-                members = fields[table]
-                if members:
-                    found.append(tuple(map(id, members.values())))
-        for o in self.optimizers:
-            for group in o.param_groups:
-                found.append(id(group))
-                found.append(tuple(map(id, group["params"])))
-            found += [tuple(map(id, tensors.values())) for tensors in o.state.values()]
-        for s in self._scalers:
-            found.append(tuple(map(id, s.state_tensors())))
-        return found
+    def _watch(self) -> None:
+        """Hold what `unchanged` compares with: what every table has, by identity."""
+        tables = [m.__dict__ for m in self.modules]
+        tables += [fields[name] for fields in tables for name in _TABLES]
+        tables += [tensors for o in self.optimizers for tensors in o.state.values()]
+        self._tables = [(table, list(table.values())) for table in tables if table]
+        self._empty = [table for table in tables if not table]
+        self._roots = [(o, o.state, o.param_groups, len(o.state), list(o.param_groups)) for o in self.optimizers]
+        self._groups = [(group, list(group.values())) for o in self.optimizers for group in o.param_groups]
+        self._params = [(group["params"], list(group["params"])) for o in self.optimizers for group in o.param_groups]
+        self._scales = [(s, s.state_tensors()) for s in self._scalers]
 
     def unchanged(self) -> bool:
         """Return whether the same tensors still sit in the same places, in the same modes."""
-        if self.stamp() != self._stamp:
+        if any(self._empty):
             return False
-        groups = [list(group.values()) for o in self.optimizers for group in o.param_groups]
-        if [list(map(id, values)) for values in groups] == self._groups:
+        for table, held in self._tables:
+            if len(table) != len(held) or not all(map(is_, table.values(), held)):
+                return False
+        for o, state, groups, count, held in self._roots:
+            if o.state is not state or len(state) != count or o.param_groups is not groups or not _same(groups, held):
+                return False
+        if not all(_same(params, held) for params, held in self._params):
+            return False
+        if not all(_same(s.state_tensors(), held) for s, held in self._scales):
+            return False
+        if all(len(group) == len(held) and all(map(is_, group.values(), held)) for group, held in self._groups):
             return True
         if [o.static_options() for o in self.optimizers] != self.fixed:
             return False
-        self._hold_groups()  # numbers changed, as a schedule does it
+        # numbers changed, as a schedule changes them
+        self._groups = [(group, list(group.values())) for group, _ in self._groups]
         return True
-
-    def _hold_groups(self) -> None:
-        self._held_groups = [list(group.values()) for o in self.optimizers for group in o.param_groups]
-        self._groups = [list(map(id, values)) for values in self._held_groups]
 
     def infos(self) -> list:
         """Return what of the payloads a program depends on."""
@@ -183,6 +181,10 @@ class State:
                     tensor._meta.grad = grad
             for (group, name), number in zip(self.options, numbers, strict=True):
                 group[name] = number
+
+
+def _same(items: list, held: list) -> bool:
+    return len(items) == len(held) and all(map(is_, items, held))
 
 
 def plain_attributes(owner) -> tuple:
