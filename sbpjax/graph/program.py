@@ -40,6 +40,7 @@ from .interrupt import Uninterrupted
 from .signature import Call
 from .slots import Slot, stackable, stacked_layout
 from .watch import Watch, check_arguments
+from .zero import Zero, gathered_per_use
 
 _SEED = jax.ShapeDtypeStruct((2,), np.int64)  # seed and counter; every random op in the program folds its number in
 _NO_SEED = np.zeros(2, np.int64)
@@ -71,6 +72,7 @@ class Program:
         call: the arguments to trace with; only their facts count.
         options: how to compile.
         asked: what the user asked for, for messages.
+        zero: which of the state rests divided over the data-parallel ranks.
 
     Attributes:
         jaxpr: what was traced, in the logical view.
@@ -83,7 +85,9 @@ class Program:
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
     """
 
-    def __init__(self, fn: Callable, state: State, call: Call, options: Options, asked: str) -> None:
+    def __init__(
+        self, fn: Callable, state: State, call: Call, options: Options, asked: str, zero: Zero | None = None
+    ) -> None:
         self.asked = asked
         self.options = options
         self.seconds: dict[str, float] = {}
@@ -99,9 +103,13 @@ class Program:
             self.jaxpr = self._trace(fn, state, call, [_SEED, *examples])
             if self._lifted.complete:
                 break
-        self.slots = [Slot((i,), t._layout) for i, t in enumerate(state.tensors)]
+        rests = {} if zero is None else zero.at_rest(state.tensors)
+        self.slots = [_slot((i,), state, rests) for i in range(len(state.tensors))]
         if options.roll:
-            self._roll(state)
+            self._roll(state, rests)
+        if rests and zero is not None and zero.per_use:
+            resting = {1 + i: slot.layout for i, slot in enumerate(self.slots) if slot.places[0] in rests}
+            self.jaxpr = gathered_per_use(self.jaxpr, resting)
         now = time.perf_counter()
         self.seconds["trace"] = now - start
         rest = call.tensors + self._lifted.tensors
@@ -110,9 +118,12 @@ class Program:
         self._plan(layouts)
         self._present = self.placement is None or self.placement.is_present
         self._structs = self._input_structs([state.tensors[slot.places[0]] for slot in self.slots], rest, layouts)
+        self._plain = all(slot.own and slot.places == (i,) for i, slot in enumerate(self.slots))
         first = 1 + len(self.slots)
         self._loose = [
-            i for i, layout in enumerate(layouts) if i and layout is None and not first <= i < first + self._numbers
+            i
+            for i, layout in enumerate(layouts)
+            if self.placement is not None and i and layout is None and not first <= i < first + self._numbers
         ]
         self.seconds["plan"] = time.perf_counter() - now
 
@@ -158,23 +169,17 @@ class Program:
         watch.check(self.asked, results)
         return closed
 
-    def _roll(self, state: State) -> None:
+    def _roll(self, state: State, rests: dict[int, Layout]) -> None:
         """Make loops of repeated layers, and stacks of the state that they own."""
         back = {place: position for position, place in enumerate(self.written)}
         resident = {1 + i: (stackable(t), back.get(i)) for i, t in enumerate(state.tensors)}
-        movable = {i: entry for i, entry in resident.items() if entry[0] is not None}
+        movable = {i: ((*e[0], rests.get(i - 1)), e[1]) for i, e in resident.items() if e[0] is not None}
         found = rolled(self.jaxpr, movable, self.options.roll)
         self.jaxpr = found.closed
         kept = [group for group in found.inputs if 1 <= group[0] <= len(state.tensors)]
-        self.slots = [self._slot(tuple(i - 1 for i in group), state) for group in kept]
+        self.slots = [_slot(tuple(i - 1 for i in group), state, rests) for group in kept]
         number = {slot.places[0]: n for n, slot in enumerate(self.slots)}
         self.written = [number[self.written[group[0]]] for group in found.outputs if group[0] < len(self.written)]
-
-    def _slot(self, places: tuple[int, ...], state: State) -> Slot:
-        layout = state.tensors[places[0]]._layout
-        if len(places) == 1:
-            return Slot(places, layout)
-        return Slot(places, stacked_layout(layout, len(places)), own=False)
 
     # -- plan and compile ------------------------------------------------------------------------------------------
 
@@ -250,26 +255,31 @@ class Program:
 
     def run(self, state: State, arguments: list):
         """Run the program, write the new state, and return the function's result."""
-        if Abstract in map(type, [t._array for t in (*state.tensors, *arguments)]) or not self._present:
-            check_runnable(self.asked, self.placement, (*state.tensors, *arguments))
+        tensors = state.tensors
+        if self._plain:
+            arrays = [t._array for t in tensors]
+        else:
+            arrays = [
+                tensors[slot.places[0]]._array if slot.own else slot.array([tensors[i] for i in slot.places])
+                for slot in self.slots
+            ]
+        given = [t._fresh()._array for t in arguments]
+        if Abstract in map(type, arrays) or Abstract in map(type, given) or not self._present:
+            check_runnable(self.asked, self.placement, (*tensors, *arguments))
         compiled = self._compiled or self.compile()
         generator = default_generator
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else self._no_seed
-        tensors = state.tensors
-        arrays = [
-            tensors[slot.places[0]]._array if slot.own else slot.array([tensors[i] for i in slot.places])
-            for slot in self.slots
-        ]
         for i in self.written:
+            if sys.getrefcount(arrays[i]) == _UNSHARED:
+                continue
             slot = self.slots[i]
             cell = tensors[slot.places[0]]._cell  # it holds the array too, and so does the shelf of parked tensors
             held = _UNSHARED + (cell is not None or not slot.own)
             if sys.getrefcount(arrays[i]) > held:
                 arrays[i] = jax.numpy.copy(arrays[i])
-        inputs = [seed, *arrays, *state.numbers(), *[t._fresh()._array for t in arguments]]
+        inputs = [seed, *arrays, *state.numbers(), *given, *[t._fresh()._array for t in self._lifted.tensors]]
         del arrays
-        inputs += [t._fresh()._array for t in self._lifted.tensors]
-        if self.placement is not None:
+        if self._loose:
             self._replicate(inputs)
         count = len(self.written)
         with Uninterrupted():
@@ -282,6 +292,12 @@ class Program:
     def _write(self, tensors: list[Tensor], arrays) -> None:
         """Write what the program returned into the handles of the state."""
         for i, array, layout in zip(self.written, arrays, self._state_layouts, strict=True):
+            if self._plain and tensors[i]._cell is None:  # what nearly every tensor of most programs is
+                tensor = tensors[i]
+                tensor._array = array
+                tensor._layout = layout
+                tensor._ver += 1
+                continue
             slot = self.slots[i]
             tensor = tensors[slot.places[0]]
             if not slot.own:
@@ -310,6 +326,14 @@ class Program:
                 array, layout = eager.to_logical(array, layout), None
             outs.append(wrap_any(array, layout))
         return tree.unflatten(self._out_tree, outs)
+
+
+def _slot(places: tuple[int, ...], state: State, rests: dict[int, Layout]) -> Slot:
+    own = state.tensors[places[0]]._layout
+    layout = rests.get(places[0], own)
+    if len(places) == 1:
+        return Slot(places, layout, layout is own)
+    return Slot(places, stacked_layout(layout, len(places)), False)
 
 
 def _references(arrays: list, place: int) -> int:

@@ -18,6 +18,8 @@ import jax.numpy as jnp
 from jax.extend.core import jaxpr_as_fun
 
 from sbpjax.errors import GraphError, message
+from sbpjax.sbp import Layout
+from sbpjax.sbp.boxing_marker import to_sbp
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.generator import default_generator
@@ -37,11 +39,13 @@ class Step:
     Args:
         graph: the graph.
         state: its state, whose handles hold tracers while this runs.
+        sums: place of a state tensor → the layout in which its gradients are summed under accumulation.
     """
 
-    def __init__(self, graph, state: State) -> None:
+    def __init__(self, graph, state: State, sums: dict[int, Layout]) -> None:
         self._graph = graph
         self._state = state
+        self._sums = sums
         self.scope = Scope(graph, state)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -50,7 +54,7 @@ class Step:
             if count == 1:
                 result = graph.build(*args, **kwargs)
             else:
-                result = _accumulated(graph, self._state, count, Call(args, kwargs))
+                result = _accumulated(graph, self._state, count, Call(args, kwargs), self._sums)
         self._update()
         return result
 
@@ -110,7 +114,7 @@ def _seed(value: Any):
 # -- gradient accumulation -------------------------------------------------------------------------------------------
 
 
-def _accumulated(graph, state: State, count: int, call: Call) -> Any:
+def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int, Layout]) -> Any:
     """Run ``build`` on `count` micro-batches in one loop; leave the sums of the gradients in the tensors' ``.grad``."""
     asked = f"{type(graph).__name__}.build with gradient_accumulation_steps={count}"
     split = [i for i, t in enumerate(call.tensors) if t.ndim]
@@ -141,7 +145,11 @@ def _accumulated(graph, state: State, count: int, call: Call) -> Any:
         results = run(base, xs[0], *arrays, *xs[1])
         n, m = len(body.written), len(body.graded)
         grads = results[n : n + m]
-        return (results[:n], [s + g for s, g in zip(sums, grads, strict=True)]), results[n + m :]
+        added = [s + g for s, g in zip(sums, grads, strict=True)]
+        for k, i in enumerate(body.graded):
+            if i in divided:
+                added[k] = to_sbp(added[k], divided[i].placement, divided[i].sbp)
+        return (results[:n], added), results[n + m :]
 
     zeros = [jnp.zeros(before[i].shape, before[i].dtype) for i in body.graded]
     start = ([before[i] for i in body.written], zeros)

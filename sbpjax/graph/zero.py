@@ -1,0 +1,207 @@
+"""ZeRO: what data parallelism holds once per rank is divided over the ranks.
+
+    stage 1   optimizer state                       1/n per device
+    stage 2   and the sums of gradients under accumulation, reduce-scattered in every turn
+    stage 3   and the parameters: they rest divided, and are gathered at every use
+
+An axis of the placement is one of *data* if an argument of the graph is split on it. A tensor is divided on the data
+axes on which it is broadcast, along a dim that no other axis splits and that divides evenly, the first such dim. The
+rest is the planner's: the gradient is a partial sum, the update wants a part of it, so it is reduce-scattered; the
+parameter goes back whole, so its parts are gathered.
+
+A parameter keeps the sbp that the user gave it: in stage 3 it is parked (`sbpjax.tensor.parked`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import jax
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+
+from sbpjax.sbp import Layout, eager
+from sbpjax.sbp.algebra import B
+from sbpjax.sbp.boxing_marker import to_sbp_p
+from sbpjax.sbp.layout import layout_of
+from sbpjax.sbp.normalise import bind, normalise
+from sbpjax.tensor import Tensor
+
+from .split import MOVES
+
+
+def data_axes(arguments: Sequence[Tensor]) -> tuple[int, ...]:
+    """Return the placement axes on which an argument is split; all axes if none is."""
+    layouts = [t._layout for t in arguments if t._layout is not None]
+    found = sorted({a for layout in layouts for a, c in enumerate(layout.codes) if c >= 0})
+    return tuple(found)
+
+
+def divided(layout: Layout | None, axes: Sequence[int], min_size: int) -> Layout | None:
+    """Return the layout of a tensor divided over data axes, None if it stays as it is.
+
+    Args:
+        layout: how the user laid it out; None for a local tensor.
+        axes: the data axes; for none, every axis.
+        min_size: tensors of fewer elements stay.
+    """
+    if layout is None or layout.partial_axes:
+        return None
+    sizes = layout.placement.hierarchy
+    if math.prod(layout.shape) < min_size:
+        return None
+    codes = list(layout.codes)
+    for axis in axes or range(len(sizes)):
+        if codes[axis] != B or sizes[axis] == 1:
+            continue
+        free = [d for d, n in enumerate(layout.shape) if d not in codes and n % sizes[axis] == 0 and n]
+        if free:
+            codes[axis] = free[0]
+    return None if tuple(codes) == layout.codes else layout.with_codes(tuple(codes))
+
+
+class Zero:
+    """ZeRO on the parameters of one graph.
+
+    Args:
+        stage: 1, 2 or 3.
+        min_size: parameters of fewer elements are not divided.
+        level: 1 gathers a parameter of stage 3 at every use; otherwise the planner chooses when, usually once.
+        optimizers: the graph's optimizers.
+        arguments: the arguments of the call.
+    """
+
+    def __init__(
+        self, stage: int, min_size: int, level: int, optimizers: Sequence, arguments: Sequence[Tensor]
+    ) -> None:
+        self.stage = stage
+        self.per_use = stage == 3 and level == 1
+        axes = data_axes(arguments)
+        self._optimizers = optimizers
+        parameters = [p for o in optimizers for group in o.param_groups for p in group["params"]]
+        found = {id(p): divided(p._layout, axes, min_size) for p in parameters}
+        self._layouts = {key: layout for key, layout in found.items() if layout is not None}
+
+    def divide_state(self) -> None:
+        """Bring the optimizer state of divided parameters into its parts, in place."""
+        for optimizer in self._optimizers:
+            for param, tensors in optimizer.state.items():
+                layout = self._layouts.get(id(param))
+                for t in tensors.values() if layout is not None else ():
+                    if isinstance(t, Tensor) and tuple(t.shape) == tuple(param.shape) and t._layout is not None:
+                        _lay(t, layout)
+
+    def at_rest(self, tensors: Sequence[Tensor]) -> dict[int, Layout]:
+        """Return place → layout of the tensors of a state that rest divided."""
+        if self.stage < 3:
+            return {}
+        return {i: self._layouts[id(t)] for i, t in enumerate(tensors) if id(t) in self._layouts}
+
+    def sums(self, tensors: Sequence[Tensor]) -> dict[int, Layout]:
+        """Return place → layout of the tensors whose gradients are summed in parts."""
+        if self.stage < 2:
+            return {}
+        return {i: self._layouts[id(t)] for i, t in enumerate(tensors) if id(t) in self._layouts}
+
+
+def _lay(t: Tensor, like: Layout) -> None:
+    """Convert a tensor of state to a layout in place, whatever its dtype."""
+    wanted = layout_of(like.placement, like.codes, t._layout.shape, t._layout.dtype)
+    if t._layout is not wanted:
+        array, layout = eager.convert(t._fresh()._array, t._layout, wanted.placement, wanted.sbp)
+        t._set(array, layout)
+
+
+def gathered_per_use(closed: ClosedJaxpr, rests: dict[int, Layout]) -> ClosedJaxpr:
+    """Return a program in which each reader of an input gathers it for itself, and nothing keeps the whole.
+
+    Planned as it is, a value is gathered once and kept for all its readers, from forward to backward. Here every
+    reader has a copy of its own, behind a barrier that keeps XLA from merging them, pinned to the layout at rest.
+
+    Args:
+        closed: the program.
+        rests: position of an input → its layout at rest.
+    """
+    if not rests:
+        return closed
+    shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in closed.jaxpr.invars]
+    return jax.make_jaxpr(lambda *xs: _run(closed, xs, rests))(*shapes)
+
+
+class _Rests:
+    """A value that is a resting input, seen through equations that move its elements."""
+
+    def __init__(self, array, layout: Layout, moves: tuple = ()) -> None:
+        self.array, self.layout, self.moves = array, layout, moves
+
+    def value(self):
+        """Return a copy for one reader."""
+        layout = self.layout
+        x = jax.lax.optimization_barrier(self.array)
+        x = to_sbp_p.bind(x, placement=layout.placement, codes=layout.codes, grad_codes=None)
+        for eqn in self.moves:
+            (x,) = bind(eqn, [x])
+        return x
+
+
+def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout]) -> list:
+    program = normalise(closed)
+    env: dict = dict(program.consts)
+    for i, (v, x) in enumerate(zip(program.invars, arrays, strict=True)):
+        env[v] = _Rests(x, rests[i]) if i in rests else x
+    for eqn in program.eqns:
+        held = [v.val if isinstance(v, Literal) else env[v] for v in eqn.invars]
+        resting = [i for i, x in enumerate(held) if isinstance(x, _Rests)]
+        if resting and eqn.primitive.name in MOVES and len(held) == 1:
+            env[eqn.outvars[0]] = _Rests(held[0].array, held[0].layout, (*held[0].moves, eqn))
+        elif resting and eqn.primitive.name == "scan":
+            env.update(zip(eqn.outvars, _scan(eqn, held), strict=True))
+        else:
+            values = [x.value() if isinstance(x, _Rests) else x for x in held]
+            env.update(zip(eqn.outvars, bind(eqn, values), strict=True))
+    return [_result(v, env) for v in program.outvars]
+
+
+def _result(v, env: dict):
+    x = v.val if isinstance(v, Literal) else env[v]
+    if not isinstance(x, _Rests):
+        return x
+    return x.value() if x.moves else x.array
+
+
+def _scan(eqn, held: list) -> list:
+    """Run a loop whose body gathers for itself what rests outside."""
+    params = eqn.params
+    consts, carry = params["num_consts"], params["num_carry"]
+    inside = {}
+    operands = []
+    for i, x in enumerate(held):
+        if isinstance(x, _Rests) and not x.moves and not consts <= i < consts + carry:
+            layout = x.layout
+            inside[i] = layout if i < consts else _slice(layout)
+            operands.append(x.array)
+        else:
+            operands.append(x.value() if isinstance(x, _Rests) else x)
+    inside = {i: layout for i, layout in inside.items() if layout is not None}
+    body = jaxpr_as_fun(gathered_per_use(params["jaxpr"], inside))
+
+    def turn(carried, xs):
+        results = body(*operands[:consts], *carried, *xs)
+        return tuple(results[:carry]), tuple(results[carry:])
+
+    last, kept = jax.lax.scan(
+        turn,
+        tuple(operands[consts : consts + carry]),
+        tuple(operands[consts + carry :]),
+        length=params["length"],
+        reverse=params["reverse"],
+    )
+    return [*last, *kept]
+
+
+def _slice(layout: Layout) -> Layout | None:
+    """Return the layout of a slice of a stack, None if the stack is split along its layers."""
+    if 0 in layout.codes:
+        return None
+    codes = tuple(c - 1 if c >= 0 else c for c in layout.codes)
+    return layout_of(layout.placement, codes, layout.shape[1:], layout.dtype)
