@@ -391,6 +391,7 @@ from .utils.checkpoint import save as save  # isort: skip
 from ._C import broadcast_like as broadcast_like  # isort: skip
 from .graph import compile as compile  # isort: skip
 from .graph import explain as explain  # isort: skip
+from .graph import load_graph as load_graph  # isort: skip
 from .graph import visualize as visualize  # isort: skip
 
 __version__ = "0.1.0"

@@ -6,6 +6,8 @@ from .config import GraphConfig as GraphConfig
 from .explain import explain as explain
 from .explain import visualize as visualize
 from .graph import Graph as Graph
+from .loaded import LoadedGraph as LoadedGraph
+from .loaded import load_graph as load_graph
 from .proxy import GraphModule as GraphModule
 from .proxy import GraphTensor as GraphTensor
 from .proxy import Proxy as Proxy

@@ -45,6 +45,8 @@ from .program import Options, Program
 from .proxy import CHANGES, GraphModule, ProxyModule, checkpoints_of
 from .signature import Call, Signature, as_tensor, difference, signature_of
 from .step import Step
+from .views import Views
+from .zero import Zero
 
 log = logging.getLogger("sbpjax.graph")
 
@@ -96,7 +98,7 @@ class _Life:
 _counts: dict[str, int] = {}
 
 
-class Graph:
+class Graph(Views):
     """Base class of graphs; a subclass assigns modules in ``__init__`` and overrides `build`.
 
     Attributes:
@@ -359,7 +361,10 @@ class Graph:
         try:
             state = State(self._owners())
             self._check_optimizers(state)
-            program = self._program(state, call)
+            zero = self._zero(call)
+            if zero is not None:
+                zero.divide_state()
+            program = self._program(state, call, zero)
         except BaseException:
             for optimizer, tensors in before:  # the state that was made for the trace goes with it
                 optimizer.state.clear()
@@ -407,7 +412,14 @@ class Graph:
             owners["grad_scaler"] = life.scaler
         return owners
 
-    def _program(self, state: State, call: Call) -> Program:
+    def _zero(self, call: Call) -> Zero | None:
+        config = self.config
+        if not config.zero_stage:
+            return None
+        optimizers = [entry.optimizer for entry in self._g.optimizers]
+        return Zero(config.zero_stage, config.zero_min_size, config.zero_restore_level, optimizers, call.tensors)
+
+    def _program(self, state: State, call: Call, zero: Zero | None) -> Program:
         life = self._g
         options = Options(lowering=self.config.lowering, roll=self.config.least_turns)
         kept = tuple([(id(module), policy) for module, policy in checkpoints_of(self).items()])
@@ -416,8 +428,8 @@ class Graph:
         found = life.programs.get(key)
         if found is None:
             self._announce(key, call)
-            step = Step(self, state)
-            found = Program(step, state, call, options, f"{self.name}.build")
+            step = Step(self, state, {} if zero is None else zero.sums(state.tensors))
+            found = Program(step, state, call, options, f"{self.name}.build", zero)
             found.scope, found.arguments = step.scope, runtime.arguments_of(call.leaves, call.structure)
             life.debug.traced(self, found)
             life.programs[key] = found

@@ -1,0 +1,303 @@
+"""`Graph.export`: one compiled program of a graph as files that run without the code of the model.
+
+    graph.export("gpt", tokens)                        # a directory of three files
+    graph = sbpjax.load_graph("gpt")                   # elsewhere, without the classes of the model
+    logits = graph(tokens)
+
+`program.stablehlo` is what `jax.export` serialises: StableHLO with the versions and devices it is good for.
+`weights.safetensors` holds the state under the names that users know, each tensor whole, however the program keeps it;
+`manifest.json` says what goes in and out, and which inputs of the program are stacks of which layers' tensors
+(`sbpjax.graph.manifest`). A graph with optimizers is exported with their state, and its copy goes on training.
+
+A local graph runs on any one device of the exported platforms. A sharded one is exported as it was planned, with its
+collectives, and runs on any placement of the same hierarchy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.export
+import numpy as np
+from safetensors.numpy import save_file
+
+from sbpjax.errors import ExportError, SbpjaxError, message
+from sbpjax.optim.optimizer import Item
+from sbpjax.sbp import algebra, eager
+from sbpjax.sbp.abstract import Abstract
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.dispatch import wrap_any
+
+from . import manifest, tree
+from .capture import State
+from .program import Options, Program
+from .signature import Call, as_tensor
+from .step import Step
+
+PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+
+def export(
+    graph: Any,
+    path: str | os.PathLike,
+    args: tuple,
+    kwargs: dict,
+    platforms: Sequence[str] | None,
+    dynamic_batch: bool,
+) -> Path:
+    """Write a graph as files; see `Graph.export`."""
+    asked = f"{graph.name}.export({os.fspath(path)!r}, ...)"
+    folder = Path(path)
+    _check_target(asked, folder)
+    names = _checked_platforms(asked, platforms)
+    leaves, structure = tree.flatten((args, kwargs))
+    args, kwargs = tree.unflatten(structure, map(as_tensor, leaves))
+    if dynamic_batch:
+        state, call, program = _with_free_batch(graph, asked, args, kwargs)
+    else:
+        state, call, program = graph._prepared(args, kwargs)
+    _check_data(asked, state)
+    content: dict[str, Any] = {
+        "format": manifest.FORMAT,
+        "format_version": manifest.VERSION,
+        "name": graph.name,
+        "class": type(graph).__name__,
+        "packages": manifest.packages(),
+        "placement": _placement_json(program),
+        "inputs": _inputs_json(graph, call, asked),
+        "outputs": _outputs_json(program, asked),
+    }
+    content["state"], weights = _state_json(graph, state, program)
+    exported = _exported(asked, program, names)
+    blob = bytes(exported.serialize())
+    content["program"] = {
+        "file": manifest.PROGRAM,
+        "sha256": hashlib.sha256(blob).hexdigest(),
+        "platforms": list(exported.platforms),
+        "devices": exported.nr_devices,
+        "calling_convention_version": exported.calling_convention_version,
+        "random": program.is_random,
+    }
+    content["weights"] = {"file": manifest.WEIGHTS, "bytes": sum(a.nbytes for a in weights.values())}
+    _write(folder, content, blob, weights)
+    return folder
+
+
+# -- the program -------------------------------------------------------------------------------------------------------
+
+
+def _exported(asked: str, program: Program, platforms: tuple[str, ...] | None):
+    structs = program._structs
+    if program.placement is None:  # committed arrays say on which device; the export runs on any
+        structs = [jax.ShapeDtypeStruct(s.shape, s.dtype, weak_type=s.weak_type) for s in structs]
+        platforms = platforms or (jax.default_backend(),)
+    try:
+        return jax.export.export(program._call, platforms=platforms)(*structs)
+    except (ValueError, NotImplementedError, TypeError) as error:
+        raise ExportError(
+            message(
+                asked,
+                f"jax.export says: {str(error).strip().splitlines()[0]}",
+                "an export consists of operations with a stable meaning: no call back into Python, no kernel that only "
+                "this version of a library has",
+                "leave that op out of the exported graph, or export for other platforms",
+            )
+        ) from error
+
+
+def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
+    """Trace a graph with a free number of rows: dim 0 of every tensor argument."""
+    state, call = State(graph._owners()), Call(args, kwargs)
+    if any(layout is not None for layout in (*state.layouts(), *(t._layout for t in call.tensors))):
+        seen, rule = "a sharded graph", "a plan is made for given sizes; the batch can be free on one device only"
+        raise ExportError(message(asked, seen, rule, "export without dynamic_batch, once per batch size"))
+    sizes = sorted({t.shape[0] for t in call.tensors if t.ndim})
+    if len(sizes) != 1 or any(t.ndim == 0 for t in call.tensors):
+        seen = ", ".join(str(tuple(t.shape)) for t in call.tensors) or "no tensor"
+        rule = "dim 0 of every tensor argument is the batch, of one size"
+        raise ExportError(message(asked, f"arguments of shapes {seen}", rule, "give each argument its rows on dim 0"))
+    (rows,) = jax.export.symbolic_shape("batch")
+    free = [wrap_any(Abstract((rows, *t.shape[1:]), t._array.dtype)) for t in call.tensors]
+    args, kwargs = call.rebuilt([t.requires_grad_() if o._edge is not None else t for t, o in zip(free, call.tensors)])
+    call = Call(args, kwargs)
+    try:
+        return state, call, Program(Step(graph, state, {}), state, call, Options(), f"{graph.name}.build")
+    except Exception as error:
+        reason = str(error.__cause__ or error).strip().splitlines()
+        raise ExportError(
+            message(
+                asked,
+                f"build needs the number of rows: {type(error).__name__}: {reason[0] if reason else ''}",
+                "with dynamic_batch=True the size of dim 0 is a symbol: ops cannot loop over it, split it into given "
+                "parts, or choose by it",
+                "export without dynamic_batch, once per batch size",
+            )
+        ) from (None if isinstance(error, SbpjaxError) else error)
+
+
+# -- what is said of it ------------------------------------------------------------------------------------------------
+
+
+def _inputs_json(graph: Any, call: Call, asked: str) -> dict:
+    places = set(call.places)
+    found = []
+    for i, (path, leaf) in enumerate(zip(call.paths(graph.build), call.leaves, strict=True)):
+        if i in places:
+            found.append(manifest.tensor_json(path, leaf.shape, leaf._array.dtype, leaf._layout))
+        else:
+            found.append(manifest.static_json(leaf, path, asked))
+    return {"structure": manifest.structure_json(call.structure, asked), "leaves": found}
+
+
+def _outputs_json(program: Program, asked: str) -> dict:
+    skip = len(program.written)
+    produced = iter(zip(program.jaxpr.out_avals[skip:], program.out_layouts[skip:], program._global_outs, strict=True))
+    found = []
+    for path, static in zip(tree.paths(program._out_tree, "output"), program._static_outs, strict=True):
+        if static is not None:
+            found.append(manifest.static_json(static[0], path, asked))
+            continue
+        aval, layout, is_global = next(produced)
+        found.append({**manifest.tensor_json(path, aval.shape, aval.dtype, layout), "global": bool(is_global)})
+    return {"structure": manifest.structure_json(program._out_tree, asked), "leaves": found}
+
+
+def _placement_json(program: Program) -> dict | None:
+    place = program.placement
+    return None if place is None else {"type": place.type, "hierarchy": list(place.hierarchy)}
+
+
+def _state_json(graph: Any, state: State, program: Program) -> tuple[dict, dict[str, np.ndarray]]:
+    """Return what the manifest says of the state, and the arrays of the weights file."""
+    kinds = _kinds(graph)
+    weights: dict[str, np.ndarray] = {}
+    tensors, captured = [], []
+    for name, t in zip(_unique(state.names), state.tensors, strict=True):
+        tensors.append({**_stored(name, t, weights), "kind": kinds.get(id(t), "tensor")})
+    for i, t in enumerate(program._lifted.tensors):
+        captured.append(_stored(f"captured[{i}]", t, weights))
+    written = set(program.written)
+    inputs = [
+        {
+            "tensors": list(slot.places),
+            "stacked": len(slot.places) > 1,
+            "sbp": None if slot.layout is None else [algebra.name(c) for c in slot.layout.codes],
+            "own": slot.own,
+            "written": i in written,
+        }
+        for i, slot in enumerate(program.slots)
+    ]
+    numbers = [
+        {"name": name, "value": repr(value)} for name, value in zip(_number_names(graph, state), state.numbers())
+    ]
+    order = list(program.written)
+    return {"tensors": tensors, "captured": captured, "inputs": inputs, "order": order, "numbers": numbers}, weights
+
+
+def _stored(name: str, t: Tensor, weights: dict) -> dict:
+    array = t._fresh()._array
+    whole = array if t._layout is None else eager.to_logical(array, t._layout)
+    weights[name], stored_as = manifest.storable(np.asarray(whole))
+    found = manifest.tensor_json(name, whole.shape, whole.dtype, t._layout)
+    return {**found, "stored_as": stored_as}
+
+
+def _kinds(graph: Any) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for block in graph._g.blocks.values():
+        found.update({id(t): "buffer" for t in block.buffers()})
+        found.update({id(t): "parameter" for t in block.parameters()})
+    for entry in graph._g.optimizers:
+        found.update({id(t): "optimizer" for t in entry.optimizer.state_tensors()})
+    return found
+
+
+def _number_names(graph: Any, state: State) -> list[str]:
+    starts = {
+        id(group): f"optimizer[{i}].param_groups[{j}]"
+        for i, entry in enumerate(graph._g.optimizers)
+        for j, group in enumerate(entry.optimizer.param_groups)
+    }
+    names = []
+    for holder, key in state.options:
+        is_item = isinstance(holder, Item)  # one number of a tuple, such as Adam's betas
+        names.append(f"{starts[id(holder._group if is_item else holder)]}.{f'{holder._name}[{key}]' if is_item else key}")
+    return _unique(names)
+
+
+def _unique(names: list[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        count = seen[name] = seen.get(name, 0) + 1
+        found.append(name if count == 1 else f"{name}#{count}")
+    return found
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def _write(folder: Path, content: dict, blob: bytes, weights: dict[str, np.ndarray]) -> None:
+    """Write the files next to the target and move them there, so that a failure leaves what was there before."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        (made / manifest.PROGRAM).write_bytes(blob)
+        save_file(weights, made / manifest.WEIGHTS, metadata={"format": manifest.FORMAT})
+        manifest.write(made / manifest.MANIFEST, content)
+        if folder.exists():
+            old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+            os.replace(folder, old / "old")
+            os.replace(made, folder)
+            shutil.rmtree(old)
+        else:
+            os.replace(made, folder)
+        os.chmod(folder, 0o755)  # mkdtemp makes it readable by its owner alone
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _check_target(asked: str, folder: Path) -> None:
+    if not folder.exists():
+        return
+    rule = "an export is a directory of its own; an older export there is replaced, anything else is kept"
+    if not folder.is_dir():
+        raise ExportError(message(asked, "a file of that name", rule, "give the name of a new directory"))
+    others = sorted({p.name for p in folder.iterdir()} - {manifest.MANIFEST, manifest.PROGRAM, manifest.WEIGHTS})
+    if others:
+        raise ExportError(
+            message(asked, f"a directory with {', '.join(others[:5])}", rule, "give the name of a new directory")
+        )
+
+
+def _checked_platforms(asked: str, platforms: Sequence[str] | None) -> tuple[str, ...] | None:
+    if platforms is None:
+        return None
+    names = (platforms,) if isinstance(platforms, str) else tuple(platforms)
+    names = tuple("cuda" if name == "gpu" else name for name in names)
+    wrong = [name for name in names if name not in PLATFORMS]
+    if wrong or not names:
+        seen = f"platforms={list(names)}"
+        raise ExportError(message(asked, seen, f"some of {list(PLATFORMS)}", 'platforms=["cpu", "cuda", "tpu"]'))
+    return names
+
+
+def _check_data(asked: str, state: State) -> None:
+    """Refuse state without data."""
+    for name, t in zip(state.names, state.tensors, strict=True):
+        if t._array.__class__ is Abstract:
+            raise ExportError(
+                message(
+                    asked,
+                    f"{name} is abstract: it has a shape and no elements",
+                    "the weights are part of an export",
+                    "make the model on devices of this machine, outside sbpjax.abstract()",
+                )
+            )

@@ -1,0 +1,456 @@
+"""`load_graph`: an exported graph, ready to run without the code of the model.
+
+    graph = sbpjax.load_graph("gpt")
+    print(graph)                                  # what it takes, what it gives, where it runs
+    logits = graph(tokens)
+
+A `LoadedGraph` is called as the graph was, with one difference: it has the one signature that it was exported with.
+Its state is tensors by name (`LoadedGraph.state_dict`); a graph that trains goes on training, with the numbers of its
+optimizers (`LoadedGraph.numbers`: learning rates and such) as they were at the export until they are set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.export
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from sbpjax.errors import ExportError, GraphTypeError, StateDictError, message
+from sbpjax.sbp import algebra, eager
+from sbpjax.sbp.layout import Layout, layout_of
+from sbpjax.sbp.placement import devices_of
+from sbpjax.sbp.placement import placement as Placement
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.device import device as Device
+from sbpjax.tensor.device import of_jax
+from sbpjax.tensor.dispatch import wrap_any
+
+from . import manifest, tree
+from .capture import Lifted
+from .program import Options, Program
+from .slots import Slot
+
+
+def load_graph(
+    path: str | os.PathLike, *, placement: Placement | None = None, device: str | Device | None = None
+) -> LoadedGraph:
+    """Load what `Graph.export` wrote.
+
+    Args:
+        path: the directory.
+        placement: where a sharded graph runs, of the hierarchy that it was exported with; by default the first devices
+            of the type that it was exported on.
+        device: where a local graph runs; by default the default device.
+
+    Returns:
+        A `LoadedGraph`; call it as the graph.
+
+    Raises:
+        ExportError: files are missing or damaged, or the program does not run on such devices.
+
+    Example:
+        >>> graph.export("double", flow.ones(3))
+        >>> sbpjax.load_graph("double")(flow.ones(3))
+        tensor([2., 2., 2.], dtype=sbpjax.float32)
+    """
+    return LoadedGraph(Path(path), placement, device)
+
+
+class LoadedGraph:
+    """An exported graph.
+
+    Attributes:
+        name: the name of the graph that was exported.
+        manifest: what `manifest.json` says.
+        placement: where it runs; None for a local graph.
+        numbers: the numbers of its optimizers by name, such as ``"optimizer[0].param_groups[0].lr"``; set them to
+            change them.
+    """
+
+    def __init__(self, folder: Path, placement: Placement | None, device: str | Device | None) -> None:
+        self._asked = f"load_graph({os.fspath(folder)!r})"
+        found = self.manifest = manifest.read(folder, self._asked)
+        exported = _program(folder, found, self._asked)
+        self.placement, target = _target(found, placement, device, self._asked)
+        platform = target.platform if self.placement is None else self.placement.devices.flat[0].platform
+        _check_platform(exported, platform, self._asked)
+        try:
+            self.name: str = found["name"]
+            weights = _weights(folder / manifest.WEIGHTS, found["state"], self._asked)
+            state = found["state"]
+            self.numbers = {n["name"]: float(n["value"]) for n in state["numbers"]}
+            self._names = [t["path"] for t in state["tensors"]]
+            self.tensors = [self._tensor(t, weights, target) for t in state["tensors"]]
+            captured = [self._tensor(t, weights, target) for t in state["captured"]]
+            self._state = _Live(self.tensors, self.numbers)
+            self.program = Saved(self.name, exported, found, self.placement, target, self.tensors, captured)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            if isinstance(error, (ExportError, GraphTypeError)):
+                raise
+            seen = f"{manifest.MANIFEST} is not as it was written: {type(error).__name__} {error}"
+            raise manifest.damaged(self._asked, seen) from error
+        self._inputs = found["inputs"]["leaves"]
+        self._free = any(d.__class__ is str for leaf in self._inputs for d in leaf.get("shape", ()))
+
+    def _tensor(self, facts: dict, weights: dict[str, np.ndarray], target: Any) -> Tensor:
+        array = manifest.restored(weights[facts["path"]], np.dtype(facts["dtype"]), facts["stored_as"])
+        if facts["sbp"] is None:
+            return wrap_any(jax.device_put(array, target))
+        return wrap_any(*eager.from_logical(array, self.placement, facts["sbp"]))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run one step as the exported graph would.
+
+        Raises:
+            GraphTypeError: the arguments are not of the signature that was exported.
+        """
+        leaves, structure = tree.flatten((args, kwargs))
+        self._check_structure(structure)
+        tensors, batch = [], None
+        for facts, leaf in zip(self._inputs, leaves, strict=True):
+            if "static" in facts:
+                self._check_static(facts, leaf)
+            else:
+                batch = self._check_tensor(facts, leaf, batch)
+                tensors.append(leaf)
+        return self.program.run(self._state, tensors)  # type: ignore[arg-type]
+
+    # -- what is checked -----------------------------------------------------------------------------------------------
+
+    def _check_structure(self, structure: Any) -> None:
+        wanted = self.manifest["inputs"]["structure"]
+        asked = f"{self.name}(...), loaded"
+        found = manifest.structure_json(structure, asked)
+        if found != wanted:
+            args, named = structure.children
+            names = [f"argument {i}" for i in range(len(args.children))] + [f"{key}=" for key in named.keys]
+            children = (*args.children, *named.children)
+            paths = ", ".join(p for n, c in zip(names, children, strict=True) for p in tree.paths(c, n)) or "none"
+            known = ", ".join(leaf["path"] for leaf in self._inputs) or "none"
+            raise GraphTypeError(
+                message(
+                    asked,
+                    f"arguments of another structure: {paths}",
+                    f"an exported graph takes what it was exported with: {known}",
+                    f"{self.name}({known})",
+                )
+            )
+
+    def _check_static(self, facts: dict, leaf: Any) -> None:
+        wanted = manifest.static_of(facts)
+        same = type(leaf) is type(wanted) and (leaf == wanted or repr(leaf) == repr(wanted))
+        if not same:
+            raise GraphTypeError(
+                message(
+                    f"{self.name}(...), loaded",
+                    f"{facts['path']} = {leaf!r}",
+                    f"a value that is no tensor is part of the program: it was exported with {wanted!r}",
+                    f"pass {wanted!r}, or export the graph with the other value too",
+                )
+            )
+
+    def _check_tensor(self, facts: dict, leaf: Any, batch: int | None) -> int | None:
+        """Refuse a tensor that is not as exported; return the free size of dim 0."""
+        path, sbp = facts["path"], facts["sbp"]
+        if not isinstance(leaf, Tensor):
+            raise self._wrong(facts, f"{path} is a {type(leaf).__name__}", f"sbpjax.tensor({path})")
+        layout = leaf._layout
+        shape = tuple(leaf.shape)
+        fits = len(shape) == len(facts["shape"])
+        if fits:
+            for size, wanted in zip(shape, facts["shape"], strict=True):
+                if wanted.__class__ is str:
+                    fits = fits and size > 0 and batch in (None, size)
+                    batch = size
+                else:
+                    fits = fits and size == wanted
+        dtype = leaf.dtype.name if hasattr(leaf.dtype, "name") else str(leaf.dtype)
+        name = np.dtype(leaf._array.dtype).name
+        if not fits or name != facts["dtype"]:
+            fix = f"{path}.to(sbpjax.{facts['dtype']})" if fits else "bring it to that shape, or export for this one"
+            raise self._wrong(facts, f"{path}: {dtype}{list(shape)}", fix)
+        if sbp is None:
+            if layout is not None:
+                raise self._wrong(facts, f"{path} is global, {layout!r}", f"{path}.to_local()")
+            array = leaf._fresh()._array
+            if self.placement is None and getattr(array, "committed", False):
+                (here,) = array.devices()
+                if here != self.program.target:
+                    seen, fix = f"{path} on {here}", f"{path}.to({_device_name(self.program.target)!r})"
+                    raise self._wrong(facts, seen, fix)
+            return batch
+        codes = algebra.parse(sbp, self.placement.hierarchy, leaf.ndim)  # type: ignore[union-attr]
+        if layout is None or layout.placement != self.placement or layout.codes != codes:
+            seen = f"{path} is local" if layout is None else f"{path}: {layout!r}"
+            fix = f"{path}.to_global({self.placement!r}, sbp={sbp})"
+            raise self._wrong(facts, seen, fix)
+        return batch
+
+    def _wrong(self, facts: dict, seen: str, fix: str) -> GraphTypeError:
+        where = "" if facts["sbp"] is None else f" in ({', '.join(facts['sbp'])}) on {self.placement!r}"
+        rule = f"an exported graph has one signature: {facts['path']} is {_facts(facts)}{where}"
+        if self._free:
+            rule += "; batch is free, and the same for all"
+        return GraphTypeError(message(f"{self.name}(...), loaded", seen, rule, fix))
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Return the tensors of the state by name: parameters, buffers, optimizer state; they share storage."""
+        return dict(zip(self._names, self.tensors, strict=True))
+
+    def load_state_dict(self, state_dict: dict[str, Tensor], strict: bool = True) -> None:
+        """Write tensors into the state.
+
+        Args:
+            state_dict: values by the names of `state_dict`, of the same shapes.
+            strict: raise for missing and unexpected names.
+
+        Raises:
+            StateDictError: names or shapes do not fit; nothing is written then.
+        """
+        known = self.state_dict()
+        asked = f"{self.name}.load_state_dict, loaded"
+        unknown, missing = [k for k in state_dict if k not in known], [k for k in known if k not in state_dict]
+        if strict and (unknown or missing):
+            seen = f"unknown names {unknown[:5]}, missing names {missing[:5]}"
+            raise StateDictError(message(asked, seen, "the names are those of state_dict()", "strict=False"))
+        given = {k: v for k, v in state_dict.items() if k in known}
+        for name, value in given.items():
+            if tuple(value.shape) != tuple(known[name].shape):
+                seen = f"{name}: {tuple(value.shape)}"
+                rule = f"{name} is {tuple(known[name].shape)}"
+                raise StateDictError(message(asked, seen, rule, "load the state of the same model"))
+        for name, value in given.items():
+            known[name].copy_(value)
+
+    # -- text ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The kinds of devices that it was exported for."""
+        return tuple(self.manifest["program"]["platforms"])
+
+    def stablehlo(self) -> str:
+        """Return the text of the program."""
+        return self.program.exported.mlir_module()
+
+    def __repr__(self) -> str:
+        where = repr(self.placement) if self.placement is not None else f"{'/'.join(self.platforms)}, one device"
+        lines = [f"(LOADED GRAPH:{self.name}:{self.manifest.get('class')}): (", f"  (DEVICES:{where})"]
+        for kind, side in (("INPUT", "inputs"), ("OUTPUT", "outputs")):
+            lines += [f"  ({kind}:{_line(leaf)})" for leaf in self.manifest[side]["leaves"]]
+        for facts in self.manifest["state"]["tensors"]:
+            lines.append(f"  ({facts['kind'].upper()}:{_line(facts)})")
+        lines += [f"  (NUMBER:{name}:{value!r})" for name, value in self.numbers.items()]
+        return "\n".join([*lines, ")"])
+
+
+class _Live:
+    """What `Program.run` asks of a state."""
+
+    def __init__(self, tensors: list[Tensor], numbers: dict[str, float]) -> None:
+        self.tensors = tensors
+        self._numbers = numbers
+
+    def numbers(self) -> list[float]:
+        return [float(value) for value in self._numbers.values()]
+
+
+class Saved(Program):
+    """The program of a loaded graph: run as any program, made from files instead of a trace."""
+
+    def __init__(self, name: str, exported, found: dict, placement, target, tensors: list, captured: list) -> None:
+        self.asked, self.options, self.seconds = f"{name}, loaded", Options(), {}
+        self.exported, self.placement, self.target, self.plan = exported, placement, target, None
+        self._compiled: Any = None
+        self._present = True
+        self.is_random: bool = found["program"]["random"]
+        state = found["state"]
+        self._lifted = Lifted()
+        self._lifted.tensors = captured
+        self.slots = [self._slot(facts, tensors) for facts in state["inputs"]]
+        self.written = list(state["order"])
+        self._numbers = len(state["numbers"])
+        arguments = [leaf for leaf in found["inputs"]["leaves"] if "static" not in leaf]
+        self.in_layouts = [
+            None,
+            *(slot.layout for slot in self.slots),
+            *[None] * self._numbers,
+            *map(self._layout, arguments),
+            *(t._layout for t in captured),
+        ]
+        outs = found["outputs"]
+        results = [leaf for leaf in outs["leaves"] if "static" not in leaf]
+        self._state_layouts = [self.slots[i].layout for i in self.written]
+        self.out_layouts = [*self._state_layouts, *map(self._layout, results)]
+        self._global_outs = [leaf["global"] for leaf in results]
+        self._static_outs = [(manifest.static_of(leaf),) if "static" in leaf else None for leaf in outs["leaves"]]
+        self._out_tree = manifest.structure_of(outs["structure"])
+        self._free = any(d.__class__ is str for leaf in arguments for d in leaf["shape"])
+        self._structs = self._made_structs()
+        first = 1 + len(self.slots)
+        numbers = range(first, first + self._numbers)
+        self._loose = [i for i, lay in enumerate(self.in_layouts) if i and lay is None and i not in numbers]
+        self._no_seed = jax.device_put(np.zeros(2, np.int64), self._structs[0].sharding)
+        self._call = jax.jit(exported.call, donate_argnums=tuple(1 + i for i in self.written))
+        for slot in self.slots:
+            if not slot.own:  # stacks are made once, not in every call
+                owned = [tensors[place] for place in slot.places]
+                slot.give(owned, slot.array(owned))
+
+    def _slot(self, facts: dict, tensors: list) -> Slot:
+        places = tuple(facts["tensors"])
+        if facts["own"]:
+            return Slot(places, tensors[places[0]]._layout, True)
+        if facts["sbp"] is None:
+            return Slot(places, None, False)
+        first = tensors[places[0]]._layout
+        shape = (len(places), *first.shape) if facts["stacked"] else first.shape
+        codes = algebra.parse(facts["sbp"], self.placement.hierarchy, len(shape))
+        return Slot(places, layout_of(self.placement, codes, shape, first.dtype), False)
+
+    def _layout(self, facts: dict) -> Layout | None:
+        if self.placement is None or facts["sbp"] is None:
+            return None
+        codes = algebra.parse(facts["sbp"], self.placement.hierarchy, len(facts["shape"]))
+        return layout_of(self.placement, codes, tuple(facts["shape"]), np.dtype(facts["dtype"]))
+
+    def _made_structs(self) -> list:
+        if self.placement is None:
+            loose = jax.sharding.SingleDeviceSharding(self.target)
+        else:
+            loose = jax.sharding.NamedSharding(self.placement.mesh, jax.sharding.PartitionSpec())
+        first = 1 + len(self.slots)
+        numbers = range(first, first + self._numbers)
+        found = []
+        for i, (layout, aval) in enumerate(zip(self.in_layouts, self.exported.in_avals, strict=True)):
+            where = loose if layout is None else layout.sharding
+            found.append(jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=where, weak_type=i in numbers))
+        return found
+
+    def compile(self):
+        """Return the compiled program; one with a free batch is compiled per size, when it is called."""
+        return self._call if self._free else super().compile()
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _program(folder: Path, found: dict, asked: str):
+    blob = (folder / manifest.PROGRAM).read_bytes()
+    said = found["program"]
+    if hashlib.sha256(blob).hexdigest() != said.get("sha256"):
+        seen = f"{manifest.PROGRAM} of {len(blob)} bytes, not those that {manifest.MANIFEST} was written with"
+        raise manifest.damaged(asked, seen)
+    version = said.get("calling_convention_version")
+    least = jax.export.minimum_supported_calling_convention_version
+    most = jax.export.maximum_supported_calling_convention_version
+    if version.__class__ is not int or not least <= version <= most:
+        raise _version(asked, found, f"a program of calling convention {version}", f"reads {least} to {most}")
+    try:
+        return jax.export.deserialize(bytearray(blob))
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise _version(asked, found, f"a program that cannot be read: {lines[0]}", "does not read it") from error
+
+
+def _version(asked: str, found: dict, seen: str, able: str) -> ExportError:
+    made = found["packages"]
+    return ExportError(
+        message(
+            asked,
+            f"{seen}, written by jax {made.get('jax')} and sbpjax {made.get('sbpjax')}",
+            f"jax {jax.__version__} {able}",
+            f'pip install "jax=={made.get("jax")}", or export again with this version',
+        )
+    )
+
+
+def _weights(path: Path, state: dict, asked: str) -> dict[str, np.ndarray]:
+    wanted = [*state["tensors"], *state["captured"]]
+    try:
+        with safe_open(path, "np") as file:
+            names = set(file.keys())
+            missing = [t["path"] for t in wanted if t["path"] not in names]
+            if missing:
+                raise manifest.damaged(asked, f"{manifest.WEIGHTS} without {', '.join(missing[:5])}")
+            weights = {t["path"]: file.get_tensor(t["path"]) for t in wanted}
+    except SafetensorError as error:
+        raise manifest.damaged(asked, f"{manifest.WEIGHTS} cannot be read: {error}") from None
+    for facts in wanted:
+        array = weights[facts["path"]]
+        kept = facts["stored_as"] or facts["dtype"]
+        shape = tuple(facts["shape"]) + ((np.dtype(facts["dtype"]).itemsize,) if facts["stored_as"] else ())
+        if array.dtype.name != kept or array.shape != shape:
+            seen = f"{facts['path']} of {array.dtype.name}{list(array.shape)} in {manifest.WEIGHTS}, "
+            raise manifest.damaged(asked, seen + f"{kept}{list(shape)} by {manifest.MANIFEST}")
+    return weights
+
+
+def _target(found: dict, placement: Any, device: Any, asked: str) -> tuple[Placement | None, Any]:
+    """Return where a graph runs: a placement, or None and a device."""
+    said = found.get("placement")
+    if said is None:
+        if placement is not None:
+            seen, rule = f"placement={placement!r}", "this graph was exported from local tensors: it runs on one device"
+            raise ExportError(message(asked, seen, rule, 'load_graph(path, device="cpu")'))
+        if device is not None:
+            return None, (device if isinstance(device, Device) else Device(device)).jax()
+        default = jax.config.jax_default_device
+        return None, jax.devices()[0] if default is None else default
+    hierarchy = tuple(said["hierarchy"])
+    ranks = np.arange(int(np.prod(hierarchy))).reshape(hierarchy).tolist()
+    if device is not None:
+        seen, rule = f"device={str(device)!r}", f"this graph is sharded over a placement of {_grid(hierarchy)} ranks"
+        raise ExportError(message(asked, seen, rule, f"load_graph(path, placement=placement('cpu', {ranks}))"))
+    if placement is None:
+        have = len(devices_of(said["type"]))
+        if have < np.prod(hierarchy):
+            seen = f"{have} devices of type {said['type']!r} here"
+            rule = f"it was exported for {_grid(hierarchy)} ranks, and runs on as many"
+            raise ExportError(message(asked, seen, rule, "export it from a placement of the devices there are"))
+        return Placement(said["type"], ranks), None
+    if tuple(placement.hierarchy) != hierarchy or not placement.is_present:
+        seen = f"a placement of {_grid(placement.hierarchy)} ranks{'' if placement.is_present else ', not here'}"
+        rule = f"the plan is part of the program: it was exported for {_grid(hierarchy)} ranks"
+        raise ExportError(message(asked, seen, rule, f"placement=placement({placement.type!r}, {ranks})"))
+    return placement, None
+
+
+def _check_platform(exported, platform: str, asked: str) -> None:
+    names = {"gpu": "cuda"}
+    if names.get(platform, platform) not in exported.platforms:
+        raise ExportError(
+            message(
+                asked,
+                f"devices of platform {platform!r}",
+                f"the program was exported for {list(exported.platforms)}",
+                f"graph.export(path, ..., platforms={[*exported.platforms, names.get(platform, platform)]})",
+            )
+        )
+
+
+def _grid(hierarchy) -> str:
+    return " × ".join(map(str, hierarchy))
+
+
+def _facts(facts: dict) -> str:
+    return f"{facts['dtype']}[{', '.join(map(str, facts['shape']))}]"
+
+
+def _line(facts: dict) -> str:
+    if "static" in facts:
+        return f"{facts['path']}:{manifest.static_of(facts)!r}"
+    sbp = "" if facts["sbp"] is None else f", sbp=({', '.join(facts['sbp'])})"
+    return f"{facts['path']}:{_facts(facts)}{sbp}"
+
+
+def _device_name(found: Any) -> str:
+    return str(of_jax(found))
