@@ -222,6 +222,14 @@ class StaticInputError(GraphError):
     """A graph with ``config.set_static_inputs(True)`` was called with other shapes, dtypes, layouts or static values."""
 
 
+class ExportError(GraphError):
+    """A graph cannot be exported, or the files of an exported graph cannot be loaded here.
+
+    An export is a directory of three files that belong together: a manifest, a program, and weights. Nothing was
+    written or loaded; ``manifest.json`` says in words what the program takes and on how many devices it runs.
+    """
+
+
 class DataDependentError(OpTypeError):
     """Python asked for the value of a tensor inside a traced program: ``if x``, ``int(x)``, ``x.item()``, ``x.numpy()``.
 
