@@ -24,14 +24,17 @@ import numpy as np
 from jax._src.source_info_util import current_name_stack, set_name_stack  # no public names
 
 from sbpjax import autograd
+from sbpjax.amp.casting import fresh
 from sbpjax.autograd.node import AccumulateGrad, Node, sequence
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import wrap_any
+from sbpjax.tensor.dtype import of as dtype_of
 from sbpjax.tensor.generator import Generator, default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.traced import TracedLayout, logical
 
 from .capture import place_tracer
+from .casts import Cast, without_casts
 from .split import Halves, cotangent_p, split
 
 log = logging.getLogger("sbpjax.graph")
@@ -186,7 +189,7 @@ class _Call:
         number: dict[int, int] = {}
         same = tuple(number.setdefault(id(t), len(number)) for t in tensors)
         described = tuple((tuple(t.shape), t.dtype, _place(t._layout), t._edge is not None) for t in tensors)
-        return self.tree, static, same, described, mode.grad
+        return self.tree, static, same, described, mode.grad, mode.autocast and mode.autocast.key
 
 
 def _static(leaf):
@@ -219,6 +222,10 @@ class _Block:
             raise NotPlain("forward changes its attributes")
         if any(isinstance(c, jax.core.Tracer) for c in closed.consts):
             raise NotPlain("it reads a tensor of the surrounding trace")
+        self._casts: list[Cast] = []
+        if mode.autocast is not None:  # a weight is cast once per step, not once in each half of each call
+            count = len(call.arguments)
+            closed, self._casts = without_casts(closed, range(count, count + len(call.owned)))
         kept = self._outputs + len(self._written)
         self._halves: Halves = split(type(call.module).__name__, closed, kept, policy)
 
@@ -232,7 +239,7 @@ class _Block:
             handles.append(_leaf(wrap_any(tracer, _traced(outer._layout)), outer._edge is not None))
             rebuilt[i] = handles[-1]
         args, kwargs = jax.tree.unflatten(call.tree, rebuilt)
-        with _held(call.owned, owned), _drawing(arrays[count + len(call.owned) :]):
+        with _held(call.owned, owned), _drawing(arrays[count + len(call.owned) :]), fresh():
             result = call.module._run(args, kwargs)
             self._draws = default_generator._counter
             if any(h._fresh()._array is not a for h, a in zip(handles, arguments, strict=True)):
@@ -270,6 +277,7 @@ class _Block:
         arrays = [logical(t) for t in inputs]
         if self._random:
             arrays += [default_generator._traced, np.uint32(default_generator._base + default_generator._counter)]
+        arrays += [logical(mode.autocast.cast(inputs[c.place], dtype_of(c.dtype))) for c in self._casts]
         results = list(self._halves.forward(*arrays))
         default_generator._counter += self._draws
         first, written = results[: self._outputs], results[self._outputs : self._halves.outputs]

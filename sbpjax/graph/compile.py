@@ -19,6 +19,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from sbpjax.tensor.mode import mode
+
 from .capture import State
 from .collectives import Traffic, traffic_of
 from .memory import Memory, estimate, memory
@@ -92,7 +94,8 @@ class Compiled:
 
     def _prepared(self, args, kwargs) -> tuple[State, Call, Program]:
         state, call = State(self._owners), Call(args, kwargs)
-        key = signature_of(call, state, self._fn, self._options)
+        casting = mode.autocast and mode.autocast.key
+        key = signature_of(call, state, self._fn, (self._options, casting))
         found = self._programs.get(key)
         if found is None:
             asked = f"compile({getattr(self._fn, '__name__', type(self._fn).__name__)})"

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax.amp.casting import Casting
+from sbpjax.amp.lists import ACCELERATOR, Lists
 from sbpjax.errors import GraphConfigError, message
 from sbpjax.sbp.compile import LOWERINGS
 from sbpjax.sbp.roll import LEAST_TURNS
 from sbpjax.tensor import dtype as _dtypes
+from sbpjax.tensor.mode import mode as _mode
 
 _XLA = "XLA does this on its own"
 _ALWAYS = "always on"
@@ -55,6 +58,7 @@ class GraphConfig:
         accumulation_steps: into how many micro-batches a batch is split.
         amp: whether autocasting is on.
         amp_dtype: the dtype it casts to.
+        amp_lists: which op runs in which precision.
         zero_stage: 0 (off), 1, 2 or 3.
         zero_min_size: parameters of fewer elements than this are not sharded.
         zero_restore_level: what of the sharded parameters is gathered once per step, see `enable_zero`.
@@ -70,6 +74,7 @@ class GraphConfig:
         self.accumulation_steps = 1
         self.amp = False
         self.amp_dtype = _dtypes.float16
+        self.amp_lists = ACCELERATOR
         self.zero_stage = 0
         self.zero_min_size = 1024
         self.zero_restore_level = 1
@@ -82,9 +87,10 @@ class GraphConfig:
 
     def key(self) -> tuple:
         """Return what of the options a compiled program depends on; hashable."""
+        casting = self.casting()
         return (
             self.accumulation_steps,
-            self.amp and self.amp_dtype,
+            casting and casting.key,
             self.zero_stage and (self.zero_stage, self.zero_min_size, self.zero_restore_level),
             self.lowering,
             self.block_scan,
@@ -104,12 +110,17 @@ class GraphConfig:
         """
         self.accumulation_steps = _whole("set_gradient_accumulation_steps", value, 1)
 
-    def enable_amp(self, mode: bool = True, *, dtype=_dtypes.float16) -> None:
-        """Compute what gains from it in a lower precision; parameters stay as they are.
+    def enable_amp(self, mode: bool = True, *, dtype=_dtypes.float16, lists: Lists = ACCELERATOR) -> None:
+        """Compute what gains from it in a lower precision, as under `sbpjax.autocast`; parameters stay as they are.
+
+        Float32 parameters are their own master weights. Those of lower precision get a float32 copy in the state of
+        their optimizer, see `Optimizer.use_master_weights`. Gradients are in the dtype of their parameter when they
+        are summed over micro-batches.
 
         Args:
-            mode: on or off.
+            mode: on or off; off, a call inside a `sbpjax.autocast` block is cast as that block says.
             dtype: ``float16`` (with a loss scaler, see `Graph.set_grad_scaler`) or ``bfloat16``.
+            lists: which op runs in which precision, the same on every device.
         """
         _flag("enable_amp", mode)
         if dtype not in (_dtypes.float16, _dtypes.bfloat16):
@@ -119,7 +130,17 @@ class GraphConfig:
                 "autocasting goes to float16 or bfloat16",
                 "enable_amp(True, dtype=sbpjax.bfloat16)",
             )
-        self.amp, self.amp_dtype = mode, dtype
+        if not isinstance(lists, Lists):
+            rule = "lists are a value of amp.lists: CPU, ACCELERATOR, or what changed() makes of one"
+            fix = 'lists=sbpjax.amp.lists.ACCELERATOR.changed(lower=["softmax"])'
+            raise _error("enable_amp(lists=...)", f"a {type(lists).__name__}", rule, fix)
+        self.amp, self.amp_dtype, self.amp_lists = mode, dtype, lists
+
+    def casting(self) -> Casting | None:
+        """Return how ``build`` is cast: by `enable_amp`, else by the `sbpjax.autocast` block around the call."""
+        if self.amp:
+            return Casting(self.amp_dtype, self.amp_lists, "cuda")
+        return None if _mode.autocast is None else _mode.autocast.again()
 
     def enable_zero(
         self, mode: bool = True, *, stage: int = 2, shard_min_size: int = 1024, shard_restore_level: int = 1

@@ -40,6 +40,7 @@ from . import report, runtime, saving, tree
 from .capture import State, infos, plain_attributes
 from .collectives import Traffic, traffic_of
 from .config import GraphConfig
+from .masters import keep_masters
 from .memory import Memory, estimate, memory
 from .program import Options, Program
 from .proxy import CHANGES, GraphModule, ProxyModule, checkpoints_of
@@ -358,6 +359,7 @@ class Graph(Views):
                 )
             )
         before = [(e.optimizer, {p: dict(s) for p, s in e.optimizer.state.items()}) for e in life.optimizers]
+        undo = keep_masters([e.optimizer for e in life.optimizers]) if self.config.amp else None
         try:
             state = State(self._owners())
             self._check_optimizers(state)
@@ -366,6 +368,8 @@ class Graph(Views):
                 zero.divide_state()
             program = self._program(state, call, zero)
         except BaseException:
+            if undo is not None:
+                undo()
             for optimizer, tensors in before:  # the state that was made for the trace goes with it
                 optimizer.state.clear()
                 optimizer.state.update(tensors)

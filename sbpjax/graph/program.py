@@ -21,6 +21,7 @@ import jax
 import numpy as np
 from jax.extend.core import jaxpr_as_fun
 
+from sbpjax.amp.casting import fresh
 from sbpjax.errors import MixedTensorError, SbpjaxError, message
 from sbpjax.sbp import Layout, broadcast, eager
 from sbpjax.sbp.abstract import Abstract
@@ -147,6 +148,7 @@ class Program:
                 state.traced(inputs[:arguments]),
                 self._lifted.collecting(inputs[arguments + len(call.tensors) :]),
                 default_generator.under_trace(key) as generator,
+                fresh(),
             ):
                 result = fn(*args, **kwargs)
                 check_arguments(self.asked, tensors, inputs[arguments:])

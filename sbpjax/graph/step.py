@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import jaxpr_as_fun
 
+from sbpjax.amp.casting import fresh, under
 from sbpjax.errors import GraphError, message
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
@@ -28,6 +29,7 @@ from sbpjax.tensor.traced import TracedLayout, logical
 
 from . import tree
 from .capture import State
+from .casts import without_casts
 from .scope import Scope
 from .signature import Call
 from .watch import check_arguments
@@ -50,12 +52,14 @@ class Step:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         graph, count = self._graph, self._graph.config.accumulation_steps
-        with self.scope.active(), self._building(), _seed(_start_of_backward(count, graph._g.scaler)):
+        seed = _seed(_start_of_backward(count, graph._g.scaler))
+        with self.scope.active(), self._building(), seed, under(graph.config.casting()):
             if count == 1:
                 result = graph.build(*args, **kwargs)
             else:
                 result = _accumulated(graph, self._state, count, Call(args, kwargs), self._sums)
-        self._update()
+        with under(None):
+            self._update()
         return result
 
     @contextlib.contextmanager
@@ -135,6 +139,11 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     )
     if not body.random:
         default_generator._counter = drawn
+    casts: list[jax.Array] = []  # of weights: made once, not in every turn
+    if mode.autocast is not None:
+        fixed = [2 + i for i in range(len(before)) if i not in body.written]
+        closed, wanted = without_casts(closed, fixed)
+        casts = [jax.lax.convert_element_type(before[c.place - 2], c.dtype) for c in wanted]
     run = jaxpr_as_fun(closed)
 
     def turn(carry, xs):
@@ -142,7 +151,7 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
         arrays = list(before)
         for i, array in zip(body.written, written, strict=True):
             arrays[i] = array
-        results = run(base, xs[0], *arrays, *xs[1])
+        results = run(base, xs[0], *arrays, *xs[1], *casts)
         n, m = len(body.written), len(body.graded)
         grads = results[n : n + m]
         added = [s + g for s, g in zip(sums, grads, strict=True)]
@@ -192,7 +201,7 @@ class _Body:
             tensors[i] = _like(call.tensors[i], micro)
         args, kwargs = call.rebuilt(tensors)
         key = jax.random.fold_in(jax.random.wrap_key_data(base), index)
-        with state.traced([*arrays, *self._numbers]), default_generator.under_trace(key) as generator:
+        with state.traced([*arrays, *self._numbers]), default_generator.under_trace(key) as generator, fresh():
             result = self._graph.build(*args, **kwargs)
             self.random = generator._counter > 0
             check_arguments(self._asked, [tensors[i] for i in self._split], micros)
