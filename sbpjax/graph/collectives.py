@@ -85,7 +85,8 @@ def planned_bytes(plan) -> dict[str, int]:
     found: dict[str, int] = {}
     for boxing in plan.boxings:
         for step in boxing.steps:
-            _add(found, _KINDS.get(step.kind, step.kind), step.bytes * boxing.times)
+            if step.bytes:
+                _add(found, _KINDS[step.kind], step.bytes * boxing.times)
     _add_inside(found, plan, 1)
     return {kind: count for kind, count in found.items() if count}
 

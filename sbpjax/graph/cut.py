@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from jax.extend.core import DropVar, Var
@@ -75,7 +76,8 @@ def _again(eqn) -> bool:
 
 
 def _bytes(v: Var) -> int:
-    return max(1, math.prod(v.aval.shape) * getattr(v.aval.dtype, "itemsize", 8))
+    aval: Any = v.aval
+    return max(1, math.prod(aval.shape) * getattr(aval.dtype, "itemsize", 8))
 
 
 def _behind_cut(edges: list[tuple[int, int, int]], source: int, sink: int) -> set[int]:
