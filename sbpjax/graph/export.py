@@ -127,19 +127,25 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     free = [wrap_any(Abstract((rows, *t.shape[1:]), t._array.dtype)) for t in call.tensors]
     args, kwargs = call.rebuilt([t.requires_grad_() if o._edge is not None else t for t, o in zip(free, call.tensors)])
     call = Call(args, kwargs)
+    before, graph.config.block_scan = graph.config.block_scan, False  # what is kept of a block is chosen by its size
     try:
         return state, call, Program(Step(graph, state, {}), state, call, Options(), f"{graph.name}.build")
     except Exception as error:
-        reason = str(error.__cause__ or error).strip().splitlines()
+        what, why = str(error).strip().partition("\n")[0], error
+        while why.__cause__ is not None or why.__context__ is not None:
+            why = why.__cause__ or why.__context__
+        reason = "" if why is error else f": {str(why).strip().partition(chr(10))[0]}"
         raise ExportError(
             message(
                 asked,
-                f"build needs the number of rows: {type(error).__name__}: {reason[0] if reason else ''}",
+                f"build needs the number of rows: {what}{reason}",
                 "with dynamic_batch=True the size of dim 0 is a symbol: ops cannot loop over it, split it into given "
                 "parts, or choose by it",
                 "export without dynamic_batch, once per batch size",
             )
         ) from (None if isinstance(error, SbpjaxError) else error)
+    finally:
+        graph.config.block_scan = before
 
 
 # -- what is said of it ------------------------------------------------------------------------------------------------
@@ -227,8 +233,10 @@ def _number_names(graph: Any, state: State) -> list[str]:
     }
     names = []
     for holder, key in state.options:
-        is_item = isinstance(holder, Item)  # one number of a tuple, such as Adam's betas
-        names.append(f"{starts[id(holder._group if is_item else holder)]}.{f'{holder._name}[{key}]' if is_item else key}")
+        if isinstance(holder, Item):  # one number of a tuple, such as Adam's betas
+            names.append(f"{starts[id(holder._group)]}.{holder._name}[{key}]")
+        else:
+            names.append(f"{starts[id(holder)]}.{key}")
     return _unique(names)
 
 

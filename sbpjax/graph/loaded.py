@@ -30,6 +30,7 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.device import device as Device
 from sbpjax.tensor.device import of_jax
 from sbpjax.tensor.dispatch import wrap_any
+from sbpjax.tensor.parked import is_parked
 
 from . import manifest, tree
 from .capture import Lifted
@@ -119,6 +120,9 @@ class LoadedGraph:
             else:
                 batch = self._check_tensor(facts, leaf, batch)
                 tensors.append(leaf)
+        for t in self.tensors:
+            if t._cell is not None and not is_parked(t):
+                t._fresh()  # somebody wrote into a view of it
         return self.program.run(self._state, tensors)  # type: ignore[arg-type]
 
     # -- what is checked -----------------------------------------------------------------------------------------------
@@ -187,7 +191,8 @@ class LoadedGraph:
             return batch
         codes = algebra.parse(sbp, self.placement.hierarchy, leaf.ndim)  # type: ignore[union-attr]
         if layout is None or layout.placement != self.placement or layout.codes != codes:
-            seen = f"{path} is local" if layout is None else f"{path}: {layout!r}"
+            lies = "" if layout is None else f"({', '.join(map(algebra.name, layout.codes))}) on {layout.placement!r}"
+            seen = f"{path} is local" if layout is None else f"{path} in {lies}"
             fix = f"{path}.to_global({self.placement!r}, sbp={sbp})"
             raise self._wrong(facts, seen, fix)
         return batch
@@ -276,6 +281,7 @@ class Saved(Program):
         self._lifted = Lifted()
         self._lifted.tensors = captured
         self.slots = [self._slot(facts, tensors) for facts in state["inputs"]]
+        self._plain = all(slot.own and slot.places == (i,) for i, slot in enumerate(self.slots))
         self.written = list(state["order"])
         self._numbers = len(state["numbers"])
         arguments = [leaf for leaf in found["inputs"]["leaves"] if "static" not in leaf]
@@ -297,7 +303,9 @@ class Saved(Program):
         self._structs = self._made_structs()
         first = 1 + len(self.slots)
         numbers = range(first, first + self._numbers)
-        self._loose = [i for i, lay in enumerate(self.in_layouts) if i and lay is None and i not in numbers]
+        moved = placement is not None or target != jax.devices()[0]
+        loose = [i for i, layout in enumerate(self.in_layouts) if i and layout is None and i not in numbers]
+        self._loose = loose if moved else []
         self._no_seed = jax.device_put(np.zeros(2, np.int64), self._structs[0].sharding)
         self._call = jax.jit(exported.call, donate_argnums=tuple(1 + i for i in self.written))
         for slot in self.slots:

@@ -69,7 +69,8 @@ def mean(x, /, dim=None, keepdim: bool = False, dtype=None):
     wide = compute_dtype(x.dtype)
     count = math.prod(x.shape[d] for d in axes)
     total = _sum(cast(x, wide), axes)
-    return cast(restore(lax.div(total, np.asarray(count, wide)), axes, keepdim), x.dtype)
+    sizes = np.asarray(count, wide) if isinstance(count, int) else jnp.asarray(count).astype(wide)  # or free
+    return cast(restore(lax.div(total, sizes), axes, keepdim), x.dtype)
 
 
 def nanmean(x, /, dim=None, keepdim: bool = False):

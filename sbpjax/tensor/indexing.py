@@ -54,6 +54,8 @@ def _full(items: tuple, shape) -> list:
 
 def _slice_entry(item: slice, n: int):
     """Return the entry of a spec (see `steps.index`) for a slice of a dim of size ``n``."""
+    if item == slice(None):
+        return None
     start, stop, step = (None if v is None else int(v) for v in (item.start, item.stop, item.step))
     step = 1 if step is None else step
     if step <= 0:

@@ -133,9 +133,12 @@ def _shape_for(x: Tensor, shape: tuple, name: str) -> tuple[int, ...]:
     try:
         shape = tuple(int(n.__index__()) for n in shape)
     except AttributeError:
-        raise OpTypeError(
-            message(f"{name}{shape}", f"a shape of {shape!r}", "a shape is made of integers", f"x.{name}(2, -1)")
-        ) from None
+        from jax.export import is_symbolic_dim  # a size that an exported graph leaves free
+
+        if not any(map(is_symbolic_dim, shape)):
+            raise OpTypeError(
+                message(f"{name}{shape}", f"a shape of {shape!r}", "a shape is made of integers", f"x.{name}(2, -1)")
+            ) from None
     count = x.shape.numel()
     known = math.prod(n for n in shape if n != -1)
     fits = shape.count(-1) <= 1 and all(n >= -1 for n in shape)
