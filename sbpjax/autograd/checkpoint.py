@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import AutogradError, message
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tensor import Tensor
 
 from . import engine
-from .node import FREED, AccumulateGrad, Node, sequence
+from .node import FREED, AccumulateGrad, Node, freed, sequence
 
 
 class CheckpointNode(Node):
@@ -37,14 +36,7 @@ class CheckpointNode(Node):
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
         if self.inputs is FREED:
-            raise AutogradError(
-                message(
-                    "backward through checkpoint",
-                    "its inputs were freed by an earlier backward()",
-                    "a graph can be walked once, unless it is retained",
-                    "call the first backward with retain_graph=True",
-                )
-            )
+            raise freed("checkpoint")
         inputs = list(self.inputs)
         for i, edge, idx in zip(self.places, self.edges, self.idxs, strict=False):
             array, layout = inputs[i]

@@ -122,6 +122,18 @@ def table_of(node: Node) -> HookTable:
     return node.hooks
 
 
+def freed(name: str) -> AutogradError:
+    """Return the error of a second walk over a node that keeps nothing any more."""
+    return AutogradError(
+        message(
+            f"backward through {name}",
+            "its saved tensors were freed by an earlier backward()",
+            "a graph can be walked once, unless it is retained",
+            "call the first backward with retain_graph=True",
+        )
+    )
+
+
 class AccumulateGrad(Node):
     """The end of the tape at a leaf: adds what arrives to the leaf's ``.grad``."""
 
@@ -161,14 +173,7 @@ class OpNode(Node):
     def check(self) -> None:
         """Raise unless what was saved is still there and unchanged."""
         if self.saved is FREED:
-            raise AutogradError(
-                message(
-                    f"backward through {self.name()}",
-                    "its saved tensors were freed by an earlier backward()",
-                    "a graph can be walked once, unless it is retained",
-                    "call the first backward with retain_graph=True",
-                )
-            )
+            raise freed(self.name())
         checks = self.checks
         for k in range(0, len(checks), 2):
             t, saved = checks[k](), checks[k + 1]
@@ -244,14 +249,7 @@ class VjpNode(Node):
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
         if self.vjp is None:
-            raise AutogradError(
-                message(
-                    f"backward through {self.name()}",
-                    "its saved tensors were freed by an earlier backward()",
-                    "a graph can be walked once, unless it is retained",
-                    "call the first backward with retain_graph=True",
-                )
-            )
+            raise freed(self.name())
         if create_graph:
             return traced.double_backward(self, grads)
         return traced.backward(self, grads)

@@ -13,6 +13,7 @@ it always did. Random ops draw the numbers that they would draw without blocks.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -25,12 +26,13 @@ from jax._src.source_info_util import current_name_stack, set_name_stack  # no p
 
 from sbpjax import autograd
 from sbpjax.amp.casting import fresh
-from sbpjax.autograd.node import AccumulateGrad, Node, sequence
-from sbpjax.tensor import Tensor
+from sbpjax.autograd.node import AccumulateGrad, Node, freed, sequence
+from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.dtype import of as dtype_of
 from sbpjax.tensor.generator import Generator, default_generator
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.op import op_of
 from sbpjax.tensor.traced import TracedLayout, logical
 
 from .capture import place_tracer
@@ -46,10 +48,6 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 class NotPlain(Exception):
     """A block does more than compute; the message says what."""
-
-
-class RecordedBackward(Exception):
-    """A backward through a block is itself to be recorded (``create_graph=True``), which blocks do not offer."""
 
 
 class Blocks:
@@ -73,14 +71,10 @@ class Blocks:
         self.inside: Any = None  # takes the calls of modules while a block is traced
         self.follow: Any = None  # is told of every call of a block: the module that was traced, and the one called
 
-    @contextlib.contextmanager
-    def active(self):
-        """Let calls of modules come here within the block."""
-        before, mode.blocks = mode.blocks, self if self._forms else None
-        try:
-            yield
-        finally:
-            mode.blocks = before
+    def forget(self) -> None:
+        """Forget what was traced: it may hold values of a trace that is over."""
+        self._found.clear()
+        self._first.clear()
 
     def call(self, module, args: tuple, kwargs: dict):
         """Run a module as a block, or as ever if it is none."""
@@ -103,7 +97,7 @@ class Blocks:
         before, mode.blocks = mode.blocks, self.inside
         try:
             return _Block(call, self._policies.get(id(module)))
-        except NotPlain as why:
+        except Exception as why:  # what a user's module raises, it raises again where it runs as ever
             log.info("%s is not traced as a block: %s", type(module).__name__, why)
             return None
         finally:
@@ -222,12 +216,17 @@ class _Block:
             raise NotPlain("forward changes its attributes")
         if any(isinstance(c, jax.core.Tracer) for c in closed.consts):
             raise NotPlain("it reads a tensor of the surrounding trace")
+        kept = self._outputs + len(self._written)
+        name = type(call.module).__name__
+        # For a backward that is itself recorded: computed from the inputs alone, so that all derivatives are there.
+        self._again = functools.cache(lambda: op_of(split(name, closed, kept, "nothing").backward))
         self._casts: list[Cast] = []
         if mode.autocast is not None:  # a weight is cast once per step, not once in each half of each call
             count = len(call.arguments)
-            closed, self._casts = without_casts(closed, range(count, count + len(call.owned)))
-        kept = self._outputs + len(self._written)
-        self._halves: Halves = split(type(call.module).__name__, closed, kept, policy)
+            halved, self._casts = without_casts(closed, range(count, count + len(call.owned)))
+        else:
+            halved = closed
+        self._halves: Halves = split(name, halved, kept, policy)
 
     def _whole(self, call: _Call, arrays) -> tuple:
         """Run the module on tracers, and its backward on stand-ins for the cotangents."""
@@ -293,6 +292,8 @@ class _Block:
     def _record(self, outs, inputs, arrays, saved) -> None:
         node = BlockNode()
         node.run, node.values, node.hooks, node.seq = self._halves.backward, (*arrays, *saved), None, sequence()
+        held = [dispatch.restore(a, _traced(t._layout), t._edge, t._idx) for a, t in zip(arrays, inputs)]
+        node.again, node.inputs = self._again, (*held, *arrays[len(held) : len(held) + len(self._random)])
         node.count, node.scope = len(self._recorded), current_name_stack()
         node.shapes = [(tuple(outs[i].shape), outs[i].dtype.np) for i in self._recorded]
         sources = [inputs[i] for i in self._sources]
@@ -305,9 +306,11 @@ class _Block:
 class BlockNode(Node):
     """The tape's node of a block: its backward is the block's second program."""
 
-    __slots__ = ("count", "layouts", "run", "scope", "shapes", "values")
+    __slots__ = ("again", "count", "inputs", "layouts", "run", "scope", "shapes", "values")
 
+    again: Any
     count: int
+    inputs: Any
     layouts: Any
     run: Any
     scope: Any
@@ -321,8 +324,10 @@ class BlockNode(Node):
         return self.count
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
+        if self.values is None:
+            raise freed(self.name())
         if create_graph:
-            raise RecordedBackward
+            return self._recorded(grads)
         cotangents = [
             jnp.zeros(shape, dtype) if g is None else logical(g).astype(dtype)
             for g, (shape, dtype) in zip(grads, self.shapes, strict=True)
@@ -330,6 +335,17 @@ class BlockNode(Node):
         with set_name_stack(self.scope):
             results = self.run(*self.values, *cotangents)
         return tuple(wrap_any(g, lay) for g, lay in zip(results, self.layouts, strict=True))
+
+    def _recorded(self, grads: list) -> tuple:
+        cotangents = [
+            wrap_any(jnp.zeros(shape, dtype), self.inputs[0]._layout) if g is None else g
+            for g, (shape, dtype) in zip(grads, self.shapes, strict=True)
+        ]
+        outs = dispatch.run(self.again(), (*self.inputs, *cotangents))
+        return outs if isinstance(outs, tuple) else (outs,)
+
+    def release(self) -> None:
+        self.values = self.inputs = None
 
 
 def _traced(layout):

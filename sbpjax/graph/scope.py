@@ -85,6 +85,8 @@ class Scope:
             yield
         finally:
             mode.blocks = before
+            if self._blocks is not None:
+                self._blocks.forget()
 
     def call(self, module, args: tuple, kwargs: dict) -> Any:
         """Run a module under its name."""

@@ -1,0 +1,218 @@
+"""Blocks: what is traced once gives what tracing every layer gives, and what is not plain is left alone."""
+
+import numpy as np
+import pytest
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.nn import functional as F
+
+RUNS: list[str] = []
+OUTSIDE = flow.tensor(np.full(8, 0.5, np.float32))
+
+
+class Layer(nn.Module):
+    def __init__(self, width=8, dropout=0.0):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x):
+        RUNS.append(type(self).__name__)
+        return x + self.drop(F.gelu(self.linear(x)))
+
+
+class Normed(Layer):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(8)
+
+    def forward(self, x):
+        return self.norm(super().forward(x))
+
+
+class Detached(Layer):
+    def forward(self, x):
+        with flow.no_grad():
+            scale = self.linear(x).abs().mean()
+        return super().forward(x) * scale + x.detach() * 0.1
+
+
+class Hooked(Layer):
+    def __init__(self):
+        super().__init__()
+        self.linear.register_forward_hook(lambda module, args, out: out * 1.5)
+
+
+class Counting(Layer):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return super().forward(x)
+
+
+class Writing(Layer):
+    def forward(self, x):
+        x.add_(1.0)
+        return super().forward(x)
+
+
+class Doubled(flow.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 3  # not the derivative, so that it shows who ran
+
+
+class WithFunction(Layer):
+    def forward(self, x):
+        return super().forward(Doubled.apply(x)) * 0.1
+
+
+class Net(nn.Module):
+    def __init__(self, layer, count=4, **options):
+        super().__init__()
+        self.layers = nn.ModuleList(layer(**options) for _ in range(count))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x * 1.0)
+        return x
+
+
+class Train(nn.Graph):
+    def __init__(self, net, scan, create_graph=False):
+        super().__init__()
+        self.net = net
+        self.create_graph = create_graph
+        self.add_optimizer(flow.optim.SGD(net.parameters(), lr=0.05))
+        self.config.enable_block_scan(scan)
+
+    def build(self, x):
+        if self.create_graph:
+            x = (x * 1.0).requires_grad_()
+            out = self.net(x)
+            (grad,) = flow.autograd.grad((out * out).sum(), x, create_graph=True)
+            loss = (grad * grad).mean()
+        else:
+            loss = (self.net(x) ** 2).mean()
+        loss.backward()
+        return loss
+
+
+def train(layer, scan, steps=3, create_graph=False, **options):
+    """Return the losses, the state after training, and how often a layer's Python ran."""
+    flow.manual_seed(0)
+    net = Net(layer, **options)
+    graph = Train(net, scan, create_graph)
+    flow.manual_seed(1)
+    RUNS.clear()
+    x = np.random.default_rng(0).normal(size=(16, 8)).astype(np.float32)
+    losses = [graph(flow.tensor(x)).item() for _ in range(steps)]
+    return losses, {k: v.numpy() for k, v in net.state_dict().items()}, len(RUNS)
+
+
+def compare(first, second, tolerance):
+    np.testing.assert_allclose(first[0], second[0], rtol=tolerance)
+    assert first[1].keys() == second[1].keys()
+    for name, value in first[1].items():
+        np.testing.assert_allclose(value, second[1][name], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+PLAIN = [Layer, Normed, Detached, WithFunction]
+
+
+@pytest.mark.parametrize("layer", PLAIN, ids=lambda c: c.__name__)
+def test_equal_layers_are_traced_once_with_the_same_numbers(layer):
+    apart, once = train(layer, False), train(layer, True)
+    assert apart[2] == 4
+    # the input needs no gradient, so the first layer's backward is another one
+    assert once[2] <= 2
+    compare(once, apart, 1e-5)
+
+
+def test_random_numbers_are_those_of_layers_traced_apart():
+    apart, once = train(Layer, False, dropout=0.5), train(Layer, True, dropout=0.5)
+    assert once[2] < apart[2]
+    compare(once, apart, 1e-5)
+
+
+@pytest.mark.parametrize("layer", [Hooked, Counting, Writing], ids=lambda c: c.__name__)
+def test_layers_that_do_more_than_compute_are_traced_one_by_one(layer):
+    apart, once = train(layer, False), train(layer, True)
+    assert once[2] >= apart[2]
+    compare(once, apart, 1e-5)
+
+
+def test_layers_that_differ_in_an_attribute_are_not_one():
+    def net(scan):
+        flow.manual_seed(0)
+        net = Net(Layer, dropout=0.0)
+        for i, layer in enumerate(net.layers):
+            layer.scale = i
+        graph = Train(net, scan)
+        RUNS.clear()
+        return graph(flow.tensor(np.ones((4, 8), np.float32))).item(), len(RUNS)
+
+    apart, once = net(False), net(True)
+    assert once == pytest.approx(apart) and once[1] == 4
+
+
+class Masked(Layer):
+    def forward(self, x, mask=None):
+        return super().forward(x) * (OUTSIDE if mask is None else mask)
+
+
+def test_a_constant_from_outside_is_read():
+    compare(train(Masked, True), train(Masked, False), 1e-5)
+
+
+def test_global_layers_with_a_global_constant_from_outside():
+    place = flow.placement("cpu", [0, 1, 2, 3])
+    outside = OUTSIDE.to_global(place, flow.sbp.broadcast)
+
+    class Scaled(Layer):
+        def forward(self, x):
+            return super().forward(x) * outside
+
+    def losses(scan):
+        flow.manual_seed(0)
+        net = Net(Scaled).to_global(place, flow.sbp.broadcast)
+        graph = Train(net, scan)
+        x = flow.tensor(np.random.default_rng(0).normal(size=(16, 8)).astype(np.float32))
+        return [graph(x.to_global(place, flow.sbp.split(0))).numpy().item() for _ in range(3)]
+
+    np.testing.assert_allclose(losses(True), losses(False), rtol=1e-5)
+
+
+def test_a_backward_through_blocks_can_be_differentiated():
+    apart, once = train(Layer, False, create_graph=True), train(Layer, True, create_graph=True)
+    assert once[2] < apart[2]
+    compare(once, apart, 1e-4)
+
+
+def test_tied_layers_get_the_sum_of_their_gradients():
+    def losses(scan):
+        flow.manual_seed(0)
+        net = Net(Layer)
+        net.layers[2].linear.weight = net.layers[0].linear.weight
+        graph = Train(net, scan)
+        x = flow.tensor(np.random.default_rng(0).normal(size=(16, 8)).astype(np.float32))
+        return [graph(x).item() for _ in range(4)]
+
+    np.testing.assert_allclose(losses(True), losses(False), rtol=1e-5)
+
+
+def test_an_error_in_a_layer_is_the_users_own():
+    class Broken(Layer):
+        def forward(self, x):
+            raise ZeroDivisionError("in the layer")
+
+    with pytest.raises(ZeroDivisionError, match="in the layer"):
+        train(Broken, True)
