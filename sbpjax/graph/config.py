@@ -66,6 +66,7 @@ class GraphConfig:
         static_inputs: whether other shapes than the first are an error.
         block_scan: whether equal layers are traced and compiled once.
         max_programs: how many compiled programs are kept.
+        clip_grad_norm: ``(bound, p)`` of the norm of all gradients, or None.
         auto_memory: how much is spent on saving memory, see `enable_auto_memory`.
     """
 
@@ -82,6 +83,7 @@ class GraphConfig:
         self.static_inputs = False
         self.block_scan: bool | None = None
         self.max_programs = 10
+        self.clip_grad_norm: tuple[float, float] | None = None
         self.auto_memory = "Disable"
         self._stated: dict[str, Any] = {}
 
@@ -94,6 +96,7 @@ class GraphConfig:
             self.zero_stage and (self.zero_stage, self.zero_min_size, self.zero_restore_level),
             self.lowering,
             self.block_scan,
+            self.clip_grad_norm,
             self.auto_memory,
         )
 
@@ -109,6 +112,23 @@ class GraphConfig:
             value: how many, at least 1; the size of dim 0 of every input is a multiple of it.
         """
         self.accumulation_steps = _whole("set_gradient_accumulation_steps", value, 1)
+
+    def set_clip_grad_norm(self, max_norm: float | None, norm_type: float = 2.0) -> None:
+        """Scale the gradients of all optimizers before the step so that their norm, taken as one, is at most a bound.
+
+        The gradients are those of the whole batch: summed over micro-batches, and unscaled. Groups of parameters with
+        a bound of their own (``"clip_grad_max_norm"``) are clipped to that afterwards.
+
+        Args:
+            max_norm: the bound, above 0; None for none.
+            norm_type: p of the norm; may be infinity.
+        """
+        asked = f"set_clip_grad_norm({max_norm!r}, {norm_type!r})"
+        for value in (norm_type,) if max_norm is None else (max_norm, norm_type):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+                raise _error(asked, repr(value), "the bound and the p of a norm are numbers above 0",
+                             "set_clip_grad_norm(1.0)")  # fmt: skip
+        self.clip_grad_norm = None if max_norm is None else (float(max_norm), float(norm_type))
 
     def enable_amp(self, mode: bool = True, *, dtype=_dtypes.float16, lists: Lists = ACCELERATOR) -> None:
         """Compute what gains from it in a lower precision, as under `sbpjax.autocast`; parameters stay as they are.
@@ -309,6 +329,7 @@ class GraphConfig:
             "(CONFIG:config:GraphConfig(",
             f"  training: {self.training}",
             f"  gradient_accumulation_steps: {self.accumulation_steps}",
+            f"  clip_grad_norm: {self.clip_grad_norm[0] if self.clip_grad_norm else 'off'}",
             f"  amp: {amp}",
             f"  zero: {zero}",
             f"  lowering: {self.lowering}",

@@ -19,6 +19,7 @@ from jax.extend.core import jaxpr_as_fun
 
 from sbpjax.amp.casting import fresh, under
 from sbpjax.errors import GraphError, message
+from sbpjax.nn.utils import clip_grad_norm_
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
 from sbpjax.tensor import Tensor
@@ -71,7 +72,8 @@ class Step:
         def touch(x) -> None:
             if id(x) in owned:
                 raise _stepped(self._graph, owned[id(x)])
-            before(x)
+            if before is not None:
+                before(x)
 
         mode.touch = touch
         try:
@@ -80,12 +82,17 @@ class Step:
             mode.touch = before
 
     def _update(self) -> None:
-        scaler = self._graph._g.scaler
-        for entry in self._graph._g.optimizers:
-            optimizer = entry.optimizer
-            with jax.named_scope(type(optimizer).__name__):
-                if scaler is not None:
+        scaler, bound = self._graph._g.scaler, self._graph.config.clip_grad_norm
+        optimizers = [entry.optimizer for entry in self._graph._g.optimizers]
+        if scaler is not None:
+            for optimizer in optimizers:
+                with jax.named_scope(type(optimizer).__name__):
                     scaler.unscale_(optimizer)
+        if bound is not None and optimizers:
+            with jax.named_scope("clip_grad_norm"):
+                clip_grad_norm_([p for o in optimizers for group in o.param_groups for p in group["params"]], *bound)
+        for optimizer in optimizers:
+            with jax.named_scope(type(optimizer).__name__):
                 if optimizer.clips:
                     optimizer.clip_grad()
                 if scaler is not None:

@@ -47,6 +47,7 @@ def test_what_chooses_nothing_says_so(name):
     "set_it",
     [
         lambda c: c.set_gradient_accumulation_steps(2),
+        lambda c: c.set_clip_grad_norm(1.0),
         lambda c: c.enable_amp(True, dtype=flow.bfloat16),
         lambda c: c.enable_amp(),
         lambda c: c.enable_zero(True, stage=1),
@@ -124,3 +125,14 @@ def test_training_is_whether_there_is_an_optimizer():
             self.add_optimizer(flow.optim.SGD(self.net.parameters(), lr=0.1))
 
     assert Training().config.training and Training().training
+
+
+@pytest.mark.parametrize("arguments", [(0,), (-1.0,), ("1",), (True,), (1.0, 0), (float("nan"),)])
+def test_a_bound_of_the_norm_is_a_number_above_zero(arguments):
+    config = GraphConfig()
+    with pytest.raises(GraphConfigError, match=r"(?s)config.set_clip_grad_norm.*numbers above 0"):
+        config.set_clip_grad_norm(*arguments)
+    config.set_clip_grad_norm(2)
+    assert config.clip_grad_norm == (2.0, 2.0) and "clip_grad_norm: 2.0" in repr(config)
+    config.set_clip_grad_norm(None)
+    assert config.key() == GraphConfig().key()

@@ -267,6 +267,30 @@ def test_gradients_may_be_clipped_in_build():
     assert_same(net, reference)
 
 
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("norm_type", [2.0, float("inf")])
+@pytest.mark.parametrize("accumulate,scaled", [(1, False), (4, False), (4, True)])
+def test_the_norm_of_all_gradients_is_clipped_behind_the_micro_batches(place, norm_type, accumulate, scaled):
+    def made(net):
+        return [flow.optim.SGD(net[i].parameters(), lr=0.5) for i in (0, 2)]
+
+    reference, net = network(), network(place)
+    optimizers, norms = made(reference), []
+    for _ in range(3):
+        reference.zero_grad()
+        F.cross_entropy(reference(data()[0]), data()[1]).backward()
+        norms.append(nn.utils.clip_grad_norm_(reference.parameters(), 0.05, norm_type).item())
+        for optimizer in optimizers:
+            optimizer.step()
+    assert min(norms) > 0.05  # it is clipped
+    scaler = flow.amp.StaticGradScaler(1024.0) if scaled else None
+    graph = Train(net, *made(net), accumulate=accumulate, scaler=scaler)
+    graph.config.set_clip_grad_norm(0.05, norm_type)
+    for _ in range(3):
+        graph(*data(place))
+    assert_same(net.to_local(), reference)
+
+
 # -- state that changes between calls
 
 
