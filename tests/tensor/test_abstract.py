@@ -309,3 +309,31 @@ class TestPrograms:
         with flow.abstract():
             out = step.lower(flow.zeros(4))
         assert "f32" in out.as_text() and isinstance(out, jax.stages.Lowered)
+
+
+@pytest.mark.aot
+class TestAbsentPlacement:
+    def where(self):
+        return flow.placement.topology("v5p:2x2x1", [2, 2])
+
+    @pytest.mark.parametrize("maker", MAKERS)
+    def test_what_is_made_there_is_abstract(self, maker):
+        x = MAKERS[maker](placement=self.where(), sbp=[sbp.split(0), sbp.broadcast])
+        assert x.is_meta and x.placement == self.where() and x.layout.local_shape == (4, 4)
+        assert 'sbpjax.placement.topology("v5p:2x2x1", [2, 2])' in repr(x)
+
+    def test_data_cannot_go_there(self):
+        for x in (flow.ones(8, 4), flow.ones(8, 4, **WHERE)):
+            with pytest.raises(AbstractError, match="is not there") as error:
+                x.to_global(self.where(), [sbp.split(0), sbp.broadcast])
+            assert 'x.to("meta")' in str(error.value)
+            assert x.to("meta").to_global(self.where(), [sbp.split(0), sbp.broadcast]).is_meta
+
+    def test_ops_and_programs_there(self):
+        x = flow.zeros(8, 4, placement=self.where(), sbp=[sbp.split(0), sbp.broadcast])
+        y = (x @ x.t()).sum(0)
+        assert y.is_meta and y.shape == (8,)
+        step = flow.compile(lambda x: (x * 2).sum())
+        assert "all-reduce" in step.lower(x).compile().as_text()
+        with pytest.raises(AbstractError, match="is not there"):
+            step(x)
