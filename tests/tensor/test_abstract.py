@@ -333,7 +333,8 @@ class TestAbsentPlacement:
         x = flow.zeros(8, 4, placement=self.where(), sbp=[sbp.split(0), sbp.broadcast])
         y = (x @ x.t()).sum(0)
         assert y.is_meta and y.shape == (8,)
-        step = flow.compile(lambda x: (x * 2).sum())
+        everywhere = [sbp.broadcast, sbp.broadcast]
+        step = flow.compile(lambda x: (x * 2).sum().to_global(self.where(), everywhere))
         assert "all-reduce" in step.lower(x).compile().as_text()
         with pytest.raises(AbstractError, match="is not there"):
             step(x)
