@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from operator import is_
+from typing import Any
 
 import jax
 
@@ -209,7 +210,7 @@ def info(t: Tensor) -> tuple:
 
 def _default_sharding():
     """Return where a local tensor without data would be made."""
-    device = jax.config.jax_default_device
+    device: Any = getattr(jax.config, "jax_default_device")  # noqa: B009  # its stub does not know it
     return jax.sharding.SingleDeviceSharding(jax.devices()[0] if device is None else device)
 
 

@@ -132,7 +132,8 @@ class Graph(Views):
 
         Args:
             optim: the optimizer; several may be added, of parameters of their own.
-            lr_sch: the schedule of its learning rates.
+            lr_sch: the schedule of its learning rates; one that follows a metric, such as `ReduceLROnPlateau`, is not
+                stepped by the graph: call ``lr_sch.step(metric)``, and the next call sees the new rate.
             is_sparse: leave rows of embedding tables without gradient as they are, optimizer state included.
 
         Raises:
@@ -274,7 +275,7 @@ class Graph(Views):
             self._compile(program)
         result = program.run(state, call.tensors)
         for entry in self._g.optimizers:
-            if entry.scheduler is not None:
+            if entry.scheduler is not None and getattr(entry.scheduler, "is_pure", True):
                 entry.scheduler.step()
         return result
 

@@ -6,7 +6,7 @@ A program takes the memory of its state and returns new arrays. Between the two 
 
 from __future__ import annotations
 
-import _signal  # the module `signal` wraps it in enums, which cost more than the calls
+import _signal  # type: ignore[import-not-found]  # `signal` wraps it in enums, which cost more than the calls
 import threading
 
 _MAIN = threading.main_thread().ident

@@ -86,6 +86,14 @@ class Program:
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
     """
 
+    scope: Any  # the module calls of a graph's trace, and its arguments without data: what `repr` shows
+    arguments: Any
+    is_random: bool
+    written: list[int]
+    _out_tree: Any
+    _static_outs: list
+    _global_outs: list[bool]
+
     def __init__(
         self, fn: Callable, state: State, call: Call, options: Options, asked: str, zero: Zero | None = None
     ) -> None:

@@ -177,9 +177,9 @@ class Sbps:
                     continue
                 maker, codes = made.get(v, ("", wanted))
                 for path in _above(name, maker):
-                    self._found.setdefault((path, "ins", tuple(v.aval.shape)), []).append(wanted)
+                    self._found.setdefault((path, "ins", _shape(v)), []).append(wanted)
                 for path in _above(maker, name):
-                    self._found.setdefault((path, "outs", tuple(v.aval.shape)), []).append(codes)
+                    self._found.setdefault((path, "outs", _shape(v)), []).append(codes)
             for v, codes in zip(eqn.outvars, plan.outs(i), strict=True):
                 if name is not None:
                     made[v] = name, codes
@@ -187,7 +187,7 @@ class Sbps:
             if isinstance(v, Var) and v in made:
                 name, codes = made[v]
                 for path in _above(name, None):
-                    self._found.setdefault((path, "outs", tuple(v.aval.shape)), []).append(codes)
+                    self._found.setdefault((path, "outs", _shape(v)), []).append(codes)
 
     def find(self, path: str, side: str, shape: tuple) -> tuple | None:
         """Return the nd-sbp of a value of a shape that goes into a module (``ins``) or comes out (``outs``)."""
@@ -195,6 +195,10 @@ class Sbps:
         if not found:
             return None
         return found[0] if side == "ins" else found[-1]
+
+
+def _shape(v: Any) -> tuple:
+    return tuple(v.aval.shape)
 
 
 def _above(inner: str | None, outer: str | None) -> list[str]:

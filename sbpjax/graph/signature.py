@@ -60,7 +60,9 @@ class TensorSpec:
         return made.requires_grad_() if self.requires_grad else made
 
     def __repr__(self) -> str:
-        where = "" if self.placement is None else f", placement={self.placement!r}, sbp={_algebra.nd_name(self._codes)}"
+        where = ""
+        if self._codes is not None:
+            where = f", placement={self.placement!r}, sbp={_algebra.nd_name(self._codes)}"
         return f"TensorSpec({list(self.shape)}, {self.dtype!r}{where})"
 
 
@@ -166,10 +168,12 @@ def signature_of(call: Call, state: State, fn: Callable, options: Any) -> Signat
     if len(held) < len(call.leaves):
         paths = call.paths(fn)
         static = [tree.static_key(leaf, paths[i]) for i, leaf in enumerate(call.leaves) if i not in held]
-    return Signature(call.structure, tuple(static), tuple([info(t) for t in call.tensors]), *state.signature(), options)
+    tensors, modes, fixed = state.signature()
+    arguments = tuple([info(t) for t in call.tensors])
+    return Signature(call.structure, tuple(static), arguments, tensors, modes, fixed, options)
 
 
-def difference(old: Signature, new: Signature, paths: list[str], places: list[int]) -> str:
+def difference(old: Signature, new: Signature, paths: list[str], places: Sequence[int]) -> str:
     """Return in words what differs between the signature of the last program and that of a new call.
 
     Args:

@@ -567,3 +567,17 @@ def test_sparse_updates_leave_rows_without_gradient_alone():
     graph(flow.tensor([5]))
     changed = (net.weight.numpy() != before).any(1)
     assert changed.nonzero()[0].tolist() == [5]
+
+
+def test_a_schedule_that_follows_a_metric_is_stepped_by_the_user():
+    net = network()
+    optimizer = flow.optim.SGD(net.parameters(), lr=0.1)
+    schedule = flow.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=0)
+    graph = Train(net, optimizer, scheduler=schedule)
+    graph(*data())
+    assert optimizer.param_groups[0]["lr"] == 0.1
+    for _ in range(2):
+        schedule.step(1.0)
+    assert optimizer.param_groups[0]["lr"] == 0.05
+    graph(*data())
+    assert len(graph._g.programs) == 1
