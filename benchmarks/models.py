@@ -1,0 +1,181 @@
+"""The models of the graph benchmarks, in words that sbpjax and OneFlow share.
+
+Every function takes the library, so that one text is measured under both; this file imports neither. What a library
+lacks is written out: OneFlow 0.9 has no ``scaled_dot_product_attention``. `benchmarks/twins.py` has the same models as one
+writes them by hand in JAX, on parameters of the same names.
+
+    make, sizes = MODELS["gpt2"]
+    model, optimizer = make(flow, **sizes)
+    x, y = data("gpt2", batch)          # NumPy arrays
+
+Shapes at the line ends: B batch, T context, D width, H heads, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+MLP = {"inputs": 784, "width": 512, "classes": 10}
+RESNET = {"classes": 100}
+GPT2 = {"layers": 2, "width": 256, "heads": 8, "context": 128, "vocab": 512}
+GPT12 = {"layers": 12, "width": 128, "heads": 4, "context": 128, "vocab": 512}
+PIXELS = 64
+
+
+def mlp(lib, *, inputs: int, width: int, classes: int):
+    """Return three linear layers with ReLU between them."""
+    nn = lib.nn
+    return nn.Sequential(
+        nn.Linear(inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, classes)
+    )
+
+
+def resnet18(lib, *, classes: int):
+    """Return the ResNet with 18 layers of He et al. (2015), table 1."""
+    nn = lib.nn
+
+    class Basic(nn.Module):
+        def __init__(self, inside: int, outside: int, stride: int):
+            super().__init__()
+            self.conv1 = nn.Conv2d(inside, outside, 3, stride, 1, bias=False)
+            self.norm1 = nn.BatchNorm2d(outside)
+            self.conv2 = nn.Conv2d(outside, outside, 3, 1, 1, bias=False)
+            self.norm2 = nn.BatchNorm2d(outside)
+            self.relu = nn.ReLU()
+            self.shortcut = None
+            if stride != 1 or inside != outside:
+                conv = nn.Conv2d(inside, outside, 1, stride, bias=False)
+                self.shortcut = nn.Sequential(conv, nn.BatchNorm2d(outside))
+
+        def forward(self, x):
+            y = self.relu(self.norm1(self.conv1(x)))
+            y = self.norm2(self.conv2(y))
+            return self.relu(y + (x if self.shortcut is None else self.shortcut(x)))
+
+    class ResNet(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stem = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
+            self.norm = nn.BatchNorm2d(64)
+            self.relu = nn.ReLU()
+            self.pool = nn.MaxPool2d(3, 2, 1)
+            blocks, inside = [], 64
+            for outside, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+                blocks += [Basic(inside, outside, stride), Basic(outside, outside, 1)]
+                inside = outside
+            self.blocks = nn.Sequential(*blocks)
+            self.head = nn.Linear(512, classes)
+
+        def forward(self, x):
+            x = self.pool(self.relu(self.norm(self.stem(x))))  # (B, 64, 16, 16) of 64 pixels
+            x = self.blocks(x)  # (B, 512, 2, 2)
+            return self.head(x.mean(dim=(2, 3)))
+
+    return ResNet()
+
+
+def gpt(lib, *, layers: int, width: int, heads: int, context: int, vocab: int):
+    """Return a GPT whose output matrix is its embedding table."""
+    nn, functional = lib.nn, lib.nn.functional
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+            self.gelu = nn.GELU()
+
+        def forward(self, x, above):
+            batch, length, _ = x.shape  # (B, T, D)
+            y = self.qkv(self.norm1(x)).reshape(batch, length, heads, 3 * width // heads).permute(0, 2, 1, 3)
+            q, k, v = y.chunk(3, dim=-1)  # each (B, H, T, D/H)
+            if hasattr(functional, "scaled_dot_product_attention"):
+                y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            else:
+                scores = lib.matmul(q, k.transpose(2, 3)) * (heads / width) ** 0.5
+                y = lib.matmul(lib.softmax(scores.masked_fill(above, -1e30), dim=-1), v)
+            x = x + self.out(y.permute(0, 2, 1, 3).reshape(batch, length, width))
+            return x + self.down(self.gelu(self.up(self.norm2(x))))
+
+    class GPT(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token, self.position = nn.Embedding(vocab, width), nn.Embedding(context, width)
+            self.blocks = nn.ModuleList([Block() for _ in range(layers)])
+            self.norm = nn.LayerNorm(width)
+            for name, parameter in self.named_parameters():
+                if name.endswith(("out.weight", "down.weight")):
+                    nn.init.normal_(parameter, mean=0.0, std=0.02 / math.sqrt(2 * layers))
+                elif parameter.ndim == 2:
+                    nn.init.normal_(parameter, mean=0.0, std=0.02)
+            above = np.triu(np.ones((context, context), np.bool_), 1)
+            self.above = None if hasattr(functional, "scaled_dot_product_attention") else lib.tensor(above)
+
+        def forward(self, tokens):
+            x = self.token(tokens) + self.position.weight  # (B, T, D)
+            for block in self.blocks:
+                x = block(x, self.above)
+            x = lib.matmul(self.norm(x), self.token.weight.transpose(0, 1))
+            return x.reshape(-1, vocab)  # (B T, V)
+
+    return GPT()
+
+
+def sgd(lib, model):
+    return lib.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+
+
+def adam(lib, model):
+    return lib.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
+
+
+# Name → (model, its sizes, its optimizer).
+MODELS = {
+    "mlp": (mlp, MLP, adam),
+    "resnet18": (resnet18, RESNET, sgd),
+    "gpt2": (gpt, GPT2, adam),
+    "gpt12": (gpt, GPT12, adam),
+}
+
+
+def train_graph(lib, name: str, sizes: dict | None = None):
+    """Return the model of a name, its optimizer and its graph; the graph returns the loss.
+
+    Args:
+        lib: the library, `sbpjax` or `oneflow`.
+        name: one of `MODELS`.
+        sizes: instead of the sizes there.
+    """
+    make, usual, optimize = MODELS[name]
+    model = make(lib, **(sizes or usual))
+    optimizer = optimize(lib, model)
+    criterion = lib.nn.CrossEntropyLoss()
+
+    class TrainGraph(lib.nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.model, self.criterion = model, criterion
+            self.add_optimizer(optimizer)
+
+        def build(self, x, y):
+            loss = self.criterion(self.model(x), y)
+            loss.backward()
+            return loss
+
+    return model, optimizer, TrainGraph()
+
+
+def data(name: str, batch: int, sizes: dict | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return a batch of inputs and targets."""
+    rng = np.random.default_rng(0)
+    sizes = sizes or MODELS[name][1]
+    if name == "mlp":
+        return rng.normal(size=(batch, sizes["inputs"])).astype(np.float32), rng.integers(0, sizes["classes"], batch)
+    if name == "resnet18":
+        images = rng.normal(size=(batch, 3, PIXELS, PIXELS)).astype(np.float32)
+        return images, rng.integers(0, sizes["classes"], batch)
+    tokens = rng.integers(0, sizes["vocab"], (batch, sizes["context"] + 1))
+    return tokens[:, :-1].copy(), tokens[:, 1:].reshape(-1).copy()
