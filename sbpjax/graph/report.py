@@ -56,6 +56,7 @@ def text(graph: Any) -> str:
         lines.append(f"(GRAD_SCALER:{type(life.scaler).__name__})")
     if program is not None:
         lines += _outputs(program)
+        lines.append(f"(PROGRAM:{phases(program)})")
     body = "\n".join(_INDENT + line for entry in lines for line in entry.split("\n"))
     return f"(GRAPH:{graph.name}:{type(graph).__name__}): (\n{body}\n)"
 
@@ -139,6 +140,13 @@ def _outputs(program: Any) -> list[str]:
         placement, codes = (layout.placement, layout.codes) if is_global else (None, None)
         found.append(f"(OUTPUT:{path}:{_tensor(aval.shape, _BY_NP[aval.dtype], placement, codes)})")
     return found
+
+
+def phases(program: Any) -> str:
+    """Return how long each phase of making a program took, in words."""
+    names = {"trace": "traced", "plan": "planned", "compile": "compiled"}
+    told = [f"{names.get(key, key)} in {seconds:.2f} s" for key, seconds in program.seconds.items()]
+    return ", ".join(told if program.is_compiled else [*told, "not compiled yet"])
 
 
 def module_of(eqn: Any) -> str:

@@ -12,11 +12,67 @@ from typing import Any
 
 from . import tree
 from .capture import State
-from .signature import as_tensor
+from .communication import Communication
+from .html import page
+from .profile import Profile, example_arguments, profile
+from .signature import TensorSpec, as_tensor
 
 
 class Views:
     """The base of `sbpjax.graph.Graph` that has these methods."""
+
+    def explain(self, *args: Any, check: bool = True, **kwargs: Any) -> Communication:
+        """Return what a step moves between devices: every boxing with its module, source line, collective and bytes.
+
+        Nothing runs.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            check: compile the program and hold the plan's sums against its collectives.
+            **kwargs: arguments by name.
+
+        Raises:
+            MixedTensorError: the program runs on one device, and moves nothing.
+            GraphError: no arguments, and the graph was not built.
+
+        Example:
+            >>> print(graph.explain(x, y))
+        """
+        return Communication(self, prepared(self, args, kwargs)[1], check)
+
+    def profile(
+        self, steps: int = 10, *args: Any, directory: str | os.PathLike | None = None, **kwargs: Any
+    ) -> Profile:
+        """Run steps under the profiler, and return which ops of which modules take the time.
+
+        Parameters, optimizers, schedules and the random stream are as before afterwards. The program is compiled once
+        more, since a program out of the compiler's cache may carry the names of another graph.
+
+        Args:
+            steps: how many steps are measured; one more runs before them.
+            *args: arguments of ``build``; none for zeros of the last call's signature.
+            directory: where the trace for TensorBoard and Perfetto goes; by default a new temporary directory.
+            **kwargs: arguments by name.
+
+        Returns:
+            A `Profile`: print it, or show it in a notebook.
+
+        Raises:
+            GraphError: no arguments, and the graph was not built; less than one step.
+
+        Example:
+            >>> print(graph.profile(5, x, y, directory="traces"))
+        """
+        if not args and not kwargs:
+            leaves, structure = tree.flatten(self.program.arguments)  # type: ignore[attr-defined]
+            zeros = iter(example_arguments(self.program))  # type: ignore[attr-defined]
+            found = [next(zeros) if isinstance(leaf, TensorSpec) else leaf for leaf in leaves]
+            args, kwargs = tree.unflatten(structure, found)
+        state, call, program = self._prepared(args, kwargs)  # type: ignore[attr-defined]
+        return profile(self, program, state, list(call.tensors), steps, directory)
+
+    def _repr_html_(self) -> str:
+        return page(self)
 
     def export(
         self,

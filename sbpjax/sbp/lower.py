@@ -17,7 +17,7 @@ from jax.extend.core import DropVar, Literal, Var
 from . import boxing
 from .algebra import B, P
 from .layout import physical_spec
-from .normalise import normalise
+from .normalise import at_source, normalise
 from .outline import run_outlined
 from .plan.types import Copies, Plan
 from .roll import run_rolled
@@ -43,8 +43,9 @@ def run_plan(plan: Plan, shard: Shard, blocks: Sequence) -> list:
         if i in held:
             results = held.pop(i)
         else:
-            operands = [_read(copies, shard, v, c) for v, c in zip(eqn.invars, ins, strict=True)]
-            results = compute(Context(eqn, shard, ins, outs, plan.bodies.get(i)), operands)
+            with at_source(eqn):  # profiles and HLO name the module of what a rule makes, collectives included
+                operands = [_read(copies, shard, v, c) for v, c in zip(eqn.invars, ins, strict=True)]
+                results = compute(Context(eqn, shard, ins, outs, plan.bodies.get(i)), operands)
         for variable, codes, value in zip(eqn.outvars, outs, results, strict=True):
             if not isinstance(variable, DropVar):
                 copies.put(variable, codes, value)

@@ -154,7 +154,9 @@ def at_source(eqn):
     """Return a context in which new equations take the place of ``eqn`` in the user's source."""
     from jax._src import source_info_util  # no public name
 
-    stack = source_info_util.current_name_stack() + eqn.source_info.name_stack
+    stack, own = source_info_util.current_name_stack(), eqn.source_info.name_stack
+    if not own.stack or stack.stack[-len(own.stack) :] != own.stack:  # else a rule binds what it was called for
+        stack = stack + own
     return source_info_util.user_context(eqn.source_info.traceback, name_stack=stack)
 
 

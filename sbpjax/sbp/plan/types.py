@@ -28,6 +28,7 @@ class Boxing:
         target: codes after.
         steps: the single-axis steps.
         times: how often it happens in one run of the program: the turns of the loops around it.
+        scope: the names around its reader, such as ``model/0/transpose(jvp())``.
     """
 
     line: str
@@ -38,6 +39,7 @@ class Boxing:
     target: Codes
     steps: tuple[Step, ...]
     times: int = 1
+    scope: str = ""
 
     @property
     def bytes(self) -> int:
@@ -140,8 +142,9 @@ def _boxings(plan: Plan):
         for variable, target in zip(eqn.invars, plan.ins(i), strict=True):
             yield from _read(copies, variable, target, eqn.primitive.name, eqn)
         if i in plan.bodies:
-            turns = eqn.params["length"]
-            yield from (replace(b, times=b.times * turns) for b in plan.bodies[i].boxings)
+            turns, around = eqn.params["length"], str(eqn.source_info.name_stack)
+            for b in plan.bodies[i].boxings:
+                yield replace(b, times=b.times * turns, scope=f"{around}/{b.scope}".strip("/"))
         for variable, codes in zip(eqn.outvars, plan.outs(i), strict=True):
             copies.put(variable, codes)
     for variable, target in zip(plan.program.outvars, plan.out_codes, strict=True):
@@ -157,6 +160,5 @@ def _read(copies: Copies, variable, target: Codes, reader: str, eqn):
     aval: Any = variable.aval
     steps = boxing.path(aval.shape, aval.dtype.itemsize, copies.sizes, source, target)
     copies.known[variable][target] = None
-    yield Boxing(
-        source_line(eqn) if eqn is not None else "", reader, aval.shape, str(aval.dtype), source, target, steps
-    )
+    line, scope = ("", "") if eqn is None else (source_line(eqn), str(eqn.source_info.name_stack))
+    yield Boxing(line, reader, aval.shape, str(aval.dtype), source, target, steps, scope=scope)
