@@ -2,6 +2,11 @@
 
     --layout single | dp | tp | 2d     one device, data parallel, tensor parallel, or both on 2 × 4 devices (the
     default)
+    --accumulate K                     a batch as K micro-batches, their gradients reduced once
+    --zero 1 | 2 | 3                   optimizer state, gradients and parameters divided over the data-parallel ranks
+    --amp                              matrices in bfloat16
+    --checkpointing                    compute a block's activations again for its backward instead of keeping them
+    --no-block-scan                    trace and compile every block by itself
     --resume                           go on from the last checkpoint, bit by bit as if nothing had happened
     --explain                          print what every step communicates, and stop
 
@@ -26,6 +31,7 @@ from examples.gpt.model import GPT, GPTConfig
 from examples.gpt.report import History, communication, console, progress_bar
 from examples.gpt.sharding import LAYOUTS, Layout
 from sbpjax import nn, optim, utils
+from sbpjax.sbp.explain import Explanation
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,11 @@ class Options:
         eval_every: steps between validation losses and checkpoints.
         eval_batches: batches of a validation loss.
         model: the model's size.
+        accumulate: into how many micro-batches a batch is split.
+        zero: what is divided over the data-parallel ranks: 1 optimizer state, 2 gradients too, 3 parameters too.
+        amp: compute in bfloat16 what gains from it.
+        checkpointing: keep only the inputs of blocks for the backward pass.
+        block_scan: trace equal blocks once; True compiles them as one loop however few they are.
     """
 
     layout: str = "2d"
@@ -55,10 +66,68 @@ class Options:
     eval_every: int = 100
     eval_batches: int = 4
     model: GPTConfig = GPTConfig()
+    accumulate: int = 1
+    zero: int = 0
+    amp: bool = False
+    checkpointing: bool = False
+    block_scan: bool | None = None
+
+
+class TrainGraph(nn.Graph):
+    """One training step as one program: forward, backward, clipping, update; the schedule steps after each call.
+
+    Args:
+        model: the model.
+        optimizer: of its parameters.
+        scheduler: of the learning rate.
+        options: the run.
+    """
+
+    def __init__(self, model: GPT, optimizer: optim.Optimizer, scheduler: optim.lr_scheduler.LRScheduler, options):
+        super().__init__()
+        self.model = model
+        self.add_optimizer(optimizer, lr_sch=scheduler)
+        self.config.set_clip_grad_norm(options.clip)
+        self.config.set_gradient_accumulation_steps(options.accumulate)
+        if options.zero:
+            self.config.enable_zero(True, stage=options.zero)
+        if options.amp:
+            self.config.enable_amp(True, dtype=flow.bfloat16)
+        if options.checkpointing:
+            for block in self.model.blocks:
+                block.to(nn.graph.GraphModule).activation_checkpointing = True
+        if options.block_scan is not None:
+            self.config.enable_block_scan(options.block_scan)
+
+    def build(self, tokens: flow.Tensor, targets: flow.Tensor) -> flow.Tensor:
+        """Return the loss of one micro-batch, differentiated."""
+        loss = self.model.loss(tokens, targets)
+        loss.backward()
+        return loss
+
+
+class EvalGraph(nn.Graph):
+    """The loss of one batch, or without targets its logits.
+
+    Args:
+        model: the model, the very one that is trained.
+        options: the run.
+    """
+
+    def __init__(self, model: GPT, options):
+        super().__init__()
+        self.model = model
+        if options.amp:
+            self.config.enable_amp(True, dtype=flow.bfloat16)
+
+    @flow.no_grad()
+    def build(self, tokens: flow.Tensor, targets: flow.Tensor | None = None) -> flow.Tensor:
+        """Return the mean cross entropy of `targets`, or the logits `(B, T, V)`."""
+        return self.model(tokens) if targets is None else self.model.loss(tokens, targets)
 
 
 class Trainer:
-    """A model, its optimizer and schedule on one layout, with a compiled step.
+    """A model, its optimizer and schedule on one layout, with the graphs of a training step and of a validation loss.
 
     Args:
         options: the run.
@@ -78,22 +147,8 @@ class Trainer:
         factor = optim.lr_scheduler.warmup_cosine(options.warmup, options.steps, final=0.1)
         self.scheduler = optim.lr_scheduler.LambdaLR(self.optimizer, factor)
         self.step = 0
-        self.train_step = flow.compile(self.eager_step, state=(self.model, self.optimizer))
-        self.eval_step = flow.compile(self.eager_loss, state=self.model)
-
-    def eager_step(self, tokens: flow.Tensor, targets: flow.Tensor) -> flow.Tensor:
-        """Run one step and return the loss; plain eager code that `flow.compile` turns into one program."""
-        self.optimizer.zero_grad()
-        loss = self.model.loss(tokens, targets)
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.options.clip)
-        self.optimizer.step()
-        return loss.detach()
-
-    def eager_loss(self, tokens: flow.Tensor, targets: flow.Tensor) -> flow.Tensor:
-        """Return the loss of one batch."""
-        with flow.no_grad():
-            return self.model.loss(tokens, targets)
+        self.train_graph = TrainGraph(self.model, self.optimizer, self.scheduler, options)
+        self.eval_graph = EvalGraph(self.model, options)
 
     def batch(self, step: int) -> tuple[flow.Tensor, flow.Tensor]:
         """Return inputs and targets of a training step, laid out."""
@@ -102,10 +157,9 @@ class Trainer:
 
     def advance(self) -> flow.Tensor:
         """Do the next step and return its loss, which may still be computing."""
-        loss = self.train_step(*self.batch(self.step))
-        self.scheduler.step()
+        loss = self.train_graph(*self.batch(self.step))
         self.step += 1
-        return loss
+        return loss if self.options.accumulate == 1 else loss.mean()  # of micro-batches, (K,)
 
     def validate(self) -> float:
         """Return the mean validation loss."""
@@ -113,7 +167,7 @@ class Trainer:
         batches = self.corpus.validation_batches(
             self.options.eval_batches, self.options.batch, self.options.model.context
         )
-        losses = [self.eval_step(self.layout.place(x), self.layout.place(y)) for x, y in batches]
+        losses = [self.eval_graph(self.layout.place(x), self.layout.place(y)) for x, y in batches]
         self.model.train()
         return float(np.mean([loss.item() for loss in losses]))
 
@@ -146,21 +200,19 @@ class Trainer:
         context = self.options.model.context
         random = np.random.default_rng(self.options.seed)
         text = encode(prompt)
-        forward = flow.compile(self._logits, state=(self.model,))
+        forward = EvalGraph(self.model, self.options)
+        self.model.eval()
         for _ in range(length):
             window = text[-context:]
             padded = np.zeros((1, context), np.int64)
             padded[0, : len(window)] = window
             whole = [flow.sbp.broadcast] * len(self.layout.axes)
             tokens = flow.tensor(padded).to_global(self.layout.placement, whole)
-            logits = forward(tokens).numpy()[0, len(window) - 1].astype(np.float64) / temperature
+            logits = forward(tokens).float().numpy()[0, len(window) - 1].astype(np.float64) / temperature
             odds = np.exp(logits - logits.max())
             text = np.append(text, random.choice(len(odds), p=odds / odds.sum()))
+        self.model.train()
         return decode(text)
-
-    def _logits(self, tokens: flow.Tensor) -> flow.Tensor:
-        with flow.no_grad():
-            return self.model(tokens)
 
 
 def train(options: Options, out: Path, resume: bool = False, text: str | None = None) -> Trainer:
@@ -214,15 +266,23 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=defaults.batch)
     parser.add_argument("--text", help="a text file to train on instead of Python's language reference")
     parser.add_argument("--out", type=Path, help="output directory (default: runs/gpt-LAYOUT)")
+    parser.add_argument("--accumulate", type=int, default=defaults.accumulate, help="micro-batches per batch")
+    parser.add_argument("--zero", type=int, choices=(1, 2, 3), default=defaults.zero, help="stage of ZeRO")
+    parser.add_argument("--amp", action="store_true", help="matrices in bfloat16")
+    parser.add_argument("--checkpointing", action="store_true", help="compute activations again for the backward pass")
+    parser.add_argument("--no-block-scan", action="store_true", help="trace and compile every block by itself")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the output directory")
     parser.add_argument("--explain", action="store_true", help="print the communication of one step, and stop")
     parser.add_argument("--prompt", default="The ", help="what the sample starts with")
     args = parser.parse_args()
-    options = replace(defaults, layout=args.layout, steps=args.steps, batch=args.batch)
+    chosen = {name: getattr(args, name) for name in ("layout", "steps", "batch", "accumulate", "zero")}
+    flags = {name: True for name in ("amp", "checkpointing") if getattr(args, name)}
+    options = replace(defaults, **chosen, **flags, block_scan=False if args.no_block_scan else defaults.block_scan)
     out = args.out or Path("runs") / f"gpt-{args.layout}"
     if args.explain:
         trainer = Trainer(options, load_corpus(args.text, options.seed))
-        console.print(communication(flow.explain(trainer.train_step, *trainer.batch(0))))
+        trainer.train_graph.build_graph(*trainer.batch(0))
+        console.print(communication(Explanation(trainer.train_graph.program.plan, trainer.train_graph.name)))
         return
     trainer = train(options, out, args.resume, args.text)
     sample = trainer.sample(args.prompt, 400)
