@@ -48,7 +48,7 @@ def gpt(p, stats, tokens, targets, *, layers: int, heads: int):
         scores = q @ k.swapaxes(2, 3) / math.sqrt(width // heads)
         y = jax.nn.softmax(jnp.where(causal, scores, -jnp.inf), -1) @ v
         x = x + _linear(p, f"{name}.out", y.transpose(0, 2, 1, 3).reshape(batch, length, width))
-        y = jax.nn.gelu(_linear(p, f"{name}.up", _layer_norm(p, f"{name}.norm2", x)), approximate=False)
+        y = _gelu(_linear(p, f"{name}.up", _layer_norm(p, f"{name}.norm2", x)))
         x = x + _linear(p, f"{name}.down", y)
     logits = _layer_norm(p, "norm", x) @ p["token.weight"].T
     return _cross_entropy(logits.reshape(-1, logits.shape[-1]), targets), stats
@@ -115,3 +115,6 @@ def twin(name: str, sizes: dict):
         return optax.apply_updates(params, updates), state, stats, value
 
     return step, optimizer
+
+def _gelu(x):
+    return 0.5 * x * (1 + jax.lax.erf(x * math.sqrt(0.5)))
