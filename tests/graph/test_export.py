@@ -211,6 +211,8 @@ def test_every_op_family_comes_back(round_trips, name):
 # -- sharded -----------------------------------------------------------------------------------------------------------
 
 GRIDS = {"data": ([0, 1, 2, 3], ["S0"], ["B"]), "grid": ([[0, 1], [2, 3]], ["S0", "B"], ["B", "S0"])}
+SPLIT_FAMILIES = ["elementwise", "reduce", "matmul", "linalg", "conv", "norm", "attention", "embedding", "indexing",
+                  "random", "control flow", "stacks"]  # fmt: skip
 
 
 def sharded(name, zero=0):
@@ -234,7 +236,25 @@ def sharded_trips(tmp_path_factory):
         label = f"{name} {zero}"
         kept(folder, label, graph, (x,))
         expected[label] = here(graph, (x,))
+    place = flow.placement("cpu", [0, 1])
+    for name in SPLIT_FAMILIES:
+        make, shape = FAMILIES[name]
+        flow.manual_seed(1)
+        graph = Plain(lambda g, x: g.model(x), model=nn.Dropout(0.5)) if name == "random" else make()
+        for block in graph._g.blocks.values():
+            block.to_global(place, "B")
+        x = flow.randn(*shape).to_global(place, "S0")
+        kept(folder, name, graph, (x,))
+        expected[name] = here(graph, (x,))
     return folder, expected, elsewhere(folder, list(expected), devices=4)
+
+
+@pytest.mark.parametrize("name", SPLIT_FAMILIES)
+def test_every_op_family_comes_back_sharded(sharded_trips, name):
+    _, expected, found = sharded_trips
+    assert expected[name].keys() == found[name].keys()
+    for key, value in expected[name].items():
+        np.testing.assert_allclose(found[name][key], value, err_msg=key, **SUMS_IN_OTHER_ORDER)
 
 
 @pytest.mark.parametrize("label", ["data 0", "grid 0", "data 3"])
