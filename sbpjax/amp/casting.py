@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 
 import numpy as np
+from jax.core import Tracer
 
 from sbpjax.autograd.node import AccumulateGrad, Node, sequence
 from sbpjax.ops.elementwise import to_dtype
@@ -21,8 +22,10 @@ from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import Op, op_of
+from sbpjax.tensor.traced import logical
 
 from .lists import LOWER, WIDEST, Lists
+from .widen import cast_back
 
 _WIDTH = {dtypes.float16: 1, dtypes.bfloat16: 1, dtypes.float32: 2}
 
@@ -111,6 +114,8 @@ class CastNode(Node):
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
         grad = grads[0]
+        if not create_graph and isinstance(grad._array, Tracer):
+            return (dispatch.wrap_any(cast_back(logical(grad), self.dtype.np), grad._layout),)
         if not create_graph or grad._edge is None:
             return (dispatch.unary(_to(self.dtype), grad),)
         return (_cast(grad, self.dtype),)

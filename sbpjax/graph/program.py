@@ -22,6 +22,7 @@ import numpy as np
 from jax.extend.core import jaxpr_as_fun
 
 from sbpjax.amp.casting import fresh
+from sbpjax.amp.widen import widened
 from sbpjax.errors import MixedTensorError, SbpjaxError, message
 from sbpjax.sbp import Layout, broadcast, eager
 from sbpjax.sbp.abstract import Abstract
@@ -177,7 +178,7 @@ class Program:
             error.__notes__ = []  # what JAX says about its own frames helps no user
             raise error from None
         watch.check(self.asked, results)
-        return closed
+        return widened(closed)
 
     def _roll(self, state: State, rests: dict[int, Layout]) -> None:
         """Make loops of repeated layers, and stacks of the state that they own."""
