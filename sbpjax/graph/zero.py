@@ -24,7 +24,7 @@ from sbpjax.sbp import Layout, eager
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.boxing_marker import to_sbp_p
 from sbpjax.sbp.layout import layout_of
-from sbpjax.sbp.normalise import bind, normalise
+from sbpjax.sbp.normalise import bind, normalise, scan_counts
 from sbpjax.tensor import Tensor
 
 from .split import MOVES
@@ -172,7 +172,7 @@ def _result(v, env: dict):
 def _scan(eqn, held: list) -> list:
     """Run a loop whose body gathers for itself what rests outside."""
     params = eqn.params
-    consts, carry = params["num_consts"], params["num_carry"]
+    consts, carry = scan_counts(params)
     inside = {}
     operands = []
     for i, x in enumerate(held):

@@ -160,6 +160,19 @@ def at_source(eqn):
     return source_info_util.user_context(eqn.source_info.traceback, name_stack=stack)
 
 
+def scan_counts(params: dict) -> tuple[int, int]:
+    """Return how many operands of a ``scan`` are constants and how many are carried; the others are scanned over."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carry, _ = params["ft_in"].unpack()  # since JAX 0.11
+    return len(list(consts)), len(list(carry))
+
+
+def while_counts(params: dict) -> tuple[int, int]:
+    """Return how many operands of a ``while`` are constants of its condition and of its body; the others are carried."""
+    return params["cond_nconsts"], params["body_nconsts"]
+
+
 def source_line(eqn) -> str:
     """Return ``file:line`` of the user's code that made an equation, or an empty string."""
     from jax._src import source_info_util  # no public accessor

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, DropVar, Literal, Var, jaxpr_as_fun
 
-from .normalise import Program, bind
+from .normalise import Program, bind, scan_counts
 from .plan.signature import Signatures
 from .plan.tie import repetitions
 
@@ -244,7 +244,7 @@ def _stacked_aval(avals: list):
 def _inner(eqn, least_turns: int) -> Rolled | None:
     """Return the body of a loop with its repeated layers rolled, None if it has none."""
     params = eqn.params
-    consts, carry = params["num_consts"], params["num_carry"]
+    consts, carry = scan_counts(params)
     resident: dict[int, tuple] = {}
     for i, v in enumerate(params["jaxpr"].jaxpr.invars[: consts + carry]):
         resident[i] = ((i < consts, str(v.aval)), None if i < consts else i - consts)
@@ -330,7 +330,7 @@ class _Run:
     def _rolled_scan(self, eqn, body: Rolled) -> None:
         """Run a loop with a rolled body: what the body takes as a stack, the loop takes as a stack."""
         params = eqn.params
-        consts, carry = params["num_consts"], params["num_carry"]
+        consts, carry = scan_counts(params)
         operands = [self._group([eqn.invars[i] for i in group]) for group in body.inputs]
         held = sum(group[0] < consts for group in body.inputs)
         state = sum(group[0] < consts + carry for group in body.inputs) - held

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 
 from ..algebra import B, P
-from ..normalise import Program, normalise
+from ..normalise import Program, normalise, scan_counts, while_counts
 from ..rules.table import Context, Row, local, rows
 
 Codes = tuple[int, ...]
@@ -52,13 +52,13 @@ def body_plans(eqn, sizes: Codes, ins, outs) -> list:
     """Return the plans of the bodies of an equation under N-D layouts."""
     params, everywhere = eqn.params, (B,) * len(sizes)
     if eqn.primitive.name == "scan":
-        consts, carry = params["num_consts"], params["num_carry"]
+        consts, carry = scan_counts(params)
         held = consts + carry
         body_in = (*ins[:held], *(_shift(c, -1) for c in ins[held:]))
         body_out = (*outs[:carry], *(_shift(c, -1) for c in outs[carry:]))
         return [body_plan(params["jaxpr"], sizes, body_in, body_out)]
     if eqn.primitive.name == "while":
-        nc, nb = params["cond_nconsts"], params["body_nconsts"]
+        nc, nb = while_counts(params)
         carry = ins[nc + nb :]
         return [
             body_plan(params["cond_jaxpr"], sizes, (*ins[:nc], *carry), (everywhere,)),
@@ -122,7 +122,7 @@ def _fixed_point(closed, size: int, codes: list[int], carried: dict[int, int]):
 def scan_rows(eqn, size: int) -> list[Row]:
     """One row per seed; the scanned dim itself is never split."""
     params = eqn.params
-    consts, carry = params["num_consts"], params["num_carry"]
+    consts, carry = scan_counts(params)
     held = consts + carry
     closed = params["jaxpr"]
     found = []
@@ -140,7 +140,7 @@ def scan_rows(eqn, size: int) -> list[Row]:
 def while_rows(eqn, size: int) -> list[Row]:
     """One row per seed on the carry or the body's constants."""
     params = eqn.params
-    nc, nb = params["cond_nconsts"], params["body_nconsts"]
+    nc, nb = while_counts(params)
     closed = params["body_jaxpr"]
     found = []
     for i, seed in _seeds([v.aval for v in closed.jaxpr.invars]):
@@ -183,12 +183,12 @@ def control_local(ctx: Context, *blocks):
     if ctx.eqn.primitive.name == "cond":
         return jax.lax.switch(blocks[0], calls, *blocks[1:])
     if ctx.eqn.primitive.name == "while":
-        nc, nb = params["cond_nconsts"], params["body_nconsts"]
+        nc, nb = while_counts(params)
         test, body = blocks[:nc], blocks[nc : nc + nb]
         return jax.lax.while_loop(
             lambda carry: calls[0](*test, *carry)[0], lambda carry: tuple(calls[1](*body, *carry)), blocks[nc + nb :]
         )
-    consts, carry = params["num_consts"], params["num_carry"]
+    consts, carry = scan_counts(params)
     held = blocks[:consts]
 
     def step(state, xs):

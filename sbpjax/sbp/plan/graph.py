@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from jax.extend.core import Literal, Var
 
-from ..normalise import Program
+from ..normalise import Program, scan_counts
 from .control import body_program
 from .parts import uniform_values
 from .ports import Loop, Region
@@ -198,7 +198,7 @@ class _Builder:
         """Add the ports and the body of a ``scan`` whose equation runs ``times`` times."""
         params = eqn.params
         body = body_program(params["jaxpr"])
-        consts, carry, turns = params["num_consts"], params["num_carry"], params["length"]
+        (consts, carry), turns = scan_counts(params), params["length"]
         ins, outs, body_ins, body_outs = [], [], [], []
         for position, v in enumerate(body.invars):
             outer, aval = eqn.invars[position], cast(Any, v.aval)
