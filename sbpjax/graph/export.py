@@ -99,7 +99,8 @@ def _exported(asked: str, program: Program, platforms: tuple[str, ...] | None):
         structs = [jax.ShapeDtypeStruct(s.shape, s.dtype, weak_type=s.weak_type) for s in structs]
         platforms = platforms or (jax.default_backend(),)
     try:
-        return jax.export.export(program._call, platforms=platforms)(*structs)
+        call: Any = program._call
+        return jax.export.export(call, platforms=platforms)(*structs)
     except (ValueError, NotImplementedError, TypeError) as error:
         raise ExportError(
             message(
@@ -131,9 +132,10 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     try:
         return state, call, Program(Step(graph, state, {}), state, call, Options(), f"{graph.name}.build")
     except Exception as error:
-        what, why = str(error).strip().partition("\n")[0], error
-        while why.__cause__ is not None or why.__context__ is not None:
-            why = why.__cause__ or why.__context__
+        what = str(error).strip().partition("\n")[0]
+        why: BaseException = error
+        while (cause := why.__cause__ or why.__context__) is not None:
+            why = cause
         reason = "" if why is error else f": {str(why).strip().partition(chr(10))[0]}"
         raise ExportError(
             message(

@@ -19,7 +19,6 @@ from typing import Any
 import jax
 import jax.export
 import numpy as np
-from safetensors import SafetensorError, safe_open
 
 from sbpjax.errors import ExportError, GraphTypeError, StateDictError, message
 from sbpjax.sbp import algebra, eager
@@ -101,7 +100,7 @@ class LoadedGraph:
 
     def _tensor(self, facts: dict, weights: dict[str, np.ndarray], target: Any) -> Tensor:
         array = manifest.restored(weights[facts["path"]], np.dtype(facts["dtype"]), facts["stored_as"])
-        if facts["sbp"] is None:
+        if self.placement is None or facts["sbp"] is None:
             return wrap_any(jax.device_put(array, target))
         return wrap_any(*eager.from_logical(array, self.placement, facts["sbp"]))
 
@@ -382,6 +381,8 @@ def _version(asked: str, found: dict, seen: str, able: str) -> ExportError:
 
 
 def _weights(path: Path, state: dict, asked: str) -> dict[str, np.ndarray]:
+    from safetensors import SafetensorError, safe_open  # not for those who import sbpjax and load nothing
+
     wanted = [*state["tensors"], *state["captured"]]
     try:
         with safe_open(path, "np") as file:
@@ -411,7 +412,7 @@ def _target(found: dict, placement: Any, device: Any, asked: str) -> tuple[Place
             raise ExportError(message(asked, seen, rule, 'load_graph(path, device="cpu")'))
         if device is not None:
             return None, (device if isinstance(device, Device) else Device(device)).jax()
-        default = jax.config.jax_default_device
+        default = getattr(jax.config, "jax_default_device", None)
         return None, jax.devices()[0] if default is None else default
     hierarchy = tuple(said["hierarchy"])
     ranks = np.arange(int(np.prod(hierarchy))).reshape(hierarchy).tolist()

@@ -60,8 +60,9 @@ def structure_json(structure: Any, asked: str) -> Any:
         if factory is not None and _FACTORIES.get(name or "") is not factory:
             raise _unwritable(asked, f"a defaultdict that makes its defaults by {factory!r}")
         return ["defaultdict", name, _plain_keys(keys[1:], asked), inner]
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return ["namedtuple", kind.__name__, list(kind._fields), inner]
+    fields = getattr(kind, "_fields", None)
+    if issubclass(kind, tuple) and fields is not None:
+        return ["namedtuple", kind.__name__, list(fields), inner]
     if dataclasses.is_dataclass(kind):
         return ["dataclass", kind.__name__, list(keys), inner]
     raise _unwritable(asked, f"a container of type {kind.__name__}")

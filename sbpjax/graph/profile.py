@@ -104,7 +104,8 @@ class Profile:
 
     def _head(self) -> str:
         where = "1 device" if self.devices == 1 else f"{self.devices} devices"
-        return f"profile of {self.name}, {self.steps} steps on {where}: {self.step_us:,.0f} µs per step"
+        steps = f"{self.steps} step{'s' * (self.steps != 1)}"
+        return f"profile of {self.name}, {steps} on {where}: {self.step_us:,.0f} µs per step"
 
     def __str__(self) -> str:
         rows = [("share", "µs per step", "calls", "op", "module"), *self.table()]
@@ -148,9 +149,10 @@ def profile(graph: Any, program: Any, state: Any, arguments: list[Tensor], steps
         program._compiled = own
         default_generator._counter = drawn
         _put_back(before)
-    events = _events(folder, named.as_text())
+    text = named.as_text() or ""
+    events = _events(folder, text)
     devices = 1 if program.placement is None else program.placement.size
-    rows, busy_us = _rows(events, _instructions(named.as_text()), Names(graph), steps, devices)
+    rows, busy_us = _rows(events, _instructions(text), Names(graph), steps, devices)
     return Profile(graph.name, steps, devices, step_us, rows, max(step_us - busy_us, 0.0), folder)
 
 
