@@ -117,7 +117,9 @@ class _Pass:
 
     def _can(self, v, dtype) -> bool:
         """Return whether nothing else reads a value and its equation can give it in a wider dtype."""
-        i = None if isinstance(v, Literal) else self._maker.get(v)
+        if isinstance(v, Literal):
+            return False
+        i = self._maker.get(v)
         if i is None or self._uses[v] != 1 or dtype != np.float32 or i in self._instead:
             return False
         eqn = self._eqns[i]
@@ -133,7 +135,7 @@ class _Pass:
         i = self._maker[v]
         eqn = self._eqns[i]
         name = eqn.primitive.name
-        wide = Var(ShapedArray(v.aval.shape, dtype))
+        wide = Var(ShapedArray(_shape(v), dtype))
         if name in _MOVES or name == "add_any":
             self._instead[i] = [eqn.replace(invars=[self._wide(u, dtype) for u in eqn.invars], outvars=[wide])]
         elif name in _PRODUCTS:
@@ -144,10 +146,14 @@ class _Pass:
             if self._can(terms, dtype):
                 terms = self._wide(terms, dtype)
             else:
-                terms = Var(ShapedArray(terms.aval.shape, dtype))
+                terms = Var(ShapedArray(_shape(terms), dtype))
                 casts.append(_converted(eqn, eqn.invars[0], terms, dtype))
             self._instead[i] = [*casts, eqn.replace(invars=[terms], outvars=[wide])]
         return wide
+
+
+def _shape(v: Any) -> tuple[int, ...]:
+    return v.aval.shape
 
 
 def _converted(like, source, target: Var, dtype):

@@ -11,12 +11,10 @@ from sbpjax.optim.rules import MASTER
 
 DIM, BATCH, CLASSES, STEPS = 32, 16, 8, 24
 
-# A bfloat16 product is off by 2^-9 of its value; the mean loss of 24 steps of AdamW follows float32 to 2^-6.
-BF16_CURVE = 2.0**-6
-# Layouts sum the same bfloat16 products in another order, and partial sums are rounded once more.
-LAYOUT_CURVE = 2.0**-7
-# Eager code and graph round at the same places; what differs is which sums the compiler keeps in float32.
-EAGER_CURVE = 2.0**-7
+# Relative deviations of the loss in any of 24 steps of AdamW, while it falls to 1/18. Bfloat16 rounds to 2^-9.
+BF16_CURVE = 2.0**-7  # from the float32 curve; measured 1.4e-3, for float16 4e-4
+LAYOUT_CURVE = 2.0**-7  # from one device: the same products summed in another order; measured 3e-3
+EAGER_CURVE = 2.0**-7  # from the graph: eager gradients of weights are rounded to bfloat16 before they are cast back
 
 
 class Block(nn.Module):
@@ -40,6 +38,7 @@ class Gpt(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embedding = nn.Embedding(CLASSES, DIM)
+        nn.init.normal_(self.embedding.weight, std=0.1)
         self.blocks = nn.ModuleList([Block(), Block()])
         self.norm = nn.LayerNorm(DIM)
 
@@ -126,19 +125,19 @@ def test_the_bfloat16_curve_follows_the_float32_curve(exact, bf16):
     curve, _ = bf16
     assert exact[-1] < 0.5 * exact[0]
     assert np.any(curve != exact)
-    np.testing.assert_allclose(curve, exact, rtol=0, atol=BF16_CURVE * exact[0])
+    np.testing.assert_allclose(curve, exact, rtol=BF16_CURVE)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts_follow_the_curve_of_one_device(bf16, layout):
     curve, _ = _curve(layout=layout)
-    np.testing.assert_allclose(curve, bf16[0], rtol=0, atol=LAYOUT_CURVE * bf16[0][0])
+    np.testing.assert_allclose(curve, bf16[0], rtol=LAYOUT_CURVE)
 
 
 @pytest.mark.parametrize("layout", [None, "2d"])
 def test_accumulation_follows_the_curve(bf16, layout):
     curve, _ = _curve(layout=layout, accumulation=4)
-    np.testing.assert_allclose(curve, bf16[0], rtol=0, atol=LAYOUT_CURVE * bf16[0][0])
+    np.testing.assert_allclose(curve, bf16[0], rtol=LAYOUT_CURVE)
 
 
 def test_eager_code_gives_the_curve_of_the_graph(bf16):
@@ -152,7 +151,7 @@ def test_eager_code_gives_the_curve_of_the_graph(bf16):
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.item())
-    np.testing.assert_allclose(losses, bf16[0], rtol=0, atol=EAGER_CURVE * bf16[0][0])
+    np.testing.assert_allclose(losses, bf16[0], rtol=EAGER_CURVE)
 
 
 # -- what is cast ------------------------------------------------------------------------------------------------------
@@ -279,7 +278,7 @@ def test_parameters_of_lower_precision_get_masters(exact):
         np.testing.assert_array_equal(master.to(flow.bfloat16).to(flow.float32).numpy(), p.to(flow.float32).numpy())
     assert any(np.any(optimizer.state[p][MASTER].numpy() != p.to(flow.float32).numpy()) for p in model.parameters())
     # the weights start rounded to 8 bits, so this is the curve of a neighbour
-    np.testing.assert_allclose(losses, exact, rtol=0, atol=2 * BF16_CURVE * exact[0])
+    np.testing.assert_allclose(losses, exact, rtol=2 * BF16_CURVE)
 
 
 def test_a_group_that_refuses_masters_is_left_alone_and_a_failed_build_changes_none():
@@ -301,7 +300,7 @@ def test_a_group_that_refuses_masters_is_left_alone_and_a_failed_build_changes_n
 def test_float16_with_a_scaler_follows_the_float32_curve(exact):
     scaler = flow.amp.GradScaler(init_scale=2.0**10, growth_interval=5)
     curve, _ = _curve(amp=flow.float16, scaler=scaler)
-    np.testing.assert_allclose(curve, exact, rtol=0, atol=BF16_CURVE * exact[0])
+    np.testing.assert_allclose(curve, exact, rtol=BF16_CURVE)
     assert scaler.get_scale() == 2.0 ** (10 + STEPS // 5)
 
 
