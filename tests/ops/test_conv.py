@@ -1,5 +1,6 @@
 """Convolutions against torch: 1 to 3 dims, stride, padding, dilation, groups, transposed, without batch."""
 
+import jax
 import numpy as np
 import pytest
 import torch.nn.functional as tf
@@ -56,6 +57,19 @@ CASES += [
     both("conv2d", F(2, 3, 5, 5, dtype=t), F(2, 3, 3, 3, dtype=t), tol=2e-2 if t is BF16 else 1e-12)
     for t in (BF16, np.float64)
 ]
+TINY = [  # more elements in the kernel than in the image, or than in the output
+    both("conv2d", F(2, 4, 2, 2), F(6, 4, 3, 3), F(6), padding=1),
+    both("conv2d", F(2, 4, 4, 4), F(6, 4, 3, 3), stride=2, padding=1),
+    both("conv2d", F(2, 4, 5, 3), F(6, 4, 5, 3), F(6)),
+    both("conv2d", F(2, 4, 2, 3), F(6, 4, 3, 5), stride=(2, 1), padding=(2, 3)),
+    both("conv2d", F(4, 2, 2), F(6, 4, 3, 3), F(6), padding=1),
+    both("conv2d", F(0, 4, 2, 2), F(6, 4, 3, 3), padding=1),
+    both("conv1d", F(2, 4, 3), F(6, 4, 5), F(6), padding=2),
+    both("conv3d", F(2, 3, 2, 1, 2), F(4, 3, 3, 2, 2), padding=1),
+    both("conv2d", F(2, 4, 2, 2), F(6, 2, 3, 3), groups=2, padding=1),
+    both("conv2d", F(2, 3, 2, 2, dtype=BF16), F(2, 3, 3, 3, dtype=BF16), padding=1, tol=2e-2),
+]
+CASES += TINY
 TRANSPOSED = [
     {},
     {"stride": 2},
@@ -75,6 +89,19 @@ CASES += [
 ]
 
 test_against_torch = run(CASES)
+
+
+@pytest.mark.parametrize(
+    "size, stride, name", [(2, 1, "dot_general"), (4, 2, "dot_general"), (4, 1, "conv_general_dilated")]
+)
+def test_kernels_larger_than_the_image_are_products_in_both_directions(size, stride, name):
+    def gradients(x, weight):
+        out, back = jax.vjp(lambda x, w: cv.conv2d(x, w, stride=stride, padding=1), x, weight)
+        return back(out)
+
+    closed = jax.make_jaxpr(gradients)(F(2, 4, size, size), F(6, 4, 3, 3))
+    found = [e.primitive.name for e in closed.jaxpr.eqns if e.primitive.name in ("dot_general", "conv_general_dilated")]
+    assert found == [name] * 3
 
 
 def test_errors():
