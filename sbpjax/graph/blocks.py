@@ -27,6 +27,8 @@ from jax._src.source_info_util import current_name_stack, set_name_stack  # no p
 from sbpjax import autograd
 from sbpjax.amp.casting import fresh
 from sbpjax.autograd.node import AccumulateGrad, Node, freed, sequence
+from sbpjax.sbp import Layout
+from sbpjax.sbp.boxing_marker import to_sbp
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.dtype import of as dtype_of
@@ -57,9 +59,17 @@ class Blocks:
         modules: the modules of the traced state.
         policies: id of a module → what its checkpoint saves, see `sbpjax.graph.split`.
         reuse: trace equal layers once; off, only checkpointed modules are blocks.
+        gradients: id of a parameter → the layout in which its gradient is wanted.
     """
 
-    def __init__(self, modules: Sequence, policies: dict[int, Any] | None = None, reuse: bool = True) -> None:
+    def __init__(
+        self,
+        modules: Sequence,
+        policies: dict[int, Any] | None = None,
+        reuse: bool = True,
+        gradients: dict[int, Layout] | None = None,
+    ) -> None:
+        self._gradients = gradients or {}
         self._policies = policies or {}
         self._forms = {id(m): form_of(m) for m in _repeated(modules)} if reuse else {}
         for m in modules:
@@ -82,7 +92,8 @@ class Blocks:
         block = None
         if form is not None:
             call = _Call(module, args, kwargs)
-            key = (form, self._policies.get(id(module), "all"), *call.key())
+            call.wanted = [self._gradients.get(id(t)) for t in call.owned]
+            key = (form, self._policies.get(id(module), "all"), *call.key(), *call.wanted)
             if key not in self._found:
                 self._found[key] = self._trace(call, module)
                 self._first[key] = module
@@ -175,6 +186,7 @@ class _Call:
         self.places = [i for i, x in enumerate(self.leaves) if isinstance(x, Tensor)]
         self.arguments = [self.leaves[i]._fresh() for i in self.places]
         self.owned = [t._fresh() for t in (*module.parameters(), *module.buffers())]
+        self.wanted: list[Layout | None] = []  # of each owned tensor the layout in which its gradient is wanted
 
     def key(self) -> tuple:
         """Return a hashable that is equal for calls that one trace serves."""
@@ -253,9 +265,9 @@ class _Block:
                 raise NotPlain("it writes a parameter")
             values = [logical(o) for o in tensors] + [logical(call.owned[i]) for i in self._written]
             self._recorded = [i for i, o in enumerate(tensors) if o._edge is not None]
-            return (*values, *self._gradients(tensors, [*handles, *call.owned]))
+            return (*values, *self._gradients(tensors, [*handles, *call.owned], [None] * count + call.wanted))
 
-    def _gradients(self, outputs, inputs) -> list:
+    def _gradients(self, outputs, inputs, wanted_in) -> list:
         self._sources = []
         differentiable = [outputs[i] for i in self._recorded]
         if not differentiable:
@@ -268,7 +280,7 @@ class _Block:
         found = autograd.grad(differentiable, [t for _, t in wanted], cotangents, allow_unused=True)
         grads = {i: g for (i, _), g in zip(wanted, found, strict=True) if g is not None}
         self._sources = list(grads)
-        return [logical(g).astype(inputs[i].dtype.np) for i, g in grads.items()]
+        return [_laid(logical(g).astype(inputs[i].dtype.np), wanted_in[i]) for i, g in grads.items()]
 
     def run(self, call: _Call):
         """Return the module's result for a call of the same key."""
@@ -301,6 +313,10 @@ class _Block:
         node.layouts = [_traced(t._layout) for t in sources]
         for idx, i in enumerate(self._recorded):
             outs[i]._edge, outs[i]._idx = node, idx
+
+
+def _laid(array, layout: Layout | None):
+    return array if layout is None else to_sbp(array, layout.placement, layout.sbp)
 
 
 class BlockNode(Node):

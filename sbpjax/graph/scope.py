@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from sbpjax.sbp import Layout
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 
@@ -58,12 +59,13 @@ class Scope:
     Args:
         graph: the graph that is traced.
         state: its state.
+        gradients: place of a state tensor → the layout in which its gradient is wanted.
 
     Attributes:
         calls: of each module name its calls, in order.
     """
 
-    def __init__(self, graph, state: State) -> None:
+    def __init__(self, graph, state: State, gradients: dict[int, Layout]) -> None:
         self._paths: dict[int, str] = {}
         for name, block in graph._g.blocks.items():
             for path, module in block.named_modules(prefix=name):
@@ -72,7 +74,8 @@ class Scope:
         self._around = ""
         policies = {id(m): _policy(p) for m, p in checkpoints_of(graph).items()}
         reuse = graph.config.block_scan is not False
-        self._blocks = Blocks(state.modules, policies, reuse) if policies or reuse else None
+        named = {id(state.tensors[i]): layout for i, layout in gradients.items()}
+        self._blocks = Blocks(state.modules, policies, reuse, named) if policies or reuse else None
         if self._blocks is not None:
             self._blocks.inside, self._blocks.follow = _Inside(self), self._follow
 

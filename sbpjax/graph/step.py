@@ -49,7 +49,7 @@ class Step:
         self._graph = graph
         self._state = state
         self._sums = sums
-        self.scope = Scope(graph, state)
+        self.scope = Scope(graph, state, sums)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         graph, count = self._graph, self._graph.config.accumulation_steps

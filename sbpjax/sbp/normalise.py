@@ -169,7 +169,7 @@ def scan_counts(params: dict) -> tuple[int, int]:
 
 
 def while_counts(params: dict) -> tuple[int, int]:
-    """Return how many operands of a ``while`` are constants of its condition and of its body; the others are carried."""
+    """Return how many operands of a ``while`` are constants of condition and of body; the others are carried."""
     return params["cond_nconsts"], params["body_nconsts"]
 
 

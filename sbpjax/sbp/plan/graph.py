@@ -45,6 +45,7 @@ class Group:
         aval: for inputs and ports, shape and dtype.
         returned: for inputs, whether an output must come back in the same layout.
         port: for ports, their kind.
+        turns: for ports, how often their loop turns.
         times: how often each member runs in one run of the program.
     """
 
@@ -53,6 +54,7 @@ class Group:
     aval: Any = None
     returned: bool = False
     port: str | None = None
+    turns: int = 1
     times: int = 1
 
     @property
@@ -207,11 +209,11 @@ class _Builder:
                 body_ins.append(None)
                 continue
             kind = "shared" if position < consts else "carried" if position < consts + carry else "sliced"
-            port = self._port(kind, aval, times)
+            port = self._port(kind, aval, turns, times)
             ins.append((port, 0))
             body_ins.append((port, 0))
         for position, v in enumerate(body.outvars):
-            port = body_ins[consts + position][0] if position < carry else self._port("stacked", v.aval, times)
+            port = body_ins[consts + position][0] if position < carry else self._port("stacked", v.aval, turns, times)
             outs.append((port, 1 if position < carry else 0))
             body_outs.append((port, 1 if position < carry else 0))
         ends = {v: end for v, end in zip(body.invars, body_ins, strict=True) if end is not None}
@@ -225,8 +227,8 @@ class _Builder:
         self.add_values(readers, ends, times * turns)
         return Loop(region, turns, ins, outs, body_ins, body_outs)
 
-    def _port(self, kind: str, aval, times: int) -> int:
-        self.nodes.append(Group([0], -1, aval, port=kind, times=times))
+    def _port(self, kind: str, aval, turns: int, times: int) -> int:
+        self.nodes.append(Group([0], -1, aval, port=kind, turns=turns, times=times))
         return len(self.nodes) - 1
 
     def add_values(self, readers: dict, ends: dict, times: int) -> None:

@@ -35,6 +35,8 @@ _INTEGRAL = 1e-5
 _OVER_LIMIT_US_PER_BYTE = 1.0
 # What orders the dims that a returned value may be split along, where all else is equal.
 _TIE_US = 1e-4
+# What holding a byte of a loop's stack costs, as a share of moving it.
+_HELD = 1e-3
 
 
 @dataclass
@@ -86,7 +88,7 @@ class Problem:
         """Return the time of one member of a node under rows chosen for ``axes``."""
         group = self.graph.nodes[node]
         if group.signature < 0:
-            return 0.0
+            return self._held_us(group, chosen, axes)
         eqn = self.graph.signatures.examples[group.signature]
         work = self._work.get(group.signature)
         if work is None:
@@ -94,6 +96,17 @@ class Problem:
         share = math.prod(self.sizes[a] for a, row in zip(axes, chosen) if any(c >= 0 for c in (*row.ins, *row.outs)))
         inner = self.model.wire_us(self.inner_bytes(node, chosen, axes))
         return work / share + inner + self._invented_us(node, chosen, axes)
+
+    def _held_us(self, group: Group, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+        """Return what orders the layouts of a loop's stacks where all else is equal: the bytes that one device holds.
+
+        A stack that is gathered before its loop, or reduced behind it, moves as much as its slices do inside.
+        """
+        if group.port not in ("sliced", "stacked"):
+            return 0.0
+        codes = tuple((row.outs if group.port == "sliced" else row.ins)[0] for row in chosen)
+        slice_bytes = math.prod(local_shape(group.aval.shape, codes, tuple(self.sizes[a] for a in axes)))
+        return _HELD * self.model.wire_us(slice_bytes * group.aval.dtype.itemsize * group.turns)
 
     def _invented_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
         """Return the time to gather what a node returns divided or partial on axes where every input is broadcast.
