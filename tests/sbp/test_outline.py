@@ -123,3 +123,15 @@ def test_kernels_do_not_grow_with_depth_as_they_do_without_calls():
     kernels = len(_kernels(program.hlo()))
     assert len(_kernels(_compiled(5)[1].hlo())) == kernels
     assert len(_kernels(copies)) > kernels + 3
+
+
+def test_collectives_stand_between_calls():
+    """In a call XLA:CPU does not order them, and the process aborts when those of two calls meet."""
+    _, program = _compiled(5)
+    text = program.hlo()
+    called = set(re.findall(r" call\(.*?to_apply=(%[\w.-]+)", text))
+    bodies = dict(re.findall(r"^(%[\w.-]+) \(.*?\{\n(.*?)^\}", text, re.M | re.S))
+    assert len(called) >= 8 and called <= bodies.keys()
+    kinds = re.compile(r" (?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
+    assert kinds.search(text)
+    assert not any(kinds.search(bodies[name]) for name in called)
