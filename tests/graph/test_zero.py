@@ -142,7 +142,7 @@ def test_stage_3_gathers_at_every_use_or_once():
         gathers = [s for b in graph.program.plan.boxings for s in b.steps if s.kind == "all_gather"]
         planned[level] = sum(s.bytes for s in gathers)
     assert planned[1] == 2 * planned[2]  # once forward, once backward
-    graph = Train("dp", 3, scan=True, layers=5)  # the input needs no gradient, so the first layer is not like the others
+    graph = Train("dp", 3, scan=True, layers=5)  # the input needs no gradient, so the first differs
     graph.steps(1, MANY)
     assert 4 in {b.times for b in graph.program.plan.boxings if b.steps[0].kind == "all_gather"}
     assert 4 in {c.count for c in collectives(graph.program.compile().as_text()) if c.kind == "all-gather"}
