@@ -5,13 +5,13 @@
     python -m benchmarks.graph_compile --part trace      # trace alone, without block scan
     python -m benchmarks.graph_compile --part threshold  # step, memory and compile with and without block scan
 
-AdamW step of the GPT of `benchmarks/models.py`, width 256, one CPU device, persistent cache off. Times are CPU time: of
-the calling thread for traces, of the process (the compiler has threads) for compilation. A first graph of 2 layers warms
-up JAX and the compiler; every graph is new. Steps are interleaved.
+AdamW step of the GPT of `benchmarks/models.py`, width 256, one CPU device, persistent cache off. Times are CPU time:
+of the calling thread for traces, of the process (the compiler has threads) for compilation. A first graph of 2 layers
+warms up JAX and the compiler; every graph is new. Steps are interleaved.
 
-*trace* is without the creation of optimizer state, which happens once per parameter and is memory traffic; it is printed
-beside. *off* is ``enable_block_scan(False)``, where every layer's Python runs; *reuse* is what a graph does by itself
-below its threshold: equal layers are traced once and not rolled.
+*trace* is without the creation of optimizer state, which happens once per parameter and is memory traffic; it is
+printed beside. *off* is ``enable_block_scan(False)``, where every layer's Python runs; *reuse* is what a graph does by
+itself below its threshold: equal layers are traced once and not rolled.
 
 `docs/performance.md` has figures.
 """
@@ -87,7 +87,7 @@ def trace() -> None:
             runs = [built(layers, mode)[2] for _ in range(6)][1:]
             state, found[layers], plan = (statistics.median(column) for column in zip(*runs))
             print(f"{mode:5} {layers:2} layers: trace {found[layers]:.3f} s, plan {plan:.3f} s, state {state:.3f} s")
-        slope = (found[48] - found[24]) * 24 / 24
+        slope = found[48] - found[24]
         print(f"{mode:5} per further 24 layers: {slope:.3f} s  (target 0.2)", flush=True)
 
 

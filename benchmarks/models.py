@@ -1,12 +1,12 @@
 """The models of the graph benchmarks, in words that sbpjax and OneFlow share.
 
 Every function takes the library, so that one text is measured under both; this file imports neither. What a library
-lacks is written out: OneFlow 0.9 has no ``scaled_dot_product_attention``. `benchmarks/twins.py` has the same models as one
-writes them by hand in JAX, on parameters of the same names.
+lacks is written out: OneFlow 0.9 has no ``scaled_dot_product_attention``. `benchmarks/twins.py` has the same models as
+one writes them by hand in JAX, on parameters of the same names.
 
-    make, sizes = MODELS["gpt2"]
-    model, optimizer = make(flow, **sizes)
-    x, y = data("gpt2", batch)          # NumPy arrays
+    model, optimizer, graph = train_graph(flow, "gpt2")
+    x, y = data("gpt2", batch)                             # NumPy arrays
+    loss = graph(flow.tensor(x), flow.tensor(y))
 
 Shapes at the line ends: B batch, T context, D width, H heads, V vocabulary.
 """
@@ -18,10 +18,10 @@ import math
 import numpy as np
 
 MLP = {"inputs": 784, "width": 512, "classes": 10}
-RESNET = {"classes": 100}
+RESNET = {"classes": 100, "pixels": 128}
+SMALL = {"classes": 100, "pixels": 64}  # its last stage has 2 x 2 pixels, fewer than a kernel
 GPT2 = {"layers": 2, "width": 256, "heads": 8, "context": 128, "vocab": 512}
 GPT12 = {"layers": 12, "width": 128, "heads": 4, "context": 128, "vocab": 512}
-PIXELS = 64
 
 
 def mlp(lib, *, inputs: int, width: int, classes: int):
@@ -32,8 +32,8 @@ def mlp(lib, *, inputs: int, width: int, classes: int):
     )
 
 
-def resnet18(lib, *, classes: int):
-    """Return the ResNet with 18 layers of He et al. (2015), table 1."""
+def resnet18(lib, *, classes: int, pixels: int):
+    """Return the ResNet with 18 layers of He et al. (2015), table 1, for images of any size."""
     nn = lib.nn
 
     class Basic(nn.Module):
@@ -69,8 +69,8 @@ def resnet18(lib, *, classes: int):
             self.head = nn.Linear(512, classes)
 
         def forward(self, x):
-            x = self.pool(self.relu(self.norm(self.stem(x))))  # (B, 64, 16, 16) of 64 pixels
-            x = self.blocks(x)  # (B, 512, 2, 2)
+            x = self.pool(self.relu(self.norm(self.stem(x))))  # (B, 64, 32, 32) of 128 pixels
+            x = self.blocks(x)  # (B, 512, 4, 4)
             return self.head(x.mean(dim=(2, 3)))
 
     return ResNet()
@@ -136,6 +136,7 @@ def adam(lib, model):
 MODELS = {
     "mlp": (mlp, MLP, adam),
     "resnet18": (resnet18, RESNET, sgd),
+    "resnet18-64": (resnet18, SMALL, sgd),
     "gpt2": (gpt, GPT2, adam),
     "gpt12": (gpt, GPT12, adam),
 }
@@ -174,8 +175,8 @@ def data(name: str, batch: int, sizes: dict | None = None) -> tuple[np.ndarray, 
     sizes = sizes or MODELS[name][1]
     if name == "mlp":
         return rng.normal(size=(batch, sizes["inputs"])).astype(np.float32), rng.integers(0, sizes["classes"], batch)
-    if name == "resnet18":
-        images = rng.normal(size=(batch, 3, PIXELS, PIXELS)).astype(np.float32)
+    if "pixels" in sizes:
+        images = rng.normal(size=(batch, 3, sizes["pixels"], sizes["pixels"])).astype(np.float32)
         return images, rng.integers(0, sizes["classes"], batch)
     tokens = rng.integers(0, sizes["vocab"], (batch, sizes["context"] + 1))
     return tokens[:, :-1].copy(), tokens[:, 1:].reshape(-1).copy()
