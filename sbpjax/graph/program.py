@@ -107,6 +107,7 @@ class Program:
         layouts = state.layouts() + [t._layout for t in call.tensors]
         self.placement = _common_placement(asked, layouts)
         self._numbers = len(state.options)
+        self._held: list[tuple[float | None, Any]] = [(None, None)] * self._numbers
         self._lifted = Lifted()
         examples = [_example(t) for t in state.tensors] + state.numbers() + [_example(t) for t in call.tensors]
         for _ in range(3):  # what is read from outside is found in one trace, and is an input in the next
@@ -257,10 +258,14 @@ class Program:
             start = time.perf_counter()
             self._compiled = self.lower().compile()
             self.seconds["compile"] = time.perf_counter() - start
-            where = [struct.sharding for struct in self._structs if struct.sharding is not None]
             if self._present and not self.is_random:  # on the device once, since a NumPy array goes there every time
-                self._no_seed = jax.device_put(_NO_SEED, self._structs[0].sharding or (where[0] if where else None))
+                self._no_seed = jax.device_put(_NO_SEED, self._where(0))
         return self._compiled
+
+    def _where(self, place: int) -> Any:
+        """Return where an input that is no tensor goes: with the others, if any of them is bound to a device."""
+        bound = (struct.sharding for struct in self._structs if struct.sharding is not None)
+        return self._structs[place].sharding or next(bound, None)
 
     # -- run -------------------------------------------------------------------------------------------------------
 
@@ -288,7 +293,8 @@ class Program:
             held = _UNSHARED + (cell is not None or not slot.own)
             if sys.getrefcount(arrays[i]) > held:
                 arrays[i] = jax.numpy.copy(arrays[i])
-        inputs = [seed, *arrays, *state.numbers(), *given, *[t._fresh()._array for t in self._lifted.tensors]]
+        numbers = self._on_device(state.numbers())
+        inputs = [seed, *arrays, *numbers, *given, *[t._fresh()._array for t in self._lifted.tensors]]
         del arrays
         if self._loose:
             self._replicate(inputs)
@@ -299,6 +305,20 @@ class Program:
         if self.is_random:
             generator._counter += 1
         return self._results(outs[count:])
+
+    def _on_device(self, numbers: list[float]) -> list:
+        """Return the numbers, those that stay as they were on the device: a number goes there in every call."""
+        found: list = []
+        for i, number in enumerate(numbers):
+            value, array = self._held[i]
+            if number != value:
+                self._held[i] = number, None
+            elif array is None:
+                place = 1 + len(self.slots) + i
+                array = jax.device_put(np.asarray(number, self._structs[place].dtype), self._where(place))
+                self._held[i] = number, array
+            found.append(number if array is None or number != value else array)
+        return found
 
     def _write(self, tensors: list[Tensor], arrays) -> None:
         """Write what the program returned into the handles of the state."""

@@ -208,3 +208,32 @@ def test_free_tensors_that_meet_each_other_become_inputs(place):
     factor.fill_(3.0)
     table.add_(1.0)
     np.testing.assert_array_equal(compiled(x).numpy(), [7, 10])
+
+
+@pytest.mark.parametrize("place", ["local", "global"])
+def test_a_learning_rate_that_stays_is_on_the_device_and_one_that_changes_takes_effect(place):
+    weight = nn.Parameter(flow.zeros(3))
+    if place == "global":
+        everywhere = flow.placement("cpu", [0, 1])
+        weight = nn.Parameter(flow.zeros(3, placement=everywhere, sbp=flow.sbp.broadcast))
+    optimizer = flow.optim.SGD([weight], lr=1.0)
+
+    class Falling(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.weight = weight
+            self.add_optimizer(optimizer)
+
+        def build(self):
+            self.weight.sum().backward()
+
+    graph, expected, held = Falling(), 0.0, []
+    for lr in (1.0, 1.0, 1.0, 0.5, 0.5, 1.0, 0.25, 1.0, 1.0, 1.0):
+        optimizer.param_groups[0]["lr"] = lr
+        graph()
+        expected -= lr
+        assert weight.numpy().tolist() == [expected] * 3
+        rate = [key for _, key in graph._g.last.state.options].index("lr")
+        held.append(graph.program._held[rate][1] is not None)
+    assert held == [False, True, True, False, True, False, False, False, True, True]
+    assert len(graph._g.programs) == 1
