@@ -40,6 +40,7 @@ class Ours:
     def __init__(self, name: str, values: tuple) -> None:
         self.model, _, self.graph = train_graph(flow, name)
         self.values = tuple(map(flow.tensor, values))
+        self.tensors = list(self.model.parameters())
         self.seconds: dict = {}
 
     def compile(self):
@@ -52,6 +53,9 @@ class Ours:
 
     def step(self):
         return self.graph(*self.values)._array
+
+    def written(self) -> list:
+        return [t._array for t in self.tensors]
 
 
 class Peer:
@@ -77,6 +81,9 @@ class Peer:
         *self.state, loss = self.run(*self.state, *self.values)
         return loss
 
+    def written(self) -> list:
+        return list(self.state[0].values())
+
 
 def measure(name: str, steps: int, dump: str | None) -> dict:
     """Return the ratios of one model, ours to the peer's."""
@@ -99,7 +106,7 @@ def measure(name: str, steps: int, dump: str | None) -> dict:
             began, worked = time.perf_counter(), time.process_time()
             loss = run.step()
             jax.block_until_ready(loss)
-            jax.block_until_ready(peer.state if i else [p._array for p in ours.model.parameters()])
+            jax.block_until_ready(run.written())
             if step >= 3:
                 cpu[i].append(time.process_time() - worked)
                 wall[i].append(time.perf_counter() - began)

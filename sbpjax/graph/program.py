@@ -28,6 +28,8 @@ from sbpjax.sbp import Layout, broadcast, eager
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.cost import DEFAULT, CostModel
+from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.outline import run_outlined
 from sbpjax.sbp.roll import rolled
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.abstract import check_runnable
@@ -202,7 +204,7 @@ class Program:
             self.plan = None
             self.in_layouts = [None] * len(layouts)
             self.out_layouts = [None] * len(closed.out_avals)
-            self._call = jax.jit(jaxpr_as_fun(closed), donate_argnums=donate)
+            self._call = jax.jit(_outlined(closed), donate_argnums=donate)
         else:
             everywhere = (broadcast,) * len(self.placement.hierarchy)
             whole = [
@@ -357,6 +359,14 @@ class Program:
                 array, layout = eager.to_logical(array, layout), None
             outs.append(wrap_any(array, layout))
         return tree.unflatten(self._out_tree, outs)
+
+
+def _outlined(closed) -> Callable:
+    """Return a program of one device as a function; on CPU its repeated layers are calls of one function."""
+    if jax.default_backend() != "cpu":
+        return jaxpr_as_fun(closed)
+    flat = normalise(closed)
+    return lambda *arrays: run_outlined(flat, arrays)
 
 
 def _slot(places: tuple[int, ...], state: State, rests: dict[int, Layout]) -> Slot:

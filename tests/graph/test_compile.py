@@ -237,3 +237,38 @@ def test_a_learning_rate_that_stays_is_on_the_device_and_one_that_changes_takes_
         held.append(graph.program._held[rate][1] is not None)
     assert held == [False, True, True, False, True, False, False, False, True, True]
     assert len(graph._g.programs) == 1
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(8), nn.Linear(8, 32), nn.Linear(32, 8)
+
+    def forward(self, x):
+        return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
+
+
+def test_equal_layers_are_calls_of_one_function_on_one_cpu_device():
+    flow.manual_seed(0)
+    model = nn.Sequential(*[Residual() for _ in range(5)])
+    optimizer = flow.optim.SGD(model.parameters(), lr=0.1)
+    x = flow.randn(4, 8)
+    model(x).square().sum().backward()
+    expected = [(p - 0.1 * p.grad).numpy() for p in model.parameters()]
+    model.zero_grad()
+
+    class Train(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+            self.add_optimizer(optimizer)
+
+        def build(self, x):
+            self.model(x).square().sum().backward()
+
+    graph = Train()
+    graph(x)
+    calls = [line for line in graph.program.lower().as_text().splitlines() if 'inlineable = "false"' in line]
+    assert len(calls) >= 2 * 3  # of forward and backward, the layers at the ends apart
+    for p, value in zip(model.parameters(), expected):
+        np.testing.assert_allclose(p.numpy(), value, rtol=RTOL, atol=1e-6)
