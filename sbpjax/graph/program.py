@@ -35,7 +35,7 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.abstract import check_runnable
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.generator import default_generator
-from sbpjax.tensor.parked import is_parked
+from sbpjax.tensor.parked import Elsewhere, is_parked
 from sbpjax.tensor.traced import TracedLayout, logical
 
 from . import tree
@@ -281,6 +281,9 @@ class Program:
                 tensors[slot.places[0]]._array if slot.own else slot.array([tensors[i] for i in slot.places])
                 for slot in self.slots
             ]
+        if Elsewhere in map(type, arrays):  # parked by another graph, taken whole by this one
+            own = tensors if self._plain else [tensors[slot.places[0]] for slot in self.slots]
+            arrays = [t._fresh()._array if a.__class__ is Elsewhere else a for t, a in zip(own, arrays, strict=True)]
         given = [t._fresh()._array for t in arguments]
         if Abstract in map(type, arrays) or Abstract in map(type, given) or not self._present:
             check_runnable(self.asked, self.placement, (*tensors, *arguments))

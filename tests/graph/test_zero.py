@@ -163,6 +163,27 @@ def test_a_divided_parameter_is_an_ordinary_tensor_to_its_user():
     assert np.abs(weight.detach().numpy() - 2 * value).max() < 0.1  # the step went on from the written value
 
 
+@pytest.mark.parametrize("scan", [False, True])
+def test_another_graph_takes_divided_parameters_whole(scan):
+    class Eval(nn.Graph):
+        def __init__(self, net):
+            super().__init__()
+            self.net = net
+
+        def build(self, x):
+            return self.net(x)
+
+    graph, same = (Train("dp", 3, scan=scan) for _ in range(2))
+    evaluate = Eval(graph.net)
+    x = flow.ones(8, WIDTH).to_global(graph.place, graph.batch)
+    for _ in range(2):
+        graph.steps(1)
+        assert is_parked(graph.net.layers[0].up.weight)
+        for _ in range(2):
+            np.testing.assert_allclose(evaluate(x).numpy(), graph.net(x).detach().numpy(), rtol=1e-5, atol=1e-5)
+    assert [same.steps(1), same.steps(1), same.steps(1)][-1] == graph.steps(1)
+
+
 @pytest.mark.parametrize(
     "shape,codes,wanted",
     [
