@@ -14,4 +14,5 @@ POLICIES: dict[str, Any] = {
     "everything": None,
     "dots": jax.checkpoint_policies.dots_saveable,
     "dots_with_no_batch_dims": jax.checkpoint_policies.dots_with_no_batch_dims_saveable,
+    "offload_dots": jax.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
 }

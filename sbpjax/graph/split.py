@@ -83,6 +83,7 @@ def split(name: str, closed, outputs: int, policy=None) -> Halves:
             elif cheap:
                 turned.update(eqn.outvars)
     wanted = _reads(late_eqns, grads) - late
+    away: set = set()  # what waits in the host's memory
     if not grads:
         saved, again = [], []
     elif policy is None:
@@ -90,12 +91,13 @@ def split(name: str, closed, outputs: int, policy=None) -> Halves:
         again = _needed(early_eqns, wanted, stop=kept)
         saved = [v for v in _made(early_eqns) if v in kept]
     else:
-        kept = set() if policy == "nothing" else _chosen(early_eqns, policy) - fixed
+        kept, away = (set(), set()) if policy == "nothing" else _chosen(early_eqns, policy)
+        kept -= fixed
         again = _needed(early_eqns, wanted, stop=kept)
         need = wanted | _reads(again, [])
         saved = [v for v in _made(early_eqns) if v in kept and v in need]
     first = _needed(early_eqns, {v for v in (*outs, *saved) if isinstance(v, Var)})
-    forward = _program(name, program, program.invars, first, [*outs, *saved])
+    forward = _program(name, program, program.invars, first, [*outs, *saved], leave=_places(away, [*outs, *saved]))
     if not grads:
         return Halves(forward, None, outputs)
     held = () if policy is None else [v for v in (*program.invars, *saved) if v in _reads([*again, *late_eqns], grads)]
@@ -106,12 +108,32 @@ def split(name: str, closed, outputs: int, policy=None) -> Halves:
         [*again, *late_eqns],
         grads,
         behind=held,
+        come=away.intersection(saved),
     )
     return Halves(forward, backward, outputs)
 
 
-def _program(name: str, whole: Program, invars, eqns, outvars, behind: Sequence = ()) -> Callable:
-    """Return equations as a compiled function; ``behind`` are values that the equations read through a barrier."""
+def _places(chosen: set, outvars: list) -> set[int]:
+    """Return where values stand among the saved ones; an output itself stays on the device."""
+    last = {v: i for i, v in enumerate(outvars) if isinstance(v, Var) and v in chosen}
+    return set(last.values())
+
+
+def _program(
+    name: str, whole: Program, invars, eqns, outvars, behind: Sequence = (), leave: set = frozenset(), come=frozenset()
+) -> Callable:
+    """Return equations as a compiled function.
+
+    Args:
+        name: what it is called.
+        whole: the program that they are of.
+        invars: its inputs.
+        eqns: the equations.
+        outvars: its outputs.
+        behind: values that the equations read through a barrier.
+        leave: places of outputs that go to the host's memory.
+        come: inputs that come back from there.
+    """
     invars, behind = list(invars), list(behind)
     used = _reads(eqns, outvars)
     consts = {v: c for v, c in whole.consts.items() if v in used}
@@ -121,8 +143,10 @@ def _program(name: str, whole: Program, invars, eqns, outvars, behind: Sequence 
         env.update(zip(invars, values, strict=True))
         if behind:
             env.update(zip(behind, jax.lax.optimization_barrier([env[v] for v in behind]), strict=True))
+        env.update((v, jax.device_put(env[v], jax.memory.Space.Device)) for v in come)
         evaluate(eqns, env)
-        return tuple(v.val if isinstance(v, Literal) else env[v] for v in outvars)
+        outs = [v.val if isinstance(v, Literal) else env[v] for v in outvars]
+        return tuple(jax.device_put(x, jax.memory.Space.Host) if i in leave else x for i, x in enumerate(outs))
 
     run.__name__ = run.__qualname__ = name
     return jax.jit(run)
@@ -147,11 +171,14 @@ def _needed(eqns, wanted: set, stop: set = frozenset()) -> list:
     return kept[::-1]
 
 
-def _chosen(eqns, policy) -> set:
-    """Return the values that a policy saves."""
-    found = set()
+def _chosen(eqns, policy) -> tuple[set, set]:
+    """Return the values that a policy saves, and those of them that it offloads to the host."""
+    kept, away = set(), set()
     for eqn in eqns:
         answer = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
-        if answer is True or type(answer).__name__ in ("Saveable", "SaveableType"):
-            found.update(eqn.outvars)
-    return found
+        kind = type(answer).__name__
+        if answer is True or kind in ("Saveable", "SaveableType", "Offloadable"):
+            kept.update(eqn.outvars)
+        if kind == "Offloadable":
+            away.update(eqn.outvars)
+    return kept, away

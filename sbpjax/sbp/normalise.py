@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import jax
 from jax.extend import core
 from jax.extend.core import Literal, Var
 
@@ -71,7 +72,7 @@ def _inline(source, env: dict, eqns: list, consts: dict, stack) -> None:
         names = own if stack is None else stack + own  # as in JAX's own lowering: a call's names go before its body's
         invars = [_read(env, v) for v in eqn.invars]
         name = eqn.primitive.name
-        if name in _HINTS and len(invars) == len(eqn.outvars):
+        if name in _HINTS and len(invars) == len(eqn.outvars) and not _moves_to_other_memory(eqn):
             env.update(zip(eqn.outvars, invars, strict=True))
             continue
         if name == "custom_linear_solve" or name in _CALLS and _CALLS[name] in eqn.params:
@@ -95,6 +96,11 @@ def _inline(source, env: dict, eqns: list, consts: dict, stack) -> None:
         env.update(zip(eqn.outvars, outvars, strict=True))
         info = eqn.source_info if names is own else eqn.source_info.replace(name_stack=names)
         eqns.append(eqn.replace(invars=invars, outvars=outvars, source_info=info))
+
+
+def _moves_to_other_memory(eqn) -> bool:
+    """Return whether an equation offloads its operand to the host, or brings it back."""
+    return any(isinstance(d, jax.memory.Space) for d in eqn.params.get("devices", ()))
 
 
 def _solve(eqn, invars: list):
