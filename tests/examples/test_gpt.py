@@ -92,6 +92,31 @@ def test_resume_is_exact_in_the_same_layout_and_equal_to_rounding_in_another(cor
 
 
 @pytest.mark.slow
+def test_resume_is_exact_under_every_option(corpus, tmp_path):
+    options = {"zero": 3, "accumulate": 2, "amp": True, "checkpointing": True, "block_scan": True}
+    options = replace(TINY, layout="2d", batch=16, **options, model=replace(TINY.model, layers=3))
+    trainer = train.Trainer(options, corpus)
+    for _ in range(3):
+        trainer.advance()
+    trainer.save(tmp_path / "checkpoint")
+    expected = [*(trainer.advance().item() for _ in range(3)), trainer.validate()]
+    resumed = train.Trainer(replace(options, seed=99), corpus)
+    resumed.load(tmp_path / "checkpoint")
+    assert [*(resumed.advance().item() for _ in range(3)), resumed.validate()] == expected
+
+
+def test_options_of_the_command_line(monkeypatch):
+    asked = ["--layout", "dp", "--accumulate", "4", "--zero", "2", "--amp", "--checkpointing", "--no-block-scan"]
+    seen = []
+    monkeypatch.setattr(sys, "argv", ["train", *asked, "--explain"])
+    monkeypatch.setattr(train, "Trainer", lambda options, corpus: seen.append(options) or sys.exit())
+    with pytest.raises(SystemExit):
+        train.main()
+    wanted = {"accumulate": 4, "zero": 2, "amp": True, "checkpointing": True, "block_scan": False}
+    assert seen == [replace(train.Options(), layout="dp", **wanted)]
+
+
+@pytest.mark.slow
 def test_a_run_leaves_its_results_and_resumes(tmp_path, monkeypatch, curve):
     monkeypatch.setattr(train, "Options", lambda: replace(TINY, layout="single", steps=STEPS))
     monkeypatch.setattr(sys, "argv", ["train", "--out", str(tmp_path), "--prompt", "The if"])
