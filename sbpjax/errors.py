@@ -219,7 +219,7 @@ class GraphConfigError(GraphError, ValueError):
 
 
 class StaticInputError(GraphError):
-    """A graph with ``config.set_static_inputs(True)`` was called with other shapes, dtypes, layouts or static values."""
+    """A graph with ``config.set_static_inputs(True)`` was called with other shapes, dtypes, layouts or values."""
 
 
 class ExportError(GraphError):
@@ -231,7 +231,7 @@ class ExportError(GraphError):
 
 
 class DataDependentError(OpTypeError):
-    """Python asked for the value of a tensor inside a traced program: ``if x``, ``int(x)``, ``x.item()``, ``x.numpy()``.
+    """Python asked for the value of a tensor inside a traced program: ``if x``, ``int(x)``, ``x.item()``.
 
     A traced program is compiled before any value exists. ``sbpjax.where(condition, a, b)`` chooses elements,
     ``sbpjax.cond(condition, true_fn, false_fn, *operands)`` chooses what runs.

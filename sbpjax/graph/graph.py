@@ -28,6 +28,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 from jax.core import Tracer
 
 from sbpjax.errors import GraphError, GraphTypeError, StaticInputError, message
@@ -50,6 +51,12 @@ from .views import Views
 from .zero import Zero
 
 log = logging.getLogger("sbpjax.graph")
+
+
+def _on_cpu(state: State) -> bool:
+    """Return whether a program on this state runs on CPUs, present or not."""
+    types = {t._layout.placement.type for t in state.tensors if t._layout is not None}
+    return types == {"cpu"} if types else jax.default_backend() == "cpu"
 
 
 class Entry(NamedTuple):
@@ -426,7 +433,7 @@ class Graph(Views):
 
     def _program(self, state: State, call: Call, zero: Zero | None) -> Program:
         life = self._g
-        options = Options(lowering=self.config.lowering, roll=self.config.least_turns)
+        options = Options(lowering=self.config.lowering, roll=self.config.least_turns(_on_cpu(state)))
         kept = tuple([(id(module), policy) for module, policy in checkpoints_of(self).items()])
         key = signature_of(call, state, self.build, (self.config.key(), options, kept))
         key = key._replace(modes=(("self", plain_attributes(self)), *key.modes))

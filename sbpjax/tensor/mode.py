@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from typing import Any
-from collections.abc import Callable
-from typing import Any
 
 
 class Mode(threading.local):
