@@ -69,6 +69,10 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   program that runs on an accelerator cannot raise.
 - Values that an op would have to read are not checked: integers divided by zero, probabilities of `bernoulli` and
   inputs of `binary_cross_entropy` outside [0, 1].
+- `autocast(device_type)` chooses the lists of ops and the default dtype; tensors on other devices are cast too. Under
+  `autocast("cuda")`, `binary_cross_entropy` runs in float32 instead of raising.
+- `SequentialLR` counts all its schedules by one step count, as in OneFlow (`interval_rescaling=False`); PyTorch
+  starts each at 0. The third argument of `PolynomialLR` is OneFlow's `end_learning_rate`; `total_iters=` is PyTorch's.
 """
 
 
