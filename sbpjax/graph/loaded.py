@@ -283,6 +283,7 @@ class Saved(Program):
         self._plain = all(slot.own and slot.places == (i,) for i, slot in enumerate(self.slots))
         self.written = list(state["order"])
         self._numbers = len(state["numbers"])
+        self._held = [(None, None)] * self._numbers
         arguments = [leaf for leaf in found["inputs"]["leaves"] if "static" not in leaf]
         self.in_layouts = [
             None,

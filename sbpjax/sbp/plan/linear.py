@@ -35,6 +35,8 @@ _INTEGRAL = 1e-5
 _OVER_LIMIT_US_PER_BYTE = 1.0
 # What orders the dims that a returned value may be split along, where all else is equal.
 _TIE_US = 1e-4
+# What orders the rows of an equation where even that is equal, so that equal equations choose alike.
+_ORDER_US = 1e-7
 # What holding a byte of a loop's stack costs, as a share of moving it.
 _HELD = 1e-3
 
@@ -285,7 +287,7 @@ class _Assembly:
             self.first.append(len(self.cost))
             for place, row in enumerate(options):
                 us = self.problem.node_us(node, self._chosen(node, row), self.axes)
-                self._column(group.count * (us + _TIE_US * place))
+                self._column(group.count * (us + _ORDER_US * place))
             columns = range(self.first[node], self.first[node] + len(options))
             self._constrain([(c, 1.0) for c in columns], 1.0, 1.0)
 

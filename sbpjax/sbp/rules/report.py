@@ -56,6 +56,10 @@ WITHOUT_ROWS = {
 }
 
 
+# What this package, or a tool of JAX, puts into a jaxpr as a mark; planned, or gone before anything is planned.
+_MARKS = ("cast_back", "cotangent", "to_sbp", "xla_metadata_value")
+
+
 def primitives() -> dict:
     """Return every primitive that JAX has made, by name: what a jaxpr can hold."""
     import jax.experimental.sparse
@@ -65,7 +69,8 @@ def primitives() -> dict:
     import jax.scipy.special  # noqa: F401
     from jax.extend import core
 
-    return {x.name: x for x in gc.get_objects() if issubclass(type(x), core.Primitive)}  # no __class__
+    every = {x.name: x for x in gc.get_objects() if issubclass(type(x), core.Primitive)}  # no __class__
+    return {name: x for name, x in every.items() if name not in _MARKS}
 
 
 def families() -> dict[str, list[str]]:
