@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from sbpjax.sbp import Layout, eager
+from sbpjax.sbp.algebra import shifted
 from sbpjax.sbp.layout import layout_of
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.parked import Shelf, is_parked
@@ -70,8 +71,7 @@ def stacked_layout(layout: Layout | None, count: int) -> Layout | None:
     """Return the layout of a stack of tensors that lie as ``layout``: each dim is one further."""
     if layout is None:
         return None
-    codes = tuple(c + 1 if c >= 0 else c for c in layout.codes)
-    return layout_of(layout.placement, codes, (count, *layout.shape), layout.dtype)
+    return layout_of(layout.placement, shifted(layout.codes, 1), (count, *layout.shape), layout.dtype)
 
 
 def stackable(t: Tensor) -> tuple | None:

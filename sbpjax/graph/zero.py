@@ -21,10 +21,10 @@ import jax
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from sbpjax.sbp import Layout, eager
-from sbpjax.sbp.algebra import B
+from sbpjax.sbp.algebra import B, shifted
 from sbpjax.sbp.boxing_marker import to_sbp_p
 from sbpjax.sbp.layout import layout_of
-from sbpjax.sbp.normalise import bind, normalise, scan_counts
+from sbpjax.sbp.normalise import bind, normalise, scan_again, scan_counts
 from sbpjax.tensor import Tensor
 
 from .split import MOVES
@@ -93,13 +93,14 @@ class Zero:
 
     def at_rest(self, tensors: Sequence[Tensor]) -> dict[int, Layout]:
         """Return place → layout of the tensors of a state that rest divided."""
-        if self.stage < 3:
-            return {}
-        return {i: self._layouts[id(t)] for i, t in enumerate(tensors) if id(t) in self._layouts}
+        return self._from_stage(3, tensors)
 
     def sums(self, tensors: Sequence[Tensor]) -> dict[int, Layout]:
         """Return place → layout of the tensors whose gradients are summed in parts."""
-        if self.stage < 2:
+        return self._from_stage(2, tensors)
+
+    def _from_stage(self, stage: int, tensors: Sequence[Tensor]) -> dict[int, Layout]:
+        if self.stage < stage:
             return {}
         return {i: self._layouts[id(t)] for i, t in enumerate(tensors) if id(t) in self._layouts}
 
@@ -185,23 +186,12 @@ def _scan(eqn, held: list) -> list:
     inside = {i: layout for i, layout in inside.items() if layout is not None}
     body = jaxpr_as_fun(gathered_per_use(params["jaxpr"], inside))
 
-    def turn(carried, xs):
-        results = body(*operands[:consts], *carried, *xs)
-        return tuple(results[:carry]), tuple(results[carry:])
-
-    last, kept = jax.lax.scan(
-        turn,
-        tuple(operands[consts : consts + carry]),
-        tuple(operands[consts + carry :]),
-        length=params["length"],
-        reverse=params["reverse"],
-    )
-    return [*last, *kept]
+    first = consts + carry
+    return scan_again(params, body, operands[:consts], operands[consts:first], operands[first:])
 
 
 def _slice(layout: Layout) -> Layout | None:
     """Return the layout of a slice of a stack, None if the stack is split along its layers."""
     if 0 in layout.codes:
         return None
-    codes = tuple(c - 1 if c >= 0 else c for c in layout.codes)
-    return layout_of(layout.placement, codes, layout.shape[1:], layout.dtype)
+    return layout_of(layout.placement, shifted(layout.codes, -1), layout.shape[1:], layout.dtype)

@@ -185,3 +185,8 @@ def _resolve(code: int, ndim: int, asked: str) -> int:
 def to_sbp(codes: tuple[int, ...]) -> tuple[sbp, ...]:
     """Return the nd-sbp of codes."""
     return tuple(from_code(c) for c in codes)
+
+
+def shifted(codes: tuple[int, ...], by: int) -> tuple[int, ...]:
+    """Return the codes of a tensor whose dims are ``by`` further: a stack of it, or (-1) a slice of it."""
+    return tuple(c + by if c >= 0 else c for c in codes)

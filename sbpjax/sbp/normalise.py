@@ -174,6 +174,33 @@ def scan_counts(params: dict) -> tuple[int, int]:
     return len(list(consts)), len(list(carry))
 
 
+def scan_again(params: dict, run, consts, carried, xs) -> list:
+    """Run a ``scan`` with another body in the place of its own, and return the last carry and the stacks.
+
+    Args:
+        params: the parameters of the ``scan``: its length, direction and unrolling stay.
+        run: the body, ``(*consts, *carried, *slices) -> (*carried, *slices of the stacks)``.
+        consts: what every turn reads.
+        carried: what the first turn gets.
+        xs: what the turns take slices of.
+    """
+    count = len(carried)
+
+    def turn(state, slices):
+        results = run(*consts, *state, *slices)
+        return tuple(results[:count]), tuple(results[count:])
+
+    last, kept = jax.lax.scan(
+        turn,
+        tuple(carried),
+        tuple(xs),
+        length=params["length"],
+        reverse=params["reverse"],
+        unroll=params["unroll"],
+    )
+    return [*last, *kept]
+
+
 def while_counts(params: dict) -> tuple[int, int]:
     """Return how many operands of a ``while`` are constants of condition and of body; the others are carried."""
     return params["cond_nconsts"], params["body_nconsts"]

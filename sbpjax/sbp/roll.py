@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, DropVar, Literal, Var, jaxpr_as_fun
 
-from .normalise import Program, bind, scan_counts
+from .normalise import Program, bind, scan_again, scan_counts
 from .plan.signature import Signatures
 from .plan.tie import repetitions
 
@@ -297,11 +297,7 @@ class _Run:
     def run(self, arrays: Sequence, inputs: list[tuple[int, ...]], outputs: list[tuple[int, ...]]) -> list:
         """Run the program; an input or output of several positions is a stack."""
         for group, array in zip(inputs, arrays, strict=True):
-            variables = [self.program.invars[i] for i in group]
-            if len(variables) > 1:
-                self._remember(variables, array)
-            else:
-                self.env[variables[0]] = array
+            self._hold([self.program.invars[i] for i in group], array)
         at = 0
         for loop in self.found:
             self._straight(at, loop.start)
@@ -309,8 +305,7 @@ class _Run:
             at = loop.stop
         self._straight(at, len(self.program.eqns))
         outvars = self.program.outvars
-        wanted = [[outvars[i] for i in group] for group in outputs]
-        return [self._stack(variables) if len(variables) > 1 else self._value(variables[0]) for variables in wanted]
+        return [self._group([outvars[i] for i in group]) for group in outputs]
 
     def _value(self, v):
         if isinstance(v, Literal):
@@ -336,23 +331,17 @@ class _Run:
         state = sum(group[0] < consts + carry for group in body.inputs) - held
         run = jaxpr_as_fun(body.closed)
 
-        def turn(carried, xs):
-            results = run(*operands[:held], *carried, *xs)
-            return tuple(results[:state]), tuple(results[state:])
+        first = held + state
+        results = scan_again(params, run, operands[:held], operands[held:first], operands[first:])
+        for group, value in zip(body.outputs, results, strict=True):
+            self._hold([eqn.outvars[i] for i in group], value)
 
-        last, kept = jax.lax.scan(
-            turn,
-            tuple(operands[held : held + state]),
-            tuple(operands[held + state :]),
-            length=params["length"],
-            reverse=params["reverse"],
-        )
-        for group, value in zip(body.outputs, (*last, *kept), strict=True):
-            variables = [eqn.outvars[i] for i in group]
-            if len(group) > 1:
-                self._remember(variables, value)
-            else:
-                self.env[variables[0]] = value
+    def _hold(self, variables: list, value) -> None:
+        """Take the value of a variable, or a stack of the values of several."""
+        if len(variables) > 1:
+            self._remember(variables, value)
+        else:
+            self.env[variables[0]] = value
 
     def _group(self, variables: list):
         return self._stack(variables) if len(variables) > 1 else self._value(variables[0])

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import functools
 
-from ..algebra import B, P
-from ..normalise import Program, normalise, scan_counts, while_counts
+from ..algebra import B, P, shifted
+from ..normalise import Program, normalise, scan_again, scan_counts, while_counts
 from ..rules.table import Context, Row, local, rows
 
 Codes = tuple[int, ...]
@@ -44,18 +44,14 @@ def inner_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes) -> int:
     return sum(p.bytes for p in bodies) * eqn.params.get("length", 1)
 
 
-def _shift(codes: Codes, by: int) -> Codes:
-    return tuple(c + by if c >= 0 else c for c in codes)
-
-
 def body_plans(eqn, sizes: Codes, ins, outs) -> list:
     """Return the plans of the bodies of an equation under N-D layouts."""
     params, everywhere = eqn.params, (B,) * len(sizes)
     if eqn.primitive.name == "scan":
         consts, carry = scan_counts(params)
         held = consts + carry
-        body_in = (*ins[:held], *(_shift(c, -1) for c in ins[held:]))
-        body_out = (*outs[:carry], *(_shift(c, -1) for c in outs[carry:]))
+        body_in = (*ins[:held], *(shifted(c, -1) for c in ins[held:]))
+        body_out = (*outs[:carry], *(shifted(c, -1) for c in outs[carry:]))
         return [body_plan(params["jaxpr"], sizes, body_in, body_out)]
     if eqn.primitive.name == "while":
         nc, nb = while_counts(params)
@@ -130,8 +126,8 @@ def scan_rows(eqn, size: int) -> list[Row]:
         codes = [B] * len(closed.jaxpr.invars)
         codes[i] = seed
         codes, plan = _fixed_point(closed, size, codes, {o: consts + o for o in range(carry)})
-        ins = (*codes[:held], *_shift(tuple(codes[held:]), 1))
-        outs = (*codes[consts:held], *(_shift(c, 1)[0] for c in plan.out_codes[carry:]))
+        ins = (*codes[:held], *shifted(tuple(codes[held:]), 1))
+        outs = (*codes[consts:held], *(shifted(c, 1)[0] for c in plan.out_codes[carry:]))
         found.append(Row(tuple(ins), tuple(outs)))
     return found
 
@@ -189,18 +185,5 @@ def control_local(ctx: Context, *blocks):
             lambda carry: calls[0](*test, *carry)[0], lambda carry: tuple(calls[1](*body, *carry)), blocks[nc + nb :]
         )
     consts, carry = scan_counts(params)
-    held = blocks[:consts]
-
-    def step(state, xs):
-        result = calls[0](*held, *state, *xs)
-        return tuple(result[:carry]), tuple(result[carry:])
-
-    state, stacked = jax.lax.scan(
-        step,
-        tuple(blocks[consts : consts + carry]),
-        tuple(blocks[consts + carry :]),
-        length=params["length"],
-        reverse=params["reverse"],
-        unroll=params["unroll"],
-    )
-    return (*state, *stacked)
+    first = consts + carry
+    return scan_again(params, calls[0], blocks[:consts], blocks[consts:first], blocks[first:])

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import jax.numpy as jnp
 
-from ..algebra import B, P
+from ..algebra import B, P, shifted
 from ..normalise import Program
 from ..rules import Row
 
@@ -75,7 +75,7 @@ def port_rows(kind: str, aval) -> list[Row]:
         codes.append(P)
     rows = []
     for code in (*codes, B):
-        stack = code + 1 if code >= 0 else code
+        (stack,) = shifted((code,), 1)
         ins, outs = {
             "shared": ((code,), (code,)),
             "sliced": ((stack,), (code,)),
