@@ -4,11 +4,13 @@ A traced step of 48 layers is 48 copies of the same equations, and XLA optimises
 copies are found again (`sbpjax.sbp.plan.tie`), and each stretch of them runs as one `jax.lax.scan`: what a layer hands
 to the next is carried, what each layer has of its own (weights, saved activations) is stacked and scanned over, what
 all share stays outside. The backward layers scan over the stacks of the forward ones in reverse. So the layers' part of
-the program has one size at any depth. XLA:CPU compiles equal kernels only once anyway, and gains little (a tenth at 12
-layers).
+the program has one size at any depth: 48 layers are traced, planned and compiled in 1.1 times the time of 4. A loop in
+the program, such as gradient accumulation, has its body rolled too.
 
-What it costs: weights and saved activations of the rolled layers are copied into stacks once per step. Stretches
-without a contraction (an optimizer's update) are left as they are; stacking them would cost more than it saves.
+`rolled` works on a traced program before it is planned. Inputs and outputs that a caller may keep as stacks (weights,
+optimizer state) become stacks, so nothing is copied into one in a step, and an optimizer's update of them is a loop as
+well. What nobody keeps so is stacked in the program; a stretch without a contraction is not worth that and stays as it
+is.
 """
 
 from __future__ import annotations
