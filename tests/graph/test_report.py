@@ -14,7 +14,7 @@ PLACE = flow.placement("cpu", [[0, 1], [2, 3]])
 class MLP(nn.Module):
     def __init__(self):
         super().__init__()
-        self.up, self.act, self.down = nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8)
+        self.up, self.act, self.down = nn.Linear(8, 256), nn.GELU(), nn.Linear(256, 8)
 
     def forward(self, x, *, scale=1.0):
         return x + self.down(self.act(self.up(x))) * scale
@@ -35,10 +35,10 @@ class Train(nn.Graph):
         return {"loss": loss, "out": (out,)}
 
 
-def made(place=PLACE):
+def made(place=PLACE, rows=8):
     flow.manual_seed(0)
     model = nn.Sequential(MLP(), MLP())
-    x, y = flow.randn(8, 8), flow.tensor(np.zeros(8, np.int64))
+    x, y = flow.randn(rows, 8), flow.tensor(np.zeros(rows, np.int64))
     if place is not None:
         model.to_global(place, ["B", "B"])
         for block in model:
@@ -54,10 +54,10 @@ def test_before_it_was_built_a_graph_shows_its_parts():
     expected = [
         f"(GRAPH:{graph.name}:Train): (",
         "(MODULE:model:Sequential()): (",
-        "(MODULE:model.0.up:Linear(in_features=8, out_features=16, bias=True)): (",
-        f"(PARAMETER:model.0.up.weight:tensor(size=(16, 8), dtype=sbpjax.float32, {where}, sbp=(B, S0), "
+        "(MODULE:model.0.up:Linear(in_features=8, out_features=256, bias=True)): (",
+        f"(PARAMETER:model.0.up.weight:tensor(size=(256, 8), dtype=sbpjax.float32, {where}, sbp=(B, S0), "
         "requires_grad=True))",
-        f"(PARAMETER:model.0.up.bias:tensor(size=(16,), dtype=sbpjax.float32, {where}, sbp=(B, B), "
+        f"(PARAMETER:model.0.up.bias:tensor(size=(256,), dtype=sbpjax.float32, {where}, sbp=(B, B), "
         "requires_grad=True))",
         "(MODULE:model.1.act:GELU(approximate='none')): ()",
         "(OPTIMIZER:optimizer[0]:SGD(lr=0.1, lr_sch=StepLR))",
@@ -71,23 +71,23 @@ def test_before_it_was_built_a_graph_shows_its_parts():
 
 @pytest.mark.parametrize("scan", [False, True])
 def test_after_it_was_built_it_shows_what_goes_in_and_out_with_sbps(scan):
-    graph, (x, y) = made()
+    graph, (x, y) = made(rows=32)
     graph.config.enable_block_scan(scan)
     graph.build_graph(x, y, weight=3.0)
     text = repr(graph).replace(f"placement={PLACE!r}, ", "")
     for line in (
-        "(INPUT:x:tensor(size=(8, 8), dtype=sbpjax.float32, sbp=(S0, B)))",
-        "(INPUT:y:tensor(size=(8,), dtype=sbpjax.int64, sbp=(S0, B)))",
-        "    (MODULE:model.0:MLP()): (\n      (INPUT:x:tensor(size=(8, 8), dtype=sbpjax.float32, sbp=",
-        "        (OUTPUT:output:tensor(size=(8, 16), dtype=sbpjax.float32, sbp=",
+        "(INPUT:x:tensor(size=(32, 8), dtype=sbpjax.float32, sbp=(S0, B)))",
+        "(INPUT:y:tensor(size=(32,), dtype=sbpjax.int64, sbp=(S0, B)))",
+        "    (MODULE:model.0:MLP()): (\n      (INPUT:x:tensor(size=(32, 8), dtype=sbpjax.float32, sbp=",
+        "        (OUTPUT:output:tensor(size=(32, 256), dtype=sbpjax.float32, sbp=",
         "(OUTPUT:output['loss']:tensor(size=(), dtype=sbpjax.float32, sbp=",
-        "(OUTPUT:output['out'][0]:tensor(size=(8, 8), dtype=sbpjax.float32, sbp=",
+        "(OUTPUT:output['out'][0]:tensor(size=(32, 8), dtype=sbpjax.float32, sbp=",
     ):
         assert line in text
     assert "sbp=?" not in text
     calls = [line for line in text.split("\n") if "INPUT:input:" in line]
     assert len(calls) == 6  # three layers in each of two blocks
-    sharded = [line for line in text.split("\n") if "OUTPUT:output:tensor(size=(8, 16)" in line]
+    sharded = [line for line in text.split("\n") if "OUTPUT:output:tensor(size=(32, 256)" in line]
     assert len(sharded) == 4 and all("sbp=(S0, S1)" in line or "sbp=(B, S1)" in line for line in sharded)
 
 
@@ -128,7 +128,7 @@ def test_debug_prints_phases_modules_ops_and_boxings(capsys):
         out = capsys.readouterr().out
         assert f"[{graph.name}] traced in " in out and "planned in " in out and "compiled in " in out
         assert ("(MODULE:model.0.up) tensor(" in out) == (kinds >= 1)
-        assert ("(OP:model.0.up:dot_general) float32[8, 16] " in out) == (kinds >= 2)
+        assert ("(OP:model.0.up:dot_general) float32[8, 256] " in out) == (kinds >= 2)
         assert ("(BOXING) " in out) == (kinds >= 3)
     assert "test_report.py:" in out
 

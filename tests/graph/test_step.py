@@ -499,7 +499,7 @@ def test_gradients_are_reduced_once_behind_the_loop(count):
 
     net = network("data")
     graph = Train(net, flow.optim.SGD(net.parameters(), lr=0.1), accumulate=count)
-    graph.compile(*data("data", rows=32))
+    graph.compile(*data("data", rows=512))
     sizes = {p.numel() for p in net.parameters()}
     reduced = [
         c for c in hlo.collectives(graph.program.compile().as_text()) if c.kind in ("all-reduce", "reduce-scatter")
