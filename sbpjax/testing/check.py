@@ -1,0 +1,111 @@
+"""Run the cases of ops: `check` for one op, `cases` for what a test run executes.
+
+sbpjax.testing.check("cumsum", seed=3)              # raises on the first difference, with a script that shows it
+python -m sbpjax.testing cumsum add --seed 3 --cases 20
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Iterable
+
+from .compare import Different
+from .exceptions import excused
+from .forms import FORMS, MESHES, draw
+from .report import Failure, shrink
+from .spec import SPECS, Spec, load
+
+AGAINST_TORCH = ("forward", "double", "method", "inplace", "out", "dtypes", "errors", "alias")
+AGAINST_ITSELF = ("layouts", "traced", "traced_layouts")
+
+
+class CheckError(AssertionError):
+    """An op differs; the text ends in a script that shows it."""
+
+
+@dataclasses.dataclass
+class Tally:
+    """How many cases ran, and those that differ."""
+
+    ran: int = 0
+    excused: int = 0
+    failures: list[Failure] = dataclasses.field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Count another tally in."""
+        self.ran += other.ran
+        self.excused += other.excused
+        self.failures += other.failures
+
+
+def check(name: str, seed: int = 0, cases: int = 5, forms: Iterable[str] = tuple(FORMS)) -> Tally:
+    """Test one op in every form and raise on the first difference.
+
+    Args:
+        name: dotted name of the op, such as ``"nn.functional.gelu"``.
+        seed: chooses the cases; the same seed gives the same ones.
+        cases: cases per form.
+        forms: names of `forms.FORMS`.
+
+    Returns:
+        How many cases there were.
+
+    Raises:
+        CheckError: an op differs from PyTorch, or from itself on a placement or compiled.
+        KeyError: the op has no spec.
+
+    Example:
+        >>> check("add", seed=1, cases=2, forms=("forward",)).ran
+        2
+    """
+    tally = tally_of(load()[name], range(seed, seed + 1), cases, forms)
+    if tally.failures:
+        raise CheckError(str(tally.failures[0]))
+    return tally
+
+
+def tally_of(spec: Spec, seeds: Iterable[int], cases: int, forms: Iterable[str]) -> Tally:
+    """Run cases of one op and return the tally; failures are shrunk."""
+    tally = Tally()
+    for form in forms:
+        for seed in seeds:
+            for number in range(cases):
+                tally.add(one(spec, form, seed, number))
+    return tally
+
+
+def one(spec: Spec, form: str, seed: int, number: int) -> Tally:
+    """Run one case of one form."""
+    where = [zlib.crc32(spec.name.encode()), seed, number]
+    drawn = draw(spec, form, where)
+    if drawn is None:
+        return Tally()
+    gen, call = drawn
+    options = {"mesh": MESHES[(seed + number) % len(MESHES)], "seed": seed} if "layouts" in form else {}
+    ran = [False]
+
+    def fails(candidate) -> Different | None:
+        try:
+            ran[0] = FORMS[form](spec, candidate, **options)
+        except Different as error:
+            return error
+        return None
+
+    error = fails(call)
+    if error is None:
+        return Tally(ran=int(ran[0]))
+    if excused(spec.name, form, call, error):
+        return Tally(ran=1, excused=1)
+    small = shrink(spec, form, where, gen.choices, fails) or (call, error)
+    return Tally(ran=1, failures=[Failure(spec, form, where, small[0], small[1], options)])
+
+
+def names() -> list[str]:
+    """Return the names of all ops that have a spec."""
+    return sorted(load())
+
+
+def spec_of(name: str) -> Spec:
+    """Return the spec of an op."""
+    return (SPECS if name in SPECS else load())[name]

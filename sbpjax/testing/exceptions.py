@@ -1,0 +1,38 @@
+"""Cases that differ from PyTorch on purpose, each with its reason; `tests/testing` holds that all of them still occur.
+
+An entry excuses an op (or several) in one form when a function of the call and the error says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+
+@dataclasses.dataclass(frozen=True)
+class Excuse:
+    """A class of cases that differ.
+
+    Attributes:
+        names: the ops, separated by blanks; ``*`` for all.
+        form: the form of testing, or ``*``.
+        when: whether a ``(call, error)`` is of this class.
+        reason: why it is so.
+    """
+
+    names: str
+    form: str
+    when: Callable
+    reason: str
+
+
+EXCUSES: tuple[Excuse, ...] = ()
+
+
+def excused(name: str, form: str, call, error) -> Excuse | None:
+    """Return the entry that a failing case belongs to, if there is one."""
+    for entry in EXCUSES:
+        if entry.form in ("*", form) and (entry.names == "*" or name in entry.names.split()):
+            if entry.when(call, error):
+                return entry
+    return None
