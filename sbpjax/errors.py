@@ -111,6 +111,22 @@ class DeviceStateError(SbpjaxError, RuntimeError):
     """Devices were configured after JAX had already started them."""
 
 
+class DistributedError(SbpjaxError, RuntimeError):
+    """Something about running in several processes: a launcher, a coordinator, a group, a collective."""
+
+
+class LostRankError(DistributedError, TimeoutError):
+    """Ranks did not come to where all ranks meet, or came no more.
+
+    One process waits for the others at `to_global`, a collective, a barrier or the start. The text names the ranks that
+    are missing. Usually one of them failed before: look at its own output first.
+    """
+
+
+class AgreementError(DistributedError):
+    """Ranks do different things where all must do the same: another operation, shape, program or version."""
+
+
 class AbstractError(SbpjaxError, NotImplementedError):
     """An abstract tensor, which has no elements, was read, run, or sent to a device.
 
@@ -166,6 +182,14 @@ class OpBoundsError(OpIndexError, RuntimeError):
 
 class OpValueError(SbpjaxError, ValueError, RuntimeError):
     """An argument of an op has a value outside its range."""
+
+
+class LinAlgError(SbpjaxError, RuntimeError):
+    """A matrix has not what was asked for: it is singular, or not positive definite.
+
+    Raised where the result is at hand, on the CPU and outside compiled programs. Elsewhere the result holds infinities
+    or NaN, and the functions that end in ``_ex`` say in `info` where.
+    """
 
 
 class CheckpointError(SbpjaxError, RuntimeError):
@@ -236,3 +260,15 @@ class DataDependentError(OpTypeError):
     A traced program is compiled before any value exists. ``sbpjax.where(condition, a, b)`` chooses elements,
     ``sbpjax.cond(condition, true_fn, false_fn, *operands)`` chooses what runs.
     """
+
+
+class UnknownNameError(SbpjaxError, AttributeError):
+    """Under an alias (`sbpjax.mock_torch`) a name was used that sbpjax lacks; see docs/api_coverage.md."""
+
+
+class UnknownModuleError(SbpjaxError, ModuleNotFoundError):
+    """Under an alias (`sbpjax.mock_torch`) a module was imported that sbpjax does not have."""
+
+
+class NotInJaxError(SbpjaxError, NotImplementedError, RuntimeError):
+    """What was asked for belongs to another runtime (TorchScript, torch.fx, C++ extensions) and has no counterpart."""

@@ -1,0 +1,50 @@
+"""`torch._C`: the few names of PyTorch's core that libraries mention; functions come from `sbpjax._C`."""
+
+from __future__ import annotations
+
+from sbpjax import Generator as Generator
+from sbpjax import Size as Size
+from sbpjax import Tensor as TensorBase
+from sbpjax import device as device
+from sbpjax import dtype as dtype
+from sbpjax.tensor.mode import mode
+
+_TensorBase = TensorBase
+
+
+def _get_tracing_state() -> None:
+    """Return None: TorchScript traces nothing here."""
+
+
+def _is_tracing() -> bool:
+    """Return whether a program is being traced now."""
+    return mode.lift is not None
+
+
+def _log_api_usage_once(*args) -> None:
+    """Do nothing."""
+
+
+def _cuda_getDeviceCount() -> int:
+    """Return 0: what GPUs there are belongs to JAX."""
+    return 0
+
+
+def _get_privateuse1_backend_name() -> str:
+    """Return the name of the backend that PyTorch leaves to others."""
+    return "privateuseone"
+
+
+class _nn:
+    """Ops of modules; all of them are in `torch.nn.functional`."""
+
+
+class ScriptModule:
+    """Nothing is of this class."""
+
+
+DisableTorchFunctionSubclass = DisableTorchFunction = type(
+    "DisableTorchFunction",
+    (),
+    {"__enter__": lambda self: self, "__exit__": lambda self, *exc: None, "__doc__": "A context that changes nothing."},
+)

@@ -1,0 +1,27 @@
+"""`torch.library`, `torch.ops`: ops of C++ extensions; a custom op in Python is the Python function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .absent import absent
+
+
+def _passing(*args, **kwargs) -> Any:
+    """Return a decorator that returns the function itself."""
+    return lambda function: function
+
+
+def custom_op(name, fn=None, /, **options) -> Any:
+    """Return the function itself as an op, with `register_fake` and `register_autograd` accepted."""
+
+    def decorated(function):
+        function.register_fake = function.register_kernel = lambda *args, **kwargs: lambda f: f
+        return function
+
+    return decorated if fn is None else decorated(fn)
+
+
+register_fake = impl_abstract = register_kernel = register_torch_dispatch = register_vmap = _passing
+triton_op = custom_op
+Library = absent("torch.library.Library", "it registers C++ ops with PyTorch's dispatcher", "sbpjax.wrap_jax(fn)")
