@@ -10,14 +10,16 @@ first tensor exists:
 Virtual devices have a trap: XLA runs every device's part of a program on one thread pool with as many threads as there
 are cores. On 2 cores, 8 devices that wait for each other in queued collectives fill the pool with waiters, and XLA
 aborts the whole process after a while. A larger pool cures it. XLA takes its size from the environment variable
-``NPROC`` when the CPU backend starts, so `prepare_process`, which importing sbpjax calls, sets it there. It starts no
-backend.
+``NPROC`` when the CPU backend starts, so importing sbpjax sees to it that it is set by then. It starts no backend. One
+device has nobody to wait for, and keeps the pool that JAX gives it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import warnings
+from typing import Any
 
 import jax
 from jax._src import xla_bridge as _xla_bridge  # jax 0.10 has no public test of "are the backends started?"
@@ -92,7 +94,7 @@ def prepare_process() -> None:
             )
         set_cpu_devices(int(wanted))
     if not devices_started():
-        _ensure_thread_pool(int(wanted or 1))
+        _size_pool_at_start()
     elif _pool_threads() < MIN_CPU_THREADS and jax.default_backend() == "cpu" and jax.local_device_count("cpu") > 1:
         devices = jax.local_device_count("cpu")
         warnings.warn(
@@ -112,8 +114,34 @@ def _pool_threads() -> int:
     return int(value) if value.isdecimal() else os.cpu_count() or 1
 
 
-def _ensure_thread_pool(devices: int) -> None:
-    """Raise ``NPROC`` to what `devices` virtual CPU devices need; a larger value of the user's stays."""
+def _size_pool_at_start() -> None:
+    """Have the pool sized when the CPU backend starts, for devices that are asked for after the import."""
+    entry = _xla_bridge._backend_factories.get("cpu")  # jax 0.10 has no public hook before a backend starts
+    if entry is None or getattr(entry.factory, "sizes_pool", False):
+        return
+    start = entry.factory
+
+    def sized(*arguments, **options):
+        config: Any = jax.config
+        count = config.jax_num_cpu_devices
+        if count < 0:
+            flag = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+            count = int(flag[1]) if flag else 1
+        _ensure_thread_pool(count, alone=not jax.distributed.is_initialized())
+        return start(*arguments, **options)
+
+    setattr(sized, "sizes_pool", True)
+    entry.factory = sized
+
+
+def _ensure_thread_pool(devices: int, alone: bool = True) -> None:
+    """Raise ``NPROC`` to what `devices` virtual CPU devices need; a larger value of the user's stays.
+
+    The one device of a process on its own waits for nobody. There a large pool only cuts products into more pieces
+    than there are cores: a GPT step cost 1.3 times the CPU time with 32 threads on 2 cores.
+    """
+    if devices == 1 and alone:
+        return
     needed = max(MIN_CPU_THREADS, THREADS_PER_CPU_DEVICE * devices)
     if _pool_threads() < needed:
         os.environ["NPROC"] = str(needed)

@@ -82,6 +82,17 @@ def test_thread_pool_is_large_enough(given, devices, pool):
     assert printed(code, **environment) == [pool]
 
 
+@pytest.mark.parametrize(("devices", "pool"), [(1, "2"), (4, "32")])
+def test_thread_pool_is_sized_when_the_devices_start(devices, pool):
+    code = f"""
+        import os, jax, sbpjax
+        print(os.environ["NPROC"])
+        jax.config.update("jax_num_cpu_devices", {devices})
+        print(jax.numpy.ones(3).sum(), jax.device_count(), os.environ["NPROC"])
+    """
+    assert printed(code, NPROC="2") == ["2", "3.0", str(devices), pool]
+
+
 def test_late_import_on_a_small_pool_warns():
     code = """
         import jax, warnings
