@@ -381,7 +381,6 @@ from . import autograd as autograd  # isort: skip
 from . import env as env  # isort: skip
 from . import errors as errors  # isort: skip
 from . import graph as graph  # isort: skip
-from . import linalg as linalg  # isort: skip
 from . import nn as nn  # isort: skip
 from . import optim as optim  # isort: skip
 from . import sbp as sbp  # isort: skip
@@ -393,5 +392,7 @@ from .graph import compile as compile  # isort: skip
 from .graph import explain as explain  # isort: skip
 from .graph import load_graph as load_graph  # isort: skip
 from .graph import visualize as visualize  # isort: skip
+from ._lazy import attribute as __getattr__  # isort: skip  # noqa: F401
+from ._lazy import names as __dir__  # isort: skip  # noqa: F401
 
 __version__ = "0.1.0"

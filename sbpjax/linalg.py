@@ -1,26 +1,318 @@
-"""Linear algebra beyond products: norms."""
+"""Linear algebra beyond products: norms, decompositions, equations; the names of ``torch.linalg``.
+
+    >>> values, vectors = flow.linalg.eigh(flow.tensor([[2.0, 1.0], [1.0, 2.0]]))
+    >>> values
+    tensor([1., 3.])
+
+Functions that fail on some matrices raise `LinAlgError` where their result is at hand, on the CPU and outside compiled
+programs; their ``_ex`` forms return `info` instead. Batch dims of a global tensor may be split.
+"""
 
 from __future__ import annotations
 
-from sbpjax.tensor.binding import hashable
+from collections import namedtuple
+
+import numpy as np
+
+from sbpjax.errors import LinAlgError as LinAlgError
+from sbpjax.errors import OpError, message
+from sbpjax.ops import decompose, matrix
+from sbpjax.ops import matrix_norm as _matrix_norm
+from sbpjax.ops import solve as _solve
+from sbpjax.tensor import dispatch
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.binding import bind, hashable, into_out
+from sbpjax.tensor.bounds import parts_on_cpu
 from sbpjax.tensor.functions import matmul as matmul
+from sbpjax.tensor.op import op_of
 from sbpjax.tensor.reductions import norm as _norm
 from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.views import diagonal as _diagonal
+
+_results = {
+    name: namedtuple(f"linalg_{name}", fields)
+    for name, fields in {
+        "svd": "U S Vh",
+        "qr": "Q R",
+        "eigh": "eigenvalues eigenvectors",
+        "eig": "eigenvalues eigenvectors",
+        "slogdet": "sign logabsdet",
+        "cholesky_ex": "L info",
+        "inv_ex": "inverse info",
+        "solve_ex": "result info",
+        "lu": "P L U",
+        "lu_factor": "LU pivots",
+        "lu_factor_ex": "LU pivots info",
+        "lstsq": "solution residuals rank singular_values",
+    }.items()
+}
 
 
-def norm(input: Tensor, ord=None, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
-    """Return a vector norm of all elements, or of some dims.
+def _run(fn, inputs: tuple, /, **static):
+    return dispatch.run(op_of(fn, tuple((k, hashable(v)) for k, v in static.items())), inputs)
+
+
+def _finish(result, out):
+    return result if out is None else into_out(out, result)
+
+
+def _named(name: str, parts, out=None):
+    found = _results[name](*parts)
+    return found if out is None else into_out(out, tuple(found))
+
+
+def _check(asked: str, info: Tensor, what: str, fix: str) -> None:
+    """Raise if the `info` of a batch of matrices is at hand and says that one has not what is asked for."""
+    for part in parts_on_cpu(info):
+        if part.any():
+            where = "" if part.ndim == 0 else f"(Batch element {tuple(int(i) for i in np.argwhere(part)[0])}): "
+            raise LinAlgError(message(asked, f"info {part.tolist()}", f"{where}{what}", fix))
+
+
+# ------------------------------------------------------------------------------------------------------------- norms
+
+
+def vector_norm(x: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
+    """Return the norm of the elements as one vector, or along dims."""
+    return _finish(_norm(x, ord, hashable(dim), keepdim, dtype), out)
+
+
+def matrix_norm(A: Tensor, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
+    """Return a norm of matrices: ``"fro"``, ``"nuc"``, or of order 1, -1, 2, -2, inf, -inf."""
+    dtype = dtypes.np_of(dtype)
+    found = _run(_matrix_norm.matrix_norm, (A,), ord=ord, dim=hashable(dim), keepdim=bool(keepdim), dtype=dtype)
+    return _finish(found, out)
+
+
+def norm(A: Tensor, ord=None, dim=None, keepdim: bool = False, *, out=None, dtype=None) -> Tensor:
+    """Return a vector or matrix norm.
 
     Args:
-        input: the tensor.
-        ord: the order; None is the 2-norm.
-        dim: the dims to reduce; all by default.
-        keepdim: keep them with size 1.
+        A: the tensor.
+        ord: the order; None is the 2-norm of all elements named.
+        dim: an int for a vector norm, two for a matrix norm; None is all, which for an order asks for 1 or 2 dims.
+        keepdim: keep the reduced dims with size 1.
+        out: where the result goes.
         dtype: compute in this dtype.
     """
-    return _norm(input, 2.0 if ord is None else ord, hashable(dim), keepdim, dtype)
+    many = isinstance(dim, (tuple, list))
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype, out=out)
+    if dim is None and A.ndim not in (1, 2):
+        rule = f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+        raise OpError(message(f"linalg.norm(A, {ord!r})", f"A {list(A.shape)}", rule, "give dim"))
+    if (many and len(dim) == 2) or (dim is None and A.ndim == 2) or isinstance(ord, str):
+        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
+    return vector_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
 
 
-def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
-    """Return the norm of the elements as one vector, or along dims."""
-    return _norm(input, ord, hashable(dim), keepdim, dtype)
+def cond(A: Tensor, p=None, *, out=None) -> Tensor:
+    """Return condition numbers; infinite for singular matrices."""
+    return _finish(_run(_matrix_norm.cond, (A,), p=p), out)
+
+
+# ---------------------------------------------------------------------------------------------------- decompositions
+
+svdvals_ = bind(decompose.svdvals, ("A",), "svdvals")
+eigvals = bind(decompose.eigvals, ("A",))
+eigvalsh = bind(decompose.eigvalsh, ("A",))
+det = bind(decompose.det, ("A",))
+matrix_exp = bind(decompose.matrix_exp, ("A",))
+householder_product = bind(decompose.householder_product, ("A", "tau"))
+
+
+def svd(A: Tensor, full_matrices: bool = True, *, driver=None, out=None):
+    """Return U, S and V^H with ``A = U diag(S) V^H``, the singular values largest first."""
+    return _named("svd", _run(decompose.svd, (A,), full_matrices=bool(full_matrices)), out)
+
+
+def svdvals(A: Tensor, *, driver=None, out=None) -> Tensor:
+    """Return the singular values, largest first."""
+    return svdvals_(A, out=out)
+
+
+def qr(A: Tensor, mode: str = "reduced", *, out=None):
+    """Return Q and R with ``A = Q R``; `mode` is ``"reduced"``, ``"complete"`` or ``"r"`` (an empty Q)."""
+    return _named("qr", _run(decompose.qr, (A,), mode=mode), out)
+
+
+def eigh(A: Tensor, UPLO: str = "L", *, out=None):
+    """Return the eigenvalues of Hermitian matrices, smallest first, and their eigenvectors as columns."""
+    return _named("eigh", _run(decompose.eigh, (A,), UPLO=UPLO), out)
+
+
+def eig(A: Tensor, *, out=None):
+    """Return the complex eigenvalues of square matrices, and their eigenvectors as columns."""
+    return _named("eig", _run(decompose.eig, (A,)), out)
+
+
+def lu(A: Tensor, *, pivot: bool = True, out=None):
+    """Return P, L and U with ``A = P L U``."""
+    return _named("lu", _run(decompose.lu, (A,), pivot=bool(pivot)), out)
+
+
+def slogdet(A: Tensor, *, out=None):
+    """Return the sign and the logarithm of the absolute value of determinants."""
+    return _named("slogdet", _run(decompose.slogdet, (A,)), out)
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out=None):
+    """Return the Cholesky factor, and `info`: 0, or 1 where the matrix is not positive definite."""
+    found = _named("cholesky_ex", _run(decompose.cholesky_ex, (A,), upper=bool(upper)), out)
+    if check_errors:
+        _positive(found.info)
+    return found
+
+
+def _positive(info: Tensor) -> None:
+    what = "the factorization could not be completed because the input is not positive-definite"
+    _check("linalg.cholesky(A)", info, what, "A + eps * sbpjax.eye(n), or linalg.cholesky_ex(A)")
+
+
+def cholesky(A: Tensor, *, upper: bool = False, out=None) -> Tensor:
+    """Return the lower (or upper) Cholesky factor of Hermitian positive definite matrices.
+
+    Raises:
+        LinAlgError: a matrix is not positive definite.
+    """
+    factor, info = cholesky_ex(A, upper=upper)
+    _positive(info)
+    return _finish(factor, out)
+
+
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out=None):
+    """Return L and U in one matrix, the pivots counted from 1, and `info`: where U is singular."""
+    found = _named("lu_factor_ex", _run(decompose.lu_factor, (A,)), out)
+    if check_errors:
+        _check("linalg.lu_factor(A)", found.info, "U has a zero on its diagonal", "linalg.lu_factor_ex(A)")
+    return found
+
+
+def lu_factor(A: Tensor, *, pivot: bool = True, out=None):
+    """Return L and U in one matrix, and the pivots counted from 1."""
+    return _named("lu_factor", lu_factor_ex(A, pivot=pivot)[:2], out)
+
+
+# --------------------------------------------------------------------------------------------------------- equations
+
+lu_solve = bind(_solve.lu_solve, ("LU", "pivots", "B"))
+tensorinv = bind(_solve.tensorinv, ("A",))
+matrix_power = bind(_solve.matrix_power, ("A",))
+vander = bind(_solve.vander, ("x",))
+
+
+def _singular(asked: str, info: Tensor) -> None:
+    what = "The solver failed because the input matrix is singular: a pivot of its LU decomposition is zero"
+    _check(asked, info, what, "linalg.pinv(A), or linalg.lstsq")
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out=None):
+    """Return x with ``A x = B`` (``x A = B`` if not ``left``), and `info`: where A is singular."""
+    found = _named("solve_ex", _run(_solve.solve_ex, (A, B), left=bool(left)), out)
+    if check_errors:
+        _singular("linalg.solve(A, B)", found.info)
+    return found
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out=None) -> Tensor:
+    """Return x with ``A x = B`` (``x A = B`` if not ``left``).
+
+    Raises:
+        LinAlgError: a matrix is singular.
+    """
+    result, info = solve_ex(A, B, left=left)
+    _singular("linalg.solve(A, B)", info)
+    return _finish(result, out)
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False, out=None):
+    """Return the inverses of matrices, and `info`: where there is none."""
+    found = _named("inv_ex", _run(_solve.inv_ex, (A,)), out)
+    if check_errors:
+        _singular("linalg.inv(A)", found.info)
+    return found
+
+
+def inv(A: Tensor, *, out=None) -> Tensor:
+    """Return the inverses of matrices.
+
+    Raises:
+        LinAlgError: a matrix is singular.
+    """
+    result, info = inv_ex(A)
+    _singular("linalg.inv(A)", info)
+    return _finish(result, out)
+
+
+def solve_triangular(
+    A: Tensor,
+    B: Tensor,
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+    out=None,
+) -> Tensor:
+    """Return x with ``A x = B`` for triangular matrices."""
+    static = {"upper": bool(upper), "left": bool(left), "unitriangular": bool(unitriangular)}
+    return _finish(_run(_solve.solve_triangular, (A, B), **static), out)
+
+
+def pinv(A: Tensor, rcond=None, hermitian: bool = False, *, atol=None, rtol=None, out=None) -> Tensor:
+    """Return the pseudoinverses; singular values up to ``max(atol, rtol * the largest)`` count as 0."""
+    found = _run(_solve.pinv, (A, atol, rtol if rcond is None else rcond), hermitian=bool(hermitian))
+    return _finish(found, out)
+
+
+def matrix_rank(A: Tensor, tol=None, hermitian: bool = False, *, atol=None, rtol=None, out=None) -> Tensor:
+    """Return the number of singular values above ``max(atol, rtol * the largest)``."""
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    return _finish(_run(_solve.matrix_rank, (A, atol, rtol), hermitian=bool(hermitian)), out)
+
+
+def lstsq(A: Tensor, B: Tensor, rcond=None, *, driver: str | None = None):
+    """Return the least-squares solution of ``A x = B``, its squared residuals, the rank, and singular values.
+
+    Residuals are empty unless ``M > N`` and every matrix has full rank; the rank is empty for the driver ``"gels"``,
+    singular values are for all but ``"gelsd"`` and ``"gelss"``.
+    """
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        rule = "parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
+        raise OpError(message(f"linalg.lstsq(driver={driver!r})", repr(driver), rule, 'driver="gelsy"'))
+    found, rest, rank, values = _run(_solve.lstsq, (A, B), rcond=rcond)
+    m, n = A.shape[-2:]
+    nothing = A.detach().new_empty(0)
+    full = m > n and (driver == "gels" or all(bool((p == n).all()) for p in parts_on_cpu(rank)))
+    rank = nothing.long() if driver == "gels" else rank
+    return _results["lstsq"](
+        found, rest.detach() if full else nothing, rank, values if driver in ("gelsd", "gelss") else nothing
+    )
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims=None, *, out=None) -> Tensor:
+    """Return x with ``tensordot(A, x, x.ndim) = B``."""
+    return _finish(_run(_solve.tensorsolve, (A, B), dims=hashable(dims)), out)
+
+
+def multi_dot(tensors, *, out=None) -> Tensor:
+    """Return the product of several matrices, multiplied in the cheapest order."""
+    return _finish(_run(_solve.multi_dot, tuple(tensors)), out)
+
+
+# ------------------------------------------------------------------------------------------------------------ others
+
+
+def cross(input: Tensor, other: Tensor, *, dim: int = -1, out=None) -> Tensor:
+    """Return the cross product along a dim of size 3."""
+    return _finish(_run(matrix.cross, (input, other), dim=int(dim)), out)
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out=None) -> Tensor:
+    """Return the inner products of vectors along a dim, the first conjugated."""
+    return _finish((x.conj() * y).sum(dim), out)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Return a view of the diagonals of matrices."""
+    return _diagonal(A, offset, dim1, dim2)

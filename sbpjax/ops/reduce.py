@@ -19,7 +19,7 @@ from jax import lax
 
 from .dims import fail, one, restore, several
 from .gather import pick
-from .promote import BOOL, DEFAULT_FLOAT, INT64, cast, compute_dtype, is_float, spread
+from .promote import BOOL, DEFAULT_FLOAT, INT64, cast, category, compute_dtype, is_float, spread
 
 
 def _summand_dtype(x, dtype) -> np.dtype:
@@ -288,6 +288,11 @@ def norm(x, /, p: float | str = 2.0, dim=None, keepdim: bool = False, dtype=None
     if isinstance(order, str):
         fail("value", f"norm(p={p!r})", f"x {x.shape}", "p is a number, inf, -inf or 'fro'", "norm(x, p=2)")
     axes = several(dim, x.ndim, "norm")
+    if category(x.dtype) == 3:
+        if order == 2:
+            parts = lax.add(lax.square(lax.real(x)), lax.square(lax.imag(x)))
+            return restore(_safe_sqrt(_sum(parts, axes)), axes, keepdim)
+        x = lax.abs(x)
     wide = cast(x, compute_dtype(x.dtype))
     return cast(restore(_norm(wide, order, axes), axes, keepdim), x.dtype)
 

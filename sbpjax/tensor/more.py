@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jax import lax
 
+from sbpjax._lazy import attach_methods
 from sbpjax.errors import InplaceError, message
 from sbpjax.ops import activation
 
@@ -150,6 +151,7 @@ def _attach() -> None:
     for function in (gelu, silu, mish, softplus, softsign, real, conj, cast):
         setattr(Tensor, function.__name__, function)
     attach(imag=imag)
+    attach_methods(Tensor)
     for function in (views.squeeze, views.unsqueeze, views.transpose, views.t):
         setattr(Tensor, f"{function.__name__}_", _reshape_in_place(function))
     attach(global_to_global=_to_global, local_to_global=_to_global)

@@ -150,7 +150,8 @@ class Entry:
                 outs = (out,) if self.single else out
                 return tuple(outs[i] for i in mask)
 
-            return jax.vjp(forward, *[primals[i] for i in needs])[1](cotangents)
+            grads = jax.vjp(forward, *[primals[i] for i in needs])[1](tuple(map(_conjugate, cotangents)))
+            return tuple(map(_conjugate, grads))
 
         cotangents = [jax.ShapeDtypeStruct(self.out_structs[i].shape, self.out_structs[i].dtype) for i in mask]
         closed = jax.make_jaxpr(backward)(*[structs[i] for i in present], *cotangents)
@@ -170,6 +171,11 @@ class Entry:
 
         backward.__name__ = f"{self.op.name}_backward"
         return Op(backward)
+
+
+def _conjugate(x):
+    """Turn JAX's gradient of a complex value into PyTorch's, or back: one is the conjugate of the other."""
+    return jax.lax.conj(x) if np.issubdtype(x.dtype, np.complexfloating) else x
 
 
 def _is_float(dtype) -> bool:

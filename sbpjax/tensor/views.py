@@ -318,6 +318,11 @@ def t(self: Tensor) -> Tensor:
     return view_of(self, steps.permute, (("dims", tuple(reversed(range(self.ndim)))),))
 
 
+def adjoint(self: Tensor) -> Tensor:
+    """Return matrices with their last two dims exchanged and, if complex, conjugated."""
+    return transpose(self, -2, -1).conj()
+
+
 def movedim(self: Tensor, source, destination) -> Tensor:
     """Return a view with dims moved to other positions."""
     source = (source,) if isinstance(source, int) else tuple(source)
@@ -361,6 +366,8 @@ def expand(self: Tensor, *sizes) -> Tensor:
                 f"x.expand{own}",
             )
         )
+    if shape == (1,) * offset + own:  # nothing is repeated, so that the view can be written to
+        return view_of(self, steps.reshape, (("shape", shape),)) if offset else view_of(self, steps.alias)
     return view_of(self, steps.expand, (("shape", shape),))
 
 
@@ -589,6 +596,7 @@ def _attach() -> None:
     attach(T=property(lambda self: permute(self, *reversed(range(self.ndim)))))
     attach(mT=property(lambda self: transpose(self, -2, -1)))
     attach(H=property(lambda self: transpose(self, 0, 1).conj()))
+    attach(mH=property(adjoint), adjoint=adjoint)
     attach(_is_view=_is_view)
     attach(_base=property(lambda self: None if self._meta is None else self._meta.base))
 

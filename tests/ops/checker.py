@@ -90,10 +90,18 @@ def case(
     return Case(fn, ref, inputs, attrs, grad, tol, attrs if ref_attrs is None else ref_attrs, const)
 
 
-def run(cases: list[Case]):
-    """Return a parametrized test over the cases."""
+def run(cases: list[Case], per_op: int | None = None):
+    """Return a parametrized test over the cases; with ``per_op`` so many of each op, the others marked exhaustive."""
+    groups: dict = {}
+    for c in cases:
+        groups.setdefault(c.fn, []).append(c)
+    chosen = []
+    for group in groups.values():
+        order = np.random.default_rng(len(group)).permutation(len(group))
+        few = {id(group[i]) for i in order[: per_op or len(group)]}
+        chosen += [c if id(c) in few else pytest.param(c, marks=pytest.mark.exhaustive) for c in group]
 
-    @pytest.mark.parametrize("case", cases, ids=lambda c: c.id)
+    @pytest.mark.parametrize("case", chosen, ids=lambda c: c.id)
     def test(case):
         check(case)
 
