@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
 
 from sbpjax.optim.check import at_least_zero, in_unit_range, is_on
 from sbpjax.optim.optimizer import Optimizer
+from sbpjax.optim.options import Implementation
 from sbpjax.optim.rules import Arrays, States, decayed, descend
 
 
@@ -47,6 +48,7 @@ class Adadelta(Optimizer):
         eps: added under both roots.
         weight_decay: L2 decay, added to the gradient.
         maximize: climb instead.
+        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method (2012).
     """
@@ -63,9 +65,10 @@ class Adadelta(Optimizer):
         eps: float = 1e-6,
         weight_decay: float = 0.0,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ):
         options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        super().__init__(params, options)
+        super().__init__(params, options, implementation)
 
     def _check(self, group: dict[str, Any]) -> None:
         for name in ("lr", "eps", "weight_decay"):

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
 
 from sbpjax.optim.check import at_least_zero, is_on
 from sbpjax.optim.optimizer import Optimizer
+from sbpjax.optim.options import Implementation
 from sbpjax.optim.rules import Arrays, States, decayed, descend
 
 
@@ -46,6 +47,7 @@ class Adagrad(Optimizer):
         initial_accumulator_value: what the sum of squares starts from.
         eps: added to the denominator.
         maximize: climb instead.
+        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Duchi, Hazan and Singer, Adaptive Subgradient Methods (2011).
     """
@@ -65,9 +67,10 @@ class Adagrad(Optimizer):
         eps: float = 1e-10,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ):
         options = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps, "maximize": maximize}
-        super().__init__(params, options | {"initial_accumulator_value": initial_accumulator_value})
+        super().__init__(params, options | {"initial_accumulator_value": initial_accumulator_value}, implementation)
 
     def _check(self, group: dict[str, Any]) -> None:
         for name in ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"):

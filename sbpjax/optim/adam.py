@@ -1,4 +1,4 @@
-"""`Adam` and `AdamW`: steps scaled by running moments of the gradient.
+"""`Adam` and `AdamW`: steps scaled by running moments of the gradient; `OfMoments` is the base of all such.
 
 `tests/optim/test_optimizer.py` holds them against PyTorch.
 """
@@ -6,14 +6,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, Unpack
 
 from sbpjax.optim import rules
 from sbpjax.optim.check import at_least_zero, betas_in_range, is_on
 from sbpjax.optim.optimizer import Optimizer
+from sbpjax.optim.options import Implementation
 
 
-class Adam(Optimizer):
+class OfMoments(Optimizer):
+    """Base of the optimizers with two decay rates: their numbers, checks and states."""
+
+    hyper = ("lr", "beta1", "beta2", "eps", "weight_decay")
+    _dynamic = ("lr", "betas", "eps", "weight_decay")
+
+    def _check(self, group: dict[str, Any]) -> None:
+        for name in ("lr", "eps", "weight_decay"):
+            at_least_zero(name, group[name])
+        betas_in_range(group["betas"])
+
+    def _numbers(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
+
+    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg", "exp_avg_sq")
+
+    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+        decoupled = bool(group.get("decoupled_weight_decay", False))
+        decay = ("decay", is_on(group["weight_decay"]))
+        return ("maximize", bool(group["maximize"])), decay, ("decoupled", decoupled)
+
+
+class Adam(OfMoments):
     """Adam: ``p = p - lr * m̂ / (sqrt(v̂) + eps)`` with running means m of the gradient and v of its square.
 
     Args:
@@ -26,6 +50,8 @@ class Adam(Optimizer):
         do_bias_correction: divide the running means by their weights so far.
         fused: accepted for compatibility; the update is always one program.
         maximize: climb instead.
+        decoupled_weight_decay: decay the weights themselves, as `AdamW` does.
+        implementation: PyTorch's other choices, `foreach` and `capturable`, without effect.
 
     Example:
         >>> optimizer = optim.Adam(model.parameters(), lr=1e-3)
@@ -33,10 +59,7 @@ class Adam(Optimizer):
     Source: Kingma and Ba, Adam: A Method for Stochastic Optimization (2015); Reddi et al. (2018) for AMSGrad.
     """
 
-    hyper = ("lr", "beta1", "beta2", "eps", "weight_decay")
-    _dynamic = ("lr", "betas", "eps", "weight_decay")
     _rule = staticmethod(rules.adam)
-    _decoupled: ClassVar[bool] = False
     support_sparse = True
 
     def __init__(
@@ -48,42 +71,23 @@ class Adam(Optimizer):
         weight_decay: float = 0,
         amsgrad: bool = False,
         do_bias_correction: bool = True,
-        fused: bool = False,
+        fused: bool | None = None,
         *,
         maximize: bool = False,
+        decoupled_weight_decay: bool = False,
+        **implementation: Unpack[Implementation],
     ):
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": betas,
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "amsgrad": amsgrad,
-                "do_bias_correction": do_bias_correction,
-                "maximize": maximize,
-            },
-        )
-
-    def _check(self, group: dict[str, Any]) -> None:
-        for name in ("lr", "eps", "weight_decay"):
-            at_least_zero(name, group[name])
-        betas_in_range(group["betas"])
-
-    def _numbers(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        return (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
+        options |= {"do_bias_correction": do_bias_correction, "maximize": maximize}
+        options["decoupled_weight_decay"] = decoupled_weight_decay
+        super().__init__(params, options, {"fused": fused, **implementation})
 
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
-    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
-        return (
-            ("maximize", bool(group["maximize"])),
-            ("decay", is_on(group["weight_decay"])),
-            ("decoupled", self._decoupled),
-            ("amsgrad", bool(group["amsgrad"])),
-            ("correct", bool(group["do_bias_correction"])),
-        )
+    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+        own = ("amsgrad", bool(group["amsgrad"])), ("correct", bool(group["do_bias_correction"]))
+        return (*super()._flags(group), *own)
 
 
 class AdamW(Adam):
@@ -99,11 +103,10 @@ class AdamW(Adam):
         do_bias_correction: divide the running means by their weights so far.
         fused: accepted for compatibility; the update is always one program.
         maximize: climb instead.
+        implementation: PyTorch's other choices, `foreach` and `capturable`, without effect.
 
     Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization (2019).
     """
-
-    _decoupled = True
 
     def __init__(
         self,
@@ -114,8 +117,21 @@ class AdamW(Adam):
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
         do_bias_correction: bool = True,
-        fused: bool = False,
+        fused: bool | None = None,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, do_bias_correction, fused, maximize=maximize)
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            do_bias_correction,
+            fused,
+            maximize=maximize,
+            decoupled_weight_decay=True,
+            **implementation,
+        )

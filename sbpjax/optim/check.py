@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.errors import OpTypeError, OpValueError, message
+from sbpjax.optim.options import Implementation
 from sbpjax.tensor import Tensor
 
 
@@ -34,6 +35,19 @@ def params_type(seen: Any, rule: str) -> OpTypeError:
 def params_value(seen: str, rule: str, fix: str = "") -> OpValueError:
     """Return the error for parameters that cannot be optimized."""
     return OpValueError(message("making an optimizer", seen, rule, fix or _FIX))
+
+
+def checked_implementation(optimizer: str, implementation: Any) -> dict[str, Any]:
+    """Return PyTorch's choices of an implementation, or raise for one that there is not or that cannot be had."""
+    unknown = sorted(set(implementation) - Implementation.__annotations__.keys())
+    if unknown:
+        rule = f"{optimizer}.__init__() got an unexpected keyword argument {unknown[0]!r}"
+        raise OpTypeError(message(f"{optimizer}({unknown[0]}=...)", f"options {unknown}", rule, f"{optimizer}(params)"))
+    if implementation.get("differentiable"):
+        rule = "an update writes parameters in place, so no gradient flows through it"
+        fix = "sbpjax.func.grad over a step written with plain tensor operations"
+        raise OpValueError(message(f"{optimizer}(differentiable=True)", "differentiable=True", rule, fix))
+    return dict(implementation)
 
 
 def is_on(value: Any) -> bool:

@@ -117,18 +117,11 @@ class Optax(Optimizer):
         super().__init__(params, {"lr": lr})
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        if isinstance(param_group, dict):
-            params = param_group.get("params")
-            params = [params] if isinstance(params, Tensor) else list(params or ())
-            named = [p for p in params if isinstance(p, tuple)]
-            if named and len(named) == len(params):
-                names = tuple(name for name, _ in named)
-                if len(set(names)) < len(names):
-                    raise params_value(f"the names {names}", "every parameter of a group needs a name of its own")
-                param_group = {**param_group, "params": [p for _, p in named], "param_names": names}
-            else:
-                param_group = {**param_group, "params": params}
         super().add_param_group(param_group)
+        names = self.param_groups[-1].get("param_names", ())
+        if len(set(names)) < len(names):
+            del self.param_groups[-1]
+            raise params_value(f"the names {names}", "every parameter of a group needs a name of its own")
         self._trees.append(None)
         self.shared.append({})
 

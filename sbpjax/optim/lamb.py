@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
 
-from sbpjax.optim.check import at_least_zero, betas_in_range, is_on, params_value
-from sbpjax.optim.optimizer import Optimizer
+from sbpjax.optim.adam import OfMoments
+from sbpjax.optim.check import params_value
+from sbpjax.optim.options import Implementation
 from sbpjax.optim.rules import Arrays, States, decayed, descend, moments
 
 
@@ -43,7 +44,7 @@ def _ratio(weight: jax.Array, update: jax.Array) -> jax.Array:
     return jnp.where(both, weight / jnp.where(both, update, 1), 1).astype(weight.dtype)
 
 
-class LAMB(Optimizer):
+class LAMB(OfMoments):
     """``u = m̂ / (sqrt(v̂) + eps)`` as in Adam, ``p = p - lr * |p| / |u| * (u + weight_decay * p)``.
 
     Args:
@@ -56,6 +57,7 @@ class LAMB(Optimizer):
         do_bias_correction: divide the running means by their weights so far.
         amsgrad: not defined for this method.
         maximize: climb instead.
+        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Raises:
         ValueError: `amsgrad` is set.
@@ -63,8 +65,6 @@ class LAMB(Optimizer):
     Source: You et al., Large Batch Optimization for Deep Learning: Training BERT in 76 minutes (2020).
     """
 
-    hyper = ("lr", "beta1", "beta2", "eps", "weight_decay")
-    _dynamic = ("lr", "betas", "eps", "weight_decay")
     _rule = staticmethod(lamb)
 
     def __init__(
@@ -79,28 +79,18 @@ class LAMB(Optimizer):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ):
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
         options |= {"adam_w_mode": adam_w_mode, "do_bias_correction": do_bias_correction, "maximize": maximize}
-        super().__init__(params, options)
+        super().__init__(params, options, implementation)
 
     def _check(self, group: dict[str, Any]) -> None:
-        for name in ("lr", "eps", "weight_decay"):
-            at_least_zero(name, group[name])
-        betas_in_range(group["betas"])
+        super()._check(group)
         if group["amsgrad"]:
             raise params_value("amsgrad=True", "LAMB does not support AMSGrad variant", "amsgrad=False")
 
-    def _numbers(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        return (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
-
-    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq")
-
-    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
-        return (
-            ("maximize", bool(group["maximize"])),
-            ("decay", is_on(group["weight_decay"])),
-            ("decoupled", bool(group["adam_w_mode"])),
-            ("correct", bool(group["do_bias_correction"])),
-        )
+    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+        maximize, decay, _ = super()._flags(group)
+        own = ("decoupled", bool(group["adam_w_mode"])), ("correct", bool(group["do_bias_correction"]))
+        return (maximize, decay, *own)

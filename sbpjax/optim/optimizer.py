@@ -24,12 +24,14 @@ from sbpjax.autograd import enable_grad, no_grad
 from sbpjax.autograd.node import RemovableHandle
 from sbpjax.errors import ModuleMethodError, message
 from sbpjax.optim import run, saving
-from sbpjax.optim.check import is_on, params_type, params_value
-from sbpjax.optim.options import Item, clips
+from sbpjax.optim.check import checked_implementation, is_on, params_type, params_value
+from sbpjax.optim.options import Implementation, Item, clips
 from sbpjax.optim.rules import MASTER, Bucket
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dtype import float32
 from sbpjax.tensor.mode import mode
+
+_Key = tuple[int, int, bool, tuple[str, ...]]  # of a bucket: group, step count, on masters, names of states
 
 
 def _missing(optimizer: Any, method: str) -> ModuleMethodError:
@@ -50,6 +52,7 @@ class Optimizer:
     Args:
         params: the parameters, or dicts with ``"params"`` and options of their own.
         defaults: the options of groups that do not give theirs.
+        implementation: PyTorch's choices of an implementation, kept with the defaults and without effect.
     """
 
     hyper: ClassVar[tuple[str, ...]] = ("lr",)
@@ -57,11 +60,11 @@ class Optimizer:
     _rule: Callable  # a staticmethod: the pure update rule, see `sbpjax.optim.rules`
     support_sparse: ClassVar[bool] = False  # whether ``is_sparse`` groups have a meaning: a zero gradient moves nothing
 
-    def __init__(self, params: Iterable, defaults: dict[str, Any]):
+    def __init__(self, params: Iterable, defaults: dict[str, Any], implementation: Implementation | None = None):
         if isinstance(params, Tensor):
             rule = "params argument given to the optimizer should be an iterable of Tensors or dicts"
             raise params_type(params, rule)
-        self.defaults = defaults
+        self.defaults = {**defaults, **checked_implementation(type(self).__name__, implementation or {})}
         self.state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         self._laid: dict[Tensor, Any] = {}  # per parameter the layout that its state was made for
@@ -86,13 +89,21 @@ class Optimizer:
         """Return the names of the state tensors per parameter."""
         raise _missing(self, "_states")
 
-    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
+    def _states_of(self, param: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        """Return the names of a parameter's state tensors, where they are not the same for all of a group."""
+        return self._states(group)
+
+    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
         """Return what chooses the formula; part of the compiled update's key."""
         raise _missing(self, "_flags")
 
     def _initial(self, name: str, group: dict[str, Any]) -> float:
         """Return what a state tensor is filled with at first."""
         return 0.0
+
+    def _shape(self, name: str, param: Tensor) -> tuple[int, ...] | None:
+        """Return the shape of a state tensor that is not its parameter's; such a one is the same on all ranks."""
+        return None
 
     # -- groups ----------------------------------------------------------------------------------------------------
 
@@ -106,6 +117,9 @@ class Optimizer:
             rule = "optimizer parameters need to be organized in ordered collections; a set has no order"
             raise params_type(params, rule)
         group["params"] = params = [params] if isinstance(params, Tensor) else list(params)
+        if params and all(isinstance(param, tuple) for param in params):
+            group["param_names"] = tuple(name for name, _ in params)
+            group["params"] = params = [param for _, param in params]
         for param in params:
             if not isinstance(param, Tensor):
                 rule = f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}"
@@ -218,24 +232,24 @@ class Optimizer:
             self._skip = None
 
     def _update(self) -> None:
-        places: dict[Any, dict[tuple[int, int, bool], list[Tensor]]] = {}
+        places: dict[Any, dict[_Key, list[Tensor]]] = {}
         new_steps: dict[Any, Tensor] = {}
         updated = [(i, p) for i, group in enumerate(self.param_groups) for p in group["params"] if p.grad is not None]
         for index, param in updated:
             place = run.place_of(param)
             ready = self._ready(param, index, place, new_steps)
-            key = (index, id(ready["step"]), MASTER in ready)
+            key = (index, id(ready["step"]), MASTER in ready, self._states_of(param, self.param_groups[index]))
             places.setdefault(place, {}).setdefault(key, []).append(param)
         if run.TRACE not in places:
             self._give_own_steps(places)
         for buckets in places.values():
             self._run(list(buckets.items()))
 
-    def _run(self, buckets: list[tuple[tuple[int, int, bool], list[Tensor]]]) -> None:
+    def _run(self, buckets: list[tuple[_Key, list[Tensor]]]) -> None:
         specs, jobs = [], []
-        for (index, _, on_masters), params in buckets:
+        for (index, _, on_masters, names), params in buckets:
             group = self.param_groups[index]
-            names = (*self._states(group), MASTER) if on_masters else self._states(group)
+            names = (*names, MASTER) if on_masters else names
             lazy = bool(group.get("is_sparse", False))
             specs.append(Bucket(self._rule, self._flags(group), self.hyper, names, len(params), lazy))
             states = [[self.state[p][name] for p in params] for name in names]
@@ -246,7 +260,7 @@ class Optimizer:
         """Return the parameter's state, made on its first step, and laid out anew if the parameter was since."""
         state = self.state[param]
         group = self.param_groups[index]
-        names = self._states(group)
+        names = self._states_of(param, group)
         layout = place if param._layout is None else param._layout
         if self._laid.get(param) is layout and MASTER not in state and "master_weights" not in group:
             for name in names:
@@ -273,8 +287,14 @@ class Optimizer:
             del state[MASTER]
         moved = place is not run.TRACE and self._laid.get(param) != layout
         for name in (*names, MASTER) if MASTER in state else names:
+            shape = self._shape(name, param)
             if name not in state:
-                state[name] = run.full_like(param, self._initial(name, group), dtype)
+                value = self._initial(name, group)
+                state[name] = run.full_like(param, value, dtype) if shape is None else run.full(param, shape, value)
+                continue
+            if shape is not None:
+                if not run.same_place(state[name], param):
+                    state[name] = run.spread_like(state[name], param)
                 continue
             if not run.laid_out_alike(state[name], param) and (moved or not run.same_place(state[name], param)):
                 state[name] = run.lay_out_like(state[name], param)
@@ -284,14 +304,14 @@ class Optimizer:
             self._laid[param] = layout
         return state
 
-    def _give_own_steps(self, places: dict[Any, dict[tuple[int, int, bool], list[Tensor]]]) -> None:
+    def _give_own_steps(self, places: dict[Any, dict[_Key, list[Tensor]]]) -> None:
         """Make every bucket the only user of its step count, where some parameters or groups share one."""
         users: dict[int, int] = {}
         for state in self.state.values():
             if "step" in state:
                 users[id(state["step"])] = users.get(id(state["step"]), 0) + 1
         for buckets in places.values():
-            for (_, step_id, _), params in buckets.items():
+            for (_, step_id, *_), params in buckets.items():
                 if users[step_id] > len(params):
                     users[step_id] -= len(params)
                     own = self.state[params[0]]["step"].clone()

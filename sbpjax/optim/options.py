@@ -1,11 +1,27 @@
-"""Options of a parameter group: numbers inside tuples, and whether a group's gradients are clipped.
+"""Options of a parameter group: numbers inside tuples, clipping, and PyTorch's choices of an implementation.
 
 Tested in `tests/optim/test_clipping.py` (clipping) and `tests/optim/test_lr_scheduler.py` (numbers inside tuples).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
+
+
+class Implementation(TypedDict, total=False):
+    """PyTorch's choices of how an update runs; here it is one program whatever they say, and values do not change.
+
+    Attributes:
+        foreach: many parameters per kernel.
+        fused: one kernel for the whole update.
+        capturable: fit for a CUDA graph.
+        differentiable: record the update on the tape; only False, as an update writes in place.
+    """
+
+    foreach: bool | None
+    fused: bool | None
+    capturable: bool
+    differentiable: bool
 
 
 class Item:

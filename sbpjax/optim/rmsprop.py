@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
 
 from sbpjax.optim.check import at_least_zero, is_on
 from sbpjax.optim.optimizer import Optimizer
+from sbpjax.optim.options import Implementation
 from sbpjax.optim.rules import Arrays, States, decayed, descend
 
 
@@ -59,6 +60,7 @@ class RMSprop(Optimizer):
         momentum: what stays of the moving sum of steps; 0 keeps none.
         centered: divide by the root of the variance rather than of the mean square.
         maximize: climb instead.
+        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
 
     Source: Hinton, Neural Networks for Machine Learning, lecture 6 (2012); Graves (2013) for the centered form.
     """
@@ -78,9 +80,10 @@ class RMSprop(Optimizer):
         centered: bool = False,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ):
         options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
-        super().__init__(params, options | {"centered": centered, "maximize": maximize})
+        super().__init__(params, options | {"centered": centered, "maximize": maximize}, implementation)
 
     def _check(self, group: dict[str, Any]) -> None:
         for name in ("lr", "alpha", "eps", "weight_decay", "momentum"):

@@ -80,6 +80,9 @@ def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = Fals
     return tuple(results)
 
 
+update.crosses_placements = True  # type: ignore[attr-defined]  # a program over stages updates them all at once
+
+
 @functools.lru_cache(maxsize=256)
 def _one(bucket: Bucket, guarded: bool) -> Callable:
     """Return the update of one parameter as a function of its own, so that equal parameters are traced once."""

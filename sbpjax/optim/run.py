@@ -165,6 +165,23 @@ def full_like(param: Tensor, value: float, dtype: Any = None) -> Tensor:
     return dispatch.wrap(_as_firmly(np.full(param.shape, value, (dtype or param.dtype).np), param))
 
 
+def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
+    """Return a tensor of one value and any shape at the parameter's place, the same on all ranks, at least float32."""
+    dtype = exact(param)
+    if param.is_global:
+        sbp = (sbpjax.sbp.broadcast,) * len(param.placement.hierarchy)
+        with abstract() if param.is_meta else contextlib.nullcontext():
+            return sbpjax.full(shape, value, dtype=dtype, placement=param.placement, sbp=sbp)
+    if param.is_meta:
+        return sbpjax.full(shape, value, dtype=dtype, device="meta")
+    return dispatch.wrap(_as_firmly(np.full(shape, value, dtype.np), param))
+
+
+def exact(param: Tensor) -> Any:
+    """Return the dtype of statistics of a parameter: float64 for float64, float32 for all others."""
+    return sbpjax.float64 if param.dtype == sbpjax.float64 else sbpjax.float32
+
+
 def master_of(param: Tensor) -> Tensor:
     """Return a float32 copy of a parameter."""
     return param.detach().to(sbpjax.float32)

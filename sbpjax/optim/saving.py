@@ -69,17 +69,18 @@ def check(optimizer: Any, state_dict: dict[str, Any]) -> None:
 
 
 def _check_entries(optimizer: Any, number: int, tensors: dict[str, Any], group: dict, param: Tensor) -> None:
-    known = {"step", MASTER, *optimizer._states(group)}
+    known = {"step", MASTER, *optimizer._states_of(param, group)}
     for name, value in tensors.items():
         if name not in known:
             rule = f"{type(optimizer).__name__} keeps {sorted(known)} per parameter"
             raise _refused(optimizer, f"state {name!r} of parameter {number}", rule)
         if value is None:  # a buffer that PyTorch has not made yet
             continue
-        shape = () if name == "step" else tuple(param.shape)
+        own = () if name == "step" else optimizer._shape(name, param)
+        shape = tuple(param.shape) if own is None else own
         seen = tuple(getattr(value, "shape", ()))
         if seen != shape and (name != "step" or seen != (1,)):
-            rule = f"it must have the shape {list(shape)}" + ("" if name == "step" else " of its parameter")
+            rule = f"it must have the shape {list(shape)}" + ("" if own is not None else " of its parameter")
             raise _refused(optimizer, f"state {name!r} of parameter {number} of shape {list(seen)}", rule)
 
 
@@ -93,12 +94,12 @@ def unpack(optimizer: Any, state_dict: dict[str, Any]) -> tuple[defaultdict, lis
             present = optimizer.state.get(param, {})
             entries = state_dict["state"].get(number, {})
             for name, value in ((n, v) for n, v in entries.items() if v is not None):
-                state[param][name] = _loaded(name, value, param, present.get(name), steps)
+                state[param][name] = _loaded(optimizer, name, value, param, present.get(name), steps)
         options.append({k: copy.deepcopy(v) for k, v in loaded.items() if k != "params"})
     return state, options
 
 
-def _loaded(name: str, value: Any, param: Tensor, present: Any, steps: dict[Any, Tensor]) -> Any:
+def _loaded(optimizer: Any, name: str, value: Any, param: Tensor, present: Any, steps: dict[Any, Tensor]) -> Any:
     """Return a state entry for `param`; parameters of equal step counts share one."""
     if name == "step":
         count = int(value.item() if hasattr(value, "item") else value)
@@ -111,6 +112,8 @@ def _loaded(name: str, value: Any, param: Tensor, present: Any, steps: dict[Any,
     if isinstance(value, Tensor):
         like = present if isinstance(present, Tensor) and run.same_place(present, param) else param
         with no_grad():
+            if optimizer._shape(name, param) is not None:
+                return run.spread_like(value.detach().clone().to(run.exact(param)), param)
             return run.lay_out_like(value.detach().clone(), like)
     return copy.deepcopy(value)
 

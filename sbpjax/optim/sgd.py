@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
 from sbpjax.optim import rules
 from sbpjax.optim.check import at_least_zero, is_on, params_value
 from sbpjax.optim.optimizer import Optimizer
+from sbpjax.optim.options import Implementation
 
 
 class SGD(Optimizer):
@@ -27,6 +28,7 @@ class SGD(Optimizer):
         nesterov: look ahead: descend along ``g + momentum * b``.
         maximize: climb instead.
         fused: accepted for compatibility; the update is always one program.
+        implementation: PyTorch's other choices, `foreach` and `capturable`, without effect.
 
     Example:
         >>> optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -46,7 +48,8 @@ class SGD(Optimizer):
         weight_decay: float = 0,
         nesterov: bool = False,
         maximize: bool = False,
-        fused: bool = False,
+        fused: bool | None = None,
+        **implementation: Unpack[Implementation],
     ):
         super().__init__(
             params,
@@ -58,6 +61,7 @@ class SGD(Optimizer):
                 "nesterov": nesterov,
                 "maximize": maximize,
             },
+            {"fused": fused, **implementation},
         )
 
     def _check(self, group: dict[str, Any]) -> None:

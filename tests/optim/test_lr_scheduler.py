@@ -39,6 +39,7 @@ SCHEDULES = {
     "linear": lambda m, o: m.LinearLR(o, 0.1, 0.6, 11),
     "linear-defaults": lambda m, o: m.LinearLR(o),
     "polynomial": lambda m, o: m.PolynomialLR(o, total_iters=13, power=2.0),
+    "polynomial-defaults": lambda m, o: m.PolynomialLR(o),
     "cosine": lambda m, o: m.CosineAnnealingLR(o, T_max=10),
     "cosine-min": lambda m, o: m.CosineAnnealingLR(o, T_max=7, eta_min=0.1),
     "restarts": lambda m, o: m.CosineAnnealingWarmRestarts(o, 5),
@@ -54,6 +55,9 @@ SCHEDULES = {
         o, [0.9, 0.3], epochs=5, steps_per_epoch=8, anneal_strategy="linear", pct_start=0.25, div_factor=10
     ),
     "one-cycle-three": lambda m, o: m.OneCycleLR(o, 0.9, total_steps=STEPS, three_phase=True, final_div_factor=100),
+    "sequence": lambda m, o: m.SequentialLR(
+        o, [m.ConstantLR(o, 0.1, 100), m.ExponentialLR(o, 0.9), m.CosineAnnealingLR(o, 12)], [5, 17]
+    ),
     "chained": lambda m, o: m.ChainedScheduler([m.ConstantLR(o, 0.1, 4), m.ExponentialLR(o, 0.9)]),
     "chained-three": lambda m, o: m.ChainedScheduler(
         [m.LinearLR(o, 0.2, 1.0, 6), m.StepLR(o, 10), m.MultiStepLR(o, [5, 25])], optimizer=o
@@ -76,19 +80,26 @@ def test_momentum_of_adam_is_its_first_beta(name):
         assert mine == pytest.approx(other, rel=TOLERANCE)
 
 
-def sequence(rescaled):
-    def make(m, o):
-        parts = [m.ConstantLR(o, 0.1, 100), m.ExponentialLR(o, 0.9), m.CosineAnnealingLR(o, 12)]
-        rescaling = {"interval_rescaling": True} if rescaled else {}
-        return m.SequentialLR(o, parts, [5, 17], **rescaling)
-
-    return make
+FACTORS = ("step", "multi-step", "exponential", "constant", "linear", "polynomial", "cosine", "cosine-min", "lambda")
 
 
-def test_a_rescaled_sequence_equals_torch():
-    ours, theirs = history(flow, sequence(True)), history(torch, sequence(False))
-    for step, (mine, other) in enumerate(zip(ours, theirs)):
-        assert mine == pytest.approx(other, rel=TOLERANCE, abs=TOLERANCE), f"step {step}"
+@pytest.mark.parametrize("second", ["linear", "multi-step", "multiplicative", "cosine-min", "lambda"])
+@pytest.mark.parametrize("first", FACTORS)
+def test_two_schedules_in_turn_equal_torch(first, second):
+    seen = []
+    for package in (flow, torch):
+        optimizer = package.optim.SGD([package.ones(2, requires_grad=True)], lr=0.5)
+        both = [SCHEDULES[name](package.optim.lr_scheduler, optimizer) for name in (first, second)]
+        rates = []
+        for step in range(16):
+            optimizer.step()
+            if step == 8:
+                optimizer.param_groups[0]["lr"] = 0.3
+            for scheduler in both:
+                scheduler.step()
+                rates.append(optimizer.param_groups[0]["lr"])
+        seen.append(rates)
+    assert seen[0] == pytest.approx(seen[1], rel=1e-9, abs=TOLERANCE)
 
 
 METRICS = [5.0, 4.0, 4.0, 4.0, 4.0, 4.0, 3.9999, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 9.0, 9.0, 9.0, 2.0, 2.0, 2.0, 2.0, 2.0]

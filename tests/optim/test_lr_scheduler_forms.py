@@ -31,9 +31,10 @@ def test_cosine_decay_ends_at_alpha():
 
 
 def test_polynomial_has_an_end_rate_and_cycles():
-    plain = schedules.PolynomialLR(sgd(), 4, 0.1, 2.0)
+    plain = schedules.PolynomialLR(sgd(), decay_batch=4, end_learning_rate=0.1, power=2.0)
     assert rates(plain, 6) == pytest.approx([0.1 + 0.4 * (1 - t / 4) ** 2 for t in (0, 1, 2, 3, 4, 4)])
-    cycling = schedules.PolynomialLR(sgd(), 4, 0.1, 1.0, cycle=True)
+    cycling = schedules.PolynomialLR(sgd(), 4, end_learning_rate=0.1, cycle=True)
+    assert schedules.PolynomialLR(sgd(), decay_batch=4).lr_at(0.5, 9) == 0.0001
     factors = (1, 0.75, 0.5, 0.25, 0, 3 / 8, 0.25, 1 / 8, 0, 0.25)
     assert rates(cycling, 10) == pytest.approx([0.1 + 0.4 * f for f in factors])
 
@@ -84,12 +85,12 @@ def test_warm_up_as_a_prefix_begins_the_schedule_after_it():
     assert rates(scheduler, 5) == pytest.approx([0.1, 0.3, 0.5, 0.25, 0.125])
 
 
-def test_a_sequence_shares_its_count_unless_told_otherwise():
+def test_a_sequence_shares_its_count_if_told_so():
     optimizer = sgd(1.0)
     parts = [schedules.ConstantLR(optimizer, 0.1, 2), schedules.ExponentialLR(optimizer, 0.9)]
-    shared = schedules.SequentialLR(optimizer, parts, [2])
+    shared = schedules.SequentialLR(optimizer, parts, [2], interval_rescaling=False)
     assert rates(shared, 5) == pytest.approx([0.1, 0.1, 0.81, 0.729, 0.6561])
-    own = schedules.SequentialLR(optimizer, parts, [2], interval_rescaling=[True])
+    own = schedules.SequentialLR(optimizer, parts, [2])
     assert rates(own, 5) == pytest.approx([0.1, 0.1, 1.0, 0.9, 0.81])
 
 
@@ -196,7 +197,8 @@ def test_resuming_needs_the_initial_rate():
         schedules.StepLR(sgd(), 3, last_epoch=4)
     optimizer = sgd()
     optimizer.param_groups[0]["initial_lr"] = 0.5
-    assert schedules.StepLR(optimizer, 3, last_step=4).get_last_lr() == pytest.approx([0.05])
+    assert schedules.StepLR(optimizer, 3, last_step=5).get_last_lr() == pytest.approx([0.05])  # 0.1 of what is there
+    assert schedules.StepLR(optimizer, 3, last_step=6).get_last_lr() == pytest.approx([0.05])
 
 
 def test_verbose_prints_every_new_rate(capsys):
@@ -216,7 +218,7 @@ def test_verbose_prints_every_new_rate(capsys):
         (lambda o: schedules.MultiStepLR(o, []), ValueError, "milestones must not be empty"),
         (lambda o: schedules.ConstantLR(o, 1.5), ValueError, "between 0 and 1"),
         (lambda o: schedules.LinearLR(o, end_factor=-0.5), ValueError, "Ending multiplicative factor"),
-        (lambda o: schedules.PolynomialLR(o), ValueError, "decay_batch or total_iters"),
+        (lambda o: schedules.PolynomialLR(o, 0), ValueError, "total_iters must be positive"),
         (lambda o: schedules.CosineDecayLR(o, 0), ValueError, "decay_steps must be positive"),
         (lambda o: schedules.CosineAnnealingWarmRestarts(o, 0), ValueError, "Expected positive integer T_0"),
         (lambda o: schedules.CosineAnnealingWarmRestarts(o, 5, 1.5), ValueError, "Expected integer T_mult >= 1"),

@@ -71,8 +71,9 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   inputs of `binary_cross_entropy` outside [0, 1].
 - `autocast(device_type)` chooses the lists of ops and the default dtype; tensors on other devices are cast too. Under
   `autocast("cuda")`, `binary_cross_entropy` runs in float32 instead of raising.
-- `SequentialLR` counts all its schedules by one step count, as in OneFlow (`interval_rescaling=False`); PyTorch
-  starts each at 0. The third argument of `PolynomialLR` is OneFlow's `end_learning_rate`; `total_iters=` is PyTorch's.
+- `SequentialLR` starts each of its schedules at 0, as in PyTorch; OneFlow counts all by one step count
+  (`interval_rescaling=False`). The arguments of `PolynomialLR` are PyTorch's, `total_iters` and `power`; OneFlow's go by
+  name. A schedule by factors goes on from a rate that another has written, as in PyTorch; OneFlow's sets its own.
 """
 
 

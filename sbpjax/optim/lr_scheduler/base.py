@@ -11,7 +11,9 @@ The rate depends on the step number alone, so a resumed run continues it exactly
 function of functions. It is computed in Python floats on the host; the learning rate is an input of a compiled step,
 so a schedule never compiles anew.
 
-A rate that somebody writes into ``param_groups`` holds until the next `step`, which sets the scheduled one.
+A rate that somebody else writes into ``param_groups``, by hand or by another schedule, is gone on from as in PyTorch:
+a schedule by factors multiplies it by the factor from its last step to this one, so two of them stepped in turn give
+the product of both. A schedule that says the rate itself (by a lambda, cyclic) sets it.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ class LRScheduler:
 
     is_pure: ClassVar[bool] = True  # whether `lr_at` says the rate of any step; a metric-driven schedule cannot
     _unsaved: ClassVar[tuple[str, ...]] = ()
+    _by_factors: ClassVar[bool] = False  # whether a step multiplies the rate that is there
 
     def __init__(
         self, optimizer: Optimizer, last_step: int = -1, verbose: bool = False, *, last_epoch: int | None = None
@@ -92,13 +95,28 @@ class LRScheduler:
         before = self.last_step
         self.last_step = self.last_step + 1 if epoch is None else epoch
         try:
-            lrs = self._overridden() or self.lrs_at(self.last_step)
+            lrs = self._overridden() or self._next(before, epoch is not None)
         except Exception:
             self.last_step = before
             raise
         self.update_lrs(lrs)
         for index, group in enumerate(self.optimizer.param_groups[: len(self.base_lrs)]):
             group.update(self.options_at(self.last_step, index))
+
+    def _next(self, before: int, absolute: bool) -> list[float]:
+        """Return the rates of the step begun, going on from those that are there if another has written them."""
+        lrs = self.lrs_at(self.last_step)
+        if not self._by_factors or absolute:
+            return lrs
+        own = self.base_lrs if before < 0 else self.lrs_at(before)
+        for index, (group, rate) in enumerate(zip(self.optimizer.param_groups, own)):
+            if group["lr"] != rate:
+                lrs[index] = self._from(group["lr"], rate, lrs[index])
+        return lrs
+
+    def _from(self, present: float, before: float, after: float) -> float:
+        """Return the rate that follows a present one, where the schedule itself would go from `before` to `after`."""
+        return present * after / before if before else present
 
     def _overridden(self) -> list[float] | None:
         """Return the rates by a user's own `get_lr`: of ``(base_lr, step)`` as in OneFlow, of nothing as in PyTorch."""
@@ -123,6 +141,11 @@ class LRScheduler:
     def get_last_lr(self) -> list[float]:
         """Return the rate of each group that the last step set."""
         return list(self.last_lr)
+
+    @property
+    def _last_lr(self) -> list[float]:
+        """PyTorch's name of `last_lr`."""
+        return self.last_lr
 
     @property
     def last_epoch(self) -> int:

@@ -28,6 +28,8 @@ class CosineAnnealingLR(LRScheduler):
     Source: Loshchilov and Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts (2017), without restarts.
     """
 
+    _by_factors = True
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -42,6 +44,11 @@ class CosineAnnealingLR(LRScheduler):
         require(T_max > 0, "CosineAnnealingLR", f"T_max={T_max!r}", rule, "T_max=100")
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_step, verbose, last_epoch=last_epoch)
+
+    def _from(self, present: float, before: float, after: float) -> float:
+        if before == self.eta_min:
+            return present + after - before
+        return self.eta_min + (present - self.eta_min) * (after - self.eta_min) / (before - self.eta_min)
 
     def lr_at(self, base_lr: float, step: int, group: int = 0) -> float:
         return self.eta_min + (base_lr - self.eta_min) * half_cosine(step / self.T_max)

@@ -52,6 +52,7 @@ class MultiplicativeLR(LRScheduler):
         last_epoch: PyTorch's name of `last_step`.
     """
 
+    _by_factors = True
     _unsaved = ("lr_lambdas", "_products")
 
     def __init__(

@@ -21,6 +21,8 @@ class ConstantLR(LRScheduler):
         last_epoch: PyTorch's name of `last_step`.
     """
 
+    _by_factors = True
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -53,6 +55,8 @@ class LinearLR(LRScheduler):
         last_epoch: PyTorch's name of `last_step`.
     """
 
+    _by_factors = True
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -81,49 +85,53 @@ def linear(start: float, end: float, step: int, total: int) -> float:
 
 
 class PolynomialLR(LRScheduler):
-    """From the base rate down to an end along ``(1 - step / decay_batch) ** power``.
+    """From the base rate down to an end along ``(1 - step / total_iters) ** power``.
 
-    OneFlow's arguments; with ``total_iters=`` PyTorch's schedule, which ends at 0.
+    PyTorch's arguments, and OneFlow's by name.
 
     Args:
         optimizer: the optimizer.
-        decay_batch: after how many steps the end is reached.
-        end_learning_rate: the end.
+        total_iters: after how many steps the end is reached.
         power: 1 is a straight line.
-        cycle: stretch the polynomial over the next multiple of `decay_batch` whenever it ends, rather than stay.
         last_step: the last step already done.
         verbose: print every new rate.
-        total_iters: PyTorch's name of `decay_batch`; the end is 0 then.
+        decay_batch: OneFlow's name of `total_iters`; the end is 0.0001 then unless given.
+        end_learning_rate: the end; 0 unless given.
+        cycle: stretch the polynomial over the next multiple of `total_iters` whenever it ends, rather than stay.
         last_epoch: PyTorch's name of `last_step`.
     """
+
+    _by_factors = True
 
     def __init__(
         self,
         optimizer: Optimizer,
-        decay_batch: int | None = None,
-        end_learning_rate: float = 0.0001,
+        total_iters: int = 5,
         power: float = 1.0,
-        cycle: bool = False,
         last_step: int = -1,
         verbose: bool = False,
         *,
-        total_iters: int | None = None,
+        decay_batch: int | None = None,
+        end_learning_rate: float | None = None,
+        cycle: bool = False,
         last_epoch: int | None = None,
     ):
-        seen = f"decay_batch={decay_batch!r}, total_iters={total_iters!r}"
-        one = (decay_batch is None) != (total_iters is None)
-        require(one, "PolynomialLR", seen, "give decay_batch or total_iters", "PolynomialLR(optimizer, 100)")
-        if total_iters is not None:
-            decay_batch, end_learning_rate = total_iters, 0.0
-        assert decay_batch is not None
-        rule = f"decay_batch must be positive, but got {decay_batch}"
-        require(decay_batch > 0, "PolynomialLR", seen, rule, "decay_batch=100")
-        self.decay_batch, self.end_learning_rate = decay_batch, end_learning_rate
+        self.end_learning_rate = 0.0 if decay_batch is None else 0.0001
+        if end_learning_rate is not None:
+            self.end_learning_rate = end_learning_rate
+        self.total_iters = total_iters if decay_batch is None else decay_batch
+        rule = f"total_iters must be positive, but got {self.total_iters}"
+        seen = f"total_iters={self.total_iters!r}"
+        require(self.total_iters > 0, "PolynomialLR", seen, rule, "total_iters=100")
         self.power, self.cycle = power, cycle
         super().__init__(optimizer, last_step, verbose, last_epoch=last_epoch)
 
+    def _from(self, present: float, before: float, after: float) -> float:
+        end = self.end_learning_rate
+        return end + (present - end) * (after - end) / (before - end) if before != end else present
+
     def lr_at(self, base_lr: float, step: int, group: int = 0) -> float:
-        total = self.decay_batch
+        total = self.total_iters
         if self.cycle:
             total *= max(1, math.ceil(step / total))
         left = 1 - min(step, total) / total

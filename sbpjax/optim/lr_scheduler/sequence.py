@@ -67,14 +67,14 @@ class SequentialLR(_Composed):
         schedulers: the schedules, in order.
         milestones: the steps at which the second and each further one begin.
         interval_rescaling: whether a schedule counts steps from its milestone, for all or for each but the first.
-            False as in OneFlow: all share one count. True is what PyTorch does.
+            True is what PyTorch does. False is OneFlow's default: all share one count.
         last_step: the last step already done.
         verbose: print every new rate.
         last_epoch: PyTorch's name of `last_step`.
 
     Example:
         >>> warm = LinearLR(optimizer, 0.1, total_iters=100)
-        >>> scheduler = SequentialLR(optimizer, [warm, CosineDecayLR(optimizer, 1000)], [100], True)
+        >>> scheduler = SequentialLR(optimizer, [warm, CosineDecayLR(optimizer, 1000)], [100])
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class SequentialLR(_Composed):
         optimizer: Optimizer,
         schedulers: Sequence[LRScheduler],
         milestones: Sequence[int],
-        interval_rescaling: bool | Sequence[bool] = False,
+        interval_rescaling: bool | Sequence[bool] = True,
         last_step: int = -1,
         verbose: bool = False,
         *,

@@ -25,6 +25,8 @@ class StepLR(LRScheduler):
         >>> scheduler = StepLR(optimizer, step_size=30, gamma=0.1)
     """
 
+    _by_factors = True
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -56,6 +58,8 @@ class MultiStepLR(LRScheduler):
         last_epoch: PyTorch's name of `last_step`.
     """
 
+    _by_factors = True
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -85,6 +89,8 @@ class ExponentialLR(LRScheduler):
         verbose: print every new rate.
         last_epoch: PyTorch's name of `last_step`.
     """
+
+    _by_factors = True
 
     def __init__(
         self,

@@ -1,0 +1,153 @@
+"""`Muon`: momentum of matrices, orthogonalised, so that an update moves all directions alike.
+
+`tests/optim/test_more.py` holds it against PyTorch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Unpack
+
+import jax
+import jax.numpy as jnp
+
+from sbpjax.optim.check import at_least_zero, is_on, params_value
+from sbpjax.optim.optimizer import Optimizer
+from sbpjax.optim.options import Implementation
+from sbpjax.optim.rules import Arrays, States
+
+_ADJUST = (None, "original", "match_rms_adamw")
+
+
+def orthogonalised(matrix: jax.Array, coefficients: tuple[float, float, float], steps: int, eps: float) -> jax.Array:
+    """Return about ``U Vᵀ`` of a matrix ``U S Vᵀ`` by Newton-Schulz iterations in bfloat16.
+
+    Args:
+        matrix: `(m, n)`.
+        coefficients: ``a, b, c`` of the odd polynomial ``a x + b x³ + c x⁵`` that is applied to the singular values.
+        steps: how often.
+        eps: the least norm that the matrix is divided by.
+
+    Source: Jordan et al., Muon: An optimizer for hidden layers in neural networks (2024).
+    """
+    a, b, c = coefficients
+    x = matrix.astype(jnp.bfloat16)
+    tall = x.shape[0] > x.shape[1]
+    x = x.T if tall else x
+    size = jnp.sqrt(jnp.sum(jnp.square(x.astype(jnp.float32)))).astype(x.dtype)
+    x = x / jnp.maximum(size, eps)
+    for _ in range(steps):
+        gram = _matmul(x, x.T)
+        mixed = (b * gram.astype(jnp.float32) + c * _matmul(gram, gram, exact=True)).astype(x.dtype)
+        x = (a * x.astype(jnp.float32) + _matmul(mixed, x, exact=True)).astype(x.dtype)
+    return x.T if tall else x
+
+
+def _matmul(x: jax.Array, y: jax.Array, exact: bool = False) -> jax.Array:
+    product = jnp.matmul(x, y, preferred_element_type=jnp.float32)
+    return product if exact else product.astype(x.dtype)
+
+
+def muon(
+    params: Arrays,
+    grads: Arrays,
+    states: States,
+    step: jax.Array,
+    hyper: dict[str, Any],
+    *,
+    decay: bool,
+    nesterov: bool,
+    coefficients: tuple[float, float, float],
+    steps: int,
+    eps: float,
+    adjust: str | None,
+) -> tuple[Arrays, States]:
+    """``b += (1 - momentum) (g - b)``, ``p = (1 - lr weight_decay) p - lr r orthogonalised(b)``, r by the shape."""
+    lr, momentum = hyper["lr"], hyper["momentum"]
+    buffers = [b + (1 - momentum) * (g - b) for g, b in zip(grads, states["momentum_buffer"])]
+    updates = [g + momentum * (b - g) for g, b in zip(grads, buffers)] if nesterov else buffers
+    moved = []
+    for p, u in zip(params, updates):
+        u = orthogonalised(u, coefficients, steps, eps)
+        if decay:
+            p = p * (1 - lr * hyper["weight_decay"])
+        moved.append(p - (lr * _ratio(p.shape, adjust) * u.astype(p.dtype)).astype(p.dtype))
+    return moved, {"momentum_buffer": buffers}
+
+
+def _ratio(shape: tuple[int, ...], adjust: str | None) -> float:
+    rows, columns = shape
+    return 0.2 * math.sqrt(max(rows, columns)) if adjust == "match_rms_adamw" else math.sqrt(max(1, rows / columns))
+
+
+class Muon(Optimizer):
+    """Momentum, orthogonalised; for the hidden matrices of a network, beside AdamW for all other parameters.
+
+    Args:
+        params: matrices, or dicts with ``"params"`` and options of their own.
+        lr: step size.
+        weight_decay: decay of the weights themselves, times `lr`.
+        momentum: what the running mean keeps of itself.
+        nesterov: look ahead by one step of the mean.
+        ns_coefficients: of the Newton-Schulz polynomial.
+        eps: the least norm that an update is divided by.
+        ns_steps: the number of its iterations.
+        adjust_lr_fn: ``"original"`` (also None) multiplies the rate by ``sqrt(max(1, rows / columns))``,
+            ``"match_rms_adamw"`` by ``0.2 sqrt(max(rows, columns))``, so that AdamW's rates fit.
+        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
+
+    Raises:
+        ValueError: a parameter is no matrix, or an option is out of its range.
+
+    Example:
+        >>> hidden = [p for p in model.parameters() if p.ndim == 2]
+        >>> optimizer = optim.Muon(hidden, lr=1e-3, adjust_lr_fn="match_rms_adamw")
+    """
+
+    hyper = ("lr", "momentum", "weight_decay")
+    _dynamic = hyper
+    _rule = staticmethod(muon)
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+        **implementation: Unpack[Implementation],
+    ):
+        options = {"lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov, "eps": eps}
+        options |= {"ns_coefficients": ns_coefficients, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn}
+        super().__init__(params, options, implementation)
+
+    def _check(self, group: dict[str, Any]) -> None:
+        for name in ("lr", "momentum", "weight_decay"):
+            at_least_zero(name, group[name])
+        if group["adjust_lr_fn"] not in _ADJUST:
+            rule = f"Adjust learning rate function {group['adjust_lr_fn']} is not supported"
+            raise params_value(f"adjust_lr_fn={group['adjust_lr_fn']!r}", rule, f"one of {_ADJUST}")
+        if group["ns_steps"] >= 100:
+            raise params_value(f"ns_steps={group['ns_steps']}", "ns_steps must be less than 100", "ns_steps=5")
+        for param in group["params"]:
+            if param.ndim != 2:
+                rule = f"Muon only supports 2D parameters whereas we found a parameter with size: {tuple(param.shape)}"
+                raise params_value(f"{param.dtype.name}{list(param.shape)}", rule, "AdamW for the other parameters")
+
+    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("momentum_buffer",)
+
+    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+        return (
+            ("decay", is_on(group["weight_decay"])),
+            ("nesterov", bool(group["nesterov"])),
+            ("coefficients", tuple(group["ns_coefficients"])),
+            ("steps", group["ns_steps"]),
+            ("eps", group["eps"]),
+            ("adjust", group["adjust_lr_fn"]),
+        )

@@ -1,0 +1,150 @@
+"""Optimizers that follow the sign of a gradient: `Lion`, and `Rprop` with a step size of each element's own.
+
+`tests/optim/test_more.py` holds Rprop against PyTorch and Lion against optax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Unpack
+
+import jax
+import jax.numpy as jnp
+
+from sbpjax.optim.adam import OfMoments
+from sbpjax.optim.check import at_least_zero, is_on, params_value
+from sbpjax.optim.optimizer import Optimizer
+from sbpjax.optim.options import Implementation
+from sbpjax.optim.rules import Arrays, States, descend
+
+
+def lion(
+    params: Arrays,
+    grads: Arrays,
+    states: States,
+    step: jax.Array,
+    hyper: dict[str, Any],
+    *,
+    maximize: bool,
+    decay: bool,
+) -> tuple[Arrays, States]:
+    """``u = sign(b1 m + (1 - b1) g)``, ``p -= lr (u + weight_decay p)``, ``m = b2 m + (1 - b2) g``."""
+    b1, b2 = hyper["beta1"], hyper["beta2"]
+    grads = [-g if maximize else g for g in grads]
+    updates = [jnp.sign(b1 * m + (1 - b1) * g) for g, m in zip(grads, states["exp_avg"])]
+    if decay:
+        updates = [u + hyper["weight_decay"] * p for u, p in zip(updates, params)]
+    means = [b2 * m + (1 - b2) * g for g, m in zip(grads, states["exp_avg"])]
+    return descend(params, updates, hyper["lr"]), {"exp_avg": means}
+
+
+class Lion(OfMoments):
+    """``u = sign(b1 m + (1 - b1) g)``, ``p = p - lr (u + weight_decay p)``, ``m = b2 m + (1 - b2) g``.
+
+    Every element moves by `lr`, so the rate is 3 to 10 times smaller than Adam's and the decay as much larger.
+
+    Args:
+        params: the parameters, or dicts with ``"params"`` and options of their own.
+        lr: step size.
+        betas: what the step keeps of the mean, and what the mean keeps of itself.
+        weight_decay: decay of the weights themselves, times `lr`.
+        maximize: climb instead.
+        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
+
+    Source: Chen et al., Symbolic Discovery of Optimization Algorithms (2023).
+    """
+
+    hyper = ("lr", "beta1", "beta2", "weight_decay")
+    _dynamic = ("lr", "betas", "weight_decay")
+    _rule = staticmethod(lion)
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+        **implementation: Unpack[Implementation],
+    ):
+        options = {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, options, implementation)
+
+    def _check(self, group: dict[str, Any]) -> None:
+        super()._check({**group, "eps": 0.0})
+
+    def _numbers(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (group["lr"], *group["betas"], group["weight_decay"])
+
+    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg",)
+
+    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+        return ("maximize", bool(group["maximize"])), ("decay", is_on(group["weight_decay"]))
+
+
+def rprop(
+    params: Arrays, grads: Arrays, states: States, step: jax.Array, hyper: dict[str, Any], *, maximize: bool
+) -> tuple[Arrays, States]:
+    """Grow an element's step while its gradient keeps its sign; shrink it, and wait one turn, where that changes."""
+    down, up, low, high = (hyper[name] for name in ("eta1", "eta2", "step1", "step2"))
+    grads = [-g if maximize else g for g in grads]
+    kept, sizes = [], []
+    for g, before, size in zip(grads, states["prev"], states["step_size"]):
+        turned = g * before
+        factor = jnp.where(turned > 0, up, jnp.where(turned < 0, down, 1.0)).astype(size.dtype)
+        sizes.append(jnp.clip(size * factor, low, high).astype(size.dtype))
+        kept.append(jnp.where(turned < 0, 0, g))
+    moved = [p - (jnp.sign(g) * s).astype(p.dtype) for p, g, s in zip(params, kept, sizes)]
+    return moved, {"prev": kept, "step_size": sizes}
+
+
+class Rprop(Optimizer):
+    """Resilient backpropagation: each element has a step size of its own and follows the sign of its gradient.
+
+    Args:
+        params: the parameters, or dicts with ``"params"`` and options of their own.
+        lr: the first step size.
+        etas: the factors of the step size where the gradient changes its sign, and where it keeps it.
+        step_sizes: the least and the largest step size.
+        maximize: climb instead.
+        implementation: PyTorch's `foreach`, `fused` and `capturable`, without effect.
+
+    Source: Riedmiller and Braun, A Direct Adaptive Method for Faster Backpropagation Learning (1993).
+    """
+
+    hyper = ("eta1", "eta2", "step1", "step2")
+    _dynamic = ("lr", "etas", "step_sizes")
+    _rule = staticmethod(rprop)
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        maximize: bool = False,
+        **implementation: Unpack[Implementation],
+    ):
+        options = {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize}
+        super().__init__(params, options, implementation)
+
+    def _check(self, group: dict[str, Any]) -> None:
+        at_least_zero("lr", group["lr"])
+        down, up = group["etas"]
+        if not 0 < down < 1 < up:
+            raise params_value(f"etas={down}, {up}", f"Invalid eta values: {down}, {up}", "etas=(0.5, 1.2)")
+
+    def _numbers(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (*group["etas"], *group["step_sizes"])
+
+    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("prev", "step_size")
+
+    def _initial(self, name: str, group: dict[str, Any]) -> float:
+        return float(group["lr"]) if name == "step_size" else 0.0
+
+    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+        return (("maximize", bool(group["maximize"])),)
