@@ -25,13 +25,14 @@ from sbpjax.sbp.plan.types import Copies
 
 _ALIASES = frozenset("reshape squeeze expand_dims transpose copy stop_gradient rev".split())
 _LIGHT = _ALIASES | frozenset(
-    "add sub mul neg max min abs sign square integer_pow select_n clamp convert_element_type broadcast_in_dim iota "
-    "eq ne lt le gt ge and or not xor add_any floor ceil round is_finite pad slice concatenate split copy_p real imag "
-    "reduce_precision shift_left shift_right_logical shift_right_arithmetic nextafter rem optimization_barrier".split()
+    "add sub mul neg max min abs sign square one_minus_square integer_pow select_n clamp convert_element_type "
+    "broadcast_in_dim iota eq ne lt le gt ge and or not xor add_any floor ceil round is_finite pad slice "
+    "concatenate split copy_p real imag reduce_precision shift_left shift_right_logical shift_right_arithmetic "
+    "nextafter rem optimization_barrier".split()
 )
 _COSTLY = frozenset(
-    "exp exp2 expm1 log log1p tanh logistic erf erf_inv rsqrt sqrt pow div sin cos tan atan2 cbrt digamma lgamma "
-    "random_bits threefry2x32 random_wrap random_unwrap random_fold_in".split()
+    "exp exp2 expm1 log log1p log2 polynomial tanh logistic erf erf_inv rsqrt sqrt pow div sin cos tan atan2 cbrt "
+    "digamma lgamma random_bits threefry2x32 random_wrap random_unwrap random_fold_in".split()
 )
 _READS_BUFFERS = (
     "dot_general", "conv_general_dilated", "gather", "scatter", "sort", "scan", "while", "cond", "cum", "dynamic",

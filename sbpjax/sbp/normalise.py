@@ -27,9 +27,11 @@ _CALLS = {
     "custom_vmap_call": "call",
     "linear_call": "callee",
     "composite": "jaxpr",
+    "program_order": "call_jaxpr",
+    "xla_metadata_call": "jaxpr",
 }
 # Hints of GSPMD programs: what they pin is the planner's to choose, and inside `shard_map` they have no meaning.
-_HINTS = ("sharding_constraint", "layout_constraint", "reshard", "device_put")
+_HINTS = ("sharding_constraint", "layout_constraint", "reshard", "relayout", "device_put")
 
 
 @dataclass

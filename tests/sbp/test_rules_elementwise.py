@@ -47,6 +47,7 @@ _SPECIAL = {
     "select_n": (_x(bool), _x(), _x()),
     "shift_left": (_x(np.int32), _x(np.int32)),
     "shift_right_arithmetic": (_x(np.int32), _x(np.int32)),
+    "polynomial": (_x(), _x(), _x()),
     "shift_right_logical": (_x(np.int32), _x(np.int32)),
     "xor": (_x(np.int16), _x(np.int16)),
 }
@@ -54,13 +55,14 @@ _BINARY = (
     "add add_any atan2 div eq eq_to ge gt igamma igamma_grad_a igammac le le_to lt lt_to max min mul ne nextafter "
     "polygamma pow rem sub zeta"
 ).split()
+_ACCURATE = "cbrt cos exp exp2 expm1 log log1p log2 logistic rsqrt sin sqrt tan tanh".split()
 _PARAMS = {
     "conj": {"input_dtype": np.dtype(np.complex64)},
     "integer_pow": {"y": 3},
     "name": {"name": "x"},
     "reduce_precision": {"exponent_bits": 5, "mantissa_bits": 4},
     "round": {"rounding_method": lax.RoundingMethod.TO_NEAREST_EVEN},
-    **{n: {"accuracy": None} for n in "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh".split()},
+    **{n: {"accuracy": None} for n in _ACCURATE},
 }
 
 

@@ -13,9 +13,9 @@ from . import table
 WITHOUT_ROWS = {
     "Inlined: planning looks through them": (
         "call closed_call composite custom_jvp_call custom_jvp_call_jaxpr custom_linear_solve custom_vjp_call "
-        "custom_vmap_call eval_jaxpr jit linear_call remat2 remat_opt"
+        "custom_vmap_call eval_jaxpr jit linear_call program_order remat2 remat_opt xla_metadata_call"
     ),
-    "Dropped: hints to GSPMD": "layout_constraint reshard",
+    "Dropped: hints to GSPMD": "layout_constraint relayout reshard",
     "Fallback: look at the whole of their operand, or too rare for a rule": (
         "broadcast_to cholesky_update custom_partitioning empty empty2 geqp3 ormqr random_gamma rng_bit_generator "
         "select_and_scatter threefry4x32 call_exported cudnn_fusion with_memory_space_constraint"
@@ -42,10 +42,11 @@ WITHOUT_ROWS = {
     "Fallback: the user's own `shard_map`, every block on every rank, and what only its body holds": (
         "all_gather all_gather_done all_gather_invariant all_gather_reduced all_gather_reduced_start "
         "all_gather_start all_to_all all_to_all_done all_to_all_start axis_index core_map pbroadcast "
-        "pbroadcast_done pbroadcast_start pmax pmin ppermute ppermute_done ppermute_start precv preduced psend psum "
-        "psum_done psum_invariant psum_invariant_start psum_start pvary ragged_all_to_all reduce_scatter "
-        "reduce_scatter_done reduce_scatter_start reduced_vary_cast_p shard_map unreduced_psum unreduced_psum_start "
-        "unreduced_reduce_scatter unreduced_reduce_scatter_start vary_unreduced_cast_p"
+        "pbroadcast_done pbroadcast_dynamic pbroadcast_start pmax pmin ppermute ppermute_done ppermute_start precv "
+        "preduced psend psum psum_done psum_invariant psum_invariant_start psum_start pvary ragged_all_to_all "
+        "reduce_scatter reduce_scatter_done reduce_scatter_start reduced_vary_cast reduced_vary_cast_p shard_map "
+        "unreduced_pmax unreduced_pmin unreduced_psum unreduced_psum_start unreduced_reduce_scatter "
+        "unreduced_reduce_scatter_start vary_unreduced_cast vary_unreduced_cast_p"
     ),
     "Not supported: XLA cannot compile them inside `shard_map` (JAX 0.10)": "philox2x32 philox4x32",
     "Not planned: tokens, exported shapes, and names that exist only while JAX traces": (
@@ -109,6 +110,8 @@ def page() -> str:
         names = [n for n in text.split() if n in every and n not in known]
         lines.append(f"| {reason} | {' '.join(sorted(names))} |")
         known.update(names)
+    other = sorted(n for found in families().values() for n in found if n not in every)
+    lines.append(f"| None here: rules for primitives of other versions of JAX | {' '.join(other)} |")
     rest = sorted(every - known)
     if rest:
         lines.append(f"| Fallback: not looked at yet | {' '.join(rest)} |")
