@@ -219,7 +219,7 @@ class Gen:
             views: also draw strides.
         """
         shape = self.shape(**limits) if shape is None else tuple(shape)
-        name = kinds if kinds in ANY_DTYPE and not self.wild else self.dtype(kinds if kinds not in ANY_DTYPE else "f")
+        name = kinds if kinds in ANY_DTYPE else self.dtype(kinds)
         style = "normal"
         if low is None and high is None:
             style = self.pick("normal", "ties", *(("special",) if special else ()))
@@ -274,11 +274,12 @@ class Gen:
     def like(self, x: Input, kinds: str | None = None, **options) -> Input:
         """Return a tensor that broadcasts with another: its shape, some dims 1, or fewer dims."""
         shape = x.shape
+        kinds = kinds or ("f" if self.wild else x.dtype)
         if self.fault == "shape" and not self.hit and any(n > 1 for n in shape):
             self.hit = True
             return self.tensor(
                 (*shape[:-1], shape[-1] + 3) if shape[-1] > 1 else tuple(n + 3 for n in shape),
-                kinds or x.dtype,
+                kinds,
                 views=False,
             )
         options_of_shape = [shape]
@@ -286,7 +287,7 @@ class Gen:
             options_of_shape += [shape[1:], (1, *shape[1:]), (*shape[:-1], 1), (), (2, *shape)][
                 : 5 if len(shape) < 5 else 4
             ]
-        return self.tensor(self.pick(*options_of_shape), kinds or x.dtype, **options)
+        return self.tensor(self.pick(*options_of_shape), kinds, **options)
 
     def index(self, shape, size: int, **options) -> Input:
         """Return int64 indices in [0, size)."""
