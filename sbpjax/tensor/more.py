@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from jax import lax
 
 from sbpjax._lazy import attach_methods
 from sbpjax.errors import InplaceError, message
 from sbpjax.ops import activation
 
-from . import dispatch, views
 from . import dtype as dtypes
+from . import views
 from .binding import bind
+from .complex import conj as conj
+from .complex import imag as imag
+from .complex import real as real
 from .convert import numpy as _numpy
 from .convert import to_global as _to_global
 from .creation import tensor as _tensor
@@ -19,7 +21,6 @@ from .creation import zeros as _zeros
 from .functions import repeat as repeat
 from .functions import to_dtype
 from .inplace import check_writable
-from .op import op_of
 from .tensor import Tensor, attach
 from .views import expand as expand
 from .views import view as view
@@ -28,44 +29,6 @@ _ACTIVATIONS = "gelu silu mish softplus softsign softshrink threshold quick_gelu
 gelu, silu, mish, softplus, softsign, softshrink, threshold, quick_gelu = (
     bind(getattr(activation, name), ("input",)) for name in _ACTIVATIONS
 )
-
-
-# ------------------------------------------------------------------------------------------------------------- complex
-
-
-def _real(x, /):
-    return lax.real(x)
-
-
-def _imag(x, /):
-    return lax.imag(x)
-
-
-def _conj(x, /):
-    return lax.conj(x)
-
-
-def real(input: Tensor) -> Tensor:
-    """Return the real part; a real tensor itself."""
-    return dispatch.unary(op_of(_real), input) if input.dtype.is_complex else input
-
-
-def imag(input: Tensor) -> Tensor:
-    """Return the imaginary part of a complex tensor."""
-    if not input.dtype.is_complex:
-        from sbpjax.errors import OpTypeError
-
-        raise OpTypeError(
-            message(
-                "imag(x)", f"a {input.dtype!r} tensor", "imag is only implemented for complex tensors", "zeros_like(x)"
-            )
-        )
-    return dispatch.unary(op_of(_imag), input)
-
-
-def conj(input: Tensor) -> Tensor:
-    """Return the complex conjugate; a real tensor itself."""
-    return dispatch.unary(op_of(_conj), input) if input.dtype.is_complex else input
 
 
 # --------------------------------------------------------------------------------------------------------------- shapes
@@ -148,9 +111,8 @@ ByteTensor, CharTensor = (_typed(n, d) for n, d in (("ByteTensor", dtypes.uint8)
 
 
 def _attach() -> None:
-    for function in (gelu, silu, mish, softplus, softsign, real, conj, cast):
+    for function in (gelu, silu, mish, softplus, softsign, cast):
         setattr(Tensor, function.__name__, function)
-    attach(imag=imag)
     attach_methods(Tensor)
     for function in (views.squeeze, views.unsqueeze, views.transpose, views.t):
         setattr(Tensor, f"{function.__name__}_", _reshape_in_place(function))

@@ -229,6 +229,35 @@ def alias(x, /):
     return x
 
 
+# ------------------------------------------------------------------------------------------------------------- complex
+
+
+def conj(x, /):
+    """Return the complex conjugate."""
+    return lax.conj(x)
+
+
+def real_part(x, /):
+    """Return the real part."""
+    return lax.real(x)
+
+
+def imag_part(x, /):
+    """Return the imaginary part."""
+    return lax.imag(x)
+
+
+def as_real(x, /):
+    """Return real and imaginary part along a new last dim."""
+    return lax.concatenate([lax.expand_dims(part(x), (x.ndim,)) for part in (lax.real, lax.imag)], x.ndim)
+
+
+def as_complex(x, /):
+    """Return the pairs along the last dim as complex numbers."""
+    last = x.ndim - 1
+    return lax.complex(*[lax.index_in_dim(x, i, last, keepdims=False) for i in (0, 1)])
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # tables
 
@@ -263,6 +292,11 @@ PUT = {
     unfold: _put_unfold,
     diagonal: _put_diagonal,
     alias: lambda x, value, /: value,
+    conj: lambda x, value, /: lax.conj(value),
+    real_part: lambda x, value, /: lax.complex(lax.real(value), lax.imag(x)),
+    imag_part: lambda x, value, /: lax.complex(lax.real(x), lax.real(value)),
+    as_real: lambda x, value, /: as_complex(value),
+    as_complex: lambda x, value, /: as_real(value),
 }
 STRIDES = {
     reshape: lambda shape, strides, /, **s: _strides_reshape(shape, strides, s["shape"]),
@@ -274,7 +308,13 @@ STRIDES = {
     unfold: _strides_unfold,
     diagonal: _strides_diagonal,
     alias: lambda shape, strides, /: (shape, strides),
+    conj: lambda shape, strides, /: (shape, strides),
+    real_part: lambda shape, strides, /: (shape, tuple(2 * k for k in strides)),
+    imag_part: lambda shape, strides, /: (shape, tuple(2 * k for k in strides)),
+    as_real: lambda shape, strides, /: ((*shape, 2), (*[2 * k for k in strides], 1)),
+    as_complex: lambda shape, strides, /: (shape[:-1], tuple(k // 2 for k in strides[:-1])),
 }
+_OWN_DTYPE = (as_real, as_complex)  # what they put has another dtype than what is viewed
 
 
 def look(x, /, *starts, steps):
@@ -293,4 +333,5 @@ def put(x, value, /, *starts, steps):
     keywords = dict(static)
     if rest:
         value = put(fn(x, *starts[:count], **keywords), value, *starts[count:], steps=rest)
-    return PUT[fn](x, lax.convert_element_type(value, x.dtype), *starts[:count], **keywords)
+    value = value if fn in _OWN_DTYPE else lax.convert_element_type(value, x.dtype)
+    return PUT[fn](x, value, *starts[:count], **keywords)

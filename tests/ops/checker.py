@@ -23,7 +23,14 @@ import pytest
 import torch
 
 # Relative to the largest magnitude in the compared array; float32 sums are ordered differently, hence not 1 ulp.
-TOLERANCE = {"float64": 1e-12, "float32": 3e-6, "bfloat16": 1e-2, "float16": 1e-3, "complex64": 3e-6}
+TOLERANCE = {
+    "float64": 1e-12,
+    "float32": 3e-6,
+    "bfloat16": 1e-2,
+    "float16": 1e-3,
+    "complex64": 3e-6,
+    "complex128": 1e-12,
+}
 BF16 = jnp.bfloat16
 
 
@@ -133,7 +140,7 @@ def check(case: Case) -> None:
     diff = tuple(
         i
         for i, x in enumerate(case.inputs)
-        if isinstance(x, np.ndarray) and (x.dtype == BF16 or x.dtype.kind == "f") and i not in case.const
+        if isinstance(x, np.ndarray) and (x.dtype == BF16 or x.dtype.kind in "fc") and i not in case.const
     )
     tensors = [to_torch(x) for x in case.inputs]
     if case.grad:
@@ -143,10 +150,7 @@ def check(case: Case) -> None:
     want = case.ref(*tensors, **ref_attrs)
     want = list(want) if isinstance(want, (tuple, list)) else [want]
     rng = np.random.default_rng(1)
-    cotangents = [
-        np.asarray(rng.normal(size=tuple(w.shape))).astype(to_numpy(w).dtype) if w.is_floating_point() else None
-        for w in want
-    ]
+    cotangents = [_cotangent(rng, w) for w in want]
     live = [i for i, w in enumerate(want) if case.grad and w.requires_grad]
     want_grads = []
     if live:
@@ -164,6 +168,14 @@ def check(case: Case) -> None:
     for i, g, w in zip(diff, got_grads, want_grads, strict=bool(live)):
         w = np.zeros(case.inputs[i].shape, case.inputs[i].dtype) if w is None else to_numpy(w)
         compare(g, w, tol, f"gradient of input {i}")
+
+
+def _cotangent(rng, w):
+    """Return random numbers in the shape and dtype of an output; None for integers and bools."""
+    if not (w.is_floating_point() or w.is_complex()):
+        return None
+    drawn = rng.normal(size=tuple(w.shape))
+    return np.asarray(drawn + 1j * rng.normal(size=drawn.shape) if w.is_complex() else drawn).astype(to_numpy(w).dtype)
 
 
 def _tolerance(case: Case) -> float | None:
@@ -184,7 +196,7 @@ def _ours(case: Case, diff, live, cotangents):
         if not diff:
             return forward(), []
         out, pullback = jax.vjp(lambda *c: [forward(*c)[i] for i in live], *(inputs[i] for i in diff))
-        grads = pullback([cotangents[i] for i in live])
+        grads = [jnp.conj(g) for g in pullback([np.conj(cotangents[i]) for i in live])]  # torch's are the conjugates
         return forward(*(inputs[i] for i in diff)), grads
 
     outs, grads = jax.jit(program)(*(jnp.asarray(x) if isinstance(x, np.ndarray) else x for x in case.inputs))

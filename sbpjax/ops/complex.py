@@ -1,0 +1,66 @@
+"""Parts, angles and directions of complex numbers, and complex numbers from them.
+
+Worked case: the angle of ``[-1.0, 0.0, -0.0]`` is ``[π, 0, 0]``: of a real number it is π where it is negative.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .dims import fail
+from .promote import DEFAULT_FLOAT, align, cast, category
+
+
+def conj(x, /):
+    """Return the complex conjugate; real numbers stay."""
+    return lax.conj(x) if category(x.dtype) == 3 else x
+
+
+def angle(x, /):
+    """Return the angle to the positive real axis: of real numbers 0 or π, and NaN of NaN."""
+    if category(x.dtype) == 3:
+        return _angle_of(lax.real(x), lax.imag(x))
+    x = x if category(x.dtype) == 2 else cast(x, DEFAULT_FLOAT)
+    still = lax.stop_gradient(x)
+    flat = jnp.where(still < 0, np.asarray(np.pi, x.dtype), jnp.zeros((), x.dtype))
+    return jnp.where(still != still, still, flat)
+
+
+def _angle_of(re, im):
+    zero = lax.bitwise_and(lax.eq(re, np.zeros((), re.dtype)), lax.eq(im, np.zeros((), im.dtype)))
+    safe = lax.select_n(zero, re, jnp.where(jnp.signbit(re), -jnp.ones((), re.dtype), jnp.ones((), re.dtype)))
+    return lax.atan2(im, safe)
+
+
+def sgn(x, /):
+    """Return x / |x|, 0 at 0; of real numbers the sign."""
+    if category(x.dtype) == 3:
+        return lax.sign(x)
+    return x if x.dtype == np.bool_ else jnp.where(x != x, jnp.zeros((), x.dtype), lax.sign(x))
+
+
+def complex(real, imag, /):
+    """Return real + i imag; both are float32 or float64."""
+    if real.dtype != imag.dtype or real.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        rule = "Expected both inputs to be Float or Double tensors, of one dtype"
+        fail("shape", "complex(real, imag)", f"{real.dtype} and {imag.dtype}", rule, "imag.to(real.dtype)")
+    shape = np.broadcast_shapes(real.shape, imag.shape)
+    real, imag = align(real, imag)
+    return lax.complex(jnp.broadcast_to(real, shape), jnp.broadcast_to(imag, shape))
+
+
+def polar(abs, angle, /):
+    """Return abs * e^(i angle); both are float32 or float64."""
+    if abs.dtype != angle.dtype or abs.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        rule = "Expected both inputs to be Float or Double tensors, of one dtype"
+        fail("shape", "polar(abs, angle)", f"{abs.dtype} and {angle.dtype}", rule, "angle.to(abs.dtype)")
+    return complex(abs * lax.cos(angle), abs * lax.sin(angle))
+
+
+def isreal(x, /):
+    """Return where the imaginary part is 0."""
+    if category(x.dtype) == 3:
+        return lax.eq(lax.imag(x), np.zeros((), lax.imag(x).dtype))
+    return jnp.ones(x.shape, np.bool_)
