@@ -32,7 +32,8 @@ from sbpjax.sbp.placement import placement as Placement
 
 from . import abstract, dispatch
 from . import dtype as dtypes
-from .device import META
+from .binding import publish
+from .device import META, PlacementDevice
 from .device import device as Device
 from .mode import mode
 from .op import op_of
@@ -47,6 +48,8 @@ def where_to(device, placement, sbp, asked: str):
     Raises:
         SbpTypeError: ``placement`` and ``sbp`` do not come together, or come with ``device``.
     """
+    if isinstance(device, PlacementDevice) and placement is None and sbp is None:
+        return None, device.placement, device.sbp
     if placement is None and sbp is not None:
         placement = current_placement()
     if placement is None and sbp is None:

@@ -24,6 +24,10 @@ class device:
 
     __slots__ = ("index", "type")
 
+    def __new__(cls, type=None, index: int | None = None):
+        """Return the device; that of a global tensor is itself."""
+        return type if isinstance(type, PlacementDevice) else super().__new__(cls)
+
     def __init__(self, type, index: int | None = None) -> None:
         if isinstance(type, device):
             type, index = type.type, type.index
@@ -73,6 +77,59 @@ class device:
 
     def __reduce__(self):
         return device, (self.type, self.index)
+
+
+class PlacementDevice(device):
+    """What ``x.device`` of a global tensor is: the type of its devices, and its placement.
+
+    A tensor made with ``device=x.device`` is global on that placement, in broadcast, and ``y.to(x.device)`` brings a
+    local ``y`` there. So code that puts its constants where its inputs are runs on placements as it is.
+
+    Example:
+        >>> p = sbpjax.placement("cpu", [0, 1])
+        >>> x = sbpjax.ones(4, placement=p, sbp=sbpjax.sbp.split(0))
+        >>> sbpjax.arange(4, device=x.device).sbp
+        (sbpjax.sbp.broadcast,)
+    """
+
+    __slots__ = ("placement",)
+
+    def __new__(cls, placement=None, index: int | None = None):
+        """Return a new one; `device` itself would return what it is given."""
+        return object.__new__(cls)
+
+    def __init__(self, placement, index: int | None = None) -> None:
+        if isinstance(placement, PlacementDevice):  # device(x.device) is x.device, initialised again
+            return
+        self.placement = placement
+        self.type = _TYPE.get(_PLATFORM.get(placement.type, ""), placement.type)
+        self.index = None
+
+    @property
+    def sbp(self) -> tuple:
+        """Broadcast on every axis of the placement: how tensors that are made here lie."""
+        from sbpjax.sbp import broadcast
+
+        return (broadcast,) * len(self.placement.hierarchy)
+
+    def jax(self):
+        """Raise: a placement is many devices."""
+        raise _unknown(self, None)
+
+    def __repr__(self) -> str:
+        return f"device(type={self.type!r}, placement={self.placement!r})"
+
+    def __str__(self) -> str:
+        return self.type
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, PlacementDevice) and self.placement == other.placement
+
+    def __hash__(self) -> int:
+        return hash(self.placement)
+
+    def __reduce__(self):
+        return PlacementDevice, (self.placement,)
 
 
 META = "meta"  # where a tensor without data lies; stands where a `jax.Device` would

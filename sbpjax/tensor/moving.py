@@ -11,6 +11,7 @@ from sbpjax.errors import MixedTensorError, OpTypeError, message
 from . import abstract, dispatch
 from . import dtype as dtypes
 from .convert import _record
+from .device import PlacementDevice
 from .device import device as Device
 from .functions import clone, to_dtype
 from .tensor import Tensor, attach
@@ -20,6 +21,9 @@ def to_device(self: Tensor, target) -> Tensor:
     """Return the tensor on another device; itself if it is there."""
     self._fresh()
     target = Device(target)
+    if isinstance(target, PlacementDevice):
+        same = self._layout is not None and len(self._layout.placement.hierarchy) == len(target.placement.hierarchy)
+        return self.to_global(target.placement, None if same else target.sbp)
     if target.type == "meta":
         return self if self.is_meta else _without_data(self)
     if self._layout is not None:

@@ -179,13 +179,11 @@ class Tensor:
 
     @property
     def device(self):
-        """The device of a local tensor."""
-        from .device import device, of_jax
+        """The device of a local tensor; of a global one its placement, as what new tensors can be made on."""
+        from .device import PlacementDevice, device, of_jax
 
         if self._layout is not None:
-            raise self._kind_error(
-                "device", "a global tensor lies on a placement and has no single device", "x.placement"
-            )
+            return PlacementDevice(self._layout.placement)
         if not self._plain:
             import jax
 

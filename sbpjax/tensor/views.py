@@ -367,7 +367,10 @@ def expand(self: Tensor, *sizes) -> Tensor:
             )
         )
     if shape == (1,) * offset + own:  # nothing is repeated, so that the view can be written to
-        return view_of(self, steps.reshape, (("shape", shape),)) if offset else view_of(self, steps.alias)
+        view = view_of(self, steps.unsqueeze, (("dim", 0),)) if offset else view_of(self, steps.alias)
+        for _ in range(offset - 1):
+            view = view_of(view, steps.unsqueeze, (("dim", 0),))
+        return view
     return view_of(self, steps.expand, (("shape", shape),))
 
 

@@ -237,6 +237,14 @@ SNIPPETS = (
         "eye", "eye can be made under any sbp; OneFlow has broadcast only.", "api_behaviour_2", ("create_eye_S0",)
     ),
     SnippetDifference(
+        "device of a global tensor",
+        "x.device of a global tensor is a device that knows the placement: tensors made with device=x.device are "
+        "global there, in broadcast, so that programs which put their constants where their inputs are run on "
+        "placements. OneFlow raises.",
+        "errors",
+        ("global_device_attr",),
+    ),
+    SnippetDifference(
         "0-d",
         "The local part of a 0-d tensor is 0-d; OneFlow's has one dim here.",
         "api_behaviour_2",

@@ -239,7 +239,7 @@ def test_in_place_on_partial_sum_is_linear(write):
 MIXES = [
     "add local", "local add", "matmul local", "cat local", "where local", "add other placement", "add other hierarchy",
     "in place local", "setitem local", "embedding", "to_global without sbp", "to_global without placement", "to_local of local",
-    "placement of local", "sbp of local", "device of global", "to one device", "local gradient",
+    "placement of local", "sbp of local", "to one device", "local gradient",
 ]  # fmt: skip
 
 
@@ -264,7 +264,6 @@ def _mixes():
         "to_local of local": lambda: local.to_local(),
         "placement of local": lambda: local.placement,
         "sbp of local": lambda: local.sbp,
-        "device of global": lambda: g.device,
         "to one device": lambda: g.to("cpu:0"),
         "local gradient": lambda: g.clone().requires_grad_().backward(local),
     }
