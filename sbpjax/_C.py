@@ -7,18 +7,21 @@ three tensors is planned as a whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 
 import jax.numpy as jnp
 from jax import lax
 
 from .errors import OpError, message
 from .ops import arithmetic, linalg, norm
+from .ops import fused as _fused
 from .ops import gather as _gather
 from .ops import view as _view
 from .tensor import Tensor, dispatch
 from .tensor.functions import add as _add
 from .tensor.functions import baddbmm as baddbmm
 from .tensor.inplace import inplace as _inplace
+from .tensor.mode import mode
 from .tensor.op import op_of
 from .tensor.selection import tensor_scatter_nd_update as tensor_scatter_nd_update
 
@@ -158,16 +161,111 @@ def _broadcast_to(x, /, shape, axes):
     return lax.broadcast_in_dim(x, shape, kept)
 
 
-__all__ = [
-    "add",
-    "baddbmm",
-    "bias_add",
-    "broadcast_like",
-    "gather",
-    "identity",
-    "in_top_k",
-    "matmul",
-    "normalization",
-    "sparse_softmax_cross_entropy",
-    "tensor_scatter_nd_update",
-]
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Return `nn.functional.cross_entropy`."""
+    from .nn import functional
+
+    options = {"ignore_index": ignore_index, "reduction": reduction, "label_smoothing": label_smoothing}
+    return functional.cross_entropy(input, target, weight, **options)
+
+
+def binary_cross_entropy_with_logits_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return `nn.functional.binary_cross_entropy_with_logits`."""
+    from .nn import functional
+
+    options = {"reduction": reduction, "pos_weight": pos_weight}
+    return functional.binary_cross_entropy_with_logits(input, target, weight, **options)
+
+
+def binary_cross_entropy_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """Return `nn.functional.binary_cross_entropy`."""
+    from .nn import functional
+
+    return functional.binary_cross_entropy(input, target, weight, reduction=reduction)
+
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """Return `nn.functional.l1_loss`."""
+    from .nn import functional
+
+    return functional.l1_loss(input, target, reduction=reduction)
+
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """Return `nn.functional.mse_loss`."""
+    from .nn import functional
+
+    return functional.mse_loss(input, target, reduction=reduction)
+
+
+def layer_norm(x: Tensor, begin_norm_axis: int, begin_params_axis: int, epsilon: float) -> Tensor:
+    """Return ``x`` normalised over its dims from ``begin_norm_axis`` on."""
+    static = (("axis", int(begin_norm_axis)), ("eps", float(epsilon)))
+    return dispatch.run(op_of(_fused.rows_normed, static), (x,))
+
+
+def layer_norm_affine(
+    x: Tensor, gamma: Tensor, beta: Tensor, begin_norm_axis: int, begin_params_axis: int, epsilon: float
+) -> Tensor:
+    """Return ``x`` normalised over its dims from ``begin_norm_axis`` on, times gamma plus beta."""
+    static = (("axis", int(begin_norm_axis)), ("eps", float(epsilon)))
+    return dispatch.run(op_of(_fused.rows_normed, static), (x, gamma, beta))
+
+
+def rms_norm(x: Tensor, weight: Tensor | None, normalized_shape: Sequence[int], epsilon: float = 1e-6) -> Tensor:
+    """Return ``x`` over the root of the mean of its squares over the last dims, times a weight."""
+    static = (("normalized_shape", tuple(normalized_shape)), ("eps", float(epsilon)))
+    return dispatch.run(op_of(norm.rms_norm, static), (x, weight))
+
+
+def transpose(input: Tensor, *dims, perm: Sequence[int] | None = None) -> Tensor:
+    """Return a view with all dims in another order, or with two exchanged."""
+    if perm is None and len(dims) == 2:
+        return input.transpose(*dims)
+    return input.permute(*(dims[0] if perm is None else perm))
+
+
+def global_arange(start, end=None, step=1, *, dtype=None, placement, sbp) -> Tensor:
+    """Return `sbpjax.arange` on a placement."""
+    from .tensor.creation import arange
+
+    start, end = (0, start) if end is None else (start, end)
+    return arange(start, end, step, dtype=dtype, placement=placement, sbp=sbp)
+
+
+def amp_white_identity(x: Tensor) -> Tensor:
+    """Return ``x``, in the lower precision under `autocast`."""
+    return x.to(mode.autocast.dtype) if mode.autocast is not None and x.dtype.is_floating_point else x
+
+
+def amp_black_identity(x: Tensor) -> Tensor:
+    """Return ``x``, in float32 under `autocast`."""
+    return x.float() if mode.autocast is not None and x.dtype.is_floating_point else x
+
+
+def __getattr__(name: str):
+    """Return a fused function, or what `nn.functional` or the package has under a name of OneFlow's ops."""
+    from .tensor import fused
+
+    package = import_module("sbpjax")
+    for space in (fused, import_module("sbpjax.nn.functional"), package):
+        found = getattr(space, name, None)
+        if callable(found) and not name.startswith("__") and not isinstance(found, type):
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module 'sbpjax._C' has no attribute {name!r}")

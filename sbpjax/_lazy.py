@@ -15,6 +15,7 @@ ROOMS = ("fft", "linalg", "special")
 HOMES = {
     "sbpjax.tensor.complex": """angle complex conj_physical is_conj is_neg isreal polar resolve_conj resolve_neg sgn
  view_as_complex view_as_real""",
+    "sbpjax.tensor.regions": "nms roi_align",
     "sbpjax.tensor.signal": "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
     "sbpjax.tensor.linear_algebra": """chain_matmul cholesky cholesky_inverse cholesky_solve det inverse logdet lu
  lu_solve lu_unpack matrix_exp matrix_power orgqr pinverse qr slogdet svd triangular_solve vander""",

@@ -84,3 +84,60 @@ def test_identity_keeps_layout_and_tape():
     assert y.sbp == x.sbp and y.grad_fn is not None
     y.sum().backward()
     _close(x.grad, np.ones_like(A))
+
+
+def _attend(q, k, v, mask=None):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2).flatten(2)
+
+
+def test_attention_by_layout():
+    rng = np.random.default_rng(0)
+    x = torch.tensor(rng.normal(size=(2, 5, 3 * 4 * 6)).astype(np.float32))  # (B, M, H 3 K)
+    q, k, v = x.view(2, 5, 4, 3, 6).permute(3, 0, 2, 1, 4)
+    call = flow._C.fused_multi_head_attention_inference_v2
+    ours = flow.tensor(x.numpy())
+    _close(call(query=ours, query_layout="BM(H3K)", query_head_size=6), _attend(q, k, v).numpy())
+    parts = {n: flow.tensor(z.contiguous().numpy()) for n, z in (("query", q), ("key", k), ("value", v))}
+    causal = torch.ones(5, 5, dtype=torch.bool).tril()
+    got = call(**parts, query_layout="BHMK", attn_mask_type="causal_from_top_left")
+    _close(got, _attend(q, k, v, causal).numpy())
+    lengths = flow.tensor([5, 3])
+    some = (torch.arange(5)[None] < torch.tensor([5, 3])[:, None])[:, None, None]
+    got = call(**parts, query_layout="BHMK", key_seq_len=lengths, output_layout="MB(HK)")
+    _close(got, _attend(q, k, v, some).transpose(0, 1).numpy())
+    with pytest.raises(ValueError, match="layout"):
+        call(query=ours, query_layout="B(HK)M")
+
+
+def test_dropout_of_fused_functions():
+    x, mask = flow.randn(2, 3, 8, 8), flow.ones(2, 1, 8, 8, dtype=flow.bool)
+    flow.manual_seed(0)
+    y, weights = flow._C.fused_scale_mask_softmax_dropout(x, mask, scale=0.5, p=0.25)
+    kept = y.numpy() != 0
+    assert 0.6 < kept.mean() < 0.9
+    np.testing.assert_allclose(y.numpy()[kept], (weights.numpy() / 0.75)[kept], rtol=RTOL)
+    y, weights = flow._C.fused_scale_tril_softmax_mask_scale(x, p=0.0, diagonal=0, tril_scale_value=1.0)
+    _close(y, weights.numpy())
+    _close(flow._C.fused_bias_add_dropout(x, flow.ones(8), p=0.0, axis=3), x.numpy() + 1)
+
+
+def test_plain_names():
+    x = flow.tensor(np.arange(12, dtype=np.float32).reshape(3, 4))
+    _close(flow._C.transpose(x, (1, 0)), x.numpy().T)
+    _close(flow._C.transpose(x, perm=(1, 0)), x.numpy().T)
+    _close(flow._C.layer_norm(x, 1, 1, 1e-5), torch.nn.functional.layer_norm(torch.tensor(x.numpy()), (4,)).numpy())
+    _close(flow._C.rms_norm(x, flow.ones(4), (4,)), x.numpy() / np.sqrt((x.numpy() ** 2).mean(1, keepdims=True) + 1e-6))
+    _close(flow._C.l1_loss(x, x + 1), 1.0)
+    logits, labels = torch.tensor(x.numpy()), torch.tensor([0, 1, -1])
+    want = torch.nn.functional.cross_entropy(logits, labels, ignore_index=-1, reduction="sum")
+    _close(flow._C.cross_entropy(x, flow.tensor([0, 1, -1]), None, -1, "sum"), want.numpy())
+    placement = flow.placement("cpu", [0, 1])
+    found = flow._C.global_arange(4, placement=placement, sbp=flow.sbp.split(0))
+    assert found.sbp == (flow.sbp.split(0),) and found.numpy().tolist() == [0, 1, 2, 3]
+    with flow.autocast("cpu"):
+        assert flow._C.amp_white_identity(x).dtype == flow.bfloat16
+        assert flow._C.amp_black_identity(x.bfloat16()).dtype == flow.float32
+    for name in "cast relu reshape pad quick_gelu fused_fast_gelu_mul concat matmul softmax conv2d".split():
+        assert callable(getattr(flow._C, name))
+    with pytest.raises(AttributeError):
+        flow._C.no_such_name  # noqa: B018
