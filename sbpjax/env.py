@@ -24,6 +24,7 @@ from typing import Any
 import jax
 from jax._src import xla_bridge as _xla_bridge  # jax 0.10 has no public test of "are the backends started?"
 
+from sbpjax import world as _world
 from sbpjax.errors import DeviceStateError, OpValueError, message
 
 MIN_CPU_THREADS = 32  # each launch wakes the pool: with 64 an op on 8 devices costs twice the main-thread time
@@ -75,7 +76,9 @@ def set_cpu_devices(count: int) -> None:
 
 
 def prepare_process() -> None:
-    """Read ``SBPJAX_CPU_DEVICES`` and size XLA's CPU thread pool; importing sbpjax calls this once.
+    """Read ``SBPJAX_CPU_DEVICES``, size XLA's CPU thread pool and connect the processes that the launcher started.
+
+    Importing sbpjax calls this once.
 
     Raises:
         ValueError: ``SBPJAX_CPU_DEVICES`` is not a positive integer.
@@ -107,6 +110,11 @@ def prepare_process() -> None:
             RuntimeWarning,
             stacklevel=2,
         )
+    launcher = os.environ.pop("SBPJAX_LAUNCHED", "")  # so what this process starts itself is no rank
+    if launcher:
+        from sbpjax.distributed.start import connect
+
+        connect(None, None, None, _world.timeout_s(), int(launcher))
 
 
 def _pool_threads() -> int:
@@ -130,7 +138,7 @@ def _size_pool_at_start() -> None:
         _ensure_thread_pool(count, alone=not jax.distributed.is_initialized())
         return start(*arguments, **options)
 
-    setattr(sized, "sizes_pool", True)
+    sized.sizes_pool = True
     entry.factory = sized
 
 
@@ -147,29 +155,80 @@ def _ensure_thread_pool(devices: int, alone: bool = True) -> None:
         os.environ["NPROC"] = str(needed)
 
 
+def init(
+    coordinator: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    *,
+    timeout: float | None = None,
+) -> bool:
+    """Connect the processes of this run; call it before the first tensor, placement or JAX array is made.
+
+    Under ``python -m sbpjax.distributed.launch`` importing sbpjax does it. Without arguments the environment is asked:
+    ``MASTER_ADDR``, ``MASTER_PORT``, ``WORLD_SIZE`` and ``RANK``, as launchers set them, else what JAX recognises of
+    SLURM, Open MPI, Kubernetes indexed jobs and Cloud TPU. On CPU collectives run over Gloo, on GPU over NCCL, on TPU
+    over its own links.
+
+    Args:
+        coordinator: ``host:port`` of process 0.
+        num_processes: the number of processes.
+        process_id: this process's rank.
+        timeout: seconds to wait for the others; by default ``SBPJAX_TIMEOUT``, else 600.
+
+    Returns:
+        Whether processes were connected: False with one process, and when they are connected already.
+
+    Raises:
+        LostRankError: ranks did not come within the timeout; the text names them.
+        AgreementError: two processes say that they are the same rank, or run other versions.
+        DistributedError: rank 0 cannot use the port, or only a part of the arguments is given.
+        DeviceStateError: the devices were started before.
+    """
+    from sbpjax.distributed.start import connect  # above this module; needed in runs of several processes only
+
+    timeout = _world.timeout_s() if timeout is None else float(timeout)
+    if not timeout > 0:
+        raise OpValueError(
+            message(f"env.init(timeout={timeout})", f"{timeout} s", "a timeout is positive", "env.init(timeout=60)")
+        )
+    return connect(coordinator, num_processes, process_id, timeout)
+
+
 def get_world_size() -> int:
-    """Return the number of processes of this run (not of devices); 1 without a launcher."""
-    return jax.process_count() if jax.distributed.is_initialized() else 1
+    """Return the number of ranks of this run (processes, not devices); 1 without a launcher."""
+    return _world.current().size
 
 
 def get_rank() -> int:
     """Return this process's index among all processes; 0 without a launcher."""
-    return jax.process_index() if jax.distributed.is_initialized() else 0
+    return _world.current().rank
 
 
 def get_local_rank() -> int:
     """Return this process's index among the processes of its own machine; 0 without a launcher."""
-    return int(os.environ.get("LOCAL_RANK", "0")) if jax.distributed.is_initialized() else 0
+    return _world.current().local_rank
 
 
 def get_node_size() -> int:
     """Return the number of machines of this run; 1 without a launcher."""
-    return int(os.environ.get("NODE_SIZE", "1")) if jax.distributed.is_initialized() else 1
+    return _world.current().nodes
 
 
 def is_multi_client() -> bool:
     """Return whether every process runs the program itself; always true: sbpjax has no single-client mode."""
     return True
+
+
+def rdma_is_initialized() -> bool:
+    """Return whether sbpjax itself set up RDMA: never. NCCL and the TPU runtime choose their transports themselves."""
+    return False
+
+
+def init_rdma() -> None:
+    """Do nothing: whether collectives go over RDMA is decided by NCCL or the TPU runtime, not by sbpjax.
+
+    On CPU, Gloo uses TCP. ``NCCL_DEBUG=INFO`` in the environment makes NCCL say what it uses.
+    """
 
 
 def all_device_placement(type: str):

@@ -184,6 +184,10 @@ class OpValueError(SbpjaxError, ValueError, RuntimeError):
     """An argument of an op has a value outside its range."""
 
 
+class OpNotSupportedError(SbpjaxError, NotImplementedError, RuntimeError):
+    """A combination of options that the op does not define, as PyTorch does not."""
+
+
 class LinAlgError(SbpjaxError, RuntimeError):
     """A matrix has not what was asked for: it is singular, or not positive definite.
 
@@ -260,6 +264,29 @@ class DataDependentError(OpTypeError):
     A traced program is compiled before any value exists. ``sbpjax.where(condition, a, b)`` chooses elements,
     ``sbpjax.cond(condition, true_fn, false_fn, *operands)`` chooses what runs.
     """
+
+
+class DataError(SbpjaxError, ValueError):
+    """A dataset, a sampler or a loader was made of arguments that do not fit each other."""
+
+
+class DataTypeError(SbpjaxError, TypeError):
+    """Samples of a batch cannot be put together: of an unknown type, or of different sizes.
+
+    `sbpjax.utils.data.DataLoader` takes a ``collate_fn`` that makes a batch of a list of samples.
+    """
+
+
+class WorkerError(SbpjaxError, RuntimeError):
+    """A process that fetches data failed: it died, its dataset cannot be sent there, or it used what it has not.
+
+    Workers have no JAX: a dataset makes its samples of Python's and NumPy's values. A script that defines its dataset
+    itself keeps what it does under ``if __name__ == "__main__":``.
+    """
+
+
+class WorkerTimeoutError(WorkerError, TimeoutError):
+    """No batch came from the workers within the ``timeout`` of the loader."""
 
 
 class UnknownNameError(SbpjaxError, AttributeError):

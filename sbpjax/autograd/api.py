@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError, message
+from sbpjax.sbp import eager
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tensor import Tensor, attach
@@ -37,7 +38,8 @@ def _one_like(x: Tensor) -> Tensor:
     whole = layout.with_codes((-1,) * len(layout.codes))
     found = _ones.get(whole)
     if found is None:
-        found = _ones[whole] = jax.device_put(np.ones(layout.shape, layout.dtype), whole.sharding)
+        ones = np.ones(layout.shape, layout.dtype)
+        found = _ones[whole] = eager.from_logical(ones, layout.placement, whole.sbp)[0]
     return dispatch.wrap_any(found, whole)
 
 

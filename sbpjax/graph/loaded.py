@@ -21,7 +21,7 @@ import jax.export
 import numpy as np
 
 from sbpjax.errors import ExportError, GraphTypeError, StateDictError, message
-from sbpjax.sbp import algebra, eager
+from sbpjax.sbp import algebra, eager, spread
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import devices_of
 from sbpjax.sbp.placement import placement as Placement
@@ -306,7 +306,7 @@ class Saved(Program):
         moved = placement is not None or target != jax.devices()[0]
         loose = [i for i, layout in enumerate(self.in_layouts) if i and layout is None and i not in numbers]
         self._loose = loose if moved else []
-        self._no_seed = jax.device_put(np.zeros(2, np.int64), self._structs[0].sharding)
+        self._no_seed = spread.on(np.zeros(2, np.int64), self._structs[0].sharding)
         self._call = jax.jit(exported.call, donate_argnums=tuple(1 + i for i in self.written))
         for slot in self.slots:
             if not slot.own:  # stacks are made once, not in every call

@@ -24,7 +24,7 @@ from jax.extend.core import jaxpr_as_fun
 from sbpjax.amp.casting import fresh
 from sbpjax.amp.widen import widened
 from sbpjax.errors import MixedTensorError, SbpjaxError, message
-from sbpjax.sbp import Layout, broadcast, eager
+from sbpjax.sbp import Layout, broadcast, eager, spread
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.cost import DEFAULT, CostModel
@@ -261,7 +261,7 @@ class Program:
             self._compiled = self.lower().compile()
             self.seconds["compile"] = time.perf_counter() - start
             if self._present and not self.is_random:  # on the device once, since a NumPy array goes there every time
-                self._no_seed = jax.device_put(_NO_SEED, self._where(0))
+                self._no_seed = spread.on(_NO_SEED, self._where(0))
         return self._compiled
 
     def _where(self, place: int) -> Any:
@@ -290,6 +290,8 @@ class Program:
         compiled = self._compiled or self.compile()
         generator = default_generator
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else self._no_seed
+        if self.is_random and self.placement is not None and self.placement.spans_processes:
+            seed = spread.from_first(seed, self.placement)
         for i in self.written:
             if sys.getrefcount(arrays[i]) == _UNSHARED:
                 continue
@@ -320,7 +322,7 @@ class Program:
                 self._held[i] = number, None
             elif array is None:
                 place = 1 + len(self.slots) + i
-                array = jax.device_put(np.asarray(number, self._structs[place].dtype), self._where(place))
+                array = spread.on(np.asarray(number, self._structs[place].dtype), self._where(place))
                 self._held[i] = number, array
             found.append(number if array is None or number != value else array)
         return found
@@ -348,7 +350,7 @@ class Program:
     def _replicate(self, inputs: list) -> None:
         for i in self._loose:
             if isinstance(inputs[i], jax.Array):
-                inputs[i] = jax.device_put(inputs[i], self._structs[i].sharding)
+                inputs[i] = spread.on(inputs[i], self._structs[i].sharding)
 
     def _results(self, arrays):
         produced = iter(zip(arrays, self.out_layouts[len(self.written) :], self._global_outs, strict=True))

@@ -16,7 +16,7 @@ import numpy as np
 
 from sbpjax.errors import MixedTensorError, message
 
-from . import abstract, algebra, policy
+from . import abstract, algebra, policy, spread
 from .layout import Layout, layout_of
 from .lower import spmd_function
 from .normalise import normalise
@@ -107,7 +107,11 @@ def _prepared(arrays, layouts, found: Compiled) -> list:
     for i in found.positions:
         array = arrays[i]
         if layouts[i] is None and isinstance(array, jax.Array):
-            array = jax.device_put(array, _replicated(found.layouts[0].placement))
+            placement = found.layouts[0].placement
+            if placement.spans_processes:
+                array = spread.replicated(array, placement)
+            else:
+                array = jax.device_put(array, _replicated(placement))
         result.append(array)
     return result
 
@@ -271,6 +275,8 @@ def from_logical(value, placement: Placement, sbp) -> tuple[Payload, Layout]:
     if not placement.is_present:
         seen = f"{value.dtype}{list(value.shape)} with data"
         raise abstract.absent(f"to_global({placement!r}, ...)", seen, placement)
+    if placement.spans_processes:
+        return spread.from_logical(value, layout), layout
     if layout.is_even and not layout.partial_axes:
         return jax.device_put(value, layout.sharding), layout
     if isinstance(value, jax.Array):
@@ -282,14 +288,24 @@ def from_logical(value, placement: Placement, sbp) -> tuple[Payload, Layout]:
         if all(index[a] == 0 for a in layout.partial_axes):
             block[tuple(slice(0, count) for _, count in part)] = value[tuple(slice(o, o + c) for o, c in part)]
         blocks[placement.devices[index]] = block.reshape((1,) * len(layout.partial_axes) + block.shape)
-    local = [jax.device_put(b, d) for d, b in blocks.items() if d.process_index == jax.process_index()]
+    local = [jax.device_put(b, d) for d, b in blocks.items()]
     return jax.make_array_from_single_device_arrays(layout.physical_shape, layout.sharding, local), layout
 
 
 def to_logical(array, layout: Layout) -> Payload:
-    """Return the logical value as an array on one device of this process."""
+    """Return the logical value as an array on one device of this process.
+
+    Where the tensor lies on devices of several processes, all of them call this, unless it is broadcast over them all;
+    so do those that own none of its devices.
+    """
     if array.__class__ is abstract.Abstract:
         return abstract.Abstract(layout.shape, layout.dtype)
+    if not layout.placement.covers_processes:
+        from .placement import one_per_process
+
+        everyone = one_per_process(layout.placement.type)
+        whole, _ = convert(array, layout, everyone, (algebra.broadcast,))
+        return whole.addressable_data(0)
     whole, _ = convert(array, layout, layout.placement, (algebra.broadcast,) * len(layout.codes))
     return whole.addressable_data(0)
 

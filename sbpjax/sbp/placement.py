@@ -57,7 +57,7 @@ class placement:
         (2, 2)
     """
 
-    __slots__ = ("__weakref__", "_devices", "_hash", "_key", "_mesh", "_ranks", "_topology", "_type")
+    __slots__ = ("__weakref__", "_devices", "_hash", "_key", "_mesh", "_ranks", "_reach", "_topology", "_type")
 
     def __init__(self, type: str, ranks) -> None:
         if not isinstance(type, str):
@@ -149,6 +149,7 @@ class placement:
 
     def _seal(self) -> None:
         self._ranks.setflags(write=False)
+        self._reach = None
         absent = () if self._devices is None else tuple(self._devices.flat)
         self._key = (_PLATFORM[self._type], self._ranks.shape, tuple(self._ranks.flat), absent)
         self._hash = hash(self._key)
@@ -207,6 +208,27 @@ class placement:
     def is_present(self) -> bool:
         """Whether the devices exist here, so that programs can run on them."""
         return self._devices is None
+
+    @property
+    def spans_processes(self) -> bool:
+        """Whether some of the devices belong to other processes, whose data cannot be read here."""
+        return self._reached()[0]
+
+    @property
+    def covers_processes(self) -> bool:
+        """Whether every process owns some of the devices; always so with one process."""
+        return self._reached()[1]
+
+    def _reached(self) -> tuple[bool, bool]:
+        if self._reach is None:
+            import jax
+
+            if not self.is_present or jax.process_count() == 1:
+                self._reach = (False, True)
+            else:
+                owners = {d.process_index for d in self.devices.flat}
+                self._reach = (owners != {jax.process_index()}, len(owners) == jax.process_count())
+        return self._reach
 
     @property
     def topology_name(self) -> str | None:
@@ -270,6 +292,14 @@ def flat_placement(p: placement) -> placement:
     if p.topology_name is not None:
         return _topology(p.topology_name, p.ranks.reshape(-1).tolist())
     return placement.of_devices(p.devices.reshape(-1), p.type)
+
+
+def one_per_process(type: str) -> placement:
+    """Return the placement of the first device of every process."""
+    first: dict = {}
+    for device in devices_of(type):
+        first.setdefault(device.process_index, device)
+    return placement.of_devices(np.asarray(list(first.values()), dtype=object), type)
 
 
 def _checked_ranks(type: str, ranks) -> np.ndarray:

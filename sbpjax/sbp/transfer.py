@@ -20,6 +20,11 @@ from .placement import flat_placement
 
 def transfer(array, source: Layout, target: Layout):
     """Return the physical array of ``target`` made from the one of ``source``, which lies on another placement."""
+    if source.placement.spans_processes or target.placement.spans_processes:
+        from . import shipping
+
+        if flat_placement(source.placement) != flat_placement(target.placement):
+            return shipping.ship(array, source, target)
     if flat_placement(source.placement) == flat_placement(target.placement):
         leave, arrive = _relabel(source, target)
     else:

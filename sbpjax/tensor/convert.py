@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from sbpjax import world as _world
 from sbpjax.autograd.node import Node, sequence
 from sbpjax.errors import (
     DataDependentError,
@@ -21,7 +22,7 @@ from sbpjax.errors import (
     PlacementTypeError,
     message,
 )
-from sbpjax.sbp import algebra, broadcast, eager, partial_sum
+from sbpjax.sbp import algebra, broadcast, eager, members, partial_sum
 from sbpjax.sbp.placement import placement as Placement
 
 from . import abstract, dispatch
@@ -70,7 +71,8 @@ def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_me
         placement: where it should lie; a global tensor's own by default.
         sbp: the nd-sbp it should have; a global tensor's own by default.
         grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
-        check_meta: whether processes compare shape and dtype first; with one process there is nothing to compare.
+        check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken
+            to be equal.
 
     Returns:
         A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
@@ -99,7 +101,7 @@ def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_me
     if layout is None and isinstance(self._array, Tracer):
         return _pin(self, placement, sbp, grad_sbp)
     if layout is None:
-        return _from_local(self, placement, sbp, grad_sbp)
+        return _from_local(self, placement, sbp, grad_sbp, *(() if check_meta else (False,)))
     placement = layout.placement if placement is None else placement
     if isinstance(self._array, Tracer):
         return _pin(self, placement, sbp, grad_sbp)
@@ -165,13 +167,18 @@ def _incomplete(x: Tensor, placement, sbp) -> MixedTensorError:
     )
 
 
-def _from_local(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
+def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool = True) -> Tensor:
     if placement is None or sbp is None:
         raise _incomplete(x, placement, sbp)
     nd_sbp = algebra.to_sbp(algebra.parse(sbp, placement.hierarchy, x._array.ndim))
     if grad_sbp is not None:
         grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, x._array.ndim))
-    out = dispatch.wrap_any(*eager.from_logical(x._array, placement, nd_sbp))._as_asked()
+    world = _world.current()
+    several = world.size > 1 and placement.is_present and not x.is_meta
+    if several:
+        out = dispatch.wrap_any(*members.from_local(x._array, placement, nd_sbp, world, check_meta))._as_asked()
+    else:
+        out = dispatch.wrap_any(*eager.from_logical(x._array, placement, nd_sbp))._as_asked()
     owner = None if x.is_meta else next(iter(x._array.devices()))
 
     def back(grad: Tensor) -> Tensor:
@@ -179,6 +186,8 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
             return grad
         if grad_sbp is not None:
             grad = grad.to_global(placement, grad_sbp)
+        if several:
+            grad = grad.to_global(placement, _no_partial(nd_sbp))
         local = grad.to_local()
         if owner is not None and next(iter(local._array.devices())) != owner:
             local = dispatch.wrap(jax.device_put(local._array, owner))
@@ -189,6 +198,10 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
 
 def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
     """Return what this process holds of a global tensor, as a local tensor; with one process, the whole logical value.
+
+    With several processes: the parts of this process's ranks joined along split dims, the value under broadcast, the
+    sum of its summands under partial_sum; without elements where it owns no rank of the placement. Nothing is
+    communicated.
 
     Raises:
         MixedTensorError: the tensor is local already.
@@ -204,7 +217,11 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
                 "use x itself",
             )
         )
-    out = dispatch.wrap_any(eager.to_logical(self._array, layout))
+    world = _world.current()
+    if world.size > 1 and layout.placement.is_present and not self.is_meta:
+        out = dispatch.wrap_any(members.own_part(self._array, layout, world))
+    else:
+        out = dispatch.wrap_any(eager.to_logical(self._array, layout))
 
     def back(grad: Tensor) -> Tensor:
         return grad.to_global(layout.placement, _no_partial(layout.sbp))

@@ -132,7 +132,7 @@ def _by_hand(static: tuple, inputs, device, placement, sbp) -> Tensor | None:
         codes = algebra.parse(sbp, placement.hierarchy, len(shape))
     except SbpError:  # planning will say what is wrong with it
         return None
-    if algebra.P in codes or jax.process_count() > 1:
+    if algebra.P in codes:
         return None
     return dispatch.wrap_any(*eager.from_logical(np.full(shape, value, dtype), placement, sbp))._as_asked()
 

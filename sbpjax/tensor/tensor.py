@@ -189,7 +189,7 @@ class Tensor:
 
             if self.is_meta:
                 return device("meta")
-            return device(jax.devices()[0])
+            return device(jax.local_devices()[0])
         (owner,) = self._array.devices()
         return of_jax(owner)
 

@@ -1,0 +1,115 @@
+"""A failure on one process reaches all: nobody waits in a collective for a process that does not come.
+
+Rank 2 raises an error that the script does not catch. Its hook writes ``rank 2 failed: ValueError: ...`` into the
+store of the coordination service and the process ends at once, without JAX's barrier at the exit, for which the
+others would have to come. In every other process a thread waits for that entry. Whoever waits in `World.exchange`
+gets an error with that text; who waits inside a compiled program cannot be woken, so after a few seconds the thread
+prints the text and ends the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from typing import Any, NoReturn
+
+import jax
+
+from sbpjax.world import World
+
+EXIT_CODE = 1
+_GRACE_S = 3.0  # the main thread has this long to end on its own, which gives the better traceback
+_COORDINATOR_STAYS_S = 1.5
+_FOLLOWER_STAYS_S = 2.5
+_KEY = "sbpjax/failed"
+_LOOK_S = 0.5
+
+
+class Watch:
+    """Reports this process's failure and waits for those of others.
+
+    Args:
+        world: who takes part.
+        client: the client of JAX's coordination service.
+        launcher: the process that started this one, which ends when that is gone; 0 without one.
+    """
+
+    def __init__(self, world: World, client, launcher: int = 0) -> None:
+        self.world = world
+        self.launcher = launcher
+        self.client = client
+        self.failed = False
+        self.code: int | None = None  # of sys.exit
+        self._before = sys.excepthook
+        self._exit = sys.exit
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._wait, name="sbpjax-failures", daemon=True)
+
+    def start(self) -> None:
+        """Install the hooks and start to wait."""
+        sys.excepthook = self._on_error
+        sys.exit = self._on_exit
+        atexit.register(self._at_exit)
+        self._thread.start()
+
+    def report(self, how: str) -> None:
+        """Tell the other processes that this one failed."""
+        if self.failed:
+            return
+        self.failed = True
+        try:
+            self.client.key_value_set(_KEY, f"rank {self.world.rank} {how}")
+        except jax.errors.JaxRuntimeError:  # another one was first, or the coordinator is gone
+            pass
+
+    def _on_error(self, kind, error, trace) -> None:
+        self.report(f"failed: {type(error).__name__}: {str(error)[:2000]}")
+        self._before(kind, error, trace)
+
+    def _on_exit(self, code: Any = None) -> NoReturn:
+        """Note the code of ``sys.exit(code)``, which Python tells no hook."""
+        self.code = 0 if code is None else code if isinstance(code, int) else EXIT_CODE
+        self._exit(code)
+
+    def _at_exit(self) -> None:
+        if not self.failed and self.code not in (0, None):
+            self.report(f"ended with exit code {self.code}")
+        self._over.set()
+        self._thread.join(5.0)
+        if self.failed:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            self._end()
+
+    def _end(self) -> None:
+        if self.world.failure is not None:  # another one failed first: let the launcher see that one end first
+            time.sleep(_FOLLOWER_STAYS_S)
+        elif self.world.rank == 0:  # with this process the coordination service ends: let the others hear of it before
+            time.sleep(_COORDINATOR_STAYS_S)
+        os._exit(self.code or EXIT_CODE)
+
+    def _wait(self) -> None:
+        # A short look each time: a thread that waits inside the client when Python ends would abort the process.
+        text = None
+        while text is None:
+            if self._over.wait(max(_LOOK_S, self.world.size / 500)):
+                return
+            if self.launcher and os.getppid() != self.launcher:
+                print(f"sbpjax: the launcher is gone; rank {self.world.rank} ends", file=sys.stderr, flush=True)
+                os._exit(EXIT_CODE)
+            try:
+                text = self.client.key_value_try_get(_KEY)
+            except jax.errors.JaxRuntimeError as error:
+                if "NOT_FOUND" not in str(error):
+                    return  # the coordinator is gone; JAX's client says so itself
+        if self.failed:
+            return
+        self.world.failure = text
+        if self._over.wait(_GRACE_S):
+            return
+        if not self.failed:
+            print(f"sbpjax: {text}\nsbpjax: rank {self.world.rank} ends too", file=sys.stderr, flush=True)
+        self._end()

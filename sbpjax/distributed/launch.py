@@ -1,0 +1,291 @@
+"""Start a script once per rank: ``python -m sbpjax.distributed.launch --nproc_per_node 4 train.py --lr 0.1``.
+
+Every process gets ``MASTER_ADDR``, ``MASTER_PORT``, ``WORLD_SIZE``, ``RANK``, ``LOCAL_RANK`` and ``NODE_SIZE`` in its
+environment, and importing sbpjax connects them. The launcher passes on their output line by line with the rank before
+it, passes signals on to them, and when one dies stops the others, says which one it was, how it ended and what it wrote
+last, and ends with its exit code. With ``--max_restarts`` it starts all of them again, from the last checkpoint if the
+script loads one; a script that ends with code 75 (`EXIT_RESTART`) asks for that itself.
+
+This file needs nothing but Python, so the launcher itself holds no device and little memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+
+EXIT_RESTART = 75  # EX_TEMPFAIL of sysexits.h: "try again later"
+_GRACE_S = 10.0  # between asking a process to end and killing it
+_KEPT_LINES = 20
+
+
+@dataclass
+class Rank:
+    """One started process.
+
+    Attributes:
+        rank: its rank among all processes.
+        process: the process.
+        last: its last lines.
+        readers: the threads that pass its output on.
+        log: the directory with its output, if that is redirected.
+    """
+
+    rank: int
+    process: subprocess.Popen
+    last: collections.deque = field(default_factory=lambda: collections.deque(maxlen=_KEPT_LINES))
+    readers: list[threading.Thread] = field(default_factory=list)
+    log: str | None = None
+
+    def last_lines(self) -> list[str]:
+        """Return what the process wrote last."""
+        for reader in self.readers:
+            reader.join(1.0)
+        if self.log is None:
+            return list(self.last)
+        with open(os.path.join(self.log, "stderr"), encoding="utf-8", errors="replace") as file:
+            return [line.rstrip("\n") for line in collections.deque(file, _KEPT_LINES)]
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the launcher's options."""
+    p = argparse.ArgumentParser("python -m sbpjax.distributed.launch", description="Start a script once per rank.")
+    p.add_argument("--nnodes", type=int, default=1, help="number of machines")
+    p.add_argument("--node_rank", type=int, default=0, help="index of this machine")
+    p.add_argument("--nproc_per_node", type=int, default=1, help="processes on this machine")
+    p.add_argument("--master_addr", default="127.0.0.1", help="the machine of rank 0")
+    p.add_argument(
+        "--master_port", "--port", type=int, default=29500, help="its port; 0: a free one (one machine)"
+    )
+    p.add_argument("-m", "--module", action="store_true", help="the script is a module, as with python -m")
+    p.add_argument("--no_python", action="store_true", help="the script is a program of its own")
+    p.add_argument("--redirect_stdout_and_stderr", action="store_true", help="write output to files in --logdir")
+    p.add_argument("--logdir", default="log", help="where redirected output goes: <logdir>/rank_<r>/stdout, stderr")
+    p.add_argument("--max_restarts", type=int, default=0, help="start all processes again, so often, when one dies")
+    p.add_argument("--monitor_interval", type=float, default=0.1, help="seconds between looks at the processes")
+    p.add_argument("--timeout", type=float, default=None, help="seconds that ranks wait for each other (600)")
+    p.add_argument("--cpu_devices", type=int, default=None, help="virtual CPU devices of each process")
+    p.add_argument("training_script", help="the script")
+    p.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+    return p
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the launcher and return its exit code."""
+    p = parser()
+    options = p.parse_args(arguments)
+    if options.nnodes < 1 or options.nproc_per_node < 1 or not 0 <= options.node_rank < options.nnodes:
+        p.error(
+            f"--nnodes {options.nnodes} --node_rank {options.node_rank} --nproc_per_node {options.nproc_per_node}: "
+            "there is at least one machine and one process, and 0 <= node_rank < nnodes"
+        )
+    if options.module and options.no_python:
+        p.error("-m and --no_python exclude each other")
+    if options.master_port == 0 and options.nnodes > 1:
+        p.error("--master_port 0 takes a free port of this machine: with several machines name one")
+    return Launcher(options).run()
+
+
+class Launcher:
+    """Starts the processes of this machine and watches them.
+
+    Args:
+        options: what `parser` returned.
+    """
+
+    def __init__(self, options) -> None:
+        self.options = options
+        self.ranks: list[Rank] = []
+        self.signal: int | None = None
+        self._lock = threading.Lock()
+
+    def run(self) -> int:
+        """Run until all processes ended, and return the exit code."""
+        before = {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                before[number] = signal.signal(number, self._on_signal)
+        try:
+            restarts = 0
+            while True:
+                self._start(restarts)
+                failed = self._watch()
+                code = self._code(failed)
+                if failed is None or self.signal is not None:
+                    return code
+                asked = failed.process.returncode == EXIT_RESTART and self.options.max_restarts > 0
+                if not asked:
+                    if restarts >= self.options.max_restarts:
+                        return code
+                    restarts += 1
+                self._say(f"starting all ranks again ({restarts} of {self.options.max_restarts} restarts)")
+        finally:
+            self._stop(0.0)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    # -- start -----------------------------------------------------------------------------------------------------
+
+    def _start(self, restarts: int) -> None:
+        o = self.options
+        port = o.master_port or _free_port()
+        self.ranks = []
+        for local in range(o.nproc_per_node):
+            rank = o.node_rank * o.nproc_per_node + local
+            self.ranks.append(self._start_rank(rank, local, port, restarts))
+
+    def _start_rank(self, rank: int, local: int, port: int, restarts: int) -> Rank:
+        o = self.options
+        env = dict(os.environ)
+        env.update(
+            MASTER_ADDR=o.master_addr,
+            MASTER_PORT=str(port),
+            WORLD_SIZE=str(o.nnodes * o.nproc_per_node),
+            RANK=str(rank),
+            LOCAL_RANK=str(local),
+            NODE_SIZE=str(o.nnodes),
+            RESTART_COUNT=str(restarts),
+            SBPJAX_LAUNCHED=str(os.getpid()),
+            PYTHONUNBUFFERED="1",
+        )
+        env.setdefault("PYTHONHASHSEED", "0")  # sets of names are walked through alike on all ranks
+        if o.timeout is not None:
+            env["SBPJAX_TIMEOUT"] = str(o.timeout)
+        if o.cpu_devices is not None:
+            env["SBPJAX_CPU_DEVICES"] = str(o.cpu_devices)
+        command = [o.training_script, *o.training_script_args]
+        if not o.no_python:
+            command = [sys.executable, "-u", *(["-m"] if o.module else []), *command]
+        if o.redirect_stdout_and_stderr:
+            log = os.path.join(o.logdir, f"rank_{rank}")
+            os.makedirs(log, exist_ok=True)
+            with open(os.path.join(log, "stdout"), "ab") as out, open(os.path.join(log, "stderr"), "ab") as err:
+                process = subprocess.Popen(command, env=env, stdout=out, stderr=err, start_new_session=True)
+            return Rank(rank, process, log=log)
+        process = subprocess.Popen(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+        started = Rank(rank, process)
+        for source, sink in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
+            reader = threading.Thread(target=self._pass_on, args=(started, source, sink), daemon=True)
+            reader.start()
+            started.readers.append(reader)
+        return started
+
+    def _pass_on(self, rank: Rank, source, sink) -> None:
+        prefix = f"[rank {rank.rank}] " if self.options.nnodes * self.options.nproc_per_node > 1 else ""
+        for raw in source:
+            line = raw.decode("utf-8", "replace").rstrip("\n")
+            rank.last.append(line)
+            with self._lock:
+                sink.write(f"{prefix}{line}\n")
+                sink.flush()
+        source.close()
+
+    # -- watch -----------------------------------------------------------------------------------------------------
+
+    def _watch(self) -> Rank | None:
+        """Wait until all processes ended well (None), or one did not: it is returned, and the others are stopped."""
+        told = None
+        while True:
+            if self.signal is not None and told != self.signal:
+                told = self.signal
+                self._send(told)
+                deadline = time.monotonic() + _GRACE_S
+            if told is not None and time.monotonic() > deadline:
+                self._stop(0.0)
+            codes = [r.process.poll() for r in self.ranks]
+            if told is None:
+                for rank, code in zip(self.ranks, codes, strict=True):
+                    if code not in (None, 0):
+                        self._report(rank)
+                        self._stop(_GRACE_S)
+                        return rank
+            if all(code is not None for code in codes):
+                for rank in self.ranks:
+                    for reader in rank.readers:
+                        reader.join(5.0)
+                return None
+            time.sleep(self.options.monitor_interval)
+
+    def _report(self, rank: Rank) -> None:
+        code = rank.process.returncode
+        how = f"exited with code {code}" if code > 0 else f"was killed by {_signal_name(-code)}"
+        lines = rank.last_lines()
+        self._say(f"rank {rank.rank} (process {rank.process.pid}) {how}; the other ranks are stopped")
+        if lines:
+            where = f" (more in {rank.log})" if rank.log else ""
+            text = "\n".join(f"    {line}" for line in lines)
+            self._say(f"the last lines of rank {rank.rank}{where}:\n{text}")
+
+    def _code(self, failed: Rank | None) -> int:
+        if failed is not None:
+            code = failed.process.returncode
+            return code if code > 0 else 128 - code
+        if self.signal is not None:
+            codes = [r.process.returncode for r in self.ranks]
+            return EXIT_RESTART if EXIT_RESTART in codes else 128 + self.signal
+        return 0
+
+    def _say(self, text: str) -> None:
+        with self._lock:
+            sys.stderr.write(f"launch: {text}\n")
+            sys.stderr.flush()
+
+    # -- end -------------------------------------------------------------------------------------------------------
+
+    def _on_signal(self, number: int, frame) -> None:
+        if self.signal is not None:  # the user insists
+            for rank in self.ranks:
+                _kill(rank.process, signal.SIGKILL)
+        self.signal = number
+
+    def _send(self, number: int) -> None:
+        for rank in self.ranks:
+            if rank.process.poll() is None:
+                rank.process.send_signal(number)
+
+    def _stop(self, grace_s: float) -> None:
+        """End the processes that still run, and what they started."""
+        if grace_s:
+            self._send(signal.SIGTERM)
+        deadline = time.monotonic() + grace_s
+        for rank in self.ranks:
+            try:
+                rank.process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                pass
+            _kill(rank.process, signal.SIGKILL)
+            rank.process.wait()
+
+
+def _kill(process: subprocess.Popen, number: int) -> None:
+    try:
+        os.killpg(process.pid, number)  # its own session: the whole group is what it started
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
