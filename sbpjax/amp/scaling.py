@@ -44,6 +44,9 @@ def unscaled(scale: jax.Array, *grads: jax.Array) -> tuple[jax.Array, ...]:
     return (overflow, *((w * inverse.astype(w.dtype)).astype(g.dtype) for w, g in zip(wide, grads)))
 
 
+unscaled.crosses_placements = True  # type: ignore[attr-defined]  # all stages of a pipeline skip together
+
+
 class _Stage(NamedTuple):
     """How far an optimizer is within one step.
 
@@ -137,7 +140,7 @@ class Scaler:
         scale = self._scale if place_of(grads[0]) is TRACE else moved(self._scale, grads[0])
         overflow, *values = dispatch.run(op_of(unscaled), (scale, *grads), pins)
         for grad, value in zip(grads, values):
-            grad._set(value._array, value._layout)
+            grad._set(value._array, grad._layout if place_of(grad) is TRACE else value._layout)
         return overflow
 
     def step(self, optimizer: Optimizer, *args: Any) -> Any:

@@ -127,7 +127,7 @@ def backward(
     grads = (None,) * len(tensors) if grad_tensors is None else _tuple(grad_tensors)
     roots = _roots(tensors, grads, create_graph)
     if mode.seed is not None:
-        roots = [(node, idx, (g * mode.seed).to(g.dtype)) for node, idx, g in roots]
+        roots = [(node, idx, (g * _beside(mode.seed, g)).to(g.dtype)) for node, idx, g in roots]
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         engine.walk(roots, create_graph, retain)
@@ -278,3 +278,12 @@ def _attach() -> None:
 
 
 _attach()
+
+
+def _beside(seed, like):
+    """Return what a backward starts with on the placement of a loss: the loss scale may lie on another stage."""
+    if getattr(seed, "_layout", None) is None or like._layout is None:
+        return seed
+    from sbpjax.tensor.convert import moved_to_stage
+
+    return moved_to_stage(seed, like._layout.placement)

@@ -11,6 +11,7 @@ checked, and listed by ``repr`` with what becomes of them, so that no option is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sbpjax.amp.casting import Casting
@@ -70,6 +71,7 @@ class GraphConfig:
         max_programs: how many compiled programs are kept.
         clip_grad_norm: ``(bound, p)`` of the norm of all gradients, or None.
         auto_memory: how much is spent on saving memory, see `enable_auto_memory`.
+        pipeline_schedule: in which order the stages of a pipeline work, see `set_pipeline`.
     """
 
     def __init__(self) -> None:
@@ -87,6 +89,7 @@ class GraphConfig:
         self.max_programs = 10
         self.clip_grad_norm: tuple[float, float] | None = None
         self.auto_memory = "Disable"
+        self.pipeline_schedule: str | tuple = "1f1b"
         self._stated: dict[str, Any] = {}
 
     def key(self) -> tuple:
@@ -100,6 +103,7 @@ class GraphConfig:
             self.block_scan,
             self.clip_grad_norm,
             self.auto_memory,
+            self.pipeline_schedule,
         )
 
     # -- what is compiled ------------------------------------------------------------------------------------------
@@ -114,6 +118,24 @@ class GraphConfig:
             value: how many, at least 1; the size of dim 0 of every input is a multiple of it.
         """
         self.accumulation_steps = _whole("set_gradient_accumulation_steps", value, 1)
+
+    def set_pipeline(self, schedule: str | Sequence[Sequence[tuple[str, int, int]]] = "1f1b") -> None:
+        """Say in which order the stages of a pipeline work on the micro-batches of a batch.
+
+        A model is a pipeline if its parameters lie on several placements; `set_gradient_accumulation_steps` says into
+        how many micro-batches a batch is split.
+
+        Args:
+            schedule: ``"1f1b"`` (a stage holds activations of at most as many micro-batches as there are stages from it
+                on), ``"gpipe"`` (all forwards first), ``"interleaved"`` (for models that come to a placement several
+                times), ``"zero_bubble"`` (gradients of weights fill the gaps), or per stage its list of
+                (kind, chunk, micro-batch), as `Schedule.rows` gives it.
+        """
+        if isinstance(schedule, str):
+            schedule = _one_of("set_pipeline(schedule=...)", schedule, ("1f1b", "gpipe", "interleaved", "zero_bubble"))
+        else:
+            schedule = tuple(tuple(tuple(entry) for entry in row) for row in schedule)
+        self.pipeline_schedule = schedule
 
     def set_clip_grad_norm(self, max_norm: float | None, norm_type: float = 2.0) -> None:
         """Scale the gradients of all optimizers before the step so that their norm, taken as one, is at most a bound.

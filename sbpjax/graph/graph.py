@@ -44,7 +44,7 @@ from .config import GraphConfig
 from .masters import keep_masters
 from .memory import Memory, estimate, memory
 from .program import Options, Program
-from .proxy import CHANGES, GraphModule, ProxyModule, checkpoints_of
+from .proxy import CHANGES, GraphModule, ProxyModule, checkpoints_of, stages_of
 from .signature import Call, Signature, as_tensor, difference, signature_of
 from .step import Step
 from .views import Views
@@ -435,13 +435,14 @@ class Graph(Views):
         life = self._g
         options = Options(lowering=self.config.lowering, roll=self.config.least_turns(_on_cpu(state)))
         kept = tuple([(id(module), policy) for module, policy in checkpoints_of(self).items()])
+        kept += tuple([(id(module), place) for module, place in stages_of(self).items()])
         key = signature_of(call, state, self.build, (self.config.key(), options, kept))
         key = key._replace(modes=(("self", plain_attributes(self)), *key.modes))
         found = life.programs.get(key)
         if found is None:
             self._announce(key, call)
             step = Step(self, state, {} if zero is None else zero.sums(state.tensors))
-            found = Program(step, state, call, options, f"{self.name}.build", zero)
+            found = self._made(step, state, call, options, zero)
             found.scope, found.arguments = step.scope, runtime.arguments_of(call.leaves, call.structure)
             life.debug.traced(self, found)
             life.programs[key] = found
@@ -450,6 +451,15 @@ class Graph(Views):
         life.programs.move_to_end(key)
         life.latest = key, found
         return found
+
+    def _made(self, step: Step, state: State, call: Call, options: Options, zero: Zero | None) -> Program:
+        asked = f"{self.name}.build"
+        places = {t._layout.placement for t in (*state.tensors, *call.tensors) if t._layout is not None}
+        if len(places) < 2:
+            return Program(step, state, call, options, asked, zero)
+        from sbpjax.pipeline.program import PipelinedProgram  # only here: most programs have one placement
+
+        return PipelinedProgram(step, state, call, options, asked, zero, self.config.pipeline_schedule)
 
     def _announce(self, key: Signature, call: Call) -> None:
         """Say in one line why a further program is needed, or that none may be made."""

@@ -86,6 +86,7 @@ class GraphBlock:
                         'set_stage(0, sbpjax.placement("cpu", [0, 1]))')
             )  # fmt: skip
         self.stage_id, self.stage_placement = stage_id, placement
+        CHANGES[0] += 1
 
 
 class GraphModule(GraphBlock):
@@ -362,6 +363,18 @@ def checkpoints_of(graph: Any) -> dict[Module, Any]:
                 set_here = EVERYWHERE[module]._activation_checkpointing
             if set_here is not None and set_here is not False:
                 found[module] = set_here
+    return found
+
+
+def stages_of(graph: Any) -> dict[Module, Any]:
+    """Return for each module of a graph that `set_stage` gave a placement this placement."""
+    own = graph._g.options
+    found = {}
+    for block in graph._g.blocks.values():
+        for module in block.modules():
+            for options in (own.get(module), EVERYWHERE.get(module)):
+                if options is not None and options.stage_placement is not None:
+                    found.setdefault(module, options.stage_placement)
     return found
 
 

@@ -14,13 +14,14 @@ import jax
 
 from sbpjax.sbp import Layout
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.convert import moved_to_stage
 from sbpjax.tensor.mode import mode
 
 from . import tree
 from .blocks import Blocks
 from .capture import State
 from .policies import POLICIES
-from .proxy import checkpoints_of
+from .proxy import checkpoints_of, stages_of
 
 
 class Seen(NamedTuple):
@@ -72,6 +73,7 @@ class Scope:
                 self._paths[id(module)] = path
         self.calls: dict[str, list[Called]] = {}
         self._around = ""
+        self._stages = {id(module): place for module, place in stages_of(graph).items()}
         policies = {id(m): _policy(p) for m, p in checkpoints_of(graph).items()}
         reuse = graph.config.block_scan is not False
         named = {id(state.tensors[i]): layout for i, layout in gradients.items()}
@@ -98,6 +100,9 @@ class Scope:
     def named(self, module, args: tuple, kwargs: dict, run: Callable) -> Any:
         """Run a module under its name by a function of module and arguments."""
         path = self._paths.get(id(module))
+        stage = self._stages.get(id(module))
+        if stage is not None:
+            args, kwargs = _on_stage((args, kwargs), stage)
         if path is None:
             return run(module, args, kwargs)
         around = self._around
@@ -136,6 +141,15 @@ class _Inside:
 
     def call(self, module, args: tuple, kwargs: dict) -> Any:
         return self._scope.named(module, args, kwargs, lambda m, a, k: m._run(a, k))
+
+
+def _on_stage(arguments: Any, placement: Any) -> Any:
+    """Return the arguments of a module with every global tensor on the module's stage."""
+    leaves, structure = tree.flatten(arguments)
+    moved = [
+        moved_to_stage(x, placement) if isinstance(x, Tensor) and x._fresh()._layout is not None else x for x in leaves
+    ]
+    return tree.unflatten(structure, moved)
 
 
 def _policy(value: Any) -> Any:

@@ -71,8 +71,8 @@ def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_me
         placement: where it should lie; a global tensor's own by default.
         sbp: the nd-sbp it should have; a global tensor's own by default.
         grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
-        check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken
-            to be equal.
+        check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
+            be equal.
 
     Returns:
         A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
@@ -145,6 +145,11 @@ def _pin(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
     from .op import op_of
     from .traced import TracedLayout
 
+    source = None if x._layout is None else x._layout.placement
+    if source is not None and placement is not None and placement != source:
+        x = moved_to_stage(x, placement)
+        if sbp is None:
+            return x
     if placement is None or sbp is None:
         raise _incomplete(x, placement, sbp)
     codes = algebra.parse(sbp, placement.hierarchy, x._array.ndim)
@@ -152,6 +157,21 @@ def _pin(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
         grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, x._array.ndim))
     static = (("placement", placement), ("sbp", algebra.to_sbp(codes)), ("grad_sbp", grad_sbp))
     out = dispatch.run(op_of(to_sbp, static), (x,))
+    out._layout = TracedLayout(placement)
+    return out
+
+
+def moved_to_stage(x: Tensor, placement) -> Tensor:
+    """Return a traced global tensor on another placement, in a layout of the planner's choice."""
+    from sbpjax.sbp.stage import stage_transfer
+
+    from .op import op_of
+    from .traced import TracedLayout
+
+    if x._layout.placement == placement:
+        return x
+    static = (("source", x._layout.placement), ("target", placement))
+    out = dispatch.run(op_of(stage_transfer, static), (x,))
     out._layout = TracedLayout(placement)
     return out
 
@@ -208,6 +228,8 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
     """
     self._fresh()
     layout = self._layout
+    if mode.everywhere is not None and layout is not None:
+        return self
     if layout is None:
         raise MixedTensorError(
             message(

@@ -78,6 +78,8 @@ def run_traced(op, inputs: tuple):
     arrays = [logical(x) for x in inputs]
     needs = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x._edge is not None] if mode.grad else []
     found = next((x._layout for x in inputs if isinstance(x, Tensor) and x._layout is not None), None)
+    if found is not None and not getattr(op.fn, "crosses_placements", False):
+        _check_placements(op, inputs, found.placement)
     layout = None if found is None else TracedLayout(found.placement)
     if found is not None and any(isinstance(x, Tensor) and x._layout is None and x._array.ndim for x in inputs):
         raise dispatch.mixed(op.name, inputs)
@@ -90,6 +92,13 @@ def run_traced(op, inputs: tuple):
         return _recorded(op, inputs, arrays, needs, layout)
     except Exception as error:
         raise translate(error, op, inputs) from None
+
+
+def _check_placements(op, inputs: tuple, placement) -> None:
+    """Refuse tensors on two placements: an op runs on one. Updates of all parameters at once may cross them."""
+    for x in inputs:
+        if isinstance(x, Tensor) and x._layout is not None and x._layout.placement != placement:
+            raise dispatch.mixed(op.name, inputs)
 
 
 def _recorded(op, inputs, arrays, needs, layout):

@@ -47,6 +47,10 @@ def norm_and_clip(max_norm: jax.Array, *grads: jax.Array, norm_type: float) -> t
     return (norm.astype(jnp.result_type(*grads)), *clip_to(norm, max_norm, *grads))
 
 
+for _fn in (total_norm, clip_to, norm_and_clip):  # all stages of a pipeline have one norm
+    _fn.crosses_placements = True  # type: ignore[attr-defined]
+
+
 def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     parameters = [parameters] if isinstance(parameters, Tensor) else parameters
     return [p.grad for p in parameters if p.grad is not None]
@@ -66,7 +70,7 @@ def _codes(tensor: Tensor) -> tuple | None:
 
 def _write(grads: list[Tensor], values: tuple[Tensor, ...]) -> None:
     for grad, value in zip(grads, values):
-        grad._set(value._array, value._layout)
+        grad._set(value._array, grad._layout if place_of(grad) is TRACE else value._layout)
 
 
 def get_total_norm(

@@ -1,0 +1,70 @@
+"""Gradients of weights as tasks of their own: only the gradient of a stage's input keeps other stages waiting.
+
+    B    what other stages wait for           B0 ─send→ …
+    W    the rest of the backward             W0 whenever the stage has nothing else to do
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jax.extend.core import Var
+
+from .partition import Partition, Task
+
+
+def with_weight_tasks(cut: Partition) -> Partition:
+    """Return a partition whose backward tasks that send something are split in two."""
+    sent = {s.value for s in cut.sends}
+    tasks: list[Task] = []
+    for task in cut.tasks:
+        tasks += _split(task, sent, cut) if task.backward and sent & set(task.outs) else [task]
+    return replace(cut, tasks=tasks)
+
+
+def _split(task: Task, sent: set[Var], cut: Partition) -> list[Task]:
+    elsewhere = {v for t in cut.tasks if t is not task for v in t.ins}
+    needed = {v for v in task.outs if v in sent or v in elsewhere}
+    urgent, later = [], []
+    for eqn in reversed(task.eqns):
+        if any(v in needed for v in eqn.outvars) or eqn.effects:
+            urgent.append(eqn)
+            needed.update(v for v in eqn.invars if isinstance(v, Var))
+        else:
+            later.append(eqn)
+    urgent, later = urgent[::-1], later[::-1]
+    if not any(eqn.primitive.name in ("dot_general", "conv_general_dilated") for eqn in later):
+        return [task]
+    free = {v: eqn for eqn in urgent for v in eqn.outvars if cut.where.get(v) is None}
+    later = _with_copies(later, free)
+    first = _task(task, urgent, {v for eqn in later for v in eqn.invars if isinstance(v, Var)})
+    return [first, replace(_task(task, later, set()), weights=True, forward=False)]
+
+
+def _with_copies(eqns: list, free: dict) -> list:
+    """Return equations with those before them that they need and that lie on no placement."""
+    have: set[Var] = set()
+    result: list = []
+
+    def add(eqn) -> None:
+        if have.issuperset(eqn.outvars) and eqn.outvars:
+            return
+        for v in eqn.invars:
+            if isinstance(v, Var) and v in free and v not in have:
+                add(free[v])
+        have.update(eqn.outvars)
+        result.append(eqn)
+
+    for eqn in eqns:
+        add(eqn)
+    return result
+
+
+def _task(task: Task, eqns: list, wanted: set[Var]) -> Task:
+    made = {v for eqn in eqns for v in eqn.outvars}
+    own = {v for eqn in task.eqns for v in eqn.outvars}
+    reads = dict.fromkeys(v for eqn in eqns for v in eqn.invars if isinstance(v, Var) and v not in made)
+    ins = [v for v in reads if v in task.ins or v in own]
+    outs = [v for v in task.outs if v in made]
+    outs += [v for v in dict.fromkeys(v for eqn in eqns for v in eqn.outvars) if v in wanted - set(outs)]
+    return replace(task, eqns=eqns, ins=ins, outs=outs)
