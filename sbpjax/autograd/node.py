@@ -204,10 +204,18 @@ class OpNode(Node):
             return self._recorded(op, cotangents)
         layouts = self.layouts
         if layouts is None:
+            if entry.passed is not None and op is entry.first:
+                return self._passed(entry, cotangents)
             arrays = dispatch.backward_call(op, self.saved, cotangents)
             wrap = dispatch.wrap if arrays.__class__ is tuple else dispatch.wrap_any  # a list is without data
             return tuple([wrap(a) for a in arrays])
         return on_placement.backward_global(op, self.saved, layouts, cotangents, self.in_layouts)
+
+    def _passed(self, entry, cotangents: list) -> tuple:
+        """Hand on the cotangents that are gradients as they come, and compute the other gradients."""
+        rest = iter(() if entry.rest is None else dispatch.backward_call(entry.rest, self.saved, cotangents))
+        arrays = [next(rest) if k is None else dispatch.plain(cotangents[k])._array for k in entry.passed]
+        return tuple([dispatch.wrap_any(a) for a in arrays])
 
     def _recorded(self, op, cotangents) -> tuple:
         """Run the backward as a recorded op: saved inputs come back as tensors on their old edges."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
 from jax.interpreters import partial_eval as pe
 
 _OPS: dict = {}
@@ -87,6 +87,9 @@ class Entry:
         diff_outs: the outputs that can have a cotangent.
         n_out: the number of outputs; 0 dims of structure: a single array has 1.
         single: whether the function returns one array rather than a tuple.
+        passed: where some gradients of `first` are cotangents as they come, per gradient the cotangent's number or
+            None; None where there are none such. A compiled program would copy them.
+        rest: the backward of the other gradients; None if there are no others.
     """
 
     __slots__ = (
@@ -100,6 +103,8 @@ class Entry:
         "needs",
         "op",
         "out_structs",
+        "passed",
+        "rest",
         "single",
     )
 
@@ -114,7 +119,7 @@ class Entry:
         self.n_out = len(outs)
         self.diff_outs = tuple(i for i, o in enumerate(outs) if _is_float(o.dtype))
         self._variants = {}
-        self.first = None
+        self.first = self.rest = self.passed = None
         self.keep = ()
         if self.diff_outs and needs:
             jaxpr, used = self._program(self.diff_outs)
@@ -122,6 +127,7 @@ class Entry:
             self.keep = tuple(i for i, u in zip(present, used[: len(present)], strict=True) if u)
             self.first = self._variant(self.diff_outs, jaxpr, used)
             self._variants[self.diff_outs] = self.first
+            self._pass_through(*jaxpr, used)
         self.keep_all = self.keep == tuple(range(len(structs)))
 
     def variant(self, mask: tuple[int, ...]) -> Op:
@@ -157,6 +163,21 @@ class Entry:
         closed = jax.make_jaxpr(backward)(*[structs[i] for i in present], *cotangents)
         jaxpr, used = pe.dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
         return (jaxpr, closed.consts), tuple(used)
+
+    def _pass_through(self, jaxpr, consts, used) -> None:
+        """Find the gradients that are cotangents as they come, and make a program of the others."""
+        present = sum(s is not None for s in self._structs)
+        cotangents = [k - present for k, u in enumerate(used) if u and k >= present]
+        number = dict(zip(jaxpr.invars[len(jaxpr.invars) - len(cotangents) :], cotangents, strict=True))
+        passed = tuple([number.get(v) if isinstance(v, Var) else None for v in jaxpr.outvars])
+        if all(k is None for k in passed):
+            return
+        self.passed = passed
+        wanted = [k is None for k in passed]
+        if any(wanted):
+            fewer, reads = pe.dce_jaxpr(jaxpr, wanted)
+            still = iter(reads)
+            self.rest = self._variant(self.diff_outs, (fewer, consts), tuple([u and next(still) for u in used]))
 
     def _variant(self, mask: tuple[int, ...], program, used) -> Op:
         jaxpr, consts = program

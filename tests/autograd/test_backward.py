@@ -254,3 +254,18 @@ def test_a_function_says_which_method_it_lacks(missing):
     with pytest.raises(NotImplementedError, match=rf"@staticmethod def {missing}\(ctx") as caught:
         Half.apply(flow.ones(2, requires_grad=True)).sum().backward()
     assert "\n  rule: a Function defines forward, and backward" in str(caught.value)
+
+
+def test_a_gradient_that_is_a_cotangent_is_handed_on_without_a_program():
+    x, y, row = flow.ones(2, 3, requires_grad=True), flow.ones(2, 3, requires_grad=True), flow.ones(3)
+    z = x + y
+    entry = z.grad_fn.entry
+    assert entry.passed == (0, 0) and entry.rest is None
+    z.sum().backward()
+    assert x.grad._array is y.grad._array
+    x.grad.mul_(2)
+    assert x.grad.tolist() == [[2.0] * 3] * 2 and y.grad.tolist() == [[1.0] * 3] * 2
+    entry = (x - row.requires_grad_()).grad_fn.entry
+    assert entry.passed == (0, None) and entry.rest is not None
+    (x - row).backward(flow.arange(6.0).reshape(2, 3))
+    assert row.grad.tolist() == [-3.0, -5.0, -7.0] and x.grad.tolist() == [[2.0, 3.0, 4.0], [5.0, 6.0, 7.0]]
