@@ -238,6 +238,7 @@ def softshrink(x, /, lambd: float = 0.5):
 
 def tanhshrink(x, /):
     """Return x - tanh(x)."""
+    x = promote(x, float_result=True)[0]
     return lax.sub(x, lax.tanh(x))
 
 

@@ -271,6 +271,9 @@ def meshgrid(*arrays, indexing: str = "ij"):
             "indexing is 'ij' or 'xy'",
             "indexing='ij'",
         )
+    if len({x.dtype for x in arrays}) > 1:
+        dtypes = ", ".join(str(x.dtype) for x in arrays)
+        fail("type", "meshgrid()", f"tensors of {dtypes}", "all tensors have one dtype", "x.to(y.dtype)")
     places = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
         places[:2] = [1, 0]

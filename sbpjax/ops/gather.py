@@ -205,6 +205,9 @@ def scatter(x, index, src, /, dim: int, reduce: str | None = None):
 
 def scatter_add(x, index, src, /, dim: int):
     """Return x with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on for other dims."""
+    if x.dtype == bool:  # true where any is
+        total = _scattered(cast(x, np.int32), index, cast(src, np.int32), dim, "scatter_add", _add)
+        return cast(total, bool)
     return _scattered(x, index, src, dim, "scatter_add", _add)
 
 
@@ -230,11 +233,12 @@ def scatter_reduce(x, index, src, /, dim: int, reduce: str, include_self: bool =
     change = _REDUCTIONS[reduce]
 
     def apply(front, index, source, dim):
+        own = lax.stop_gradient(front)
         if not include_self:
             hit = _add(lax.full(front.shape, 0, np.int32), index, lax.full(index.shape, 1, np.int32), dim)
             neutral = spread(np.asarray(_neutral(reduce, front.dtype), front.dtype), front.shape)
             front = lax.select_n(lax.gt(hit, np.int32(0)), front, neutral)
-        return change(front, index, source, dim, include_self)
+        return change(front, index, source, dim, include_self, own)
 
     return _scattered(x, index, src, dim, "scatter_reduce", apply)
 
@@ -246,7 +250,7 @@ def _neutral(reduce: str, dtype):
     return 1 if reduce == "prod" else 0
 
 
-def _mean(x, index, source, dim: int, include_self: bool):
+def _mean(x, index, source, dim: int, include_self: bool, own):
     count = lax.full(x.shape, int(include_self), x.dtype)
     count = _add(count, index, lax.full(index.shape, 1, x.dtype), dim)
     count = lax.max(count, np.ones((), x.dtype))
@@ -266,13 +270,13 @@ def _shared(value, x, source, index, dim: int, x_weight, source_weight):
 
 
 def _extreme(scatter):
-    def change(x, index, source, dim: int, include_self: bool):
+    def change(x, index, source, dim: int, include_self: bool, own):
         # lax's scatter_max has no derivative
         frozen, fixed = lax.stop_gradient(x), lax.stop_gradient(source)
         value = _scatter_along(frozen, index, fixed, dim, scatter)
         if not is_float(x.dtype):
             return value
-        ours = cast(lax.eq(frozen, value), x.dtype)
+        ours = cast(lax.eq(own, value), x.dtype)  # PyTorch counts an equal element of x even where it takes no part
         theirs = cast(lax.eq(fixed, take_along(value, index, dim)), x.dtype)
         ties = _add(ours, index, theirs, dim)
         x_weight = lax.div(ours, lax.max(ties, np.ones((), x.dtype)))
@@ -284,7 +288,7 @@ def _extreme(scatter):
     return change
 
 
-def _prod(x, index, source, dim: int, include_self: bool):
+def _prod(x, index, source, dim: int, include_self: bool, own):
     if not is_float(x.dtype):
         return _scatter_along(x, index, source, dim, lax.scatter_mul)
     # lax's scatter_mul differentiates for unique indices only: the product of the others, by counting zeros
@@ -308,7 +312,7 @@ def _prod(x, index, source, dim: int, include_self: bool):
 
 
 _REDUCTIONS = {
-    "sum": lambda x, index, source, dim, include_self: _add(x, index, source, dim),
+    "sum": lambda x, index, source, dim, include_self, own: _add(x, index, source, dim),
     "mean": _mean,
     "prod": _prod,
     "amax": _extreme(lax.scatter_max),

@@ -243,6 +243,8 @@ def bilinear(x, y, weight, bias=None, /):
 
 def tensordot(x, y, /, dims=2):
     """Return the contraction of the last ``dims`` dims of x with the first of y, or of the two given lists of dims."""
+    if x.dtype != y.dtype:
+        fail("type", "tensordot(x, y)", f"{x.dtype} and {y.dtype}", "both have one dtype", "x.to(y.dtype)")
     if isinstance(dims, int):
         dims = (tuple(range(x.ndim - dims, x.ndim)), tuple(range(dims)))
     left, right = (tuple(d % z.ndim for d in ds) for ds, z in zip(dims, (x, y)))

@@ -73,8 +73,9 @@ def mean(x, /, dim=None, keepdim: bool = False, dtype=None):
     return cast(restore(lax.div(total, sizes), axes, keepdim), x.dtype)
 
 
-def nanmean(x, /, dim=None, keepdim: bool = False):
+def nanmean(x, /, dim=None, keepdim: bool = False, dtype=None):
     """Return the mean over ``dim`` of the elements that are not NaN."""
+    x = x if dtype is None else cast(x, dtype)
     count = sum(lax.eq(x, x), dim=dim, keepdim=keepdim)
     return lax.div(nansum(x, dim=dim, keepdim=keepdim), cast(count, x.dtype))
 
@@ -217,8 +218,14 @@ def _moments(x, dim, correction: float, name: str):
     x = cast(x, compute_dtype(x.dtype))
     count = math.prod(x.shape[d] for d in axes)
     center = restore(lax.div(_sum(x, axes), np.asarray(count, x.dtype)), axes, True)
-    total = restore(_sum(lax.square(lax.sub(x, center)), axes), axes, True)
-    free = np.asarray(count - correction if count > correction else 0, x.dtype)  # none left: 0/0 is NaN, as in torch
+    off = lax.sub(x, center)
+    square = lax.square(off)
+    if x.dtype.kind == "c":
+        square = lax.add(lax.square(lax.real(off)), lax.square(lax.imag(off)))
+    total = restore(_sum(square, axes), axes, True)
+    free = np.asarray(
+        count - correction if count > correction else 0, square.dtype
+    )  # none left: 0/0 is NaN, as in torch
     return center, lax.div(total, free), axes
 
 
@@ -226,10 +233,14 @@ def _finish(x, axes, keepdim: bool, dtype):
     return cast(x if keepdim or not axes else lax.squeeze(x, axes), dtype)
 
 
+def _real(dtype):
+    return np.dtype(f"float{dtype.itemsize * 4}") if dtype.kind == "c" else dtype
+
+
 def var(x, /, dim=None, correction: float = 1, keepdim: bool = False):
     """Return the variance over ``dim``, divided by the count minus ``correction``."""
     _, variance, axes = _moments(x, dim, correction, "var")
-    return _finish(variance, axes, keepdim, x.dtype)
+    return _finish(variance, axes, keepdim, _real(x.dtype))
 
 
 def _safe_sqrt(x):
@@ -242,19 +253,19 @@ def _safe_sqrt(x):
 def std(x, /, dim=None, correction: float = 1, keepdim: bool = False):
     """Return the standard deviation over ``dim``; where it is 0 its gradient is 0."""
     _, variance, axes = _moments(x, dim, correction, "std")
-    return _finish(_safe_sqrt(variance), axes, keepdim, x.dtype)
+    return _finish(_safe_sqrt(variance), axes, keepdim, _real(x.dtype))
 
 
 def var_mean(x, /, dim=None, correction: float = 1, keepdim: bool = False):
     """Return the pair (variance, mean) over ``dim``."""
     center, variance, axes = _moments(x, dim, correction, "var_mean")
-    return _finish(variance, axes, keepdim, x.dtype), _finish(center, axes, keepdim, x.dtype)
+    return _finish(variance, axes, keepdim, _real(x.dtype)), _finish(center, axes, keepdim, x.dtype)
 
 
 def std_mean(x, /, dim=None, correction: float = 1, keepdim: bool = False):
     """Return the pair (standard deviation, mean) over ``dim``."""
     center, variance, axes = _moments(x, dim, correction, "std_mean")
-    return _finish(_safe_sqrt(variance), axes, keepdim, x.dtype), _finish(center, axes, keepdim, x.dtype)
+    return _finish(_safe_sqrt(variance), axes, keepdim, _real(x.dtype)), _finish(center, axes, keepdim, x.dtype)
 
 
 def logsumexp(x, /, dim=None, keepdim: bool = False):

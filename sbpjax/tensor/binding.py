@@ -7,6 +7,7 @@ name first.
 
 from __future__ import annotations
 
+import functools
 import inspect
 
 import numpy as np
@@ -48,6 +49,49 @@ def into_out(out, result):
     from .inplace import assign_out
 
     return assign_out(out, result)
+
+
+def publish(space: dict, names: str, out: bool = True) -> None:
+    """Make functions of a module public: they take ``out=`` and say in the usual words what is no tensor.
+
+    Args:
+        space: the module's ``globals()``, whose functions are replaced.
+        names: the functions' names.
+        out: whether they take ``out=`` (those that return views do not).
+    """
+    for name in names.split():
+        space[name] = _public(space[name], name, out)
+
+
+def _public(fn, name: str, takes_out: bool):
+    if not takes_out or "out" in inspect.signature(fn).parameters:
+
+        @functools.wraps(fn)
+        def public(*args, **options):
+            try:
+                return fn(*args, **options)
+            except AttributeError as error:
+                raise _no_tensor(error, name, args) from None
+
+        return public
+
+    @functools.wraps(fn)
+    def public_with_out(*args, out=None, **options):
+        try:
+            result = fn(*args, **options)
+        except AttributeError as error:
+            raise _no_tensor(error, name, args) from None
+        return result if out is None else into_out(out, result)
+
+    return public_with_out
+
+
+def _no_tensor(error: AttributeError, name: str, args: tuple) -> Exception:
+    """Return what to raise when a function missed an attribute: an error about the input, if that is no tensor."""
+    if not args or isinstance(args[0], Tensor):
+        return error
+    seen = f"{type(args[0]).__name__} as its first argument"
+    return OpTypeError(message(f"{name}(...)", seen, "its first argument is a tensor", "sbpjax.tensor(value)"))
 
 
 class Form:

@@ -85,7 +85,7 @@ def of(value) -> dtype:
     """
     if value.__class__ is dtype:
         return value
-    if value in (float, int, bool, complex):
+    if isinstance(value, type) and value in (float, int, bool, complex):  # np.dtype("int64") == int, too
         return _PYTHON[value] or _default
     found = _BY_NP.get(value)
     if found is None:

@@ -17,7 +17,7 @@ from sbpjax.ops import einsum as _einsum
 
 from . import dispatch
 from . import dtype as dtypes
-from .binding import bind, hashable, inplace_of, into_out
+from .binding import bind, hashable, inplace_of, into_out, publish
 from .op import op_of
 from .tensor import Tensor, attach
 
@@ -125,13 +125,13 @@ def clamp(input: Tensor, min=None, max=None, *, out=None) -> Tensor:
     return _finish(dispatch.run(op_of(arithmetic.clamp), (input, min, max)), out)
 
 
-def where(condition: Tensor, input=None, other=None):
+def where(condition: Tensor, input=None, other=None, *, out=None):
     """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds."""
     if input is None and other is None:
         from .selection import nonzero
 
         return nonzero(condition, as_tuple=True)
-    return dispatch.run(op_of(arithmetic.where), (condition, input, other))
+    return _finish(dispatch.run(op_of(arithmetic.where), (condition, input, other)), out)
 
 
 def lerp(input: Tensor, end: Tensor, weight) -> Tensor:
@@ -174,9 +174,11 @@ def einsum(equation: str, *operands) -> Tensor:
     return dispatch.run(op_of(_einsum.einsum, (("equation", equation),)), tuple(operands))
 
 
-def vdot(input: Tensor, other: Tensor) -> Tensor:
+def vdot(input: Tensor, other: Tensor, *, out=None) -> Tensor:
     """Return the dot product of two vectors, the first conjugated."""
-    return _bound["dot"](input, other)
+    if input.dtype.is_complex:
+        return _finish(_bound["dot"](input.conj(), other), out)
+    return _finish(_bound["dot"](input, other), out)
 
 
 # ------------------------------------------------------------------------------------------------------- arrangement
@@ -271,7 +273,12 @@ def _atleast(n: int):
             return tuple(atleast(x) for x in tensors[0])
         if len(tensors) > 1:
             return tuple(atleast(x) for x in tensors)
-        return dispatch.run(op_of(arrange.atleast, (("ndim", n),)), tensors)
+        x = tensors[0]
+        if x.ndim >= n:
+            return x
+        if n == 1 or x.ndim == 0:
+            return x.reshape((1,) * n)
+        return x.unsqueeze(-1) if x.ndim == 2 else x.unsqueeze(0) if n == 2 else x.unsqueeze(0).unsqueeze(-1)
 
     atleast.__doc__ = f"Return tensors with at least {n} dims."
     return atleast
@@ -412,6 +419,14 @@ INPLACE = {
 }
 
 
+_SAME_INPLACE = (
+    *(("multiply", "mul"), ("divide", "div"), ("true_divide", "div"), ("subtract", "sub"), ("clip", "clamp")),
+    *(("absolute", "abs"), ("negative", "neg"), ("arctan2", "atan2"), ("greater", "gt"), ("greater_equal", "ge")),
+    *(("less", "lt"), ("less_equal", "le"), ("not_equal", "ne"), ("arcsin", "asin"), ("arccos", "acos")),
+    *(("arctan", "atan"), ("arcsinh", "asinh"), ("arccosh", "acosh"), ("arctanh", "atanh")),
+)
+
+
 def _pow_(self: Tensor, exponent) -> Tensor:
     """Write ``self ** exponent`` into this tensor and return it."""
     from .inplace import inplace
@@ -419,6 +434,14 @@ def _pow_(self: Tensor, exponent) -> Tensor:
     if isinstance(exponent, Tensor):
         return inplace(self, op_of(arithmetic.pow), (exponent,))
     return inplace(self, op_of(arithmetic.pow_scalar, (("exponent", hashable(exponent)),)))
+
+
+def _float_power_(self: Tensor, exponent) -> Tensor:
+    """Write ``self ** exponent``, which is float64 or complex128, into this tensor and return it."""
+    if self.dtype not in (dtypes.float64, dtypes.complex128):
+        rule = "the result of float_power is float64, or complex128, and so is the tensor it is written into"
+        raise OpTypeError(message("x.float_power_(y)", f"x of {self.dtype!r}", rule, "x = x.float_power(y)"))
+    return inplace_of(arithmetic.float_power, "float_power_")(self, exponent)
 
 
 def _where_method(self: Tensor, condition, other) -> Tensor:
@@ -440,9 +463,9 @@ def _attach() -> None:
         setattr(Tensor, name, space[name])
     for name, fn in INPLACE.items():
         setattr(Tensor, f"{name}_", inplace_of(fn, f"{name}_"))
-    attach(pow_=_pow_)
-    for name, same in (("multiply_", "mul_"), ("divide_", "div_"), ("subtract_", "sub_"), ("clip_", "clamp_")):
-        setattr(Tensor, name, getattr(Tensor, same))
+    attach(pow_=_pow_, float_power_=_float_power_, vdot=vdot)
+    for name, same in _SAME_INPLACE:
+        setattr(Tensor, f"{name}_", getattr(Tensor, f"{same}_"))
     attach(where=_where_method)
     for name in ("add", "sub", "mul", "pow"):
         setattr(Tensor, f"__i{name}__", _operator_inplace(f"{name}_"))
@@ -457,3 +480,5 @@ def _attach() -> None:
 
 
 _attach()
+publish(globals(), "addcmul addcdiv lerp hstack vstack dstack column_stack tensordot float_power")
+publish(globals(), "is_floating_point is_complex is_nonzero numel clone allclose equal", out=False)

@@ -111,11 +111,13 @@ ByteTensor, CharTensor = (_typed(n, d) for n, d in (("ByteTensor", dtypes.uint8)
 
 
 def _attach() -> None:
-    for function in (gelu, silu, mish, softplus, softsign, cast):
+    for function in (gelu, silu, mish, softplus, softsign, cast, hsplit, vsplit):
         setattr(Tensor, function.__name__, function)
     attach_methods(Tensor)
     for function in (views.squeeze, views.unsqueeze, views.transpose, views.t):
         setattr(Tensor, f"{function.__name__}_", _reshape_in_place(function))
+    for name in ("swapaxes_", "swapdims_"):
+        setattr(Tensor, name, _reshape_in_place(views.transpose))
     attach(global_to_global=_to_global, local_to_global=_to_global)
     attach(to_numpy=_numpy)
     attach(is_view=property(lambda self: views._is_view(self)))

@@ -10,7 +10,7 @@ from sbpjax.ops import cumulative
 from sbpjax.ops import sort as _sort
 
 from . import dispatch
-from .binding import bind, hashable, into_out
+from .binding import bind, hashable, into_out, publish
 from .convert import host
 from .indexing import _with
 from .inplace import inplace
@@ -116,3 +116,4 @@ def _attach() -> None:
 
 
 _attach()
+publish(globals(), "kthvalue mode median nanmedian quantile cummax cummin isin")

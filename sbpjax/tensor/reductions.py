@@ -8,7 +8,7 @@ from sbpjax.ops import reduce
 
 from . import dispatch
 from . import dtype as dtypes
-from .binding import bind, hashable, into_out
+from .binding import bind, hashable, into_out, publish
 from .op import op_of
 from .tensor import Tensor
 
@@ -166,3 +166,4 @@ def _attach() -> None:
 
 
 _attach()
+publish(globals(), "argmax argmin aminmax var std norm count_nonzero")

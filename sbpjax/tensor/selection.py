@@ -10,13 +10,14 @@ import math
 
 import numpy as np
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError, OpValueError, message
 from sbpjax.ops import embedding
 from sbpjax.ops import gather as _gather
+from sbpjax.ops.dims import one
 
 from . import dispatch
 from . import dtype as dtypes
-from .binding import hashable, into_out
+from .binding import hashable, into_out, publish
 from .bounds import check_dim, check_natural, check_size, check_tuples, parts_on_cpu
 from .convert import host
 from .indexing import _with, getitem
@@ -199,8 +200,14 @@ def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -
     return dispatch.run(op_of(embedding.tensor_scatter_nd_update), (tensor, indices, updates))
 
 
-def searchsorted(sorted_sequence: Tensor, values, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """Return where each value would be inserted to keep a sequence sorted."""
+def searchsorted(
+    sorted_sequence: Tensor, values, *, out_int32: bool = False, right: bool = False, side: str | None = None
+) -> Tensor:
+    """Return where each value would be inserted to keep a sequence sorted; ``side="right"`` is ``right=True``."""
+    if side not in (None, "left", "right") or (side == "left" and right):
+        rule = "side is 'left' or 'right', and does not contradict right=True"
+        raise OpValueError(message("searchsorted(x, values)", f"side={side!r}, right={right}", rule, "side='right'"))
+    right = right or side == "right"
     dtype = (dtypes.int32 if out_int32 else dtypes.int64).np
     return dispatch.run(
         op_of(embedding.searchsorted, (("right", bool(right)), ("dtype", dtype))), (sorted_sequence, values)
@@ -224,9 +231,6 @@ def nonzero(input: Tensor, *, as_tuple: bool = False):
         return tuple(_with(part.astype(np.int64), input) for part in found)
     rows = np.stack(found, axis=1).astype(np.int64)
     return _with(rows[:, : input.ndim], input)
-
-
-argwhere = nonzero
 
 
 def masked_select(input: Tensor, mask: Tensor, *, out=None) -> Tensor:
@@ -263,16 +267,24 @@ def unique(
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False):
-    """Return the elements of the flattened tensor without repeats of their predecessor."""
-    flat = host(input).reshape(-1)
-    starts = np.ones(flat.size, bool)
-    starts[1:] = flat[1:] != flat[:-1]
-    out = [_with(flat[starts], input)]
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+):
+    """Return the elements (along a dim, the slices) that differ from their predecessor."""
+    if dim is None:
+        rows, along = host(input).reshape(-1), 0
+        shape = tuple(input.shape)
+    else:
+        along = one(dim, input.ndim, "unique_consecutive")
+        rows = np.moveaxis(host(input), along, 0)
+        shape = rows.shape[:1]
+    starts = np.ones(rows.shape[0], bool)
+    starts[1:] = (rows[1:] != rows[:-1]).reshape(max(rows.shape[0] - 1, 0), -1).any(1)
+    out = [_with(np.moveaxis(rows[starts], 0, along), input)]
     if return_inverse:
-        out.append(_with((np.cumsum(starts) - 1).reshape(tuple(input.shape)).astype(np.int64), input))
+        out.append(_with((np.cumsum(starts) - 1).reshape(shape).astype(np.int64), input))
     if return_counts:
-        edges = np.append(np.flatnonzero(starts), flat.size)
+        edges = np.append(np.flatnonzero(starts), rows.shape[0])
         out.append(_with(np.diff(edges).astype(np.int64), input))
     return out[0] if len(out) == 1 else tuple(out)
 
@@ -289,6 +301,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             )
         )
     check_natural("bincount(x)", input, "the numbers that bincount counts")
+    weights = weights if input.shape.numel() else None  # without elements PyTorch gives int64, whatever the weights
     largest = int(input.max().item()) + 1 if input.shape.numel() else 0
     length = max(largest, int(minlength))
     return dispatch.run(op_of(embedding.bincount, (("length", length),)), (input, weights))
@@ -304,6 +317,11 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     return _with(counts.astype(input.dtype.np), input)
 
 
+def argwhere(input: Tensor) -> Tensor:
+    """Return the indices of the elements that are not zero, one row each."""
+    return nonzero(input)
+
+
 METHODS = (
     gather, take_along_dim, take, index_select, scatter, scatter_, scatter_add, scatter_add_, scatter_reduce,
     scatter_reduce_, index_add, index_add_, index_copy, index_copy_, index_fill, index_fill_, masked_fill,
@@ -315,7 +333,13 @@ METHODS = (
 def _attach() -> None:
     for function in METHODS:
         setattr(Tensor, function.__name__, function)
-    attach(argwhere=nonzero)
+    attach(argwhere=argwhere)
 
 
 _attach()
+publish(
+    globals(),
+    """take_along_dim take scatter scatter_add scatter_reduce index_add index_copy searchsorted bucketize nonzero histc
+ gather index_select masked_select""",
+)
+publish(globals(), "unique unique_consecutive bincount index_fill masked_fill masked_scatter argwhere", out=False)

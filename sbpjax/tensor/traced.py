@@ -17,7 +17,7 @@ from sbpjax.autograd.node import VjpNode, sequence
 from . import dispatch
 from .failure import translate
 from .mode import mode
-from .op import _is_float, entry_of
+from .op import _conjugate, _is_float, entry_of
 from .tensor import Tensor
 
 
@@ -147,7 +147,7 @@ def backward(node: VjpNode, grads: list) -> tuple:
         g = grads[i]
         cotangents.append(jnp.zeros(struct.shape, struct.dtype) if g is None else logical(g).astype(struct.dtype))
     with set_name_stack(node.scope):  # a gradient is named after the module whose forward it differentiates
-        results = node.vjp(tuple(cotangents))
+        results = map(_conjugate, node.vjp(tuple(map(_conjugate, cotangents))))
     return tuple(dispatch.wrap_any(g, _layout_like(lay)) for g, lay in zip(results, node.layouts, strict=True))
 
 

@@ -25,7 +25,9 @@ class Different(AssertionError):
     """Two results are not equal."""
 
 
-def equal(got, want, *, tol: dict | None = None, what: str = "result", floor: str | None = None) -> None:
+def equal(
+    got, want, *, tol: dict | None = None, what: str = "result", floor: str | None = None, size: float = 0.0
+) -> None:
     """Raise `Different` unless two plain results are equal.
 
     Args:
@@ -34,16 +36,17 @@ def equal(got, want, *, tol: dict | None = None, what: str = "result", floor: st
         tol: tolerances by dtype, where a spec has its own.
         what: names the values in the message.
         floor: a dtype; the result is no more accurate than that.
+        size: the magnitude of what was added up, where the result alone does not show it: the cotangents of gradients.
     """
     if isinstance(want, Plain):
         if not isinstance(got, Plain):
             raise Different(f"{what}: {got!r} is no tensor; wanted {want!r}")
-        _tensors(got, want, {**TOLERANCE, **(tol or {})}, what, floor)
+        _tensors(got, want, {**TOLERANCE, **(tol or {})}, what, floor, size)
     elif isinstance(want, (list, tuple)):
         if not isinstance(got, (list, tuple)) or len(got) != len(want):
             raise Different(f"{what}: {got!r}; wanted {want!r}")
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
-            equal(g, w, tol=tol, what=f"{what}[{i}]", floor=floor)
+            equal(g, w, tol=tol, what=f"{what}[{i}]", floor=floor, size=size)
     elif isinstance(want, float) and isinstance(got, float):
         if not np.isclose(got, want, rtol=1e-6, atol=1e-8, equal_nan=True):
             raise Different(f"{what}: {got!r}; wanted {want!r}")
@@ -51,7 +54,7 @@ def equal(got, want, *, tol: dict | None = None, what: str = "result", floor: st
         raise Different(f"{what}: {got!r}; wanted {want!r}")
 
 
-def _tensors(got: Plain, want: Plain, tolerance: dict, what: str, floor: str | None) -> None:
+def _tensors(got: Plain, want: Plain, tolerance: dict, what: str, floor: str | None, size: float) -> None:
     if got.dtype != want.dtype:
         raise Different(f"{what}: dtype {got.dtype}; wanted {want.dtype}")
     if got.array.shape != want.array.shape:
@@ -64,7 +67,7 @@ def _tensors(got: Plain, want: Plain, tolerance: dict, what: str, floor: str | N
     wide = np.complex128 if want.dtype.startswith("complex") else np.float64
     g, w = got.array.astype(wide), want.array.astype(wide)
     finite = np.abs(w[np.isfinite(w)])
-    atol = rtol * min(float(finite.max(initial=0.0)), 1.0)
+    atol = rtol * max(size, min(float(finite.max(initial=0.0)), 1.0))
     if not np.allclose(g, w, rtol=rtol, atol=atol, equal_nan=True):
         raise Different(f"{what}: {got!r}; wanted {want!r}; off by {_off(g, w):.3g}, tolerance {rtol:.3g}")
 

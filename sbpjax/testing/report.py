@@ -45,19 +45,18 @@ def shrink(spec: Spec, form: str, seed, choices: list[int], fails) -> tuple[Call
         fails: returns the error of a call, or None.
     """
     best, found, tries = list(choices), None, 0
-    progress = True
-    while progress and tries < _TRIES:
-        progress = False
-        for at in range(len(best)):
-            for smaller in sorted({0, best[at] // 2, best[at] - 1}):
-                if not 0 <= smaller < best[at] or tries >= _TRIES:
-                    continue
-                tries += 1
-                drawn = draw(spec, form, seed, [*best[:at], smaller, *best[at + 1 :]])
-                error = fails(drawn[1]) if drawn else None
-                if error is not None:
-                    best, found, progress = drawn[0].choices, (drawn[1], error), True
-                    break
+    at = 0
+    while at < len(best) and tries < _TRIES:
+        for smaller in sorted({0, best[at] // 2, best[at] - 1}):
+            if not 0 <= smaller < best[at]:
+                continue
+            tries += 1
+            drawn = draw(spec, form, seed, [*best[:at], smaller, *best[at + 1 :]])
+            error = fails(drawn[1]) if drawn else None
+            if error is not None:
+                best, found, at = drawn[0].choices, (drawn[1], error), -1  # from the start again
+                break
+        at += 1
     return found
 
 
