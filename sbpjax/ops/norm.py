@@ -248,7 +248,7 @@ def instance_norm(
 def normalize(x, /, p: float = 2.0, dim=1, eps: float = 1e-12):
     """Return x divided by its p-norm over ``dim``, or by ``eps`` where that is larger."""
     size = _vector_norm(x, p=p, dim=dim, keepdim=True)
-    return lax.div(x, _at_least(size, eps))
+    return lax.div(x, lax.convert_element_type(_at_least(size, eps), x.dtype))  # the norm of complex numbers is real
 
 
 def _at_least(x, low: float):

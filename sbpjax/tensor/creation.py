@@ -611,3 +611,4 @@ def _attach() -> None:
 
 
 _attach()
+publish(globals(), "zeros ones empty full arange linspace logspace eye")

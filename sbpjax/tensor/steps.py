@@ -109,6 +109,15 @@ def expand(x, /, shape):
     return lax.broadcast_in_dim(x, shape, tuple(range(offset, len(shape))))
 
 
+def _put_expand(x, value, /, shape):
+    """Put a value that is the same wherever an element shows, as that of `fill_` is."""
+    if 0 in shape:
+        return x
+    offset = len(shape) - x.ndim
+    limits = [1] * offset + [m if n == m else 1 for n, m in zip(x.shape, shape[offset:], strict=True)]
+    return lax.reshape(lax.slice(value, (0,) * len(shape), limits), x.shape)
+
+
 # ---------------------------------------------------------------------------------------------------------- basic index
 
 
@@ -288,6 +297,7 @@ PUT = {
     permute: _put_permute,
     squeeze: _put_squeeze,
     unsqueeze: _put_unsqueeze,
+    expand: _put_expand,
     index: _put_index,
     unfold: _put_unfold,
     diagonal: _put_diagonal,

@@ -15,6 +15,7 @@ from sbpjax.ops import dims as _dims
 from sbpjax.ops import view as _view
 
 from . import dispatch, steps
+from .binding import publish
 from .dtype import dtype
 from .mode import mode
 from .op import op_of
@@ -605,3 +606,9 @@ def _attach() -> None:
 
 
 _attach()
+publish(
+    globals(),
+    """reshape flatten unflatten ravel permute transpose t movedim broadcast_to squeeze unsqueeze narrow select split
+ chunk tensor_split unbind diagonal""",
+    out=False,
+)
