@@ -11,7 +11,20 @@ import importlib
 import sys
 from typing import Any
 
-ROOMS = ("fft", "linalg", "special")
+ROOMS = (
+    "asyncs",
+    "backends",
+    "boxing",
+    "cuda",
+    "distributions",
+    "fft",
+    "hub",
+    "linalg",
+    "one_embedding",
+    "profiler",
+    "special",
+    "unittest",
+)
 HOMES = {
     "sbpjax.tensor.complex": """angle complex conj_physical is_conj is_neg isreal polar resolve_conj resolve_neg sgn
  view_as_complex view_as_real""",

@@ -277,6 +277,10 @@ class DataTypeError(SbpjaxError, TypeError):
     """
 
 
+class HubError(SbpjaxError, RuntimeError, ValueError):
+    """A model or a state could not be fetched: no connection, another hash, a repository that is not trusted."""
+
+
 class WorkerError(SbpjaxError, RuntimeError):
     """A process that fetches data failed: it died, its dataset cannot be sent there, or it used what it has not.
 

@@ -53,6 +53,8 @@ def where_to(device, placement, sbp, asked: str):
     if placement is None and sbp is not None:
         placement = current_placement()
     if placement is None and sbp is None:
+        if mode.everywhere is not None:
+            return None, *mode.everywhere
         return (None if device is None else Device(device).jax()), None, None
     if placement is not None and not isinstance(placement, Placement):
         raise PlacementTypeError(

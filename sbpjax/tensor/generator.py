@@ -116,6 +116,12 @@ class Generator:
             )
         self._seed, self._counter = values
 
+    def draw(self) -> int:
+        """Return the next 63 bits of the stream as an integer, on the host."""
+        first, second = _folded(self._seed, self._counter).tolist()
+        self._counter += 1
+        return (first << 32 | second) & 0x7FFF_FFFF_FFFF_FFFF
+
     def key(self):
         """Return the next key of the stream, a 0-d `jax.random.key` array."""
         counter = self._counter

@@ -18,6 +18,7 @@ class Mode(threading.local):
             boxes the tensor to broadcast, which makes it a constant of the trace.
         blocks: takes the calls of modules in a trace, see `sbpjax.graph.blocks`; None elsewhere.
         autocast: what casts the inputs of ops, a `sbpjax.amp.casting.Casting`; None while autocasting is off.
+        everywhere: placement and sbp of new tensors that say none, see `sbpjax.utils.global_view`; None elsewhere.
         touch: called in a trace with a tensor that is about to be written, see `sbpjax.graph.watch`; None elsewhere.
     """
 
@@ -25,6 +26,7 @@ class Mode(threading.local):
         self.grad = True
         self.inference = False
         self.abstract = False
+        self.everywhere: tuple | None = None
         self.lift: Callable | None = None
         self.touch: Callable | None = None
         self.blocks: Any = None

@@ -24,10 +24,13 @@ from typing import Any
 import numpy as np
 
 import sbpjax
+from sbpjax.autograd.checkpoint import checkpoint as checkpoint  # PyTorch's module of this name has it
 from sbpjax.errors import CheckpointError, OpTypeError, message
 from sbpjax.sbp import broadcast, placement
 from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as dtypes
+
+from .segments import checkpoint_sequential as checkpoint_sequential
 
 _STATE = "state.json"
 _PLAIN = (str, int, float, bool, type(None))

@@ -1,0 +1,54 @@
+"""`torch.cuda`'s and `oneflow.cuda`'s names: what is true of the GPUs that JAX has.
+
+Without a GPU, `is_available` says False and counts are 0; a function that needs one says so.
+"""
+
+from ..tensor.more import BoolTensor as BoolTensor
+from ..tensor.more import ByteTensor as ByteTensor
+from ..tensor.more import CharTensor as CharTensor
+from ..tensor.more import DoubleTensor as DoubleTensor
+from ..tensor.more import FloatTensor as FloatTensor
+from ..tensor.more import HalfTensor as HalfTensor
+from ..tensor.more import IntTensor as IntTensor
+from ..tensor.more import LongTensor as LongTensor
+from . import amp as amp
+from .devices import current_device as current_device
+from .devices import device as device
+from .devices import device_count as device_count
+from .devices import get_arch_list as get_arch_list
+from .devices import get_device_capability as get_device_capability
+from .devices import get_device_name as get_device_name
+from .devices import get_device_properties as get_device_properties
+from .devices import init as init
+from .devices import is_available as is_available
+from .devices import is_bf16_supported as is_bf16_supported
+from .devices import is_initialized as is_initialized
+from .devices import set_device as set_device
+from .devices import synchronize as synchronize
+from .memory import empty_cache as empty_cache
+from .memory import ipc_collect as ipc_collect
+from .memory import max_memory_allocated as max_memory_allocated
+from .memory import max_memory_reserved as max_memory_reserved
+from .memory import mem_get_info as mem_get_info
+from .memory import memory_allocated as memory_allocated
+from .memory import memory_reserved as memory_reserved
+from .memory import memory_stats as memory_stats
+from .memory import memory_summary as memory_summary
+from .memory import reset_max_memory_allocated as reset_max_memory_allocated
+from .memory import reset_peak_memory_stats as reset_peak_memory_stats
+from .memory import set_per_process_memory_fraction as set_per_process_memory_fraction
+from .random import default_generators as default_generators
+from .random import get_rng_state as get_rng_state
+from .random import get_rng_state_all as get_rng_state_all
+from .random import initial_seed as initial_seed
+from .random import manual_seed as manual_seed
+from .random import manual_seed_all as manual_seed_all
+from .random import seed as seed
+from .random import seed_all as seed_all
+from .random import set_rng_state as set_rng_state
+from .random import set_rng_state_all as set_rng_state_all
+from .streams import Event as Event
+from .streams import Stream as Stream
+from .streams import current_stream as current_stream
+from .streams import default_stream as default_stream
+from .streams import stream as stream

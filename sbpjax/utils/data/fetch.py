@@ -1,0 +1,111 @@
+"""Fetching one batch, in a worker or in the training process: the same code and the same randomness.
+
+Random numbers of `random` and `numpy.random` inside a dataset come from (the epoch's seed, the batch's number), so what
+is fetched does not depend on how many workers there are, nor on which one gets the batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class WorkerInfo(NamedTuple):
+    """Which worker this is.
+
+    Attributes:
+        id: its number.
+        num_workers: how many there are.
+        seed: the seed of its random numbers in this epoch.
+        dataset: its copy of the dataset.
+    """
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """Return which worker this process is, None in the training process."""
+    return _info
+
+
+def set_worker_info(info: WorkerInfo) -> None:
+    """Say which worker this process is."""
+    global _info
+    _info = info
+
+
+def seed_all(seed: int, number: int) -> None:
+    """Seed `random` and `numpy.random` for a batch."""
+    random.seed(seed << 32 ^ number)
+    np.random.seed([seed & 0xFFFF_FFFF, seed >> 32 & 0xFFFF_FFFF, number & 0xFFFF_FFFF])
+
+
+@contextlib.contextmanager
+def seeded(seed: int, number: int) -> Iterator[None]:
+    """Seed both for the block, and put them back as they were."""
+    before = random.getstate(), np.random.get_state()
+    seed_all(seed, number)
+    try:
+        yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])
+
+
+class MapFetcher:
+    """Fetches batches of a dataset with an index.
+
+    Args:
+        dataset: the dataset.
+        batched: whether an index is a list of indices.
+        collate: makes a batch of samples.
+    """
+
+    def __init__(self, dataset: Any, batched: bool, collate: Callable[[Any], Any]) -> None:
+        self.dataset, self.batched, self.collate = dataset, batched, collate
+
+    def fetch(self, index: Any) -> Any:
+        """Return the batch of an index."""
+        if not self.batched:
+            return self.collate(self.dataset[index])
+        if callable(getattr(self.dataset, "__getitems__", None)):
+            return self.collate(self.dataset.__getitems__(index))
+        return self.collate([self.dataset[i] for i in index])
+
+
+class IterFetcher:
+    """Fetches batches of a dataset that is gone through.
+
+    Args:
+        dataset: the dataset.
+        batched: whether an index is a list, whose length is the size of the batch.
+        collate: makes a batch of samples.
+        drop_last: leave out a last batch that is shorter.
+    """
+
+    def __init__(self, dataset: Any, batched: bool, collate: Callable[[Any], Any], drop_last: bool) -> None:
+        self.samples, self.batched, self.collate, self.drop_last = iter(dataset), batched, collate, drop_last
+
+    def fetch(self, index: Any) -> Any:
+        """Return the next batch; StopIteration if there is none."""
+        if not self.batched:
+            return self.collate(next(self.samples))
+        batch = []
+        for _ in index:
+            try:
+                batch.append(next(self.samples))
+            except StopIteration:
+                break
+        if not batch or (self.drop_last and len(batch) < len(index)):
+            raise StopIteration
+        return self.collate(batch)

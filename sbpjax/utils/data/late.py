@@ -1,0 +1,14 @@
+"""The one name of this package that needs JAX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def attribute(name: str) -> Any:
+    """Return `GlobalLoader`; an AttributeError for every other name."""
+    if name == "GlobalLoader":
+        from .global_loader import GlobalLoader
+
+        return GlobalLoader
+    raise AttributeError(f"module 'sbpjax.utils.data' has no attribute {name!r}")
