@@ -16,4 +16,5 @@ from . import random as random  # isort: skip
 from . import selection as selection  # isort: skip
 from . import ordering as ordering  # isort: skip
 from . import more as more  # isort: skip
+from . import strided as strided  # isort: skip
 from .tensor import Tensor as Tensor

@@ -111,10 +111,20 @@ def to(
 
 
 def type_(self: Tensor, dtype=None, non_blocking: bool = False):
-    """Return the tensor in another dtype; without one, the name of its type."""
+    """Return the tensor in another dtype (a name such as ``"FloatTensor"`` will do); without one, its type's name."""
     if dtype is None:
-        return f"sbpjax.{self.dtype.name.capitalize()}Tensor"
-    return to_dtype(self, dtype)
+        return f"sbpjax.{_TYPE_NAMES.get(self.dtype.name, self.dtype.name.capitalize())}Tensor"
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")
+    kind = name.rsplit(".", 1)[-1].removesuffix("Tensor")
+    return to_dtype(self, _KINDS[kind] if name.endswith("Tensor") and kind in _KINDS else dtype)
+
+
+_TYPE_NAMES = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
+    "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}  # fmt: skip
+_KINDS = {kind: name for name, kind in _TYPE_NAMES.items()}
 
 
 def _deepcopy(self: Tensor, memo: dict) -> Tensor:

@@ -233,6 +233,23 @@ def _strides_diagonal(shape, strides, /, offset, dim1, dim2):
     return (*[shape[d] for d in rest], count), (*[strides[d] for d in rest], strides[dim1] + strides[dim2])
 
 
+def strided(x, /, size, stride, offset):
+    """Return the elements of row-major memory at ``offset + sum(index * stride)``."""
+    return lax.reshape(x, (math.prod(x.shape),))[_memory_places(size, stride, offset)]
+
+
+def _memory_places(size, stride, offset):
+    places = np.asarray(offset)
+    for n, k in zip(size, stride, strict=True):
+        places = places[..., None] + np.arange(n) * k
+    return places
+
+
+def _put_strided(x, value, /, size, stride, offset):
+    flat = lax.reshape(x, (math.prod(x.shape),))
+    return lax.reshape(flat.at[_memory_places(size, stride, offset)].set(value), x.shape)
+
+
 def alias(x, /):
     """Return the same elements."""
     return x
@@ -301,6 +318,7 @@ PUT = {
     index: _put_index,
     unfold: _put_unfold,
     diagonal: _put_diagonal,
+    strided: _put_strided,
     alias: lambda x, value, /: value,
     conj: lambda x, value, /: lax.conj(value),
     real_part: lambda x, value, /: lax.complex(lax.real(value), lax.imag(x)),
@@ -317,6 +335,7 @@ STRIDES = {
     index: _strides_index,
     unfold: _strides_unfold,
     diagonal: _strides_diagonal,
+    strided: lambda shape, strides, /, **s: (s["size"], s["stride"]),
     alias: lambda shape, strides, /: (shape, strides),
     conj: lambda shape, strides, /: (shape, strides),
     real_part: lambda shape, strides, /: (shape, tuple(2 * k for k in strides)),

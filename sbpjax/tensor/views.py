@@ -120,6 +120,12 @@ def storage_offset(self: Tensor) -> int:
             options = dict(static)
             shift, d1, d2 = options["offset"], options["dim1"], options["dim2"]
             offset += shift * strides[d2] if shift > 0 else -shift * strides[d1]
+        elif fn is steps.strided:
+            offset = dict(static)["offset"]
+        elif fn in (steps.real_part, steps.imag_part, steps.as_real):
+            offset = 2 * offset + (fn is steps.imag_part)
+        elif fn is steps.as_complex:
+            offset //= 2
         shape, strides = steps.STRIDES[fn](shape, strides, *starts, **dict(static))
     return offset
 

@@ -1,0 +1,162 @@
+"""The less common of PyTorch's functions in their public forms, each script run under both libraries."""
+
+import numpy as np
+import pytest
+import torch
+
+import sbpjax
+from sbpjax.errors import OpError, OpTypeError
+
+X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+V = np.array([0.5, -1.5, 2.0, 0.25], np.float32)
+I = np.array([[4, 6], [9, -8]])
+
+SCRIPTS = {
+    "in place": lambda m: [
+        m.tensor(I).gcd_(m.tensor(6)),
+        m.tensor(I).lcm_(m.tensor([2, 3])),
+        m.tensor(V).ldexp_(m.tensor(2)),
+        m.tensor(X).renorm_(2, 0, 1.0),
+        m.tensor(X).put_(m.tensor([0, -1]), m.tensor([9.0, 8.0])),
+        m.tensor(X).fill_diagonal_(5),
+        m.tensor(V).fix_(),
+        m.tensor(V).negative_(),
+        m.tensor(V).sgn_(),
+        m.tensor(V).i0_(),
+        m.tensor(V).greater_(0),
+        m.tensor(V).apply_(lambda v: v + 1),
+        m.tensor(V).arctan_(),
+        m.tensor(V).map_(m.tensor(V), lambda a, b: a * b),
+        m.sin_(m.tensor(V)),
+        m.ceil_(m.tensor(V)),
+        m.tensor(X).index_reduce_(0, m.tensor([0, 0]), m.ones(2, 4), "amax"),
+        m.clamp_(m.tensor(V), 0, 1),
+        m.tensor(V).abs().polygamma_(1),
+        m.fill_(m.tensor(V), 3),
+        m.zero_(m.tensor(V)),
+    ],
+    "lists": lambda m: [
+        *m.cartesian_prod(m.tensor([1, 2]), m.tensor([3, 4])),
+        m.combinations(m.tensor(V), 3),
+        m.tril_indices(3, 4, 1),
+        m.triu_indices(3, 4, -1),
+        *m.unravel_index(m.tensor([5, 11]), (3, 4)),
+        m.block_diag(m.tensor(X), m.tensor(V)),
+        *m.dsplit(m.tensor(X).reshape(1, 3, 4), 2),
+        *m.split_with_sizes(m.tensor(X), [1, 2]),
+        m.range(1, 4),
+        m.narrow_copy(m.tensor(X), 1, 0, 2),
+        m.diagflat(m.tensor(V), 1),
+        m.tensor(X).sum_to_size(1, 4),
+        m.vander(m.tensor(V)),
+    ],
+    "statistics": lambda m: [
+        m.cdist(m.tensor(X), m.tensor(X[:2])),
+        m.cov(m.tensor(X)),
+        m.corrcoef(m.tensor(X)),
+        m.trapezoid(m.tensor(X)),
+        m.trapz(m.tensor(V), dx=0.5),
+        m.cumulative_trapezoid(m.tensor(X), dim=0),
+        *m.gradient(m.tensor(X)),
+        *m.gradient(m.tensor(V), spacing=(m.tensor([0.0, 1.0, 1.5, 3.0]),)),
+        *m.histogram(m.tensor(X), 4),
+        *m.histogram(m.tensor(X), 3, range=(-1.0, 1.0), density=True),
+        m.nanquantile(m.tensor(X), 0.25, 1),
+        m.histogramdd(m.tensor(X[:, :2]), [2, 3]).hist,
+        m.dist(m.tensor(X), m.tensor(V), 1),
+        m.nanquantile(m.tensor(X), m.tensor([0.25, 0.5])),
+        m.norm_except_dim(m.tensor(X), 2, 0),
+        m.nuclear_norm(m.tensor(X)),
+    ],
+    "pairs": lambda m: [
+        *m.frexp(m.tensor(V)),
+        m.signbit(m.tensor(V)),
+        m.nextafter(m.tensor(V), m.tensor(0.0)),
+        m.gcd(m.tensor(I), m.tensor(6)),
+        m.logaddexp2(m.tensor(V), m.tensor(V)),
+        m.polygamma(1, m.tensor(V).abs()),
+        m.mvlgamma(m.tensor(V).abs() + 2, 2),
+        m.igamma(m.tensor(V).abs(), m.tensor(V).abs()),
+        m.vdot(m.tensor(V), m.tensor(V)),
+        m.is_same_size(m.ones(2), m.ones(3)),
+        m.slice_scatter(m.tensor(X), m.zeros(3, 2), 1, 1, 3),
+        m.select_scatter(m.tensor(X), m.zeros(4), 0, 1),
+        m.put(m.tensor(X), m.tensor([1]), m.tensor([9.0])),
+        m.diagonal_scatter(m.tensor(X), m.zeros(3)),
+    ],
+    "names": lambda m: [
+        m.view_copy(m.tensor(X), (4, 3)),
+        m.t_copy(m.tensor(X)),
+        *m.unbind_copy(m.tensor(X)),
+        m.select_copy(m.tensor(X), 0, 1),
+        m.asarray(X, dtype=m.float64),
+        m.scalar_tensor(3),
+        m.frombuffer(V.tobytes(), dtype=m.float32),
+        m.pi,
+        m.inf,
+        m.constant_pad_nd(m.tensor(V), (1, 2), 7),
+        m.is_storage(m.tensor(V).untyped_storage()),
+        m.typename(m.tensor(V))[-11:],
+        m.conv1d(m.tensor(X)[None], m.ones(2, 3, 2)),
+        m.pairwise_distance(m.tensor(X), m.tensor(X) + 1),
+        m.get_num_threads() > 0,
+        m.tensor(X).cfloat(),
+        m.tensor(X).resize_as_(m.tensor(V)),
+        m.tensor(X).new_ones(2),
+        m.tensor(V).dim_order(),
+    ],
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch's own: range and index_reduce are old or new there
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_give_what_torch_gives(name):
+    for i, (got, want) in enumerate(zip(SCRIPTS[name](sbpjax), SCRIPTS[name](torch), strict=True)):
+        if not isinstance(want, torch.Tensor):
+            assert got == want, (name, i)
+            continue
+        assert str(got.dtype)[7:] == str(want.dtype)[6:] and tuple(got.shape) == tuple(want.shape), (name, i)
+        np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=2e-5, atol=2e-6, err_msg=f"{name} {i}")
+
+
+def test_types_by_name():
+    x = sbpjax.tensor(V)
+    for name in ("DoubleTensor", "LongTensor", "BFloat16Tensor", "BoolTensor", "HalfTensor"):
+        want = torch.tensor(V).type(f"torch.{name}").type()
+        assert x.type(f"torch.{name}").type() == x.type(name).type() == want.replace("torch", "sbpjax")
+    assert x.type(sbpjax.IntTensor).dtype == x.type(sbpjax.int32).dtype == sbpjax.int32
+
+
+def test_random_counts():
+    sbpjax.manual_seed(0)
+    n = sbpjax.binomial(sbpjax.full((2000,), 10.0), sbpjax.full((2000,), 0.3))
+    assert n.min() >= 0 and n.max() <= 10 and abs(float(n.mean()) - 3) < 0.15
+    g = sbpjax.zeros(4000).geometric_(0.25)
+    assert g.min() == 1 and abs(float(g.mean()) - 4) < 0.3
+    assert abs(float(sbpjax.zeros(4000).log_normal_(0.5, 0.25).log().mean()) - 0.5) < 0.05
+
+
+def test_settings():
+    sbpjax.set_default_tensor_type(sbpjax.DoubleTensor)
+    try:
+        assert sbpjax.zeros(1).dtype == sbpjax.float64
+    finally:
+        sbpjax.set_default_tensor_type("torch.FloatTensor")
+    with pytest.raises(OpTypeError, match="floating-point"):
+        sbpjax.set_default_tensor_type(sbpjax.LongTensor)
+    with pytest.raises(OpError, match="positive"):
+        sbpjax.set_num_threads(0)
+    assert repr(sbpjax.strided) == "sbpjax.strided" and isinstance(sbpjax.channels_last, sbpjax.memory_format)
+
+
+def test_every_late_name_is_there():
+    from sbpjax import _lazy
+
+    own = [n for n, (module, _) in _lazy._HOME.items() if module.startswith(("sbpjax.tensor", "sbpjax.nn"))]
+    assert all(getattr(sbpjax, n, own) is not own for n in own) and set(own) <= set(dir(sbpjax))
+    import importlib
+
+    for module, names in _lazy.METHODS.items():
+        for name in names.split():
+            assert callable(getattr(importlib.import_module(module), name)), name
+            assert callable(getattr(sbpjax.Tensor, name)), name
