@@ -303,3 +303,10 @@ class UnknownModuleError(SbpjaxError, ModuleNotFoundError):
 
 class NotInJaxError(SbpjaxError, NotImplementedError, RuntimeError):
     """What was asked for belongs to another runtime (TorchScript, torch.fx, C++ extensions) and has no counterpart."""
+
+
+class AbsentError(SbpjaxError, AttributeError):
+    """A name of OneFlow that means nothing here: a kernel, a reader of its own files, a switch of its compiler.
+
+    The text says what to use instead; `docs/api_coverage.md` lists all of them. ``hasattr`` is False for such a name.
+    """

@@ -367,3 +367,57 @@ class PReLU(_Options):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
+
+
+class SquareReLU(_Options):
+    """max(x, 0)²."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.square_relu(input)
+
+
+class RReLU(_Options):
+    """x where positive, else x times a slope: random in training, else the mean of the bounds.
+
+    Args:
+        lower: the smallest slope.
+        upper: the largest slope.
+        inplace: write into the input.
+    """
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False):
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}{', inplace=True' if self.inplace else ''}"
+
+
+class Softmin(_Options):
+    """The softmax of -x along `dim`.
+
+    Args:
+        dim: the dim of the classes.
+    """
+
+    _names = ("dim",)
+
+    def __init__(self, dim: int | None = None):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softmin(input, self.dim)
+
+
+class Softmax2d(_Options):
+    """The softmax over the channels of `(N, C, H, W)` or `(C, H, W)`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in (3, 4):
+            rule = f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead"
+            fail("value", "Softmax2d()(x)", f"shape {list(input.shape)}", rule, "nn.Softmax(1)")
+        return F.softmax(input, -3)

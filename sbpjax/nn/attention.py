@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import sbpjax
 from sbpjax.nn import functional as F
 from sbpjax.nn import init
-from sbpjax.nn.linear import Linear
+from sbpjax.nn.linear import NonDynamicallyQuantizableLinear
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
 from sbpjax.ops.dims import fail
@@ -74,7 +73,7 @@ class MultiheadAttention(Module):
             self.v_proj_weight = parameter(embed_dim, self.vdim, **options)
             self.register_parameter("in_proj_weight", None)
         self.register_parameter("in_proj_bias", parameter(3 * embed_dim, **options) if bias else None)
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, **options)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **options)
         for name in ("bias_k", "bias_v"):
             self.register_parameter(name, parameter(1, 1, embed_dim, **options) if add_bias_kv else None)
         self.reset_parameters()
@@ -114,77 +113,31 @@ class MultiheadAttention(Module):
             average_attn_weights: average the weights over the heads.
             is_causal: says that `attn_mask`, which must be given, is the causal one.
         """
-        if is_causal and attn_mask is None:
-            fail(
-                "shape",
-                "MultiheadAttention.forward(is_causal=True)",
-                "attn_mask=None",
-                "Need attn_mask if specifying the is_causal hint: it only says what the mask is",
-                "attn_mask=sbpjax.ones(L, L).triu(1).bool()",
-            )
-        single = query.ndim == 2
-        if single:
-            query, key, value = (x.unsqueeze(0) for x in (query, key, value))  # (1, L, E)
-        elif not self.batch_first:
-            query, key, value = (x.transpose(0, 1) for x in (query, key, value))  # (N, L, E)
-        q, k, v = self._project(query, key, value)  # each (N, H, length, E/H)
-        batch, length, source = q.shape[0], q.shape[2], k.shape[2]
-        mask = self._mask(key_padding_mask, attn_mask, batch, length, source, q)
-        dropout = self.dropout if self.training else 0.0
-        weights = None
-        if need_weights:
-            scores = (q * (q.shape[-1] ** -0.5)) @ k.transpose(-2, -1)  # (N, H, L, S)
-            weights = F.softmax(scores if mask is None else scores + mask, dim=-1)
-            out = F.dropout(weights, dropout, self.training) @ v if dropout else weights @ v
-        else:
-            out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
-        out = self.out_proj(out.transpose(1, 2).reshape(batch, length, self.embed_dim))  # (N, L, E)
-        if weights is not None and average_attn_weights:
-            weights = weights.mean(1)
-        if single:
-            return out.squeeze(0), None if weights is None else weights.squeeze(0)
-        return out if self.batch_first else out.transpose(0, 1), weights
-
-    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        if self.in_proj_weight is not None:
-            weights = self.in_proj_weight.chunk(3)
-        else:
-            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        q, k, v = (F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
-        if self.bias_k is not None:
-            batch = k.shape[0]
-            k = sbpjax.cat([k, self.bias_k.expand(batch, 1, -1)], dim=1)
-            v = sbpjax.cat([v, self.bias_v.expand(batch, 1, -1)], dim=1)
-        if self.add_zero_attn:
-            k = F.pad(k, (0, 0, 0, 1))
-            v = F.pad(v, (0, 0, 0, 1))
-        heads = self.num_heads
-        split = [x.reshape(x.shape[0], x.shape[1], heads, -1).transpose(1, 2) for x in (q, k, v)]
-        return split[0], split[1], split[2]
-
-    def _mask(self, padding: Any, attention: Any, batch: int, length: int, source: int, like: Tensor) -> Tensor | None:
-        """Return both masks as one of numbers to add, broadcastable to `(N, H, L, S)`."""
-        if attention is not None:
-            attention = _additive(attention, like)
-            attention = self._wide(attention, source)
-            if attention.ndim == 3:
-                attention = attention.reshape(batch, self.num_heads, length, source)
-        if padding is not None:
-            padding = self._wide(_additive(padding, like), source)
-            padding = padding.reshape(batch, 1, 1, source)
-        if attention is None or padding is None:
-            return padding if attention is None else attention
-        return attention + padding
-
-    def _wide(self, mask: Tensor, source: int) -> Tensor:
-        """Return a mask that also shows the appended keys."""
-        missing = source - mask.shape[-1]
-        return F.pad(mask, (0, missing)) if missing else mask
-
-
-def _additive(mask: Tensor, like: Tensor) -> Tensor:
-    """Return a mask of truth values (true hides) as numbers to add."""
-    if mask.dtype != sbpjax.bool:
-        return mask.to(like.dtype)
-    return sbpjax.zeros_like(mask, dtype=like.dtype).masked_fill(mask, float("-inf"))
+        if query.ndim == 3 and self.batch_first:
+            query, key, value = (x.transpose(0, 1) for x in (query, key, value))
+        out, weights = F.multi_head_attention_forward(
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            training=self.training,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
+            attn_mask=attn_mask,
+            use_separate_proj_weight=not self._one_projection,
+            q_proj_weight=self.q_proj_weight,
+            k_proj_weight=self.k_proj_weight,
+            v_proj_weight=self.v_proj_weight,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+        )
+        return (out.transpose(0, 1) if self.batch_first and out.ndim == 3 else out), weights

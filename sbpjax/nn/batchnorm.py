@@ -129,3 +129,100 @@ class BatchNorm3d(_BatchNorm):
 
     __doc__ = f"{__doc__}\n\n{_BatchNorm.__doc__}"
     _dims = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of `(N, C, ...)` over the batches of all ranks, which is what every batch norm here does.
+
+    Args:
+        num_features: the number of channels C.
+        eps: added to the variance.
+        momentum: weight of a new batch in the running statistics; None averages over all batches.
+        affine: whether there are `weight` and `bias`.
+        track_running_stats: keep running statistics, and use them in evaluation mode.
+        process_group: accepted for compatibility; the statistics are of the whole logical batch.
+        device: where the tensors are made.
+        dtype: their dtype.
+    """
+
+    _dims = (2, 3, 4, 5)
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self.process_group = process_group
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """Return a model with every batch norm as a `SyncBatchNorm` on the same tensors.
+
+        Args:
+            module: the model; children are replaced in place.
+            process_group: kept on the new layers.
+        """
+        made = module
+        if isinstance(module, _BatchNorm) and hasattr(module, "num_features") and type(module).__name__ in _PLAIN:
+            made = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+            )
+            made._parameters.update(module._parameters)
+            made._buffers.update(module._buffers)
+            made.training = module.training
+        for name, child in list(module.named_children()):
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+
+_PLAIN = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
+
+
+class _FusedBatchNorm(_BatchNorm):
+    """Batch normalisation, then an optional sum with another tensor, then relu: one compiled step in a graph.
+
+    Args:
+        num_features: the number of channels C.
+        eps: added to the variance.
+        momentum: weight of a new batch in the running statistics.
+        affine: whether there are `weight` and `bias`.
+        track_running_stats: keep running statistics, and use them in evaluation mode.
+    """
+
+    def forward(self, input: Tensor, addend: Tensor | None = None) -> Tensor:
+        """Return relu(batch_norm(input) + addend)."""
+        out = super().forward(input)
+        return F.relu(out if addend is None else out + addend)
+
+
+class FusedBatchNorm1d(_FusedBatchNorm):
+    """Fused batch normalisation and relu of `(N, C)` or `(N, C, L)`."""
+
+    __doc__ = f"{__doc__}\n\n{_FusedBatchNorm.__doc__}"
+    _dims = (2, 3)
+
+
+class FusedBatchNorm2d(_FusedBatchNorm):
+    """Fused batch normalisation and relu of `(N, C, H, W)`."""
+
+    __doc__ = f"{__doc__}\n\n{_FusedBatchNorm.__doc__}"
+    _dims = (4,)
+
+
+class FusedBatchNorm3d(_FusedBatchNorm):
+    """Fused batch normalisation and relu of `(N, C, D, H, W)`."""
+
+    __doc__ = f"{__doc__}\n\n{_FusedBatchNorm.__doc__}"
+    _dims = (5,)

@@ -78,10 +78,12 @@ class _Conv(Module):
         self.padding = padding if isinstance(padding, str) else as_tuple(padding, self._spatial)
         self.dilation = as_tuple(dilation, self._spatial)
         self.padding_mode = padding_mode
-        shape = (out_channels, in_channels // groups, *self.kernel_size)
-        self.weight = parameter(*shape, device=device, dtype=dtype)
+        self.weight = parameter(*self._weight_shape(), device=device, dtype=dtype)
         register_bias(self, out_channels, bias, device, dtype)
         self.reset_parameters()
+
+    def _weight_shape(self) -> tuple[int, ...]:
+        return self.out_channels, self.in_channels // self.groups, *self.kernel_size
 
     def _refuse(self, seen: str, rule: str, fix: str) -> NoReturn:
         fail("value", f"{type(self).__name__}(...)", seen, rule, fix)

@@ -64,3 +64,39 @@ class Dropout2d(_Dropout):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_Dropout):
+    """Zero whole channels of `(N, C, D, H, W)` at random and scale the others by 1 / (1 - p).
+
+    Args:
+        p: the probability of a zero channel.
+        inplace: write into the input.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_Dropout):
+    """Set elements to selu's lower limit at random, scaled to keep mean and variance.
+
+    Args:
+        p: the probability.
+        inplace: write into the input.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+
+
+class FeatureAlphaDropout(_Dropout):
+    """Set whole channels to selu's lower limit at random, scaled to keep mean and variance.
+
+    Args:
+        p: the probability.
+        inplace: write into the input.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)

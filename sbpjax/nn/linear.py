@@ -57,6 +57,10 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """The output projection of attention: PyTorch's name for it, which reprs and isinstance checks show."""
+
+
 class Bilinear(Module):
     """``y = x1 A x2 + b``, one matrix A per output feature.
 

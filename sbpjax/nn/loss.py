@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sbpjax.nn import functional as F
+from sbpjax.nn.functional.loss import reduced_by
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
@@ -14,11 +15,14 @@ class _Loss(Module):
     """Base of the losses.
 
     Args:
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one value per element.
     """
 
-    def __init__(self, reduction: str = "mean"):
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
         super().__init__()
+        reduction = reduced_by(size_average, reduce, reduction)
         if reduction not in _REDUCTIONS:
             rule = f"{reduction} is not a valid value for reduction; it is one of {_REDUCTIONS}"
             fail("value", f"{type(self).__name__}(...)", f"reduction={reduction!r}", rule, "reduction='mean'")
@@ -55,8 +59,14 @@ class SmoothL1Loss(_Loss):
         beta: where the parabola becomes a line.
     """
 
-    def __init__(self, reduction: str = "mean", beta: float = 1.0):
-        super().__init__(reduction)
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        beta: float = 1.0,
+    ):
+        super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -72,7 +82,7 @@ class HuberLoss(_Loss):
     """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -92,11 +102,13 @@ class CrossEntropyLoss(_Loss):
     def __init__(
         self,
         weight: Tensor | None = None,
+        size_average: bool | None = None,
         ignore_index: int = -100,
+        reduce: bool | None = None,
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ):
-        super().__init__(reduction)
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
@@ -120,8 +132,15 @@ class NLLLoss(_Loss):
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
 
-    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
-        super().__init__(reduction)
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.ignore_index = ignore_index
 
@@ -137,8 +156,14 @@ class BCELoss(_Loss):
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
 
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
-        super().__init__(reduction)
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -154,8 +179,15 @@ class BCEWithLogitsLoss(_Loss):
         pos_weight: a weight of positive examples, broadcast.
     """
 
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None):
-        super().__init__(reduction)
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        pos_weight: Tensor | None = None,
+    ):
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 
@@ -173,9 +205,17 @@ class KLDivLoss(_Loss):
         log_target: whether targets are log probabilities too.
     """
 
-    def __init__(self, reduction: str = "mean", log_target: bool = False):
-        super().__init__("sum" if reduction == "batchmean" else reduction)
-        self.reduction, self.log_target = reduction, log_target
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        log_target: bool = False,
+    ):
+        super().__init__(size_average, reduce, "sum" if reduction == "batchmean" else reduction)
+        self.log_target = log_target
+        if reduction == "batchmean":
+            self.reduction = reduction
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)

@@ -152,3 +152,60 @@ class GroupNorm(Module):
             f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
             f"bias={self.bias is not None}"
         )
+
+
+class RMSLayerNorm(Module):
+    """Divide the last dim by its root mean square, then scale; OneFlow's name for T5's norm.
+
+    Args:
+        hidden_size: the size of the last dim.
+        eps: added to the mean square.
+    """
+
+    def __init__(self, hidden_size: int, eps: float = 1e-6):
+        super().__init__()
+        self.weight = parameter(hidden_size)
+        self.variance_epsilon = eps
+        init.ones_(self.weight)
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        return F.rms_norm(hidden_states, tuple(self.weight.shape), self.weight, self.variance_epsilon)
+
+
+class LocalResponseNorm(Module):
+    """Divide `(N, C, ...)` by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
+
+    Args:
+        size: how many channels count.
+        alpha: factor of the mean.
+        beta: exponent.
+        k: what is added.
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """The old name of `LocalResponseNorm`.
+
+    Args:
+        size: how many channels count; one less if even, so that the window is symmetric.
+        alpha: factor of the mean.
+        beta: exponent.
+        k: what is added.
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
+        super().__init__(size, alpha, beta, k)
+
+    def forward(self, input: Tensor) -> Tensor:
+        window = self.size - (self.size % 2 == 0)
+        return F.local_response_norm(input, window, self.alpha * window / self.size, self.beta, self.k)

@@ -169,10 +169,76 @@ class AdaptiveAvgPool2d(_AdaptivePool):
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
-class AdaptiveMaxPool2d(_AdaptivePool):
+class _AdaptiveMaxPool(_AdaptivePool):
+    """Pool to a given output size by maxima, with windows as even as possible.
+
+    Args:
+        output_size: the output size per dim; None keeps the input's.
+        return_indices: also return where each maximum was.
+    """
+
+    def __init__(self, output_size: Any, return_indices: bool = False):
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """Max pooling of `(N, C, H, W)` to a given H and W."""
+
+    __doc__ = f"{__doc__}\n\n{_AdaptiveMaxPool.__doc__}"
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class MaxPool3d(_MaxPool):
+    """Max pooling of `(N, C, D, H, W)`."""
+
+    __doc__ = f"{__doc__}\n\n{_MaxPool.__doc__}"
+
+    def forward(self, input: Tensor) -> Any:
+        return F.max_pool3d(input, *self._options())
+
+
+class AvgPool3d(AvgPool2d):
+    """Mean pooling of `(N, C, D, H, W)`.
+
+    Args:
+        kernel_size: size of the window per dim.
+        stride: step of the window per dim; None takes `kernel_size`.
+        padding: zeros added on both sides.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        count_include_pad: whether those zeros count in the mean.
+        divisor_override: divide by this instead of the number of cells.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        options = self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
+        return F.avg_pool3d(input, self.kernel_size, self.stride, *options)
+
+
+class AdaptiveAvgPool3d(_AdaptivePool):
+    """Mean pooling of `(N, C, D, H, W)` to given sizes."""
 
     __doc__ = f"{__doc__}\n\n{_AdaptivePool.__doc__}"
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_max_pool2d(input, self.output_size)
+        return F.adaptive_avg_pool3d(input, self.output_size)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """Max pooling of `(N, C, L)` to a given L."""
+
+    __doc__ = f"{__doc__}\n\n{_AdaptiveMaxPool.__doc__}"
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """Max pooling of `(N, C, D, H, W)` to given sizes."""
+
+    __doc__ = f"{__doc__}\n\n{_AdaptiveMaxPool.__doc__}"
+
+    def forward(self, input: Tensor) -> Any:
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

@@ -175,3 +175,93 @@ def nonzero(x, /, size: int):
         columns.append(lax.expand_dims(lax.rem(flat, np.int64(max(n, 1))), (1,)))
         flat = lax.div(flat, np.int64(max(n, 1)))
     return lax.concatenate(columns[::-1], 1) if columns else lax.full((size, 0), 0, INT64)
+
+
+def embedding_bag(
+    x,
+    weight,
+    offsets=None,
+    per_sample_weights=None,
+    /,
+    mode: str = "mean",
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+    scale_grad_by_freq: bool = False,
+):
+    """Return sums, means or maxima of rows of a table, one per bag.
+
+    Args:
+        x: integers ``(B, K)``, each row a bag, or ``(L,)`` with offsets.
+        weight: ``(V, D)``.
+        offsets: ``(B,)`` where each bag begins in x, or None.
+        per_sample_weights: of x's shape, factors of the rows (sums only), or None.
+        mode: ``"sum"``, ``"mean"`` or ``"max"``; an empty bag gives zeros.
+        include_last_offset: the last offset is the end of the last bag.
+        padding_idx: a row that does not count and gets no gradient.
+        scale_grad_by_freq: divide each row's gradient by how often x names it.
+    """
+    if mode not in ("sum", "mean", "max"):
+        fail("value", f"embedding_bag(mode={mode!r})", f"x {x.shape}", "mode has to be one of sum, mean or max", "mean")
+    if x.ndim not in (1, 2) or (x.ndim == 1) != (offsets is not None):
+        seen = f"x of {x.ndim} dims, offsets {None if offsets is None else offsets.shape}"
+        rule = "input is 2D of fixed length bags without offsets, or 1D with offsets"
+        fail("value", "embedding_bag", seen, rule, "offsets=sbpjax.tensor([0])")
+    _integers(x, "embedding_bag")
+    rows = embedding(x, weight, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
+    if per_sample_weights is not None:
+        rows = lax.mul(rows, spread(lax.expand_dims(cast(per_sample_weights, rows.dtype), (x.ndim,)), rows.shape))
+    counted = None
+    if padding_idx is not None:
+        counted = lax.ne(x, np.asarray(padding_idx % weight.shape[0], x.dtype))
+    if x.ndim == 2:
+        return _bagged_rows(rows, counted, mode)
+    bags = offsets.shape[0] - bool(include_last_offset)
+    place = lax.broadcasted_iota(INT64, (bags, x.shape[0]), 1)
+    starts = cast(lax.slice_in_dim(offsets, 0, bags, axis=0), INT64)
+    if include_last_offset:
+        ends = cast(lax.slice_in_dim(offsets, 1, bags + 1, axis=0), INT64)
+    else:
+        tail = lax.full((1,), x.shape[0], INT64)
+        ends = lax.concatenate([lax.slice_in_dim(starts, 1, bags, axis=0), tail], 0)
+    inside = lax.bitwise_and(
+        lax.ge(place, spread(lax.expand_dims(starts, (1,)), place.shape)),
+        lax.lt(place, spread(lax.expand_dims(ends, (1,)), place.shape)),
+    )
+    if counted is not None:
+        inside = lax.bitwise_and(inside, spread(counted, inside.shape))
+    if mode == "max":
+        wide = lax.broadcast_in_dim(rows, (bags, *rows.shape), (1, 2))
+        return _largest(wide, inside)
+    member = cast(inside, rows.dtype)  # (bags, L)
+    total = lax.dot_general(member, rows, (((1,), (0,)), ((), ())), precision=lax.Precision.HIGHEST)
+    return total if mode == "sum" else _over(total, inside)
+
+
+def _over(total, counted):
+    count = lax.reduce_sum(cast(counted, total.dtype), (1,))
+    count = lax.max(count, np.ones((), count.dtype))
+    return lax.div(total, spread(lax.expand_dims(count, (1,)), total.shape))
+
+
+def _largest(rows, counted):
+    """Return the maxima over dim 1 of ``(B, K, D)`` of the elements that count, 0 where none does."""
+    lowest = lax.full_like(rows, -np.inf)
+    mask = lax.broadcast_in_dim(counted, rows.shape, (0, 1))
+    values = lax.select_n(mask, lowest, rows)
+    best = lax.argmax(lax.stop_gradient(values), 1, INT64)
+    top = pick(values, best, 1)
+    some = lax.reduce_or(counted, (1,))
+    return lax.select_n(lax.broadcast_in_dim(some, top.shape, (0,)), lax.full_like(top, 0), top)
+
+
+def _bagged_rows(rows, counted, mode: str):
+    if counted is None:
+        if mode == "max" and rows.shape[1]:
+            return pick(rows, lax.argmax(lax.stop_gradient(rows), 1, INT64), 1)
+        total = lax.reduce_sum(rows, (1,))
+        return total if mode != "mean" else lax.div(total, np.asarray(max(rows.shape[1], 1), rows.dtype))
+    if mode == "max":
+        return _largest(rows, counted)
+    mask = lax.broadcast_in_dim(counted, rows.shape, (0, 1))
+    total = lax.reduce_sum(lax.select_n(mask, lax.full_like(rows, 0), rows), (1,))
+    return total if mode == "sum" else _over(total, counted)

@@ -269,3 +269,25 @@ def cosine_similarity(x, y, /, dim: int = 1, eps: float = 1e-8):
 def pairwise_distance(x, y, /, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
     """Return the p-norm over the last dim of ``x - y + eps``."""
     return _vector_norm(add(sub(x, y), eps), p=p, dim=-1, keepdim=keepdim)
+
+
+def local_response_norm(x, /, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+    """Return x divided by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
+
+    Args:
+        x: ``(N, C, ...)`` floats.
+        size: how many channels count, the missing ones at the ends as zeros.
+        alpha: factor of the mean.
+        beta: exponent.
+        k: what is added.
+    """
+    if x.ndim < 3:
+        rule = f"Expected 3D or higher dimensionality input (got {x.ndim} dimensions)"
+        fail("value", "local_response_norm", f"x {x.shape}", rule, "x of (N, C, ...)")
+    ends = [(size // 2, (size - 1) // 2, 0) if d == 1 else (0, 0, 0) for d in range(x.ndim)]
+    squares = lax.pad(lax.square(x), np.zeros((), x.dtype), ends)
+    total = lax.slice_in_dim(squares, 0, x.shape[1], axis=1)
+    for i in range(1, size):
+        total = lax.add(total, lax.slice_in_dim(squares, i, i + x.shape[1], axis=1))
+    scale = lax.add(lax.mul(total, np.asarray(alpha / size, x.dtype)), np.asarray(k, x.dtype))
+    return lax.div(x, lax.pow(scale, np.asarray(beta, x.dtype)))

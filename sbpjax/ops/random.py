@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .dims import fail
+from .activation import softmax
+from .dims import fail, one
 from .promote import DEFAULT_FLOAT, INT64, cast, compute_dtype, is_float, spread
 
 
@@ -147,15 +148,57 @@ def dropout_channels(key, x, /, p: float = 0.5):
     return _dropped(x, lax.broadcast_in_dim(kept, x.shape, (0, 1)), p)
 
 
-def alpha_dropout(key, x, /, p: float = 0.5):
-    """Return x with elements set to selu's lower limit with probability p, then scaled to keep mean and variance."""
+def alpha_dropout(key, x, /, p: float = 0.5, channels: bool = False):
+    """Return x with elements set to selu's lower limit with probability p, then scaled to keep mean and variance.
+
+    Args:
+        key: the random key.
+        x: floats; ``(N, C, ...)`` with `channels`.
+        p: the probability; 1 gives zeros.
+        channels: draw once per channel rather than per element.
+    """
+    if p == 1.0:
+        return lax.mul(x, np.zeros((), x.dtype))
     if not 0.0 <= p < 1.0:
         fail("value", f"alpha_dropout(p={p})", f"x {x.shape}", "p lies in [0, 1)", "alpha_dropout(p=0.5)")
     limit = -1.7580993408473766
     a = 1.0 / math.sqrt((1.0 - p) * (1.0 + p * limit**2))
-    kept = lax.ge(jax.random.uniform(_key(key), x.shape, DEFAULT_FLOAT), np.float32(p))
+    drawn = x.shape[:2] if channels else x.shape
+    kept = lax.ge(jax.random.uniform(_key(key), drawn, DEFAULT_FLOAT), np.float32(p))
+    if channels:
+        kept = lax.broadcast_in_dim(kept, x.shape, tuple(range(len(drawn))))
     mixed = lax.select_n(kept, lax.full_like(x, limit), x)
     return lax.add(lax.mul(mixed, np.asarray(a, x.dtype)), np.asarray(-a * limit * p, x.dtype))
+
+
+def rrelu(key, x, /, lower: float = 1.0 / 8, upper: float = 1.0 / 3):
+    """Return x where positive, else x times a slope drawn uniformly from [lower, upper)."""
+    slope = jax.random.uniform(_key(key), x.shape, compute_dtype(x.dtype), lower, upper)
+    return lax.select_n(lax.le(x, np.zeros((), x.dtype)), x, lax.mul(x, cast(slope, x.dtype)))
+
+
+def gumbel_softmax(key, x, /, tau: float = 1.0, hard: bool = False, dim: int = -1):
+    """Return the softmax of ``(x + noise) / tau``, a sample of a relaxed categorical distribution.
+
+    Args:
+        key: the random key.
+        x: logits.
+        tau: the temperature.
+        hard: return one-hot samples whose gradient is that of the soft ones.
+        dim: the dim of the classes.
+
+    Source:
+        Jang et al., https://arxiv.org/abs/1611.01144
+    """
+    dim = one(dim, x.ndim, "gumbel_softmax")
+    noise = cast(jax.random.gumbel(_key(key), x.shape, compute_dtype(x.dtype)), x.dtype)
+    soft = softmax(lax.div(lax.add(x, noise), np.asarray(tau, x.dtype)), dim=dim)
+    if not hard:
+        return soft
+    still = lax.stop_gradient(soft)
+    best = lax.expand_dims(lax.argmax(still, dim, INT64), (dim,))
+    chosen = cast(lax.eq(lax.broadcasted_iota(INT64, x.shape, dim), spread(best, x.shape)), x.dtype)
+    return lax.add(lax.sub(chosen, still), soft)
 
 
 def randperm(key, /, n: int, dtype=INT64):

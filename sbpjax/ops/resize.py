@@ -31,6 +31,7 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool = False,
     recompute_scale_factor: bool = False,
+    antialias: bool = False,
 ):
     """Return x with its spatial dims resized.
 
@@ -42,6 +43,7 @@ def interpolate(
             ``"area"``.
         align_corners: let the corner elements keep their places (the linear and cubic modes).
         recompute_scale_factor: take the factor from the rounded size.
+        antialias: average over what an output element covers when an image shrinks (bilinear and bicubic modes).
     """
     n = x.ndim - 2
     if mode not in ("nearest", "nearest-exact", "area", *_RANKS) or _RANKS.get(mode, n) != n or not 1 <= n <= 3:
@@ -52,6 +54,9 @@ def interpolate(
             "the mode fits the number of spatial dims",
             "mode='nearest'",
         )
+    if antialias and mode not in ("bilinear", "bicubic"):
+        rule = "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        fail("value", f"interpolate(mode={mode!r}, antialias=True)", f"x {x.shape}", rule, "antialias=False")
     if (size is None) == (scale_factor is None):
         fail(
             "value",
@@ -72,8 +77,39 @@ def interpolate(
     dtype = x.dtype
     x = x if mode.startswith("nearest") else cast(x, compute_dtype(dtype))
     for i in range(n):
-        x = _resized(x, i + 2, sizes[i], factors[i], mode, align_corners)
+        if antialias:
+            x = _smoothed(x, i + 2, sizes[i], factors[i], mode, align_corners)
+        else:
+            x = _resized(x, i + 2, sizes[i], factors[i], mode, align_corners)
     return cast(x, dtype)
+
+
+def _smoothed(x, dim: int, size: int, factor: float | None, mode: str, align_corners: bool):
+    """Return x resized by weights that widen as the image shrinks: one product with a sparse matrix."""
+    old = x.shape[dim]
+    if align_corners:
+        step = (old - 1) / (size - 1) if size > 1 else 0.0
+    else:
+        step = old / size if factor is None else 1.0 / factor
+    wide = max(step, 1.0)
+    reach = (1.0 if mode == "bilinear" else 2.0) * wide
+    matrix = np.zeros((size, old))
+    for i in range(size):
+        centre = step * (i + 0.5)
+        low, high = max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), old)
+        distance = np.abs((np.arange(low, high) - centre + 0.5) / wide)
+        weights = np.maximum(1 - distance, 0) if mode == "bilinear" else _cubic_filter(distance)
+        matrix[i, low:high] = weights / weights.sum()
+    out = lax.dot_general(x, matrix.astype(x.dtype), (((dim,), (1,)), ((), ())))
+    order = [*range(dim), x.ndim - 1, *range(dim, x.ndim - 1)]
+    return lax.transpose(out, order)
+
+
+def _cubic_filter(d):
+    a = -0.5
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return np.where(d < 1, near, np.where(d < 2, far, 0.0))
 
 
 def _resized(x, dim: int, size: int, factor: float | None, mode: str, align_corners: bool):

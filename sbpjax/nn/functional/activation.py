@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.ops import activation, elementwise
+from sbpjax.ops import activation, elementwise, random
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.dispatch import apply, run, unary
+from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.inplace import inplace as write_into
 from sbpjax.tensor.op import op_of
 
@@ -205,3 +207,95 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 def relu_(input: Tensor) -> Tensor:
     """Apply `relu` in place."""
     return relu(input, inplace=True)
+
+
+def square_relu(input: Tensor) -> Tensor:
+    """Return max(x, 0)²."""
+    return apply(_square_relu, (input,))
+
+
+def _square_relu(x: Any, /) -> Any:
+    positive = activation.relu(x)
+    return positive * positive
+
+
+def _random_slopes(x: Any, key: Any, /, lower: float, upper: float) -> Any:
+    return random.rrelu(key, x, lower=lower, upper=upper)
+
+
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Return x where positive, else x times a slope: random in [lower, upper) in training, else their mean.
+
+    Args:
+        input: any shape; any sbp: the slopes do not depend on it.
+        lower: the smallest slope.
+        upper: the largest slope.
+        training: draw slopes.
+        inplace: write into the input.
+    """
+    if lower > upper:
+        rule = f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}"
+        fail("shape", "rrelu(...)", f"lower={lower}, upper={upper}", rule, "rrelu(x, 1 / 8, 1 / 3)")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    op = op_of(_random_slopes, (("lower", float(lower)), ("upper", float(upper))))
+    key = default_generator.key()
+    return write_into(input, op, (key,)) if inplace else run(op, (input, key))
+
+
+def _gumbel(x: Any, key: Any, /, tau: float, hard: bool, dim: int) -> Any:
+    return random.gumbel_softmax(key, x, tau=tau, hard=hard, dim=dim)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """Return a sample of a relaxed categorical distribution: the softmax of ``(logits + noise) / tau``.
+
+    Args:
+        logits: any shape.
+        tau: the temperature.
+        hard: return one-hot samples whose gradient is that of the soft ones.
+        eps: accepted for compatibility, as in PyTorch; it has no effect.
+        dim: the dim of the classes.
+    """
+    op = op_of(_gumbel, (("tau", float(tau)), ("hard", bool(hard)), ("dim", dim)))
+    return run(op, (logits, default_generator.key()))
+
+
+def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
+    """Write `rrelu` of x into x."""
+    return rrelu(input, lower, upper, training, inplace=True)
+
+
+def selu_(input: Tensor) -> Tensor:
+    """Write `selu` of x into x."""
+    return selu(input, inplace=True)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """Write `elu` of x into x."""
+    return elu(input, alpha, inplace=True)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """Write `celu` of x into x."""
+    return celu(input, alpha, inplace=True)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """Write `leaky_relu` of x into x."""
+    return leaky_relu(input, negative_slope, inplace=True)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """Write `hardtanh` of x into x."""
+    return hardtanh(input, min_val, max_val, inplace=True)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """Write `threshold` of x into x."""
+    return _threshold(input, threshold, value, inplace=True)
+
+
+_threshold = threshold

@@ -25,6 +25,10 @@ def _alpha(x: Any, key: Any, /, p: float) -> Any:
     return ops.alpha_dropout(key, x, p=p)
 
 
+def _alpha_channels(x: Any, key: Any, /, p: float) -> Any:
+    return ops.alpha_dropout(key, x, p=p, channels=True)
+
+
 def _drop(fn: Any, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     if not 0 <= p <= 1:
         raise OpValueError(
@@ -67,3 +71,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Return x with elements at selu's lower limit with probability p, scaled to keep mean and variance."""
     return _drop(_alpha, input, p, training, inplace)
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Return `(N, C, ...)` with whole channels at selu's lower limit, scaled to keep mean and variance."""
+    return _drop(_alpha_channels, input, p, training, inplace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.autograd import no_grad
+from sbpjax.errors import OpNotSupportedError, message
 from sbpjax.ops import embedding as ops
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.bounds import check_natural, check_rows, check_size
@@ -71,3 +72,46 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     else:
         check_size(f"one_hot(x, {num_classes})", tensor, num_classes, tensor.ndim)
     return run(op_of(ops.one_hot, (("num_classes", int(num_classes)),)), (tensor,))
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Return sums, means or maxima of rows of a table, one per bag.
+
+    Args:
+        input: integers `(B, K)`, each row a bag, or `(L,)` with offsets.
+        weight: `(V, D)`.
+        offsets: `(B,)`, where each bag begins in a 1-d input.
+        max_norm: rows that are looked up are scaled down to this norm first, in place.
+        norm_type: p of that norm.
+        scale_grad_by_freq: divide each row's gradient by how often the input names it.
+        mode: ``"sum"``, ``"mean"`` or ``"max"``; an empty bag gives zeros.
+        sparse: accepted for compatibility; gradients are dense.
+        per_sample_weights: of the input's shape, factors of the rows; sums only.
+        include_last_offset: the last offset is the end of the last bag.
+        padding_idx: a row that does not count and gets no gradient.
+    """
+    if per_sample_weights is not None and mode != "sum":
+        rule = f"per_sample_weights is only supported for mode='sum', got mode='{mode}'"
+        raise OpNotSupportedError(message("embedding_bag(...)", f"mode={mode!r}", rule, "mode='sum'"))
+    check_rows("embedding_bag(input, weight)", input, weight, 0)
+    if max_norm is not None:
+        _limit_rows(weight, input, max_norm, norm_type)
+    static = (
+        ("mode", mode),
+        ("include_last_offset", bool(include_last_offset)),
+        ("padding_idx", padding_idx),
+        ("scale_grad_by_freq", bool(scale_grad_by_freq)),
+    )
+    return run(op_of(ops.embedding_bag, static), (input, weight, offsets, per_sample_weights))

@@ -138,3 +138,50 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """Return the p-norm of x1 - x2 + eps over the last dim."""
     return apply(ops.pairwise_distance, (x1, x2), (("p", float(p)), ("eps", eps), ("keepdim", keepdim)))
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Return `(N, C, ...)` normalised per sample and channel, scaled and shifted.
+
+    Args:
+        input: `(N, C, ...)`; splits of the batch and the channels need no communication.
+        running_mean: `(C,)` or None; moved towards the mean over the batch if `use_input_stats`.
+        running_var: `(C,)` or None.
+        weight: `(C,)` or None.
+        bias: `(C,)` or None.
+        use_input_stats: use each sample's own statistics.
+        momentum: weight of this batch in the running statistics.
+        eps: added to the variance.
+    """
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    if running_mean is None or running_var is None:
+        return apply(_per_sample, (input, weight, bias), (("eps", eps),))
+    static = (("momentum", momentum), ("eps", eps))
+    pins = None
+    if running_mean.is_global and not running_mean.is_lazy and running_mean.layout.shape is not None:
+        pins = (None, running_mean.sbp, running_var.sbp)
+    out, mean, var = run(op_of(ops.instance_norm, static), (input, running_mean, running_var, weight, bias), pins)
+    with no_grad():
+        running_mean.copy_(mean.detach())
+        running_var.copy_(var.detach())
+    return out
+
+
+def _per_sample(x: Any, weight: Any, bias: Any, /, eps: float) -> Any:
+    return ops.instance_norm(x, None, None, weight, bias, eps=eps)[0]
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Return `(N, C, ...)` divided by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``."""
+    static = (("size", int(size)), ("alpha", float(alpha)), ("beta", float(beta)), ("k", float(k)))
+    return apply(ops.local_response_norm, (input,), static)

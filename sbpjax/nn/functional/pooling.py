@@ -187,3 +187,25 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Return `(N, C, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
     return _pool(ops.adaptive_max_pool2d, input, output_size=output_size, return_indices=bool(return_indices))
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """Return `(N, C, D, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+    return _pool(ops.adaptive_max_pool3d, input, output_size=output_size, return_indices=bool(return_indices))
+
+
+def _with_indices(pool: Any) -> Any:
+    def pooled(input: Tensor, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+        return pool(input, *args, **{**options, "return_indices": True})
+
+    pooled.__name__ = pooled.__qualname__ = f"{pool.__name__}_with_indices"
+    pooled.__doc__ = f"Return `{pool.__name__}` with the flat place of each maximum."
+    return pooled
+
+
+max_pool1d_with_indices = _with_indices(max_pool1d)
+max_pool2d_with_indices = _with_indices(max_pool2d)
+max_pool3d_with_indices = _with_indices(max_pool3d)
+adaptive_max_pool1d_with_indices = _with_indices(adaptive_max_pool1d)
+adaptive_max_pool2d_with_indices = _with_indices(adaptive_max_pool2d)
+adaptive_max_pool3d_with_indices = _with_indices(adaptive_max_pool3d)

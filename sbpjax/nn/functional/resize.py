@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.ops import resize as ops
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.binding import hashable
 from sbpjax.tensor.dispatch import run
@@ -22,6 +23,7 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor:
     """Return `(N, C, ...)` with its dims behind the channels resized.
 
@@ -33,7 +35,13 @@ def interpolate(
             ``"area"``.
         align_corners: let the corners' centres coincide rather than their edges.
         recompute_scale_factor: compute the scale anew from the rounded sizes.
+        antialias: average over what an output element covers when an image shrinks (bilinear and bicubic modes).
     """
+    if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
+        rule = (
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
+        fail("value", f"interpolate(mode={mode!r})", f"align_corners={align_corners}", rule, "align_corners=None")
     return _run(
         ops.interpolate,
         input,
@@ -42,6 +50,7 @@ def interpolate(
         mode=mode,
         align_corners=bool(align_corners),
         recompute_scale_factor=bool(recompute_scale_factor),
+        antialias=bool(antialias),
     )
 
 
@@ -66,3 +75,37 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Return `(..., C, H r, W r)` as `(..., C r², H, W)`."""
     return _run(ops.pixel_unshuffle, input, downscale_factor=downscale_factor)
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """Return `(N, C, ...)` with its channels dealt out to the groups in turn."""
+    return _run(ops.channel_shuffle, input, groups=int(groups))
+
+
+native_channel_shuffle = channel_shuffle
+
+
+def upsample(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """Return `interpolate` of x; the older name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """Return `interpolate` of x with the nearest pixels; the older name."""
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """Return `interpolate` of x, bilinear with aligned corners; the older name."""
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+def interpolate_like(input: Tensor, like: Tensor, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:
+    """Return x resized to the sizes of the dims behind the channels of `like`."""
+    return interpolate(input, tuple(like.shape[2:]), None, mode, align_corners)

@@ -1,5 +1,6 @@
 """Helpers around parameters: clipping of gradients, parameters as one vector, weights as direction and length."""
 
+from . import rnn as rnn
 from .clip_grad import clip_grad_norm_ as clip_grad_norm_
 from .clip_grad import clip_grad_value_ as clip_grad_value_
 from .clip_grad import get_total_norm as get_total_norm

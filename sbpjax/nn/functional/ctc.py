@@ -1,0 +1,64 @@
+"""Connectionist temporal classification of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import sbpjax
+from sbpjax.ops import ctc as ops
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.dispatch import apply, run
+from sbpjax.tensor.op import op_of
+
+
+def _lengths(lengths: Any, like: Tensor) -> tuple[Tensor, list[int] | None]:
+    """Return lengths as a tensor where `like` lies, and their values where they are at hand."""
+    if isinstance(lengths, Tensor):
+        values = None if lengths.is_lazy or lengths.is_meta else np.asarray(lengths.detach().numpy()).reshape(-1)
+        return lengths, None if values is None else [int(n) for n in values]
+    values = [int(n) for n in (lengths if isinstance(lengths, (tuple, list)) else [lengths])]
+    made = sbpjax.tensor(values, dtype=sbpjax.int64)
+    if like.is_global:
+        made = made.to_global(like.placement, [sbpjax.sbp.broadcast] * len(like.sbp))
+    return made, values
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Return minus the log probability of label sequences, over all alignments, reduced.
+
+    Args:
+        log_probs: `(T, N, C)` or `(T, C)`, logarithms of probabilities; a split of N needs no communication.
+        targets: `(N, S)`, or all targets one after the other.
+        input_lengths: `(N,)`, as a tensor or numbers; each at most T.
+        target_lengths: `(N,)`, as a tensor or numbers.
+        blank: the class of no label.
+        reduction: ``"none"``, ``"sum"``, or ``"mean"``: of the losses divided by their targets' lengths.
+        zero_infinity: an impossible sequence costs 0, without a gradient, rather than infinity.
+    """
+    given, _ = _lengths(input_lengths, log_probs)
+    wanted, values = _lengths(target_lengths, log_probs)
+    bound = max(values, default=0) if values is not None else targets.shape[-1]
+    static = (("blank", blank), ("longest", bound), ("reduction", reduction), ("zero_infinity", bool(zero_infinity)))
+    return apply(ops.ctc_loss, (log_probs, targets, given, wanted), static)
+
+
+def ctc_greedy_decoder(log_probs: Tensor, input_lengths: Tensor, merge_repeated: bool = True) -> tuple[Tensor, Tensor]:
+    """Return the labels of the best class per step without blanks (class 0), and minus the sum of the best scores.
+
+    Args:
+        log_probs: `(T, N, C)`.
+        input_lengths: `(N,)`.
+        merge_repeated: equal classes in consecutive steps count once.
+    """
+    op = op_of(ops.ctc_greedy_decoder, (("merge_repeated", bool(merge_repeated)),))
+    return run(op, (log_probs, input_lengths))

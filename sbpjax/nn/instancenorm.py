@@ -1,0 +1,86 @@
+"""`InstanceNorm1d`, `2d`, `3d`: normalisation of every channel of every sample by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.nn import functional as F
+from sbpjax.nn.batchnorm import _BatchNorm
+from sbpjax.ops.dims import fail
+from sbpjax.tensor import Tensor
+
+
+class _InstanceNorm(_BatchNorm):
+    """Normalise every channel of every sample, then scale and shift.
+
+    Args:
+        num_features: the number of channels C.
+        eps: added to the variance.
+        momentum: weight of a new batch in the running statistics.
+        affine: whether there are `weight` and `bias`.
+        track_running_stats: keep running statistics, and use them in evaluation mode.
+        device: where the tensors are made.
+        dtype: their dtype.
+
+    The statistics are of one sample, so a split of the batch needs no communication.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        single, batch = self._dims
+        if input.ndim not in (single, batch):
+            fail(
+                "value",
+                f"{type(self).__name__}(x)",
+                f"shape {list(input.shape)}",
+                f"expected {single}D or {batch}D input (got {input.ndim}D input)",
+                "x.unsqueeze(0) adds a batch dim; InstanceNorm1d, 2d and 3d differ in the dims they take",
+            )
+        dim = 0 if input.ndim == single else 1
+        if self.affine and input.shape[dim] != self.num_features:
+            channels = input.shape[dim]
+            rule = f"expected input's size at dim={dim} to match num_features ({self.num_features})"
+            fail("value", f"{type(self).__name__}(x)", f"{channels} channels", rule, f"num_features={channels}")
+        out = F.instance_norm(
+            input.unsqueeze(0) if input.ndim == single else input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum if self.momentum is not None else 0.0,
+            self.eps,
+        )
+        return out.squeeze(0) if input.ndim == single else out
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalisation of `(N, C, L)` or `(C, L)`."""
+
+    __doc__ = f"{__doc__}\n\n{_InstanceNorm.__doc__}"
+    _dims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalisation of `(N, C, H, W)` or `(C, H, W)`."""
+
+    __doc__ = f"{__doc__}\n\n{_InstanceNorm.__doc__}"
+    _dims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalisation of `(N, C, D, H, W)` or `(C, D, H, W)`."""
+
+    __doc__ = f"{__doc__}\n\n{_InstanceNorm.__doc__}"
+    _dims = (4, 5)

@@ -1,0 +1,171 @@
+"""Padding layers: cells of a constant, of the mirrored, the repeated or the opposite edge, around 1 to 3 dims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.nn import functional as F
+from sbpjax.nn.conv import as_tuple
+from sbpjax.nn.module import Module
+from sbpjax.ops.dims import fail
+from sbpjax.tensor import Tensor
+
+
+class _Pad(Module):
+    """Add cells around the dims behind the channels.
+
+    Args:
+        padding: cells at every end, or ``(before, behind)`` of the last dim, then of the one before it, and so on.
+    """
+
+    _spatial = 0
+    _mode = "constant"
+
+    def __init__(self, padding: Any):
+        super().__init__()
+        self.padding = as_tuple(padding, 2 * self._spatial)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, self._mode)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _ConstantPad(_Pad):
+    """Add cells of a constant around the dims behind the channels.
+
+    Args:
+        padding: cells at every end, or ``(before, behind)`` of the last dim, then of the one before it, and so on.
+        value: the constant.
+    """
+
+    def __init__(self, padding: Any, value: float):
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class _ZeroPad(_ConstantPad):
+    """Add zeros around the dims behind the channels.
+
+    Args:
+        padding: cells at every end, or ``(before, behind)`` of the last dim, then of the one before it, and so on.
+    """
+
+    def __init__(self, padding: Any):
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ConstantPad1d(_ConstantPad):
+    """Constants around the last dim."""
+
+    _spatial = 1
+
+
+class ConstantPad2d(_ConstantPad):
+    """Constants around the last 2 dims."""
+
+    _spatial = 2
+
+
+class ConstantPad3d(_ConstantPad):
+    """Constants around the last 3 dims."""
+
+    _spatial = 3
+
+
+class ZeroPad1d(_ZeroPad):
+    """Zeros around the last dim."""
+
+    _spatial = 1
+
+
+class ZeroPad2d(_ZeroPad):
+    """Zeros around the last 2 dims."""
+
+    _spatial = 2
+
+
+class ZeroPad3d(_ZeroPad):
+    """Zeros around the last 3 dims."""
+
+    _spatial = 3
+
+
+class ReflectionPad1d(_Pad):
+    """The mirrored edge around the last dim."""
+
+    _spatial, _mode = 1, "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """The mirrored edges around the last 2 dims."""
+
+    _spatial, _mode = 2, "reflect"
+
+
+class ReflectionPad3d(_Pad):
+    """The mirrored edges around the last 3 dims."""
+
+    _spatial, _mode = 3, "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """The repeated edge around the last dim."""
+
+    _spatial, _mode = 1, "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """The repeated edges around the last 2 dims."""
+
+    _spatial, _mode = 2, "replicate"
+
+
+class ReplicationPad3d(_Pad):
+    """The repeated edges around the last 3 dims."""
+
+    _spatial, _mode = 3, "replicate"
+
+
+class _CircularPad(_Pad):
+    """Add the cells of the opposite edge around the dims behind the channels.
+
+    Args:
+        padding: cells at every end, or ``(before, behind)`` of the last dim, then of the one before it, and so on.
+    """
+
+    _mode = "circular"
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in (self._spatial + 1, self._spatial + 2):
+            rule = f"expected {self._spatial + 1}D or {self._spatial + 2}D input (got {input.ndim}D input)"
+            fail("value", f"{type(self).__name__}(x)", f"shape {list(input.shape)}", rule, "x.unsqueeze(0)")
+        return super().forward(input)
+
+
+class CircularPad1d(_CircularPad):
+    """The opposite edge around the last dim."""
+
+    _spatial = 1
+
+
+class CircularPad2d(_CircularPad):
+    """The opposite edges around the last 2 dims."""
+
+    _spatial = 2
+
+
+class CircularPad3d(_CircularPad):
+    """The opposite edges around the last 3 dims."""
+
+    _spatial = 3

@@ -1,0 +1,172 @@
+"""Layers of images: resizing, patches and columns, channels exchanged for pixels or dealt out anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.nn import functional as F
+from sbpjax.nn.module import Module
+from sbpjax.tensor import Tensor
+
+
+class Upsample(Module):
+    """Resize the dims behind the channels.
+
+    Args:
+        size: the new sizes, a number or one per dim; or
+        scale_factor: what the sizes are multiplied by.
+        mode: ``"nearest"``, ``"linear"``, ``"bilinear"``, ``"bicubic"`` or ``"trilinear"``.
+        align_corners: let the corners' centres coincide rather than their edges.
+        recompute_scale_factor: compute the scale anew from the rounded sizes.
+    """
+
+    def __init__(
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ):
+        super().__init__()
+        self.name = type(self).__name__
+        self.size, self.mode, self.align_corners = size, mode, align_corners
+        if isinstance(scale_factor, (tuple, list)):
+            self.scale_factor: Any = tuple(float(f) for f in scale_factor)
+        else:
+            self.scale_factor = float(scale_factor) if scale_factor else None
+        self.recompute_scale_factor = recompute_scale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.interpolate(
+            input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
+        )
+
+    def extra_repr(self) -> str:
+        how = f"size={self.size!r}" if self.scale_factor is None else f"scale_factor={self.scale_factor!r}"
+        return f"{how}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """Resize `(N, C, H, W)` by the nearest pixels.
+
+    Args:
+        size: the new height and width; or
+        scale_factor: what they are multiplied by.
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None):
+        super().__init__(size, scale_factor, mode="nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Resize `(N, C, H, W)` linearly between pixels, corners aligned.
+
+    Args:
+        size: the new height and width; or
+        scale_factor: what they are multiplied by.
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None):
+        super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
+
+
+class PixelShuffle(Module):
+    """`(..., C r², H, W)` to `(..., C, H r, W r)`.
+
+    Args:
+        upscale_factor: r.
+    """
+
+    def __init__(self, upscale_factor: int):
+        super().__init__()
+        self.upscale_factor = upscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pixel_shuffle(input, self.upscale_factor)
+
+    def extra_repr(self) -> str:
+        return f"upscale_factor={self.upscale_factor}"
+
+
+class PixelUnshuffle(Module):
+    """`(..., C, H r, W r)` to `(..., C r², H, W)`.
+
+    Args:
+        downscale_factor: r.
+    """
+
+    def __init__(self, downscale_factor: int):
+        super().__init__()
+        self.downscale_factor = downscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pixel_unshuffle(input, self.downscale_factor)
+
+    def extra_repr(self) -> str:
+        return f"downscale_factor={self.downscale_factor}"
+
+
+class ChannelShuffle(Module):
+    """Deal the channels of `(N, C, ...)` out to groups in turn.
+
+    Args:
+        groups: the number of groups; divides C.
+    """
+
+    def __init__(self, groups: int):
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        return f"groups={self.groups}"
+
+
+class Unfold(Module):
+    """The patches of `(N, C, H, W)` as columns `(N, C * kh * kw, patches)`.
+
+    Args:
+        kernel_size: size of a patch.
+        dilation: distance of its cells.
+        padding: zeros added on both sides.
+        stride: distance of the patches.
+    """
+
+    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
+        super().__init__()
+        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+
+
+class Fold(Module):
+    """Columns of patches as images `(N, C, *output_size)`, overlapping cells added.
+
+    Args:
+        output_size: height and width of the images.
+        kernel_size: size of a patch.
+        dilation: distance of its cells.
+        padding: zeros that were added on both sides.
+        stride: distance of the patches.
+    """
+
+    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
+        super().__init__()
+        self.output_size, self.kernel_size = output_size, kernel_size
+        self.dilation, self.padding, self.stride = dilation, padding, stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return (
+            f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, "
+            f"padding={self.padding}, stride={self.stride}"
+        )

@@ -1,0 +1,174 @@
+"""The rarer losses: counts, variances, margins between classes, several labels at once.
+
+Worked case: `multi_margin_loss` of scores `[0.1, 0.2, 0.4]` with class 2 and margin 1 is
+`(max(0, 1 - 0.4 + 0.1) + max(0, 1 - 0.4 + 0.2)) / 3 = 0.5`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .activation import logsigmoid
+from .dims import fail
+from .gather import pick, scatter, take_along
+from .loss import _reduced, _weighted
+from .promote import cast, promote, spread
+
+
+def poisson_nll_loss(
+    x, target, /, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+):
+    """Return the negative log likelihood of counts under a Poisson distribution, reduced.
+
+    Args:
+        x: the expected counts, or with `log_input` their logarithms.
+        target: the counts.
+        log_input: the loss is ``exp(x) - target * x``, otherwise ``x - target * log(x + eps)``.
+        full: add Stirling's term for targets above 1.
+        eps: keeps the logarithm finite.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+    x, target = promote(x, target)
+    loss = lax.exp(x) - target * x if log_input else x - target * lax.log(x + eps)
+    if full:
+        large = lax.gt(target, np.ones((), target.dtype))
+        safe = lax.select_n(large, lax.full_like(target, 1), target)
+        stirling = safe * lax.log(safe) - safe + 0.5 * lax.log(2 * math.pi * safe)
+        loss = loss + lax.select_n(large, lax.full_like(target, 0), stirling)
+    return _reduced(loss, reduction)
+
+
+def gaussian_nll_loss(x, target, var, /, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
+    """Return the negative log likelihood under normal distributions with the given variances, reduced.
+
+    Args:
+        x: expectations.
+        target: samples.
+        var: variances, of x's shape, or with a last dim of 1 or none; at least `eps` counts, without a gradient.
+        full: add the constant term.
+        eps: the smallest variance.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+    if var.shape != x.shape:
+        if var.shape == x.shape[:-1]:
+            var = lax.expand_dims(var, (var.ndim,))
+        elif var.ndim != x.ndim or any(a not in (b, 1) for a, b in zip(var.shape, x.shape)):
+            fail("value", "gaussian_nll_loss", f"x {x.shape}, var {var.shape}", "var is of incorrect size", "x's shape")
+    limited = var + lax.stop_gradient(lax.max(var, np.asarray(eps, var.dtype)) - var)
+    loss = 0.5 * (lax.log(limited) + lax.square(x - target) / limited)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return _reduced(loss, reduction)
+
+
+def _rows(x, op: str):
+    """Return ``(N, C)`` scores and whether there was no batch."""
+    if x.ndim not in (1, 2):
+        fail("shape", op, f"x {x.shape}", "x is (C,) or (N, C)", "x.reshape(-1, C)")
+    return (x, False) if x.ndim == 2 else (lax.expand_dims(x, (0,)), True)
+
+
+def multi_margin_loss(x, target, weight=None, /, p: float = 1, margin: float = 1.0, reduction: str = "mean"):
+    """Return the mean over the other classes of ``max(0, margin - x[target] + x[i]) ** p``, reduced.
+
+    Args:
+        x: scores ``(C,)`` or ``(N, C)``.
+        target: class numbers ``()`` or ``(N,)``.
+        weight: ``(C,)`` or None.
+        p: 1 or 2.
+        margin: the wanted distance.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+    if p not in (1, 2):
+        fail("value", f"multi_margin_loss(p={p})", f"x {x.shape}", "only p == 1 and p == 2 are supported", "p=1")
+    x, single = _rows(x, "multi_margin_loss")
+    target = lax.reshape(target, (x.shape[0],))
+    right = pick(x, target, 1)
+    below = lax.max(margin - lax.expand_dims(right, (1,)) + x, np.zeros((), x.dtype))
+    below = below if p == 1 else lax.square(below)
+    if weight is not None:
+        below = below * lax.expand_dims(jnp.take(cast(weight, x.dtype), target), (1,))
+    own = lax.eq(lax.broadcasted_iota(target.dtype, x.shape, 1), spread(lax.expand_dims(target, (1,)), x.shape))
+    loss = lax.reduce_sum(lax.select_n(own, below, lax.full_like(below, 0)), (1,)) / x.shape[1]
+    return _reduced(lax.squeeze(loss, (0,)) if single else loss, reduction)
+
+
+def multilabel_margin_loss(x, target, /, reduction: str = "mean"):
+    """Return ``sum over labels j and other classes i of max(0, 1 - x[j] + x[i]) / C``, reduced.
+
+    Args:
+        x: scores ``(C,)`` or ``(N, C)``.
+        target: of x's shape: each row lists its labels, and ends at the first -1.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+    if x.shape != target.shape:
+        seen = f"x {x.shape}, target {target.shape}"
+        fail("shape", "multilabel_margin_loss", seen, "input and target have the same shape", "pad it with -1")
+    x, single = _rows(x, "multilabel_margin_loss")
+    target = lax.reshape(target, x.shape)
+    ended = lax.cummax(cast(lax.lt(target, np.zeros((), target.dtype)), np.int32), 1)
+    listed = lax.eq(ended, np.int32(0))
+    safe = lax.select_n(listed, lax.full_like(target, 0), target)
+    hit = jnp.zeros(x.shape, np.int32)
+    hit = lax.gt(_marked(hit, safe, cast(listed, np.int32)), np.int32(0))
+    at = take_along(x, safe, 1)  # (N, labels)
+    gap = 1 - lax.expand_dims(at, (2,)) + lax.expand_dims(x, (1,))  # (N, labels, classes)
+    gap = lax.max(gap, np.zeros((), x.dtype))
+    counts = lax.expand_dims(listed, (2,)) & ~lax.expand_dims(hit, (1,))
+    loss = lax.reduce_sum(lax.select_n(counts, lax.full_like(gap, 0), gap), (1, 2)) / x.shape[1]
+    return _reduced(lax.squeeze(loss, (0,)) if single else loss, reduction)
+
+
+def _marked(zeros, index, ones):
+    return scatter(zeros, index, ones, dim=1, reduce="add")
+
+
+def multilabel_soft_margin_loss(x, target, weight=None, /, reduction: str = "mean"):
+    """Return the mean over the last dim of the binary cross entropy of logits, reduced.
+
+    Args:
+        x: logits ``(N, C)``.
+        target: of x's shape, 0 or 1.
+        weight: broadcast factor, or None.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+    loss = -(target * logsigmoid(x) + (1 - target) * logsigmoid(-x))
+    loss = _weighted(loss, weight)
+    return _reduced(lax.reduce_sum(loss, (loss.ndim - 1,)) / x.shape[-1], reduction)
+
+
+def combined_margin_loss(x, target, /, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0):
+    """Return cosines ``(N, C)`` with the target's replaced by ``cos(m1 * acos(x) + m2) - m3``.
+
+    Source:
+        Deng et al., ArcFace, https://arxiv.org/abs/1801.07698
+    """
+    own = lax.eq(lax.broadcasted_iota(target.dtype, x.shape, 1), spread(lax.expand_dims(target, (1,)), x.shape))
+    if (m1, m2) == (1.0, 0.0):
+        return lax.select_n(own, x, x - m3)
+    safe = lax.select_n(own, lax.full_like(x, 0), x)
+    return lax.select_n(own, x, lax.cos(lax.acos(safe) * m1 + m2) - m3)
+
+
+def pdist(x, /, p: float = 2.0):
+    """Return the p-norms of the differences of all pairs of rows of ``(N, M)``, the pairs in row-major order."""
+    if x.ndim != 2 or p < 0:
+        fail("shape", f"pdist(p={p})", f"x {x.shape}", "x has 2 dims and p is not negative", "x.reshape(N, M)")
+    first, second = np.triu_indices(x.shape[0], 1)
+    gap = jnp.abs(jnp.take(x, first, axis=0) - jnp.take(x, second, axis=0))
+    if p == 0:
+        return lax.reduce_sum(cast(lax.ne(gap, np.zeros((), x.dtype)), x.dtype), (1,))
+    if p == math.inf:
+        return lax.reduce_max(gap, (1,)) if x.shape[1] else lax.full((len(first),), 0, x.dtype)
+    if p == 1:
+        return lax.reduce_sum(gap, (1,))
+    zero = lax.eq(gap, np.zeros((), x.dtype))
+    safe = lax.select_n(zero, gap, lax.full_like(gap, 1))
+    total = lax.reduce_sum(lax.select_n(zero, safe**p, lax.full_like(gap, 0)), (1,))
+    nothing = lax.eq(total, np.zeros((), x.dtype))
+    root = lax.select_n(nothing, total, lax.full_like(total, 1)) ** (1.0 / p)
+    return lax.select_n(nothing, root, lax.full_like(total, 0))
