@@ -172,4 +172,6 @@ def __getattr__(name: str):
         import importlib
 
         return importlib.import_module("sbpjax.nn.graph")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sbpjax.absent import absent
+
+    raise absent("nn", name)

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from .generate import Call, Gen
 
 SPECS: dict[str, Spec] = {}
-FAMILIES = ("pointwise", "binary", "reduce", "order", "shape", "index", "linear", "loss", "layers", "random", "tensors")
+FAMILIES = """pointwise binary reduce order shape index linear matrices fourier special loss layers pooling random
+ tensors""".split()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Spec:
         inplace, out, method: also test that form, where PyTorch has it.
         aliases: the result may share memory with the input: also compare what a write to the result does.
         check: ``check(plain, call)`` asserts properties instead of values, for random ops.
+        invariant: ``invariant(*results)`` returns what of the results is unique (of eigenvectors, the projectors).
         reason: why something above is not the default.
-        data: the result's shape depends on values.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Spec:
     method: bool = True
     aliases: bool = False
     check: Callable | None = None
+    invariant: Callable | None = None
     reason: str = ""
 
     @property
@@ -61,7 +63,15 @@ class Spec:
         """Return the op in a library, or None where the library has none."""
         if of_peer and self.reference is not None:
             return self.reference(library.package)
-        return library.find(self.name)
+        found, invariant = library.find(self.name), self.invariant
+        if invariant is None or found is None:
+            return found
+
+        def unique(*args, **kwargs):
+            results = found(*args, **kwargs)
+            return invariant(*results) if isinstance(results, tuple) else invariant(results)
+
+        return unique
 
 
 def register(*specs: Spec) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import call, op, same
+from sbpjax.testing import call, op
 
 
 @op("gather")
@@ -71,8 +71,9 @@ def _(g):
 
 @op("index_copy")
 def _(g):
-    from sbpjax.testing import Input
     import numpy as np
+
+    from sbpjax.testing import Input
 
     x, dim, shape = _rows(g)
     return call(x, dim, Input(np.array(g.pick([0, 2], [2, 1])), grad=False), g.tensor(shape, x.dtype))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import call, op, same
+from sbpjax.testing import call, op
 
 
 @op("matmul linalg.matmul")

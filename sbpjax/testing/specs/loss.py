@@ -131,3 +131,78 @@ def _(g):
 def _(g):
     x = g.tensor(g.pick((2, 3), (3,), (2, 3, 2)), "f")
     return call(x, **({"p": g.pick(1.0, 3.0)} if g.flag() else {}), dim=g.dim(x))
+
+
+@op("nn.functional.poisson_nll_loss", method=False)
+def _(g):
+    x = g.tensor(g.pick((3,), (2, 3)), "f")
+    target = g.tensor(x.shape, x.dtype, low=0.5, high=4.0, grad=False)
+    return call(x, target, **_reduction(g), **g.maybe(full=True))
+
+
+@op("nn.functional.gaussian_nll_loss", method=False)
+def _(g):
+    x = g.tensor((2, 3), "f")
+    return call(
+        x,
+        g.tensor((2, 3), x.dtype),
+        g.tensor((2, 3), x.dtype, low=0.5, high=2.0),
+        **_reduction(g),
+        **g.maybe(full=True),
+    )
+
+
+@op("nn.functional.multi_margin_loss", method=False)
+def _(g):
+    return call(g.tensor((3, 4), "f"), g.index((3,), 4, views=False), **_reduction(g), **g.maybe(p=2, margin=0.5))
+
+
+@op("nn.functional.multilabel_margin_loss", method=False)
+def _(g):
+    import numpy as np
+
+    from sbpjax.testing import Input
+
+    target = Input(np.array(g.pick([[0, 2, -1, 1], [3, -1, 0, 0]], [[1, -1, -1, -1], [0, 1, 2, 3]])), grad=False)
+    return call(g.tensor((2, 4), "float32"), target, **_reduction(g))
+
+
+@op("nn.functional.multilabel_soft_margin_loss", method=False)
+def _(g):
+    x = g.tensor((2, 3), "f")
+    return call(x, g.tensor((2, 3), x.dtype, low=0.0, high=1.0, grad=False), **_reduction(g))
+
+
+@op("nn.functional.triplet_margin_with_distance_loss", method=False)
+def _(g):
+    dtype = g.dtype()
+    return call(*[g.tensor((2, 3), dtype) for _ in range(3)], **_reduction(g), **g.maybe(margin=0.5, swap=True))
+
+
+@op("nn.functional.pdist", method=False)
+def _(g):
+    return call(g.tensor((4, 3), "f", low=-5.0, high=5.0, views=False), **g.maybe(p=1.0))
+
+
+def _sparse(torch):
+    return lambda labels, logits: torch.nn.functional.cross_entropy(logits, labels, reduction="none")
+
+
+@op("nn.functional.sparse_softmax_cross_entropy", reference=_sparse)
+def _(g):
+    return call(g.index((3,), 4), g.tensor((3, 4), "float32"))
+
+
+def _margins(torch):
+    def loss(x, label, m1, m2, m3):
+        rows = torch.arange(x.shape[0])
+        return x.index_put((rows, label), torch.cos(m1 * torch.acos(x[rows, label]) + m2) - m3)
+
+    return loss
+
+
+@op("nn.functional.combined_margin_loss", reference=_margins)
+def _(g):
+    return call(
+        g.tensor((3, 4), "float32", low=-0.9, high=0.9), g.index((3,), 4), 1.0, g.pick(0.2, 0.0), g.pick(0.1, 0.0)
+    )

@@ -136,3 +136,23 @@ def _(g):
 @op("cast", reference=lambda torch: lambda x, dtype: x.to(dtype))
 def _(g):
     return call(g.tensor(kinds="fhibc"), Dtype(g.pick("float32", "int64", "float64", "bfloat16", "bool", "uint8")))
+
+
+def _square_relu(torch):
+    return lambda x: torch.relu(x) ** 2
+
+
+_unary("nn.functional.square_relu", "f", reference=_square_relu)
+_written = {"grad": False, "method": False, "out": False, "reason": "writes to its input, which may be a leaf"}
+_unary("nn.functional.selu_ nn.functional.celu_ nn.functional.elu_", "f", **_written)
+_unary("nn.functional.leaky_relu_ nn.functional.hardtanh_", "f", **_written)
+
+
+@op("nn.functional.threshold_", **_written)
+def _(g):
+    return call(g.tensor(kinds="f"), 0.5, 2.0)
+
+
+@op("nn.functional.rrelu nn.functional.rrelu_", **_written)
+def _(g):
+    return call(g.tensor(kinds="f"), 0.1, 0.3)  # not training: the middle of the slopes

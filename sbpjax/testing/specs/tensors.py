@@ -137,3 +137,35 @@ def _(g):
 def _(g):
     x = g.tensor(kinds="fi", max_dim=3)
     return call(x, g.tensor(x.shape, "bool"), g.pick(g.like(x), 2))
+
+
+def _shape_of(plain, made):
+    from sbpjax.testing import Different
+
+    if plain.array.shape != (2, 3):
+        raise Different(f"shape {plain.array.shape}; wanted (2, 3)")
+
+
+@op("empty", check=_shape_of, grad=False)
+def _(g):
+    return call(2, 3)
+
+
+@op("empty_like", check=_shape_of, grad=False)
+def _(g):
+    return call(g.tensor((2, 3), "f", grad=False))
+
+
+@op("Tensor.new_empty", check=_shape_of, grad=False)
+def _(g):
+    return call(g.tensor((3,), "f", grad=False), 2, 3)
+
+
+@op("Tensor.adjoint", aliases=True)
+def _(g):
+    return call(g.tensor((2, 3), "fc"))
+
+
+@op("Tensor.type")
+def _(g):
+    return call(g.tensor(kinds="fib", grad=False))
