@@ -268,4 +268,6 @@ def __getattr__(name: str):
         if callable(found) and not name.startswith("__") and not isinstance(found, type):
             globals()[name] = found
             return found
-    raise AttributeError(f"module 'sbpjax._C' has no attribute {name!r}")
+    from .absent import absent
+
+    raise absent("_C", name)

@@ -97,7 +97,9 @@ def attribute(name: str) -> Any:
         module, own = _HOME[name]
         found = getattr(importlib.import_module(module), own)
     else:
-        raise AttributeError(f"module 'sbpjax' has no attribute {name!r}")
+        from .absent import absent
+
+        raise absent("", name)
     setattr(sys.modules["sbpjax"], name, found)
     return found
 
