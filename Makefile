@@ -10,11 +10,12 @@ VENV    ?= .venv
 WORKERS ?= 2
 PYTEST  ?=
 DEMO    ?=
+SEEDS   ?= 0:4
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv test exhaustive demo lint format lock clean
+.PHONY: help venv test test-long api exhaustive demo lint format lock clean
 
 help:
 	@sed -n '1,7s/^# \{0,1\}//p' Makefile
@@ -45,6 +46,14 @@ test: $(VENV)/.test
 # Every recorded fact of OneFlow and every op under every layout: hours. `make test` runs a seeded sample of them.
 exhaustive: $(VENV)/.test
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) -m exhaustive $(PYTEST)
+
+# Every form of every op for a range of seeds (sbpjax.testing): about an hour per seed.
+test-long: $(VENV)/.test
+	NPROC=32 SBPJAX_CPU_DEVICES=8 SBPJAX_TEST_SEEDS=$(SEEDS) $(BIN)/python -m pytest -n $(WORKERS) -m exhaustive tests/testing $(PYTEST)
+
+# Write docs/api_coverage.md anew.
+api: $(VENV)/.test
+	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 PYTHONPATH=.:tests $(BIN)/python -m api.coverage
 
 demo: $(VENV)/.demo
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m examples.gpt.train $(DEMO)
