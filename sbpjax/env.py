@@ -112,7 +112,7 @@ def prepare_process() -> None:
         )
     launcher = os.environ.pop("SBPJAX_LAUNCHED", "")  # so what this process starts itself is no rank
     if launcher:
-        from sbpjax.distributed.start import connect
+        from sbpjax.processes.start import connect
 
         connect(None, None, None, _world.timeout_s(), int(launcher))
 
@@ -184,7 +184,7 @@ def init(
         DistributedError: rank 0 cannot use the port, or only a part of the arguments is given.
         DeviceStateError: the devices were started before.
     """
-    from sbpjax.distributed.start import connect  # above this module; needed in runs of several processes only
+    from sbpjax.processes.start import connect  # above this module; needed in runs of several processes only
 
     timeout = _world.timeout_s() if timeout is None else float(timeout)
     if not timeout > 0:

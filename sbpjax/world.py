@@ -51,6 +51,17 @@ class World:
     nodes = 1
     failure: str | None = None
 
+    def __init__(self) -> None:
+        self.agreed: set = set()  # what was compared with the other members once
+
+    def visible(self, devices: list) -> list:
+        """Return those of the run's devices that count as ranks of placements."""
+        return devices
+
+    def at_home(self, array):
+        """Return an array on the device where this member's local tensors are."""
+        return array
+
     def owner(self, device) -> int:
         """Return the rank of the member that a JAX device belongs to."""
         return 0
@@ -69,7 +80,11 @@ class World:
         """
         return {0: value}
 
-    def share(self, asked: str, value, run: Callable[[dict[int, Any]], Any]):
+    def device(self, rank: int, platform: str) -> Any:
+        """Return the device that stands for a member in collectives: its first."""
+        return jax.local_devices(backend=platform)[0]
+
+    def share(self, asked: str, value, run: Callable[[dict[int, Any]], Any], members: tuple[int, ...] | None = None):
         """Return ``run`` of the values at hand, keyed by rank: this member's own, or those of all threads.
 
         Where the members are threads of one process, one of them runs it for all.
@@ -81,14 +96,23 @@ class Processes(World):
     """The processes that `jax.distributed` connects."""
 
     def __init__(self, local_rank: int = 0, nodes: int = 1) -> None:
+        super().__init__()
         self.rank = _state().process_id
         self.size = _state().num_processes
         self.local_rank = local_rank
         self.nodes = nodes
         self._counts: dict[tuple[int, ...], int] = {}
+        self._firsts: dict[tuple[int, str], Any] = {}
 
     def owner(self, device) -> int:
         return device.process_index
+
+    def device(self, rank, platform):
+        found = self._firsts.get((rank, platform))
+        if found is None:
+            found = next(d for d in jax.devices(platform) if d.process_index == rank)
+            self._firsts[rank, platform] = found
+        return found
 
     def exchange(self, asked, value, members=None):
         members = tuple(range(self.size)) if members is None else members

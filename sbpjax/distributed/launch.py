@@ -62,9 +62,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--node_rank", type=int, default=0, help="index of this machine")
     p.add_argument("--nproc_per_node", type=int, default=1, help="processes on this machine")
     p.add_argument("--master_addr", default="127.0.0.1", help="the machine of rank 0")
-    p.add_argument(
-        "--master_port", "--port", type=int, default=29500, help="its port; 0: a free one (one machine)"
-    )
+    p.add_argument("--master_port", "--port", type=int, default=29500, help="its port; 0: a free one (one machine)")
     p.add_argument("-m", "--module", action="store_true", help="the script is a module, as with python -m")
     p.add_argument("--no_python", action="store_true", help="the script is a program of its own")
     p.add_argument("--redirect_stdout_and_stderr", action="store_true", help="write output to files in --logdir")

@@ -211,7 +211,7 @@ def info(t: Tensor) -> tuple:
 def _default_sharding():
     """Return where a local tensor without data would be made."""
     device: Any = getattr(jax.config, "jax_default_device")  # noqa: B009  # its stub does not know it
-    return jax.sharding.SingleDeviceSharding(jax.devices()[0] if device is None else device)
+    return jax.sharding.SingleDeviceSharding(jax.local_devices()[0] if device is None else device)
 
 
 def _unmoved(t: Tensor) -> Tensor:

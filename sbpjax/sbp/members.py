@@ -179,9 +179,7 @@ def own_part(array: jax.Array, layout: Layout, world: World) -> jax.Array:
         if len(positions) > 1:
             block = jax.device_put(block, devices[positions[0]])
         found[part] = found[part] + block if part in found else block
-    if len(found) == 1:
-        return next(iter(found.values()))
-    return _joined(found, len(layout.shape))
+    return world.at_home(next(iter(found.values())) if len(found) == 1 else _joined(found, len(layout.shape)))
 
 
 def _joined(found: dict, ndim: int) -> jax.Array:

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from sbpjax.errors import PlacementError, PlacementTypeError, message
+from sbpjax.world import current
 
 _PLATFORM = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "tpu": "tpu"}
 
@@ -29,7 +30,7 @@ def devices_of(type: str) -> list:
     import jax
 
     try:
-        return jax.devices(_PLATFORM[type])
+        return current().visible(jax.devices(_PLATFORM[type]))
     except RuntimeError as error:
         raise PlacementError(
             message(

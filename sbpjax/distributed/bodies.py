@@ -1,0 +1,82 @@
+"""What each collective computes: functions of one rank's blocks inside `shard_map`.
+
+``n`` is the number of ranks, ``axis`` the mesh axis; a 0-d block is a 0-d array. Each returns a tuple of blocks.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax.numpy as jnp
+from jax import lax
+
+from sbpjax.sbp.spread import bits, of_bits
+
+_BITWISE = {"band": jnp.bitwise_and, "bor": jnp.bitwise_or, "bxor": jnp.bitwise_xor}
+
+
+def reduced(x, axis: str, n: int, op: str):
+    """Return the reduction of ``x`` over the ranks."""
+    if x.dtype == jnp.bool_ and op in ("sum", "max", "min", "prod"):
+        wide = x.astype(jnp.int32)
+        return (lax.pmax(wide, axis) if op in ("sum", "max") else lax.pmin(wide, axis)).astype(jnp.bool_)
+    if op == "sum":
+        return lax.psum(x, axis)
+    if op == "avg":
+        return lax.psum(x, axis) / n
+    if op == "max":
+        return lax.pmax(x, axis)
+    if op == "min":
+        return lax.pmin(x, axis)
+    return _folded(lax.all_gather(x, axis), op)
+
+
+def _folded(stacked, op: str):
+    """Reduce the leading dim."""
+    if op in _BITWISE:
+        return functools.reduce(_BITWISE[op], [stacked[i] for i in range(stacked.shape[0])])
+    if stacked.dtype == jnp.bool_:
+        return jnp.any(stacked, 0) if op in ("sum", "max") else jnp.all(stacked, 0)
+    kinds = {"sum": jnp.sum, "avg": jnp.mean, "prod": jnp.prod, "max": jnp.max, "min": jnp.min}
+    return kinds[op](stacked, 0).astype(stacked.dtype)
+
+
+def all_reduce(*xs, axis, n, op):
+    """Every rank gets the reduction of each array; several arrays are one program."""
+    return tuple(reduced(x, axis, n, op) for x in xs)
+
+
+def all_gather(x, *, axis, n):
+    """Every rank gets all blocks, stacked."""
+    return (lax.all_gather(x, axis),)
+
+
+def broadcast(*xs, axis, n, src):
+    """Every rank gets the blocks of rank ``src``, bit for bit."""
+    speaks = lax.axis_index(axis) == src
+    return tuple(of_bits(lax.psum(jnp.where(speaks, bits(x), 0), axis), x.dtype) for x in xs)
+
+
+def scatter(x, *, axis, n, src):
+    """Rank k gets the k-th row of what rank ``src`` holds, bit for bit."""
+    speaks = lax.axis_index(axis) == src
+    mine = lax.psum_scatter(jnp.where(speaks, bits(x), 0), axis, scatter_dimension=0, tiled=False)
+    return (of_bits(mine, x.dtype),)
+
+
+def reduce_scatter(x, *, axis, n, op):
+    """Rank k gets the reduction of all ranks' k-th rows."""
+    if op in ("sum", "avg") and x.dtype != jnp.bool_:
+        out = lax.psum_scatter(x, axis, scatter_dimension=0, tiled=False)
+        return (out / n if op == "avg" else out,)
+    return (_folded(lax.all_to_all(x, axis, 0, 0, tiled=False), op),)
+
+
+def all_to_all(x, *, axis, n):
+    """Rank k gets every rank's k-th row."""
+    return (lax.all_to_all(x, axis, 0, 0, tiled=False),)
+
+
+def pass_on(x, *, axis, n, pairs):
+    """Send blocks from rank to rank; who receives nothing gets zeros."""
+    return (lax.ppermute(x, axis, pairs),)

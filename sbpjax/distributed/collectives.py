@@ -1,0 +1,303 @@
+"""Collectives on local tensors, under PyTorch's names: each rank calls them with its own tensor.
+
+    x = sbpjax.tensor([1.0 + rank])
+    sbpjax.distributed.all_reduce(x)        # in place; four ranks: x == [10.] on all
+
+Ranks given as ``src`` and ``dst`` are ranks of the run, as in PyTorch, whatever the group. A process that is not in the
+group returns at once. None of these is recorded on the tape: `sbpjax.distributed.functional` has those that are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+
+from sbpjax import world as _world
+from sbpjax.errors import OpError, OpTypeError, OpValueError, message
+from sbpjax.tensor.tensor import Tensor
+
+from . import bodies
+from .group import ProcessGroup, ReduceOp, Work, group_of, local_array, run
+
+
+def op_name(asked: str, op, array) -> str:
+    """Return the name of a reduction.
+
+    Raises:
+        OpTypeError: it is no `ReduceOp`, or not defined for the dtype.
+    """
+    if not isinstance(op, ReduceOp):
+        raise OpTypeError(message(asked, f"op={op!r}", "op is a ReduceOp", "sbpjax.distributed.ReduceOp.SUM"))
+    kind = array.dtype.kind
+    if op is ReduceOp.AVG and kind in "iub":
+        rule = "an average of integers is no integer"
+        raise OpTypeError(message(asked, f"{array.dtype}", rule, "x.float(), or ReduceOp.SUM"))
+    if op.value.startswith("b") and kind not in "iub":
+        raise OpTypeError(message(asked, f"{array.dtype}", "bitwise reductions are of integers", "ReduceOp.SUM"))
+    return op.value
+
+
+def _write(x: Tensor, array: jax.Array) -> None:
+    """Put a result into a tensor in place, on the device where it was; the tape does not see it."""
+    (where,) = x._array.devices()
+    if array.devices() != {where}:
+        array = jax.device_put(array, where)
+    x._set(array if array.shape == tuple(x.shape) else array.reshape(tuple(x.shape)))
+
+
+def _done(tensors: Sequence[Tensor], async_op: bool) -> Work | None:
+    return Work(tensors) if async_op else None
+
+
+def _stacked(asked: str, tensors: Sequence[Tensor], n: int) -> jax.Array:
+    """Return ``n`` tensors of one shape as one array."""
+    arrays = [local_array(asked, t) for t in tensors]
+    if len(arrays) != n:
+        rule = f"the list has one tensor per rank of the group: {n}"
+        raise OpValueError(message(asked, f"{len(arrays)} tensors", rule, f"pass {n} tensors"))
+    if len({(a.shape, a.dtype) for a in arrays}) > 1:
+        seen = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
+        rule = "the tensors of the list have one shape and dtype"
+        raise OpError(message(asked, seen, rule, "pad them to one shape"))
+    (where,) = arrays[0].devices()
+    return jnp.stack([jax.device_put(a, where) for a in arrays])
+
+
+def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False):
+    """Replace ``tensor`` on every rank by the reduction over all ranks; returns a `Work` if ``async_op``."""
+    asked, group = "all_reduce(tensor)", group_of(group)
+    if group.rank() < 0:
+        return None
+    array = local_array(asked, tensor)
+    _write(tensor, run(asked, bodies.all_reduce, group, [array], (("op", op_name(asked, op, array)),))[0])
+    return _done([tensor], async_op)
+
+
+def all_reduce_coalesced(
+    tensors: Sequence[Tensor],
+    op: ReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+):
+    """Reduce every tensor of a list in place, all in one program."""
+    asked, group = "all_reduce_coalesced(tensors)", group_of(group)
+    if group.rank() < 0 or not tensors:
+        return None
+    arrays = [local_array(asked, t) for t in tensors]
+    for array in arrays:
+        name = op_name(asked, op, array)
+    for t, out in zip(tensors, run(asked, bodies.all_reduce, group, arrays, (("op", name),)), strict=True):
+        _write(t, out)
+    return _done(tensors, async_op)
+
+
+def reduce(
+    tensor: Tensor,
+    dst: int,
+    op: ReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+):
+    """Replace ``tensor`` on rank ``dst`` by the reduction over all ranks; on the others it stays as it is."""
+    asked, group = f"reduce(tensor, dst={dst})", group_of(group)
+    if group.rank() < 0:
+        return None
+    place = group.index(dst, asked)
+    array = local_array(asked, tensor)
+    out = run(asked, bodies.all_reduce, group, [array], (("op", op_name(asked, op, array)),))[0]
+    if group.rank() == place:
+        _write(tensor, out)
+    return _done([tensor], async_op)
+
+
+def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None, async_op: bool = False):
+    """Replace ``tensor`` on every rank by that of rank ``src``."""
+    asked, group = f"broadcast(tensor, src={src})", group_of(group)
+    if group.rank() < 0:
+        return None
+    static = (("src", group.index(src, asked)),)
+    _write(tensor, run(asked, bodies.broadcast, group, [local_array(asked, tensor)], static)[0])
+    return _done([tensor], async_op)
+
+
+def broadcast_coalesced(tensors: Sequence[Tensor], src: int, group: ProcessGroup | None = None) -> None:
+    """Replace every tensor of a list by that of rank ``src``, all in one program."""
+    asked, group = f"broadcast_coalesced(tensors, src={src})", group_of(group)
+    if group.rank() < 0 or not tensors:
+        return
+    arrays = [local_array(asked, t) for t in tensors]
+    outs = run(asked, bodies.broadcast, group, arrays, (("src", group.index(src, asked)),))
+    for t, out in zip(tensors, outs, strict=True):
+        _write(t, out)
+
+
+def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False):
+    """Put the tensor of every rank into ``tensor_list``, in the order of the ranks, on every rank."""
+    asked, group = "all_gather(tensor_list, tensor)", group_of(group)
+    if group.rank() < 0:
+        return None
+    _check_list(asked, tensor_list, tensor, group.size())
+    (out,) = run(asked, bodies.all_gather, group, [local_array(asked, tensor)])
+    for k, t in enumerate(tensor_list):
+        _write(t, out[k])
+    return _done(tensor_list, async_op)
+
+
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
+):
+    """Put the tensors of all ranks into ``output_tensor``, joined along dim 0 or stacked, as its shape says."""
+    asked, group = "all_gather_into_tensor(output_tensor, input_tensor)", group_of(group)
+    if group.rank() < 0:
+        return None
+    array, n = local_array(asked, input_tensor), group.size()
+    joined = (n * array.shape[0], *array.shape[1:]) if array.ndim else (n,)
+    _check_shape(asked, output_tensor, (joined, (n, *array.shape)), array.dtype)
+    _write(output_tensor, run(asked, bodies.all_gather, group, [array])[0])
+    return _done([output_tensor], async_op)
+
+
+def gather(
+    tensor: Tensor,
+    gather_list: list[Tensor] | None = None,
+    dst: int = 0,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+):
+    """Put the tensor of every rank into ``gather_list`` on rank ``dst``."""
+    asked, group = f"gather(tensor, gather_list, dst={dst})", group_of(group)
+    if group.rank() < 0:
+        return None
+    receives = group.rank() == group.index(dst, asked)
+    if receives:
+        _check_list(asked, gather_list, tensor, group.size())
+    elif gather_list:
+        rule = "gather_list is given on rank dst only"
+        raise OpValueError(message(asked, f"a list on rank {group.rank()}", rule, "gather_list=None elsewhere"))
+    (out,) = run(asked, bodies.all_gather, group, [local_array(asked, tensor)])
+    for k, t in enumerate(gather_list or ()):
+        _write(t, out[k])
+    return _done(gather_list if receives and gather_list else [tensor], async_op)
+
+
+def scatter(
+    tensor: Tensor,
+    scatter_list: list[Tensor] | None = None,
+    src: int = 0,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+):
+    """Put the k-th tensor of rank ``src``'s list into ``tensor`` on rank k of the group."""
+    asked, group = f"scatter(tensor, scatter_list, src={src})", group_of(group)
+    if group.rank() < 0:
+        return None
+    place, n = group.index(src, asked), group.size()
+    array = local_array(asked, tensor)
+    if group.rank() == place:
+        _check_list(asked, scatter_list, tensor, n)
+        rows = _stacked(asked, scatter_list or [], n)
+    else:
+        rows = jnp.zeros((n, *array.shape), array.dtype)
+    _write(tensor, run(asked, bodies.scatter, group, [rows], (("src", place),))[0])
+    return _done([tensor], async_op)
+
+
+def reduce_scatter(
+    output: Tensor,
+    input_list: list[Tensor],
+    op: ReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+):
+    """Put the reduction of all ranks' k-th tensors into ``output`` on rank k of the group."""
+    asked, group = "reduce_scatter(output, input_list)", group_of(group)
+    if group.rank() < 0:
+        return None
+    rows = _stacked(asked, input_list, group.size())
+    _check_shape(asked, output, (rows.shape[1:],), rows.dtype)
+    _write(output, run(asked, bodies.reduce_scatter, group, [rows], (("op", op_name(asked, op, rows)),))[0])
+    return _done([output], async_op)
+
+
+def reduce_scatter_tensor(
+    output_tensor: Tensor,
+    input_tensor: Tensor,
+    op: ReduceOp = ReduceOp.SUM,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+):
+    """Put the reduction of all ranks' k-th parts along dim 0 into ``output_tensor`` on rank k of the group."""
+    asked, group = "reduce_scatter_tensor(output_tensor, input_tensor)", group_of(group)
+    if group.rank() < 0:
+        return None
+    array, n, wanted = local_array(asked, input_tensor), group.size(), tuple(output_tensor.shape)
+    joined = (n * wanted[0], *wanted[1:]) if wanted else (n,)
+    _check_shape(asked, input_tensor, (joined, (n, *wanted)), output_tensor._fresh()._array.dtype)
+    rows = array.reshape((n, *wanted))
+    _write(output_tensor, run(asked, bodies.reduce_scatter, group, [rows], (("op", op_name(asked, op, rows)),))[0])
+    return _done([output_tensor], async_op)
+
+
+def all_to_all(
+    output_tensor_list: list[Tensor],
+    input_tensor_list: list[Tensor],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+):
+    """Send the k-th input to rank k of the group, and put what rank k sends into the k-th output."""
+    asked, group = "all_to_all(output_tensor_list, input_tensor_list)", group_of(group)
+    if group.rank() < 0:
+        return None
+    rows = _stacked(asked, input_tensor_list, group.size())
+    _check_list(asked, output_tensor_list, input_tensor_list[0], group.size())
+    (out,) = run(asked, bodies.all_to_all, group, [rows])
+    for k, t in enumerate(output_tensor_list):
+        _write(t, out[k])
+    return _done(output_tensor_list, async_op)
+
+
+def all_to_all_single(output: Tensor, input: Tensor, group: ProcessGroup | None = None, async_op: bool = False):
+    """Send the k-th of n equal parts along dim 0 to rank k of the group; what arrives is joined in ``output``."""
+    asked, group = "all_to_all_single(output, input)", group_of(group)
+    if group.rank() < 0:
+        return None
+    array, n = local_array(asked, input), group.size()
+    if not array.ndim or array.shape[0] % n:
+        rule = f"dim 0 divides by the {n} ranks"
+        raise OpValueError(message(asked, f"{array.dtype}{list(array.shape)}", rule, "pad the input"))
+    _check_shape(asked, output, (array.shape,), array.dtype)
+    rows = array.reshape((n, array.shape[0] // n, *array.shape[1:]))
+    _write(output, run(asked, bodies.all_to_all, group, [rows])[0])
+    return _done([output], async_op)
+
+
+def barrier(group: ProcessGroup | None = None, async_op: bool = False, device_ids=None):
+    """Wait until every rank of the group is here.
+
+    Raises:
+        LostRankError: ranks did not come within the timeout; the text names them.
+    """
+    group = group_of(group)
+    if group.rank() >= 0:
+        _world.current().exchange("barrier()", None, group.ranks)
+    return _done([], async_op)
+
+
+def _check_list(asked: str, tensors, like: Tensor, n: int) -> None:
+    array = local_array(asked, like)
+    if not isinstance(tensors, (list, tuple)) or len(tensors) != n:
+        seen = f"{len(tensors)} tensors" if isinstance(tensors, (list, tuple)) else f"{tensors!r}"
+        rule = f"the list has one tensor per rank of the group: {n}"
+        raise OpValueError(message(asked, seen, rule, f"[sbpjax.empty_like(tensor) for _ in range({n})]"))
+    for t in tensors:
+        _check_shape(asked, t, (array.shape,), array.dtype)
+
+
+def _check_shape(asked: str, x: Tensor, shapes, dtype) -> None:
+    array = local_array(asked, x)
+    if array.shape not in [tuple(s) for s in shapes] or array.dtype != dtype:
+        wanted = " or ".join(f"{dtype}{list(s)}" for s in dict.fromkeys(tuple(s) for s in shapes))
+        rule = f"this tensor is {wanted}"
+        raise OpError(message(asked, f"{array.dtype}{list(array.shape)}", rule, f"make it {wanted}"))

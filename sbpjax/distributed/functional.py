@@ -1,0 +1,115 @@
+"""Collectives that are recorded on the tape: they return new tensors, and gradients travel back by the adjoint.
+
+The loss of the run is the sum of the ranks' losses, as in `torch.distributed.nn.functional`:
+
+    all_reduce (sum)   backward: all_reduce            all_gather        backward: reduce_scatter
+    broadcast          backward: reduce to the source  reduce_scatter    backward: all_gather
+    all_to_all         backward: all_to_all
+"""
+
+from __future__ import annotations
+
+from sbpjax.autograd.function import Function
+from sbpjax.errors import OpTypeError, message
+from sbpjax.tensor.dispatch import wrap
+from sbpjax.tensor.tensor import Tensor
+
+from . import bodies
+from .collectives import op_name
+from .group import ProcessGroup, ReduceOp, group_of, local_array, run
+
+
+def _run(asked: str, body, group, x: Tensor, static: tuple = ()) -> Tensor:
+    return wrap(run(asked, body, group, [local_array(asked, x)], static)[0])
+
+
+def _linear(asked: str, op: ReduceOp) -> None:
+    if op not in (ReduceOp.SUM, ReduceOp.AVG):
+        rule = "the gradient is defined for sums and averages"
+        raise OpTypeError(message(asked, f"{op}", rule, "ReduceOp.SUM, or sbpjax.distributed.all_reduce in place"))
+
+
+class _AllReduce(Function):
+    @staticmethod
+    def forward(ctx, x, op, group):
+        ctx.op, ctx.group = op, group
+        return _run("functional.all_reduce(x)", bodies.all_reduce, group, x, (("op", op.value),))
+
+    @staticmethod
+    def backward(ctx, grad):
+        return _AllReduce.apply(grad, ctx.op, ctx.group), None, None
+
+
+class _AllGather(Function):
+    @staticmethod
+    def forward(ctx, x, group):
+        ctx.group = group
+        return _run("functional.all_gather(x)", bodies.all_gather, group, x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return _ReduceScatter.apply(grad, ReduceOp.SUM, ctx.group), None
+
+
+class _ReduceScatter(Function):
+    @staticmethod
+    def forward(ctx, x, op, group):
+        ctx.op, ctx.group = op, group
+        return _run("functional.reduce_scatter(x)", bodies.reduce_scatter, group, x, (("op", op.value),))
+
+    @staticmethod
+    def backward(ctx, grad):
+        out = _AllGather.apply(grad, ctx.group)
+        return (out / ctx.group.size() if ctx.op is ReduceOp.AVG else out), None, None
+
+
+class _AllToAll(Function):
+    @staticmethod
+    def forward(ctx, x, group):
+        ctx.group = group
+        return _run("functional.all_to_all(x)", bodies.all_to_all, group, x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return _AllToAll.apply(grad, ctx.group), None
+
+
+class _Broadcast(Function):
+    @staticmethod
+    def forward(ctx, x, place, group):
+        ctx.place, ctx.group = place, group
+        return _run("functional.broadcast(x)", bodies.broadcast, group, x, (("src", place),))
+
+    @staticmethod
+    def backward(ctx, grad):
+        total = _AllReduce.apply(grad, ReduceOp.SUM, ctx.group)
+        return (total if ctx.group.rank() == ctx.place else total * 0), None, None
+
+
+def all_reduce(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
+    """Return the sum or average of ``x`` over the ranks."""
+    _linear("functional.all_reduce(x)", op)
+    op_name("functional.all_reduce(x)", op, local_array("functional.all_reduce(x)", x))
+    return _AllReduce.apply(x, op, group_of(group))
+
+
+def all_gather(x: Tensor, group: ProcessGroup | None = None) -> Tensor:
+    """Return ``x`` of all ranks, stacked in a new dim 0."""
+    return _AllGather.apply(x, group_of(group))
+
+
+def reduce_scatter(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
+    """Return on rank k of the group the sum or average of all ranks' ``x[k]``."""
+    _linear("functional.reduce_scatter(x)", op)
+    return _ReduceScatter.apply(x, op, group_of(group))
+
+
+def all_to_all(x: Tensor, group: ProcessGroup | None = None) -> Tensor:
+    """Return on rank k of the group the ``x[k]`` of all ranks, stacked."""
+    return _AllToAll.apply(x, group_of(group))
+
+
+def broadcast(x: Tensor, src: int, group: ProcessGroup | None = None) -> Tensor:
+    """Return the ``x`` of rank ``src``; only that rank's ``x`` gets a gradient other than zero."""
+    group = group_of(group)
+    return _Broadcast.apply(x, group.index(src, "functional.broadcast(x)"), group)

@@ -1,0 +1,116 @@
+"""From one rank to another: `send`, `recv`, and several of them at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sbpjax import world as _world
+from sbpjax.errors import AgreementError, OpValueError, message
+from sbpjax.tensor.tensor import Tensor
+
+from . import bodies
+from .collectives import _write
+from .group import ProcessGroup, Work, group_of, local_array, run
+
+
+def _pair(asked: str, peer: int, group: ProcessGroup | None, i_send: bool) -> ProcessGroup:
+    """Return the group of sender and receiver, in this order."""
+    group_of(group).index(peer, asked)
+    me = _world.current().rank
+    if peer == me:
+        rule = "a rank sends to another rank"
+        raise OpValueError(message(asked, f"rank {me} with itself", rule, "use the tensor itself, or x.clone()"))
+    return ProcessGroup((me, peer) if i_send else (peer, me))
+
+
+def send(tensor: Tensor, dst: int, group: ProcessGroup | None = None, tag: int = 0) -> None:
+    """Send a tensor to rank ``dst``, which calls `recv` with the same tag."""
+    _transfer(tensor, _pair(f"send(tensor, dst={dst}, tag={tag})", dst, group, True), tag)
+
+
+def recv(tensor: Tensor, src: int, group: ProcessGroup | None = None, tag: int = 0) -> int:
+    """Receive a tensor from rank ``src`` in place, and return ``src``."""
+    _transfer(tensor, _pair(f"recv(tensor, src={src}, tag={tag})", src, group, False), tag)
+    return src
+
+
+def _transfer(tensor: Tensor, pair: ProcessGroup, tag: int) -> None:
+    asked = f"send and recv from rank {pair.ranks[0]} to rank {pair.ranks[1]}, tag {tag}"
+    array = local_array(asked, tensor)
+    (out,) = run(asked, bodies.pass_on, pair, [array], (("pairs", ((0, 1),)),))
+    if pair.rank() == 1:
+        _write(tensor, out)
+
+
+def send_facts(tensor: Tensor, dst: int) -> None:
+    """Tell rank ``dst`` the shape and dtype of the tensor that it will receive."""
+    pair = _pair(f"send(tensor, dst={dst})", dst, None, True)
+    array = local_array("send(tensor)", tensor)
+    facts = (tuple(array.shape), str(array.dtype))
+    _world.current().exchange(_facts_asked(pair), facts, pair.ranks)
+
+
+def recv_facts(src: int) -> tuple[tuple[int, ...], str]:
+    """Return the shape and dtype of the tensor that rank ``src`` is about to send."""
+    pair = _pair(f"recv(src={src})", src, None, False)
+    return _world.current().exchange(_facts_asked(pair), None, pair.ranks)[src]
+
+
+def _facts_asked(pair: ProcessGroup) -> str:
+    return f"send and recv from rank {pair.ranks[0]} to rank {pair.ranks[1]}: shape and dtype"
+
+
+@dataclass
+class P2POp:
+    """One send or receive of a batch.
+
+    Attributes:
+        op: `isend` or `irecv` (or `send`, `recv`).
+        tensor: what is sent, or received in place.
+        peer: the other rank.
+        group: the group that both are in.
+        tag: tells several messages between two ranks apart.
+    """
+
+    op: object
+    tensor: Tensor
+    peer: int
+    group: ProcessGroup | None = None
+    tag: int = 0
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
+    """Run sends and receives of which the other ranks run the counterparts, in an order that all ranks agree on.
+
+    Raises:
+        AgreementError: a send has no receive, or a receive no send.
+    """
+    world = _world.current()
+    mine = []
+    for op in p2p_op_list:
+        sends = op.op in (isend, send)
+        pair = _pair("batch_isend_irecv(ops)", op.peer, op.group, sends)
+        mine.append((pair.ranks, op.tag, op))
+    told = world.exchange("batch_isend_irecv(ops)", sorted((ranks, tag) for ranks, tag, _ in mine))
+    for rank, messages in told.items():
+        for (a, b), tag in messages:
+            other = b if rank == a else a
+            if messages.count(((a, b), tag)) != told[other].count(((a, b), tag)):
+                seen = f"rank {rank} has {messages.count(((a, b), tag))}, {other} {told[other].count(((a, b), tag))}"
+                rule = f"a message from rank {a} to {b} with tag {tag} is sent once and received once"
+                raise AgreementError(message("batch_isend_irecv(ops)", seen, rule, "add the missing isend or irecv"))
+    for ranks, tag, op in sorted(mine, key=lambda m: m[:2]):
+        _transfer(op.tensor, ProcessGroup(ranks), tag)
+    return [Work([op.tensor]) for op in p2p_op_list]
+
+
+def isend(tensor: Tensor, dst: int, group: ProcessGroup | None = None, tag: int = 0) -> Work:
+    """Send a tensor to rank ``dst`` and return a handle; both directions at once go through `batch_isend_irecv`."""
+    send(tensor, dst, group, tag)
+    return Work([tensor])
+
+
+def irecv(tensor: Tensor, src: int, group: ProcessGroup | None = None, tag: int = 0) -> Work:
+    """Receive a tensor from rank ``src`` and return a handle; see `isend`."""
+    recv(tensor, src, group, tag)
+    return Work([tensor])

@@ -1,0 +1,88 @@
+"""The run as a whole, under PyTorch's names: who is there, and how the processes are connected."""
+
+from __future__ import annotations
+
+import jax
+
+from sbpjax import env
+from sbpjax import world as _world
+from sbpjax.errors import DistributedError, message
+
+from .group import ProcessGroup, group_of
+
+default_pg_timeout = _world.DEFAULT_TIMEOUT_S
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout=None,
+    world_size: int = -1,
+    rank: int = -1,
+    store=None,
+    group_name: str = "",
+) -> None:
+    """Connect the processes; under the launcher they are already. See `sbpjax.env.init`.
+
+    Args:
+        backend: kept for its spelling; the devices decide: Gloo on CPU, NCCL on GPU, ICI on TPU.
+        init_method: ``"env://"`` or ``"tcp://host:port"``.
+        timeout: seconds or a timedelta.
+        world_size: the number of processes, with ``tcp://``.
+        rank: this process's rank, with ``tcp://``.
+        store: not supported.
+        group_name: kept for its spelling.
+
+    Raises:
+        DistributedError: another way to meet is asked for.
+    """
+    seconds = timeout.total_seconds() if hasattr(timeout, "total_seconds") else timeout
+    if store is None and init_method in (None, "env://"):
+        env.init(timeout=seconds)
+    elif store is None and str(init_method).startswith("tcp://"):
+        env.init(str(init_method)[6:], world_size, rank, timeout=seconds)
+    else:
+        raise DistributedError(
+            message(
+                f"init_process_group(init_method={init_method!r})",
+                f"init_method={init_method!r}, store={store!r}",
+                "processes meet through the environment or at tcp://host:port",
+                'init_process_group(init_method="tcp://127.0.0.1:29500", world_size=2, rank=0)',
+            )
+        )
+
+
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
+    """Do nothing: the processes stay connected until they end."""
+
+
+def is_available() -> bool:
+    """Return whether collectives can be used: always."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Return whether this process is connected with others, or a rank of `sbpjax.simulate`."""
+    return jax.distributed.is_initialized() or _world.current().size > 1
+
+
+def get_rank(group: ProcessGroup | None = None) -> int:
+    """Return this process's rank in the run, or in a group (-1 if it is not in it)."""
+    return _world.current().rank if group is None else group.rank()
+
+
+def get_world_size(group: ProcessGroup | None = None) -> int:
+    """Return the number of ranks of the run, or of a group (-1 if this process is not in it)."""
+    if group is None:
+        return _world.current().size
+    return group.size() if group.rank() >= 0 else -1
+
+
+def get_process_group_ranks(group: ProcessGroup | None = None) -> list[int]:
+    """Return the ranks of the run that form a group."""
+    return list(group_of(group).ranks)
+
+
+def get_backend(group: ProcessGroup | None = None) -> str:
+    """Return what collectives run over: ``gloo`` on CPU, ``nccl`` on GPU, ``ici`` on TPU."""
+    return {"cpu": "gloo", "gpu": "nccl", "tpu": "ici"}.get(jax.default_backend(), jax.default_backend())

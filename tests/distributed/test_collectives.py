@@ -1,0 +1,35 @@
+"""Collectives between processes, and the same script with threads as ranks."""
+
+import pytest
+
+import sbpjax as flow
+
+from .running import SCRIPTS, passed
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.exhaustive)])
+def test_processes(ranks):
+    passed("collectives.py", ranks)
+
+
+@pytest.mark.parametrize("ranks", [3])
+def test_threads(ranks, capsys, monkeypatch):
+    monkeypatch.setenv("SBPJAX_CHECK", "first")  # the script sets it
+    source = compile((SCRIPTS / "collectives.py").read_text(), "collectives.py", "exec")
+    flow.simulate(ranks=ranks)(lambda: exec(source, {"__name__": "script"}))()
+    assert capsys.readouterr().out.count("passed") == ranks
+
+
+def test_one_process_is_a_group_of_one():
+    dist = flow.distributed
+    x = flow.tensor([1.0, 2.0])
+    dist.all_reduce(x)
+    dist.broadcast(x, src=0)
+    gathered = [flow.empty(2)]
+    dist.all_gather(gathered, x)
+    assert x.tolist() == gathered[0].tolist() == [1.0, 2.0]
+    assert (dist.get_rank(), dist.get_world_size(), dist.is_initialized()) == (0, 1, False)
+    objects = [None]
+    dist.all_gather_object(objects, "me")
+    assert objects == ["me"]
+    dist.barrier()
