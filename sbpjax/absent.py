@@ -28,7 +28,7 @@ TABLE: tuple[tuple[str, str], ...] = (
     ("_C.one_embedding_* _C.embedding_*", "sbpjax.nn.Embedding with a weight under sbp split(0)"),
     ("_C.*tensor_buffer* _C.*read*", "sbpjax.utils.data.DataLoader"),
     ("_C.*", "the function of the same purpose in sbpjax or sbpjax.nn.functional"),
-    ("one_embedding one_embedding.*", "sbpjax.nn.Embedding with a weight under sbp split(0), sbpjax.optim.Ftrl"),
+    ("one_embedding.*", "sbpjax.nn.Embedding with a weight under sbp split(0), sbpjax.optim.Ftrl"),
     ("jit jit.*", "sbpjax.compile"),
     ("multiprocessing multiprocessing.*", "Python's multiprocessing, or sbpjax.distributed for ranks"),
     ("onnx onnx.*", "nn.Graph.export, which writes StableHLO"),

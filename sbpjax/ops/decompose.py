@@ -325,7 +325,28 @@ def eigvals(x, /):
 def householder_product(x, tau, /):
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
     matrices("linalg.householder_product", x)
+    return _reflected(x, tau)
+
+
+@jax.custom_jvp
+def _reflected(x, tau):
     return lax.linalg.householder_product(x, tau)
+
+
+@_reflected.defjvp
+def _(primals, tangents):
+    # JAX's own has no derivative; that of the reflections one by one needs no factorisation
+    return _reflected(*primals), jax.jvp(_one_by_one, primals, tangents)[1]
+
+
+def _one_by_one(x, tau):
+    rows, columns = x.shape[-2:]
+    product = jnp.broadcast_to(jnp.eye(rows, columns, dtype=x.dtype), x.shape)
+    for i in reversed(range(tau.shape[-1])):
+        below = np.arange(rows)[:, None] > i
+        v = jnp.where(below, x[..., i : i + 1], jnp.asarray(np.arange(rows)[:, None] == i, x.dtype))
+        product = product - tau[..., i, None, None] * v @ (adjoint(v) @ product)
+    return product
 
 
 def matrix_exp(x, /):

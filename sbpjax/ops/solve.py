@@ -229,6 +229,9 @@ def multi_dot(*arrays):
     """Return the product of several matrices in the cheapest order; the first and the last may be vectors."""
     if len(arrays) < 2:
         fail("shape", "linalg.multi_dot(...)", f"{len(arrays)} tensors", "expected at least 2 tensors", "use matmul")
+    if len({x.dtype for x in arrays}) > 1:
+        seen = ", ".join(str(x.dtype) for x in arrays)
+        fail("type", "linalg.multi_dot(...)", seen, "all tensors must have the same dtype", "x.to(y.dtype)")
     first, last = arrays[0].ndim == 1, arrays[-1].ndim == 1
     chain = list(arrays)
     chain[0] = lax.expand_dims(chain[0], (0,)) if first else chain[0]

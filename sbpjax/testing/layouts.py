@@ -53,9 +53,9 @@ def _leading_bits(value: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(head), head, value.astype(np.float64)).astype(value.dtype)
 
 
-def lay_out(value: np.ndarray, mesh: str, codes: tuple[int, ...], rng: np.random.Generator):
+def lay_out(value: np.ndarray, ranks: list, codes: tuple[int, ...], rng: np.random.Generator):
     """Return ``(array, layout, logical)``: the physical array of ``value`` and the value that it now stands for."""
-    where = placement("cpu", MESHES[mesh])
+    where = placement("cpu", ranks)
     sizes = where.hierarchy
     layout = layout_of(where, codes, value.shape, jnp.asarray(value).dtype)
     terms = terms_of(value, math.prod(sizes[a] for a in layout.partial_axes), rng)

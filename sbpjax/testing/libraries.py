@@ -157,7 +157,7 @@ class Placed(Local):
         codes = random_codes(self._rng, array.ndim, np.ndim(MESHES[self._mesh]))
         if not self._partial or array.dtype.name in ("int8", "uint8", "int16"):
             codes = tuple(algebra.B if c == algebra.P else c for c in codes)
-        laid, layout, value = lay_out(array, self._mesh, codes, self._rng)
+        laid, layout, value = lay_out(array, MESHES[self._mesh], codes, self._rng)
         self.seen.append(algebra.nd_name(codes))
         self.values.append(value)
         return wrap_any(laid, layout)

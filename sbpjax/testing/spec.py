@@ -15,7 +15,7 @@ from .generate import Call, Gen
 
 SPECS: dict[str, Spec] = {}
 FAMILIES = """pointwise binary reduce order shape index linear matrices fourier special loss layers pooling random
- tensors""".split()
+ tensors more aliases""".split()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Spec:
         check: ``check(plain, call)`` asserts properties instead of values, for random ops.
         invariant: ``invariant(*results)`` returns what of the results is unique (of eigenvectors, the projectors).
         reason: why something above is not the default.
+        alias_of: the op of which this is another name; it is tested with that op's cases.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Spec:
     check: Callable | None = None
     invariant: Callable | None = None
     reason: str = ""
+    alias_of: str = ""
 
     @property
     def last(self) -> str:
@@ -93,11 +95,8 @@ def op(name: str, **options):
 
 def same(names: str, of: str, **changes) -> None:
     """Give more names to an op: each is tested as the first is."""
-    first = SPECS[of]
-    if first.reference is None and "reference" not in changes:
-        pass  # PyTorch has the other names too
     for name in names.split():
-        register(dataclasses.replace(first, name=name, **changes))
+        register(dataclasses.replace(SPECS[of], name=name, alias_of=of, **changes))
 
 
 def load() -> dict[str, Spec]:

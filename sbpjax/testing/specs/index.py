@@ -155,7 +155,8 @@ def _(g):
     from sbpjax.testing import Input
 
     index = Input(np.array(g.pick([[0], [2]], [[3], [1]])), grad=False)
-    return call(g.tensor((4, 3), "f"), index, g.tensor((2, 3), "f"))
+    dtype = g.dtype()
+    return call(g.tensor((4, 3), dtype), index, g.tensor((2, 3), dtype))
 
 
 @op("Tensor.index_put")

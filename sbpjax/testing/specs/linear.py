@@ -77,7 +77,8 @@ def _(g):
     a, b, dims = g.pick(
         ((2, 3), (3, 4), 1), ((2, 3, 4), (3, 4, 2), 2), ((2, 3), (3, 2), ([0, 1], [1, 0])), ((2,), (3,), 0)
     )
-    return call(g.tensor(a), g.tensor(b), dims=dims)
+    dtype = g.dtype()
+    return call(g.tensor(a, dtype), g.tensor(b, dtype), dims=dims)
 
 
 @op("einsum")
@@ -86,7 +87,8 @@ def _(g):
         ("ij,jk->ik", (2, 3), (3, 4)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ij->", (2, 3)), ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)),
         ("i,j->ij", (2,), (3,)), ("...ij,...j->...i", (2, 2, 3), (2, 3)), ("ij,kj", (2, 3), (2, 3)), ("ij,jk,kl->il", (2, 3), (3, 2), (2, 2)),
     )  # fmt: skip
-    return call(equation, *[g.tensor(s) for s in shapes])
+    dtype = g.dtype()
+    return call(equation, *[g.tensor(s, dtype) for s in shapes])
 
 
 @op("linalg.norm")

@@ -177,12 +177,14 @@ def _(g):
 
 @op("linalg.multi_dot", **_WHY)
 def _(g):
-    return call([g.tensor(s) for s in g.pick(((2, 3), (3, 4)), ((2, 3), (3, 4), (4, 2)), ((3,), (3, 4), (4,)))])
+    dtype = g.dtype()
+    return call([g.tensor(s, dtype) for s in g.pick(((2, 3), (3, 4)), ((2, 3), (3, 4), (4, 2)), ((3,), (3, 4), (4,)))])
 
 
 @op("chain_matmul", **_WHY)
 def _(g):
-    return call(*[g.tensor(s) for s in ((2, 3), (3, 4), (4, 2))])
+    dtype = g.dtype()
+    return call(*[g.tensor(s, dtype) for s in ((2, 3), (3, 4), (4, 2))])
 
 
 @op("linalg.cross linalg.vecdot")
@@ -203,9 +205,14 @@ def _(g):
     )
 
 
-@op("linalg.vander vander")
+@op("linalg.vander")
 def _(g):
-    return call(g.tensor((3,), "fi"))
+    return call(g.tensor((3,), "f"))
+
+
+@op("vander", grad=False, reason="PyTorch's backward of it raises: it writes into what it saved")
+def _(g):
+    return call(g.tensor((3,), "f"), **g.maybe(N=2, increasing=True))
 
 
 @op("linalg.householder_product orgqr", double=False, **_WHY)

@@ -241,7 +241,8 @@ def _(g):
 
 @op("meshgrid")
 def _(g):
-    return call(g.tensor((3,)), g.tensor((2,)), indexing=g.pick("ij", "xy"))
+    dtype = g.dtype()
+    return call(g.tensor((3,), dtype), g.tensor((2,), dtype), indexing=g.pick("ij", "xy"))
 
 
 @op("broadcast_shapes")

@@ -1,0 +1,73 @@
+"""Other names of ops: in-place functions, copies of views, functions that `nn.functional` and the package share."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sbpjax.testing import Call, register, same
+from sbpjax.testing.spec import SPECS
+
+# `sbpjax.exp_(x)` writes to x, as `x.exp_()` does.
+WRITING = """abs acos acosh addmv asin asinh atan atanh ceil clamp clamp_max clamp_min clip cos cosh deg2rad div erf erfc
+ erfinv exp exp2 expm1 fix floor frac gcd i0 lcm ldexp log log10 log1p log2 logit mul nan_to_num neg negative rad2deg
+ reciprocal round rsqrt sigmoid sin sinc sinh sqrt square sub tan tanh trunc xlogy arccos arccosh arcsin arcsinh arctan
+ arctanh relu lerp add as_strided index_put conj_physical""".split()
+# The same op, whose result never shares memory with its input.
+COPIES = """diagonal permute select split t transpose unbind unsqueeze squeeze expand as_strided view_as_real
+ view_as_complex narrow split_with_sizes detach alias unfold view""".split()
+# In `torch` and in `torch.nn.functional`.
+SHARED = """adaptive_avg_pool1d adaptive_max_pool1d alpha_dropout avg_pool1d bilinear channel_shuffle conv1d conv2d conv3d
+ conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity ctc_loss embedding
+ feature_alpha_dropout group_norm hardshrink hinge_embedding_loss layer_norm margin_ranking_loss max_pool1d max_pool2d
+ max_pool3d pairwise_distance pdist pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm rrelu
+ triplet_margin_loss""".split()
+
+
+def _of_views(name: str) -> str:
+    return next((found for found in (name, f"Tensor.{name}") if found in SPECS), "")
+
+
+def _writing(spec, name: str) -> None:
+    """Give a spec to the function that writes: the first argument does not require grad, and has no shared elements."""
+
+    def make(g):
+        views, g.views = g.views, False
+        made = spec.make(g)
+        g.views = views
+        first = dataclasses.replace(made.args[0], grad=False) if hasattr(made.args[0], "grad") else made.args[0]
+        return Call((first, *made.args[1:]), made.kwargs)
+
+    changes = {"make": make, "grad": False, "method": False, "inplace": False, "out": False, "aliases": False}
+    register(dataclasses.replace(spec, name=name, alias_of=spec.name, **changes))
+
+
+for _name in WRITING:
+    if _name in SPECS and SPECS[_name].reference is None:
+        _writing(SPECS[_name], f"{_name}_")
+for _name in COPIES:
+    if _of_views(_name):
+        same(f"{_name}_copy", of=_of_views(_name), aliases=True, method=False, inplace=False, out=False, reference=None)
+for _name in SHARED:
+    same(_name, of=f"nn.functional.{_name}", method=False, out=False)
+same("adjoint", of="Tensor.adjoint")
+same("detach", of="Tensor.detach")
+same("narrow_copy", of="narrow", method=False, out=False)
+for _name in ("celu_", "selu_", "threshold_", "rrelu_"):
+    same(_name, of=f"nn.functional.{_name}")
+for _name in ("adaptive_avg_pool2d", "adaptive_avg_pool3d", "pad"):  # OneFlow's, not PyTorch's
+
+    def _peer(torch, name=_name):
+        return getattr(torch.nn.functional, name)
+
+    same(_name, of=f"nn.functional.{_name}", reference=_peer)
+for _name in ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros"):
+
+    def _method(torch, name=_name):
+        return getattr(torch.Tensor, name)
+
+    same(_name, of=f"Tensor.{_name}", reference=_method)
+same("zero_", of="Tensor.zero_")
+same("fill_", of="Tensor.fill_")
+same("unsafe_chunk", of="Tensor.unsafe_chunk")
+same("unsafe_split", of="Tensor.unsafe_split")
+same("alias_copy", of="clone", method=False)

@@ -1,0 +1,215 @@
+"""Which of OneFlow's public names exist here, and which of them have a spec; writes `docs/api_coverage.md`.
+
+    PYTHONPATH=.:tests python -m api.coverage          # write the page
+    PYTHONPATH=.:tests python -m api.coverage --print  # what is missing, by priority
+
+`oneflow_api.json` holds the names: namespace → "priority kind" → names. Priority 1: used by model libraries or shared
+with PyTorch; 2: documented or tested by OneFlow; 3: the rest, most of it OneFlow's own making ("internal": imports that
+leak, modules that are no API, dunders).
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import importlib
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import sbpjax
+from sbpjax.absent import TABLE, advice
+from sbpjax.testing.spec import load
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent.parent / "docs" / "api_coverage.md"
+# Attributes that instances have and classes do not show.
+INSTANCES = {
+    "oneflow.nn.Module": lambda: sbpjax.nn.Linear(1, 1),
+    "oneflow.nn.Graph": lambda: sbpjax.nn.Graph(),
+    "oneflow.optim.Optimizer": lambda: sbpjax.optim.SGD([sbpjax.zeros(1, requires_grad=True)], lr=0.1),
+    "oneflow.Tensor": lambda: sbpjax.zeros(1),
+    "oneflow.nn.Parameter": lambda: sbpjax.nn.Parameter(sbpjax.zeros(1)),
+    "oneflow.Generator": lambda: sbpjax.Generator(),
+    "oneflow.autograd.Function": lambda: sbpjax.autograd.function.Context(),
+    "oneflow.optim.lr_scheduler.LRScheduler": lambda: sbpjax.optim.lr_scheduler.StepLR(
+        sbpjax.optim.SGD([sbpjax.zeros(1, requires_grad=True)], lr=0.1), 1
+    ),
+}
+
+
+@functools.cache
+def names() -> dict[str, list[tuple[int, str, str]]]:
+    """Return for every namespace its names as ``(priority, kind, name)``."""
+    found = {}
+    for space, groups in json.loads((HERE / "oneflow_api.json").read_text()).items():
+        rows = [(*key.split(" "), name) for key, several in groups.items() for name in several.split()]
+        found[space] = sorted((int(p), kind, name) for p, kind, name in rows)
+    return found
+
+
+@functools.cache
+def instance(space: str):
+    """Return an instance of the class that a namespace is, None if it is not one of those above."""
+    try:
+        return INSTANCES[space]()
+    except (KeyError, AttributeError, TypeError):
+        return None
+
+
+@functools.cache
+def resolve(path: str):
+    """Return the object of a dotted name below sbpjax, or None."""
+    if not path:
+        return sbpjax
+    parent, _, last = path.rpartition(".")
+    base = resolve(parent)
+    if base is None:
+        return None
+    try:
+        return getattr(base, last)
+    except (AttributeError, ImportError):
+        pass
+    try:
+        return importlib.import_module(f"sbpjax.{path}")
+    except ImportError:
+        return None
+
+
+def present(space: str, name: str) -> bool:
+    """Return whether sbpjax has a name of OneFlow's."""
+    where = space.removeprefix("oneflow").removeprefix(".")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        home = resolve(where)
+        if home is None:
+            return False
+        if resolve(f"{where}.{name}" if where else name) is not None:
+            return True
+        annotated = any(name in vars(c).get("__annotations__", ()) for c in getattr(home, "__mro__", ()))
+        return annotated or hasattr(instance(space), name)
+
+
+def specced(space: str, name: str) -> bool:
+    """Return whether the op of a name has a spec."""
+    path = f"{space}.{name}".removeprefix("oneflow.")
+    specs = load()
+    if path in specs or path.removesuffix("_") in specs:
+        return True
+    last = name.removesuffix("_") if name.endswith("_") and not name.endswith("__") else name
+    return space in ("oneflow.Tensor", "oneflow._C") and (
+        last in specs or f"Tensor.{name}" in specs or f"nn.functional.{last}" in specs
+    )
+
+
+def has_spec(op: str) -> bool:
+    """Return whether a public op (``Tensor.add_``, ``linalg.inv``) has a spec; methods share that of their function."""
+    specs = load()
+    if op in specs:
+        return True
+    if not op.startswith("Tensor."):
+        return False
+    name = op.removeprefix("Tensor.")
+    forms = (name, name.removesuffix("_"))
+    rooms = ("", "Tensor.", "nn.functional.", "linalg.")
+    return any(f"{room}{form}" in specs for room in rooms for form in forms)
+
+
+@functools.cache
+def missing(priority: int) -> dict[str, list[str]]:
+    """Return the names of a priority that sbpjax does not have, by namespace."""
+    found = {}
+    for space, rows in names().items():
+        lacking = [name for p, kind, name in rows if p == priority and not present(space, name)]
+        if lacking:
+            found[space] = lacking
+    return found
+
+
+def share(priority: int) -> float:
+    """Return the share of names of a priority that exist."""
+    total = sum(p == priority for rows in names().values() for p, _, _ in rows)
+    return 1 - sum(map(len, missing(priority).values())) / total
+
+
+def page() -> str:
+    """Return the text of the page."""
+    lines = [
+        "# Which of OneFlow's names are here",
+        "",
+        "Written by `python -m api.coverage` (`make api`); `tests/api` holds it against the package. Priority 1: names",
+        "that model libraries use or that PyTorch has too; 2: what OneFlow documents or tests; 3: the rest. A name counts",
+        "as specced if `sbpjax.testing` has a spec for it, so that its values, gradients, forms and layouts are tested;",
+        "classes, modules and what is no op have tests of their own.",
+        "",
+        "| priority | names | here | share |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for priority in (1, 2, 3):
+        total = sum(p == priority for rows in names().values() for p, _, _ in rows)
+        here = total - sum(map(len, missing(priority).values()))
+        lines.append(f"| {priority} | {total} | {here} | {100 * here / total:.1f} % |")
+    lines += [
+        "",
+        "## By namespace",
+        "",
+        "| namespace | 1 | 2 | 3 | ops specced |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for space, rows in names().items():
+        cells = []
+        for priority in (1, 2, 3):
+            those = [name for p, _, name in rows if p == priority]
+            cells.append(f"{sum(present(space, n) for n in those)} / {len(those)}" if those else "")
+        ops = [n for p, kind, n in rows if p < 3 and kind in ("function", "method", "other") and present(space, n)]
+        spec = sum(specced(space, n) for n in ops)
+        lines.append(f"| {space} | {' | '.join(cells)} | {f'{spec} / {len(ops)}' if spec else ''} |")
+    for priority in (1, 2):
+        lines += ["", f"## Missing of priority {priority}", ""]
+        lines += [f"- {space}: {_code(several)}" for space, several in missing(priority).items()] or ["Nothing."]
+    lines += ["", "## Missing of priority 3", "", *_of_priority_3()]
+    lines += ["", "## Specced", ""]
+    by_space = collections.defaultdict(list)
+    for name in sorted(load()):
+        by_space[name.rpartition(".")[0] or "sbpjax"].append(name.rpartition(".")[2])
+    lines += [f"- {space}: {_code(several)}" for space, several in by_space.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _of_priority_3() -> list[str]:
+    """Return the lines about names that mean nothing here: what is asked for raises `AbsentError` and says the same."""
+    lines = [
+        "What OneFlow's package shows of its own making. Asking for one of these raises `AbsentError`, which says what",
+        "to use instead (`sbpjax/absent.py`).",
+        "",
+        "| names | instead |",
+        "| --- | --- |",
+    ]
+    lacking = [
+        (f"{space}.{name}".removeprefix("oneflow."), kind)
+        for space, rows in names().items()
+        for p, kind, name in rows
+        if p == 3 and not present(space, name)
+    ]
+    told = collections.Counter(advice(name) for name, _ in lacking)
+    lines += [
+        f"| {_code(patterns.split())} ({told[instead]}) | {instead} |" for patterns, instead in TABLE if told[instead]
+    ]
+    rest = [name for name, kind in lacking if advice(name) is None and kind != "internal"]
+    leaked = sum(advice(name) is None and kind == "internal" for name, kind in lacking)
+    lines += ["", f"Beside these, {leaked} imports that leak, modules that are no API, and dunders; and:", ""]
+    return [*lines, _code(rest) or "nothing."]
+
+
+def _code(several) -> str:
+    return " ".join(f"`{name}`" for name in several)
+
+
+if __name__ == "__main__":
+    if "--print" in sys.argv:
+        for wanted in (1, 2):
+            for space, several in missing(wanted).items():
+                print(wanted, space, *several)
+    else:
+        PAGE.write_text(page())

@@ -1,0 +1,139 @@
+"""The framework itself: cases repeat, a wrong op is found, shrunk and shown as a script that runs."""
+
+import numpy as np
+import pytest
+
+import sbpjax
+from sbpjax.testing import CheckError, Different, Dtype, Gen, Input, Spec, call, check, register
+from sbpjax.testing.__main__ import main
+from sbpjax.testing.check import one
+from sbpjax.testing.compare import equal
+from sbpjax.testing.forms import FORMS, draw
+from sbpjax.testing.libraries import Plain
+from sbpjax.testing.report import script, shrink
+from sbpjax.testing.spec import SPECS, load
+
+
+@pytest.fixture
+def wrong():
+    """Give a spec of an op that is wrong at its fourth row: ``exp`` compared with something else."""
+
+    def make(g):
+        x = g.tensor(kinds="float32", min_dim=1)
+        return call(x, **g.maybe(out=None))
+
+    def reference(torch):
+        def exp(x, out=None):
+            result = torch.exp(x)
+            return result + 1 if x.shape[0] > 3 else result
+
+        return exp
+
+    register(Spec("exp_wrong", make, reference=lambda torch: torch.exp))
+    spec = Spec("exp", make, reference=reference)
+    yield spec
+    SPECS.pop("exp_wrong")
+
+
+def _failing(spec):
+    return next(t for t in (one(spec, "forward", 0, n) for n in range(20)) if t.failures).failures[0]
+
+
+def test_a_wrong_op_is_found_and_shrunk(wrong):
+    failure = _failing(wrong)
+    assert failure.call.inputs()[0].shape == (4, 3)  # the first shape of the list with more than three rows
+    assert failure.call.inputs()[0].suffix == "" and failure.call.kwargs == {}  # nothing that does not matter is left
+    assert "wanted float32[4, 3]" in str(failure)
+
+
+def test_the_script_of_a_failure_runs(wrong, capsys):
+    failure = _failing(wrong)
+    text = script(wrong, "method", failure.call, {})
+    exec(compile(text, "<script>", "exec"), {"__name__": "shown"})
+    printed = capsys.readouterr().out
+    assert printed.startswith("tensor([[") and "sbpjax.exp(" not in printed
+    assert "T.exp" not in script(wrong, "method", failure.call, {}) and "x0.exp()" in text
+
+
+def test_scripts_on_placements_name_the_sbps():
+    found = draw(load()["add"], "layouts", [0, 0, 0])
+    text = script(load()["add"], "layouts", found[1], {"mesh": "2x2", "sbps": ["S0,B"]})
+    compile(text, "<script>", "exec")
+    assert "[[0, 1], [2, 3]]" in text and "['S0,B']" in text
+
+
+@pytest.mark.parametrize("name", ["add", "nn.functional.conv2d", "cat", "Tensor.__getitem__"])
+def test_choices_replay(name):
+    spec = load()[name]
+    for seed in range(5):
+        first, made = draw(spec, "forward", [seed])
+        _, again = draw(spec, "forward", [seed], first.choices)
+        assert script(spec, "forward", made, {}) == script(spec, "forward", again, {})
+
+
+def test_shrink_stops_at_what_matters():
+    spec = Spec("x", lambda g: call(g.pick(*range(50)), g.pick("a", "b", "c"), g.flag()))
+    drawn = next(d for d in (draw(spec, "forward", [s]) for s in range(99)) if d[1].args[0] > 20)
+
+    def fails(candidate):
+        return Different("too large") if candidate.args[0] >= 7 else None
+
+    made, _ = shrink(spec, "forward", [0], drawn[0].choices, fails)
+    assert made.args == (7, "a", False)
+
+
+def test_check_raises_with_a_script(wrong):
+    SPECS["exp_wrong"] = wrong
+    with pytest.raises(CheckError, match=r"(?s)exp \(forward\): .*def case\(T"):
+        check("exp_wrong", cases=20, forms=("forward",))
+
+
+def test_command_line(capsys):
+    assert main(["neg", "--cases", "1", "--forms", "forward,method"]) == 0
+    assert "cases, 0 differ" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["no_such_op"])
+
+
+def test_faults_are_drawn():
+    g = Gen(0, fault="dim")
+    assert g.dim(2) == 5 and g.hit
+    g = Gen(0, fault="shape")
+    x = Input(np.zeros((2, 3), np.float32))
+    with pytest.raises(ValueError):
+        np.broadcast_shapes(x.shape, g.like(x).shape)
+
+
+@pytest.mark.parametrize("suffix", ["", ".transpose(-1, -2)", "[1:]", "[..., ::2]", ".expand(4, 3)"])
+def test_views_have_their_value(suffix):
+    base = np.arange(3 if "expand" in suffix else 12, dtype=np.float32).reshape(-1, 3)
+    x = Input(base, suffix)
+    tensor = eval(f"b{suffix}", {"b": sbpjax.from_numpy(base.copy())})
+    np.testing.assert_array_equal(tensor.numpy(), x.value)
+
+
+def test_comparison_is_strict():
+    one_, two = Plain("float32", np.ones(2, np.float32)), Plain("float32", np.full(2, 1 + 1e-4, np.float32))
+    equal(one_, one_)
+    for wrong_ in (two, Plain("float64", one_.array), Plain("float32", np.ones((1, 2), np.float32)), 1.0, [one_]):
+        with pytest.raises(Different):
+            equal(wrong_, one_)
+    with pytest.raises(Different):
+        equal(Plain("float32", np.array([np.nan], np.float32)), Plain("float32", np.array([np.inf], np.float32)))
+    equal(two, one_, tol={"float32": 1e-3})
+    with pytest.raises(Different):
+        equal(True, 1)
+
+
+def test_dtypes_are_each_librarys_own():
+    from sbpjax.testing.forms import local, torch
+
+    made = call(Dtype("bfloat16"))
+    assert local().build(made)[0] == (sbpjax.bfloat16,) and torch().build(made)[0] == (torch().package.bfloat16,)
+
+
+def test_specs_say_why():
+    """A spec that turns something off gives its reason, and so does a tolerance of its own."""
+    silent = [s.name for s in load().values() if not s.reason and (not s.traced or not s.layouts) and s.check is None]
+    assert silent == []
+    assert set(FORMS) >= {"forward", "double", "layouts", "traced"}
