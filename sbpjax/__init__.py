@@ -247,6 +247,7 @@ from .tensor.generator import initial_seed as initial_seed
 from .tensor.generator import manual_seed as manual_seed
 from .tensor.generator import seed as seed
 from .tensor.generator import set_rng_state as set_rng_state
+from .tensor.more import BFloat16Tensor as BFloat16Tensor
 from .tensor.more import BoolTensor as BoolTensor
 from .tensor.more import ByteTensor as ByteTensor
 from .tensor.more import CharTensor as CharTensor
@@ -255,6 +256,7 @@ from .tensor.more import FloatTensor as FloatTensor
 from .tensor.more import HalfTensor as HalfTensor
 from .tensor.more import IntTensor as IntTensor
 from .tensor.more import LongTensor as LongTensor
+from .tensor.more import ShortTensor as ShortTensor
 from .tensor.more import broadcast_shapes as broadcast_shapes
 from .tensor.more import cast as cast
 from .tensor.more import conj as conj

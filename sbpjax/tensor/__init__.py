@@ -17,4 +17,5 @@ from . import selection as selection  # isort: skip
 from . import ordering as ordering  # isort: skip
 from . import more as more  # isort: skip
 from . import strided as strided  # isort: skip
+from . import interop as interop  # isort: skip
 from .tensor import Tensor as Tensor

@@ -36,7 +36,7 @@ from .binding import publish
 from .device import META, PlacementDevice
 from .device import device as Device
 from .mode import mode
-from .op import op_of
+from .op import call_kept, op_of
 from .tensor import Tensor, attach
 
 # ------------------------------------------------------------------------------------------------- where a tensor goes
@@ -48,6 +48,8 @@ def where_to(device, placement, sbp, asked: str):
     Raises:
         SbpTypeError: ``placement`` and ``sbp`` do not come together, or come with ``device``.
     """
+    if mode.device is not None and device is None and placement is None and sbp is None:
+        device = mode.device
     if isinstance(device, PlacementDevice) and placement is None and sbp is None:
         return None, device.placement, device.sbp
     if placement is None and sbp is not None:
@@ -99,13 +101,12 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
         )
         out = dispatch.wrap_any(array, layout)._as_asked()
     else:
-        call = op_of(fn, static).call
+        op = op_of(fn, static)
         inputs = [dispatch.scalar_array(x) if isinstance(x, (bool, int, float, complex)) else x for x in inputs]
         if device is None:
-            out = dispatch.wrap_any(call(*inputs))
+            out = dispatch.wrap_any(call_kept(op, inputs))
         else:
-            with jax.default_device(device):
-                out = dispatch.wrap(jax.device_put(call(*inputs), device))
+            out = dispatch.wrap(jax.device_put(call_kept(op, inputs, device), device))
     return out.requires_grad_() if requires_grad else out
 
 

@@ -6,6 +6,8 @@ import functools
 
 from sbpjax.errors import PlacementError, message
 
+from .mode import mode
+
 _PLATFORM = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "tpu": "tpu", "meta": "meta"}
 _TYPE = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "tpu": "tpu"}
 
@@ -52,6 +54,15 @@ class device:
         if (self.index or 0) >= len(devices):
             raise _unknown(self.type, self.index)
         return devices[self.index or 0]
+
+    def __enter__(self) -> device:
+        """Let new tensors that say nothing lie here, in this thread until the block ends."""
+        mode.devices.append(mode.device)
+        mode.device = self
+        return self
+
+    def __exit__(self, *exc) -> None:
+        mode.device = mode.devices.pop()
 
     def __repr__(self) -> str:
         if self.type == "meta":

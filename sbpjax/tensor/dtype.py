@@ -31,6 +31,27 @@ class dtype:
         self.is_complex = kind == "c"
         self.is_signed = kind not in "ub"
 
+    @staticmethod
+    def get(number: int) -> dtype:
+        """Return the element type that has a number in OneFlow's files."""
+        if number not in _NUMBERS:
+            known = ", ".join(f"{k} {v}" for k, v in _NUMBERS.items())
+            raise OpTypeError(message(f"dtype.get({number})", repr(number), f"known are {known}", "dtype.get(2)"))
+        return of(_NUMBERS[number])
+
+    @property
+    def bytes(self) -> int:
+        """The size of one element."""
+        return self.itemsize
+
+    def to_complex(self) -> dtype:
+        """Return the complex element type of this precision."""
+        return complex128 if self.name in ("float64", "complex128") else complex64
+
+    def to_real(self) -> dtype:
+        """Return the real element type of this precision."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
     def __repr__(self) -> str:
         return f"sbpjax.{self.name}"
 
@@ -69,6 +90,10 @@ bool_ = dtype("bool", np.bool_)
 complex64 = cfloat = dtype("complex64", np.complex64)
 complex128 = cdouble = dtype("complex128", np.complex128)
 
+_NUMBERS = {
+    1: "int8", 2: "float32", 3: "float64", 4: "int8", 5: "int32", 6: "int64", 7: "uint8", 9: "float16", 11: "bfloat16",
+    12: "bool", 13: "uint16", 14: "uint32", 15: "uint64", 17: "int16", 20: "complex64", 21: "complex128",
+}  # fmt: skip
 ALL = (
     float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2, int8, int16, int32, int64,
     uint8, uint16, uint32, uint64, bool_, complex64, complex128,

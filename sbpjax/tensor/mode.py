@@ -16,9 +16,11 @@ class Mode(threading.local):
         abstract: whether new tensors have no data, see `sbpjax.tensor.abstract`.
         lift: called in a trace with a concrete global tensor that meets a tracer; returns its logical tracer. None
             boxes the tensor to broadcast, which makes it a constant of the trace.
+        closure: called in a trace of `sbpjax.func` with a tensor that holds a tracer; returns the tracer to read.
         blocks: takes the calls of modules in a trace, see `sbpjax.graph.blocks`; None elsewhere.
         autocast: what casts the inputs of ops, a `sbpjax.amp.casting.Casting`; None while autocasting is off.
         everywhere: placement and sbp of new tensors that say none, see `sbpjax.utils.global_view`; None elsewhere.
+        device: where new local tensors lie that say nothing, see `sbpjax.set_default_device`; None elsewhere.
         touch: called in a trace with a tensor that is about to be written, see `sbpjax.graph.watch`; None elsewhere.
     """
 
@@ -27,7 +29,10 @@ class Mode(threading.local):
         self.inference = False
         self.abstract = False
         self.everywhere: tuple | None = None
+        self.device: Any = None
+        self.devices: list = []  # those of the ``with`` blocks around
         self.lift: Callable | None = None
+        self.closure: Callable | None = None
         self.touch: Callable | None = None
         self.blocks: Any = None
         self.seed: Any = None

@@ -107,6 +107,7 @@ FloatTensor, DoubleTensor, HalfTensor = (
 LongTensor, IntTensor, BoolTensor = (
     _typed(n, d) for n, d in (("LongTensor", dtypes.int64), ("IntTensor", dtypes.int32), ("BoolTensor", dtypes.bool_))
 )
+BFloat16Tensor, ShortTensor = _typed("BFloat16Tensor", dtypes.bfloat16), _typed("ShortTensor", dtypes.int16)
 ByteTensor, CharTensor = (_typed(n, d) for n, d in (("ByteTensor", dtypes.uint8), ("CharTensor", dtypes.int8)))
 
 

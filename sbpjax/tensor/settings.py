@@ -14,6 +14,7 @@ import numpy as np
 from sbpjax.errors import NotInJaxError, OpError, OpTypeError, message
 
 from . import dtype as dtypes
+from .mode import mode
 
 e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
 
@@ -86,6 +87,27 @@ def typename(obj) -> str:
     cls = obj if isinstance(obj, type) else type(obj)
     module = getattr(cls, "__module__", None)
     return cls.__qualname__ if module in (None, "builtins") else f"{module}.{cls.__qualname__}"
+
+
+# ----------------------------------------------------------------------------------------------------------- devices
+
+
+def set_default_device(device) -> None:
+    """Let new tensors that say nothing lie on a device; None goes back to JAX's own choice."""
+    from .device import device as Device
+
+    mode.device = None if device is None else Device(device)
+
+
+def get_default_device():
+    """Return the device on which new tensors lie that say nothing."""
+    from .device import device as Device
+
+    if mode.device is not None:
+        return mode.device
+    import jax
+
+    return Device(jax.config.jax_default_device or jax.local_devices()[0])
 
 
 # ---------------------------------------------------------------------------------------------------- threads, math

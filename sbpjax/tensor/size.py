@@ -27,5 +27,13 @@ class Size(tuple):
     def __add__(self, other):
         return Size(tuple.__add__(self, tuple(other)))
 
+    def __mul__(self, count):
+        return Size(tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
+
+    def __radd__(self, other):
+        return Size(tuple(other) + tuple(self))
+
     def __reduce__(self):
         return Size, (tuple(self),)

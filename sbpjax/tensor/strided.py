@@ -20,6 +20,34 @@ from .storage import base_of, cell_of, set_data, steps_of
 from .tensor import Tensor, attach
 
 
+def storage_offset(self: Tensor) -> int:
+    """Return where the view starts in its storage, in elements."""
+    offset = 0
+    chain = steps_of(self)
+    if not chain:
+        return 0
+    shape = tuple(self._cell.array.shape)
+    strides = steps.contiguous_strides(shape)
+    for fn, static, starts in chain:
+        if fn is steps.index:
+            given = iter(starts)
+            for k, s in zip(strides, dict(static)["spec"], strict=True):
+                if s is not None:
+                    offset += k * (next(given) if s[2] is None else s[2])
+        elif fn is steps.diagonal:
+            options = dict(static)
+            shift, d1, d2 = options["offset"], options["dim1"], options["dim2"]
+            offset += shift * strides[d2] if shift > 0 else -shift * strides[d1]
+        elif fn is steps.strided:
+            offset = dict(static)["offset"]
+        elif fn in (steps.real_part, steps.imag_part, steps.as_real):
+            offset = 2 * offset + (fn is steps.imag_part)
+        elif fn is steps.as_complex:
+            offset //= 2
+        shape, strides = steps.STRIDES[fn](shape, strides, *starts, **dict(static))
+    return offset
+
+
 def _root(x: Tensor) -> Tensor:
     """Return a tensor over the whole storage of ``x``; on the tape where ``x`` is."""
     x._fresh()
@@ -36,7 +64,7 @@ def _root(x: Tensor) -> Tensor:
 
 def _checked(asked: str, x: Tensor, size, stride, offset) -> tuple:
     size, stride = tuple(hashable(tuple(size))), tuple(hashable(tuple(stride)))
-    offset = views.storage_offset(x) if offset is None else int(offset)
+    offset = storage_offset(x) if offset is None else int(offset)
     if len(size) != len(stride):
         rule = "mismatch in length of strides and shape"
         raise OpError(message(asked, f"size {size}, stride {stride}", rule, "one stride for each size"))
@@ -145,7 +173,7 @@ def resize_(self: Tensor, *size, memory_format=None) -> Tensor:
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
     root = _root(self)
     flat = root.detach().reshape(-1)
-    offset, count = views.storage_offset(self), math.prod(shape)
+    offset, count = storage_offset(self), math.prod(shape)
     if offset + count <= math.prod(root.shape):
         set_data(self, as_strided(root.detach(), shape, steps.contiguous_strides(shape), offset).detach())
         return self
@@ -235,13 +263,13 @@ def data_ptr(self: Tensor) -> int:
         return 0
     array = self._fresh()._array if not steps_of(self) else cell_of(self).array
     start = array.addressable_shards[0].data.unsafe_buffer_pointer()
-    return start + views.storage_offset(self) * self.dtype.itemsize
+    return start + storage_offset(self) * self.dtype.itemsize
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Return whether another tensor shows the same storage with the same offset, size and strides."""
     same = cell_of(self) is cell_of(tensor) and self.shape == tensor.shape and self.stride() == tensor.stride()
-    return same and views.storage_offset(self) == views.storage_offset(tensor)
+    return same and storage_offset(self) == storage_offset(tensor)
 
 
 def share_memory_(self: Tensor) -> Tensor:
@@ -313,8 +341,8 @@ def check_meta_consistency(self: Tensor) -> None:
 
 
 attach(
-    as_strided, as_strided_, as_strided_scatter, new_empty_strided, contiguous_, set_, resize_, resize_as_, storage,
-    untyped_storage, data_ptr, is_set_to, share_memory_, offload, load, is_offloaded, new, check_meta_consistency,
-    __delitem__=_no_items, __setstate__=_set_state, global_id=_global_id, const_data_ptr=data_ptr,
-    is_shared=lambda self: False, storage_type=lambda self: Storage,
+    storage_offset, as_strided, as_strided_, as_strided_scatter, new_empty_strided, contiguous_, set_, resize_,
+    resize_as_, storage, untyped_storage, data_ptr, is_set_to, share_memory_, offload, load, is_offloaded, new,
+    check_meta_consistency, __delitem__=_no_items, __setstate__=_set_state, global_id=_global_id,
+    const_data_ptr=data_ptr, is_shared=lambda self: False, storage_type=lambda self: Storage,
 )  # fmt: skip

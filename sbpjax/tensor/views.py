@@ -102,34 +102,6 @@ def contiguous(self: Tensor, memory_format=None) -> Tensor:
     return self if is_contiguous(self) else self.clone()
 
 
-def storage_offset(self: Tensor) -> int:
-    """Return where the view starts in its storage, in elements."""
-    offset = 0
-    chain = steps_of(self)
-    if not chain:
-        return 0
-    shape = tuple(self._cell.array.shape)
-    strides = steps.contiguous_strides(shape)
-    for fn, static, starts in chain:
-        if fn is steps.index:
-            given = iter(starts)
-            for k, s in zip(strides, dict(static)["spec"], strict=True):
-                if s is not None:
-                    offset += k * (next(given) if s[2] is None else s[2])
-        elif fn is steps.diagonal:
-            options = dict(static)
-            shift, d1, d2 = options["offset"], options["dim1"], options["dim2"]
-            offset += shift * strides[d2] if shift > 0 else -shift * strides[d1]
-        elif fn is steps.strided:
-            offset = dict(static)["offset"]
-        elif fn in (steps.real_part, steps.imag_part, steps.as_real):
-            offset = 2 * offset + (fn is steps.imag_part)
-        elif fn is steps.as_complex:
-            offset //= 2
-        shape, strides = steps.STRIDES[fn](shape, strides, *starts, **dict(static))
-    return offset
-
-
 # ------------------------------------------------------------------------------------------------------------ reshape
 
 
@@ -594,7 +566,7 @@ def size(self: Tensor, dim: int | None = None):
 PUBLIC = (
     view, reshape, view_as, reshape_as, flatten, unflatten, ravel, permute, transpose, t, movedim, expand, expand_as,
     broadcast_to, squeeze, unsqueeze, narrow, select, split, chunk, tensor_split, unbind, unfold, diagonal, stride,
-    is_contiguous, contiguous, storage_offset, size,
+    is_contiguous, contiguous, size,
 )  # fmt: skip
 
 

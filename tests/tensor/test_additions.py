@@ -119,6 +119,21 @@ def test_scripts_give_what_torch_gives(name):
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=2e-5, atol=2e-6, err_msg=f"{name} {i}")
 
 
+def test_low_rank():
+    a = sbpjax.tensor(X).T @ sbpjax.tensor(X)  # (4, 4) of rank 3
+    for found in (sbpjax.svd_lowrank(a, 3), sbpjax.svd_lowrank(a[:3], 3)):
+        whole = a[: found.U.shape[0]]
+        np.testing.assert_allclose(((found.U * found.S) @ found.V.mH).numpy(), whole.numpy(), atol=1e-4)
+    assert sbpjax.pca_lowrank(a).S.shape == torch.pca_lowrank(torch.ones(4, 4))[1].shape
+    assert sbpjax.nonzero_static(sbpjax.tensor([0, 1, 0, 2]), size=3).tolist() == [[1], [3], [-1]]
+    x = sbpjax.tensor(X)
+    out, mean, deviation = sbpjax.native_layer_norm(x, (4,), None, None, 1e-5)
+    np.testing.assert_allclose(((x - mean) * deviation).numpy(), out.numpy(), rtol=1e-4, atol=1e-5)
+    dropped, kept = sbpjax.native_dropout(sbpjax.ones(1000), 0.25, True)
+    assert (dropped.numpy()[kept.numpy()] == np.float32(4 / 3)).all() and 600 < int(kept.sum()) < 900
+    assert sbpjax.dropout_(x, 1.0) is x and x.sum() == 0
+
+
 def test_types_by_name():
     x = sbpjax.tensor(V)
     for name in ("DoubleTensor", "LongTensor", "BFloat16Tensor", "BoolTensor", "HalfTensor"):

@@ -113,3 +113,37 @@ def test_sampled_classes_hold_those_that_occur():
     assert rows.tolist() == weight.numpy()[found].tolist()
     with pytest.raises(OpError, match="num_sample"):
         sbpjax.distributed_partial_fc_sample(weight, label, 1)
+
+
+@BOTH
+def test_other_libraries_read_the_memory(m):
+    x = m.arange(4.0)
+    assert np.from_dlpack(x).tolist() == [0, 1, 2, 3] and m.from_dlpack(np.arange(3.0)).dtype == m.float64
+    assert m.from_dlpack(torch.arange(3)).tolist() == [0, 1, 2] and torch.from_dlpack(x).tolist() == [0, 1, 2, 3]
+    assert (2 << m.tensor([1, 2])).tolist() == [4, 8] and list(map(int, reversed(m.tensor([1, 2])))) == [2, 1]
+    y = m.tensor([1, 2])
+    y <<= 2
+    assert y.tolist() == [4, 8] and (64 >> y).tolist() == [4, 0] and x.is_cpu and not x.is_sparse
+
+
+@BOTH
+def test_default_devices(m):
+    with m.device("meta"):
+        assert (
+            m.zeros(2).is_meta
+            and m.tensor([1.0]).is_meta
+            and m.zeros_like(m.zeros(1, device="cpu")).device.type == "cpu"
+        )
+    assert not m.zeros(2).is_meta
+    m.set_default_device("meta")
+    assert m.randn(2).is_meta and m.get_default_device().type == "meta"
+    m.set_default_device(None)
+    assert m.get_default_device().type == "cpu" and m.ones(2).sum() == 2
+
+
+def test_element_types_and_sizes():
+    assert sbpjax.dtype.get(2) is sbpjax.float32 and sbpjax.float64.bytes == 8
+    assert sbpjax.float64.to_complex() is sbpjax.complex128 and sbpjax.complex64.to_real() is sbpjax.float32
+    with pytest.raises(OpTypeError, match="known are"):
+        sbpjax.dtype.get(99)
+    assert repr(sbpjax.Size([1, 2]) * 2) == "sbpjax.Size([1, 2, 1, 2])" and (3,) + sbpjax.Size([2]) == (3, 2)

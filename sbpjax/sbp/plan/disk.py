@@ -107,7 +107,7 @@ def store(key: str, plan: Plan) -> None:
     folder = directory()
     if folder is None:
         return
-    body = json.dumps(_encode(plan), separators=(",", ":"))
+    body = json.dumps(_encode(plan), separators=(",", ":"), default=int)  # sizes may be NumPy's
     text = f"{body}\n{hashlib.sha256(body.encode()).hexdigest()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
