@@ -5,6 +5,7 @@ from .collectives import all_gather as all_gather
 from .collectives import all_gather_into_tensor as all_gather_into_tensor
 from .collectives import all_reduce as all_reduce
 from .collectives import all_reduce_coalesced as all_reduce_coalesced
+from .collectives import all_reduce_gradients as all_reduce_gradients
 from .collectives import all_to_all as all_to_all
 from .collectives import all_to_all_single as all_to_all_single
 from .collectives import barrier as barrier

@@ -46,6 +46,24 @@ def all_reduce(*xs, axis, n, op):
     return tuple(reduced(x, axis, n, op) for x in xs)
 
 
+def average(*xs, axis, n, cap_bytes):
+    """Every rank gets the average of each array: joined by dtype into buckets, one all-reduce per bucket."""
+    results: list = [None] * len(xs)
+    buckets: dict = {}
+    for i, x in enumerate(xs):
+        bucket = buckets.setdefault(x.dtype, [[]])
+        if bucket[-1] and sum(xs[k].nbytes for k in bucket[-1]) + x.nbytes > cap_bytes:
+            bucket.append([])
+        bucket[-1].append(i)
+    for members in (m for lists in buckets.values() for m in lists):
+        joined = lax.psum(jnp.concatenate([xs[i].reshape(-1) for i in members]), axis) / n
+        start = 0
+        for i in members:
+            results[i] = lax.slice_in_dim(joined, start, start + xs[i].size).reshape(xs[i].shape)
+            start += xs[i].size
+    return tuple(results)
+
+
 def all_gather(x, *, axis, n):
     """Every rank gets all blocks, stacked."""
     return (lax.all_gather(x, axis),)

@@ -93,6 +93,17 @@ def all_reduce_coalesced(
     return _done(tensors, async_op)
 
 
+def all_reduce_gradients(grads: Sequence[Tensor], group: ProcessGroup | None, cap_bytes: int) -> None:
+    """Replace every gradient of a list by the average over the ranks, in one program with buckets of ``cap_bytes``."""
+    asked, group = "averaging gradients", group_of(group)
+    if group.rank() < 0 or not grads:
+        return
+    arrays = [local_array(asked, g) for g in grads]
+    outs = run(asked, bodies.average, group, arrays, (("cap_bytes", cap_bytes),))
+    for grad, out in zip(grads, outs, strict=True):
+        _write(grad, out)
+
+
 def reduce(
     tensor: Tensor,
     dst: int,

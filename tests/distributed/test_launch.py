@@ -1,0 +1,129 @@
+"""The launcher: most of it with shell scripts for ranks, which start at once."""
+
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from sbpjax.distributed import launch as launcher
+
+from .running import SCRIPTS, finish, launch, start
+
+
+def shell(text, ranks=2, *options, **environment):
+    return launch("--nproc_per_node", ranks, "--no_python", *options, "sh", "-c", text, **environment)
+
+
+def test_environment_and_prefixes():
+    text = 'echo "$RANK/$WORLD_SIZE $LOCAL_RANK $NODE_SIZE $MASTER_ADDR $SBPJAX_TIMEOUT $1"; echo no >&2'
+    code, out, err = launch(
+        *("--nnodes", 2, "--node_rank", 1, "--nproc_per_node", 2, "--master_port", 29123, "--no_python"),
+        *("sh", "-c", text + '; echo "port $MASTER_PORT"', "sh", "extra"),
+        timeout=33,
+    )
+    assert code == 0
+    assert sorted(out.splitlines()) == [
+        "[rank 2] 2/4 0 2 127.0.0.1 33.0 extra",
+        "[rank 2] port 29123",
+        "[rank 3] 3/4 1 2 127.0.0.1 33.0 extra",
+        "[rank 3] port 29123",
+    ]
+    assert sorted(err.splitlines()) == ["[rank 2] no", "[rank 3] no"]
+
+
+def test_one_rank_has_no_prefix_and_a_free_port():
+    code, out, _ = shell('echo "port $MASTER_PORT devices $SBPJAX_CPU_DEVICES"', 1, "--cpu_devices", 3)
+    assert code == 0 and re.fullmatch(r"port \d+ devices 3\n", out) and "port 0" not in out
+
+
+def test_failure_names_the_rank_its_code_and_last_lines():
+    text = "if [ $RANK = 1 ]; then for i in $(seq 30); do echo line $i; done; echo broken >&2; exit 3; fi; sleep 100"
+    begun = time.monotonic()
+    code, _, err = shell(text)
+    assert code == 3 and time.monotonic() - begun < 60
+    assert re.search(r"launch: rank 1 \(process \d+\) exited with code 3; the other ranks are stopped", err)
+    assert "the last lines of rank 1:" in err and "    line 30" in err and "    line 5\n" not in err
+    assert "    broken" in err
+
+
+def test_a_killed_rank():
+    code, _, err = shell("if [ $RANK = 0 ]; then kill -9 $$; fi; sleep 100")
+    assert code == 128 + 9 and "rank 0" in err and "was killed by SIGKILL" in err
+
+
+def test_what_ranks_started_ends_with_them(tmp_path):
+    (code, _, _) = shell(f"sleep 1000 & echo $! > {tmp_path}/$RANK; if [ $RANK = 0 ]; then sleep 0.5; exit 1; fi; wait")
+    assert code == 1
+    for rank in range(2):
+        process = (tmp_path / str(rank)).read_text().strip()
+        stat = Path(f"/proc/{process}/stat")
+        assert not stat.exists() or stat.read_text().split()[2] == "Z"  # dead, whoever has to collect it
+
+
+def test_restarts():
+    text = 'echo "start $RESTART_COUNT"; if [ $RESTART_COUNT -lt 2 ]; then exit 5; fi'
+    code, out, err = shell(text, 2, "--max_restarts", 2)
+    assert code == 0 and out.count("start 2") == 2 and err.count("starting all ranks again") == 2
+    code, out, _ = shell("exit 5", 2, "--max_restarts", 1)
+    assert code == 5
+
+
+def test_a_rank_may_ask_for_a_restart(tmp_path):
+    text = f"if [ -e {tmp_path}/seen ]; then exit 0; fi; touch {tmp_path}/seen; exit {launcher.EXIT_RESTART}"
+    code, _, err = shell(text, 1, "--max_restarts", 1)
+    assert code == 0 and "starting all ranks again" in err
+    (tmp_path / "seen").unlink()
+    assert shell(text, 1)[0] == launcher.EXIT_RESTART  # not without --max_restarts
+
+
+@pytest.mark.parametrize("number, text, wanted", [
+    (signal.SIGTERM, "trap 'echo ended; exit 75' TERM; echo up; while true; do sleep 0.1; done", 75),
+    (signal.SIGINT, "trap 'echo ended; exit 0' INT; echo up; while true; do sleep 0.1; done", 130),
+])  # fmt: skip
+def test_signals_are_passed_on(number, text, wanted):
+    process = start("--nproc_per_node", 2, "--no_python", "--max_restarts", 3, "bash", "-c", text)
+    for _ in range(2):
+        assert process.stdout.readline().endswith("up\n")
+    process.send_signal(number)
+    code, out, _ = finish(process)
+    assert code == wanted and out.count("ended") == 2
+
+
+def test_redirected_output(tmp_path):
+    options = ("--redirect_stdout_and_stderr", "--logdir", tmp_path)
+    code, out, err = shell("echo out $RANK; echo err $RANK >&2; exit $RANK", 2, *options)
+    assert code == 1 and out == "" and "    err 1" in err and str(tmp_path / "rank_1") in err
+    assert (tmp_path / "rank_0" / "stdout").read_text() == "out 0\n"
+    assert (tmp_path / "rank_1" / "stderr").read_text() == "err 1\n"
+
+
+def test_modules_are_run():
+    code, out, _ = launch("--nproc_per_node", 1, "-m", "base64", "-h")
+    assert code == 0 and "base64" in out
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--nproc_per_node", "0", "x"], "at least one machine and one process"),
+    (["--nnodes", "2", "--node_rank", "2", "x"], "node_rank < nnodes"),
+    (["-m", "--no_python", "x"], "exclude each other"),
+    (["--nnodes", "2", "--port", "0", "x"], "with several machines name one"),
+    (["--nproc_per_node", "two", "x"], "invalid int value"),
+    ([], "training_script"),
+])  # fmt: skip
+def test_bad_options(options, words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        launcher.main(options)
+    assert ended.value.code == 2 and words in capsys.readouterr().err
+
+
+def test_failures_of_ranks_end_all_of_them_and_the_launcher_starts_them_again():
+    options = ["--nproc_per_node", 2, "--cpu_devices", 1, "--max_restarts", 3]
+    code, out, err = launch(*options, SCRIPTS / "restarted.py")
+    assert code == 0, f"{out[-2000:]}\n{err[-6000:]}"
+    said = [line for line in err.splitlines() if line.startswith("launch: rank")]
+    assert "rank 1" in said[0] and "was killed by SIGKILL" in said[0]
+    assert "rank 1" in said[1] and "exited with code 1" in said[1] and "    ValueError: this is rank 1's error" in err
+    assert "rank 0" in said[2] and "exited with code 7" in said[2] and len(said) == 3
+    assert out.count("of 2 passed") == 2
