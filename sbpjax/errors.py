@@ -277,6 +277,10 @@ class DataTypeError(SbpjaxError, TypeError):
     """
 
 
+class DistributionError(SbpjaxError, ValueError):
+    """A distribution was made of parameters, or asked about a value, that it is not defined for."""
+
+
 class HubError(SbpjaxError, RuntimeError, ValueError):
     """A model or a state could not be fetched: no connection, another hash, a repository that is not trusted."""
 
