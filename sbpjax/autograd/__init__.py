@@ -1,5 +1,7 @@
 """Automatic differentiation: the tape and what a user does with it."""
 
+from . import functional as functional
+from . import graph as graph
 from .api import backward as backward
 from .api import grad as grad
 from .checkpoint import checkpoint as checkpoint
@@ -12,3 +14,6 @@ from .grad_mode import is_grad_enabled as is_grad_enabled
 from .grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from .grad_mode import no_grad as no_grad
 from .grad_mode import set_grad_enabled as set_grad_enabled
+from .gradcheck import GradcheckError as GradcheckError
+from .gradcheck import gradcheck as gradcheck
+from .gradcheck import gradgradcheck as gradgradcheck

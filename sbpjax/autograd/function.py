@@ -26,6 +26,7 @@ from sbpjax.tensor import dispatch
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tensor import Tensor
 
+from . import graph
 from .node import FREED, Node, sequence
 
 
@@ -74,6 +75,9 @@ class FunctionCtx:
         for t, entry in zip(self._saved, self._versions, strict=True):
             if t is None:
                 restored.append(None)
+                continue
+            if entry.__class__ is _Packed:
+                restored.append(entry.unpack(entry.value))
                 continue
             version, edge, idx, array, layout = entry
             if t._version != version:
@@ -243,7 +247,11 @@ class Function:
         ctx._versions = tuple(
             None if t is None else (t._version, t._edge, t._idx, t._array, t._layout) for t in ctx._saved
         )
-        if saved & {id(o) for o in outs}:  # an output that holds its own node would be a cycle: keep it by payload
+        hooks = graph.active_hooks()
+        if hooks is not None:
+            ctx._versions = tuple(None if t is None else _Packed(hooks[0](t.detach()), hooks[1]) for t in ctx._saved)
+            ctx._saved = tuple(None if t is None else v for t, v in zip(ctx._saved, ctx._versions, strict=True))
+        elif saved & {id(o) for o in outs}:  # an output that holds its own node would be a cycle: keep it by payload
             ctx._saved = tuple(
                 dispatch.restore(t._array, t._layout, None, 0) if t is not None and t._edge is node else t
                 for t in ctx._saved
@@ -253,6 +261,16 @@ class Function:
                 for t, v in zip(ctx._saved, ctx._versions, strict=True)
             )
         return outs
+
+
+class _Packed:
+    """A saved tensor in the form that a hook gave it, see `sbpjax.autograd.graph`."""
+
+    __slots__ = ("unpack", "value")
+
+    def __init__(self, value, unpack) -> None:
+        self.value = value
+        self.unpack = unpack
 
 
 def once_differentiable(backward):

@@ -86,15 +86,15 @@ def record(op, inputs: tuple, arrays, layouts, outs: tuple):
     entry = entry_of(op, needs, tuple([aval_of(x) for x in inputs]))
     if not entry.diff_outs:
         return entry
-    node = OpNode.__new__(OpNode)
+    node = dispatch._new_node(OpNode)
     node.entry = entry
     node.n_out = entry.n_out
     node.edges = tuple([inputs[i]._edge for i in needs])
     node.idxs = tuple([inputs[i]._idx for i in needs])
     node.hooks = None
     node.seq = sequence()
-    node.saved = tuple([arrays[i] for i in entry.keep])
     node.layouts = tuple([layouts[i] for i in entry.keep])
+    node.saved = tuple([arrays[i] for i in entry.keep])
     node.in_layouts = tuple([layouts[i] for i in needs])
     node.checks = dispatch.checks_of(op, entry, inputs, outs)
     for i in entry.diff_outs:

@@ -61,7 +61,7 @@ def logical(x):
     x._fresh()
     layout = x._layout
     if isinstance(x._array, Tracer):
-        return x._array
+        return x._array if mode.closure is None else mode.closure(x)
     if mode.lift is not None:
         return mode.lift(x)
     if layout is None:

@@ -1,0 +1,299 @@
+"""A function of tensors as a function of arrays, transformed by JAX, run as one op.
+
+``vmap(f)(x)`` is worked out so: `f` runs once on tensors that hold tracers, under ``jax.vmap`` and ``jax.make_jaxpr``;
+tensors that it reads from outside (the parameters of a closed-over model) become further inputs; the resulting program
+is one op of `sbpjax.tensor.dispatch`. So it runs on local and global tensors and inside other traces, and gradients
+flow through it to its arguments and to what it closed over. It is traced anew on every call, since Python may do
+something else then; a program that was met before is not compiled again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax._src import core as jax_core  # the current trace has no public name
+from jax.core import Tracer
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+
+from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.graph import tree
+from sbpjax.graph.capture import Lifted
+from sbpjax.graph.watch import Watch
+from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.mode import mode
+from sbpjax.tensor.op import Op
+from sbpjax.tensor.traced import TracedLayout, logical
+
+_PROGRAMS: dict[str, Op] = {}
+_MOST = 4096
+
+
+class Function:
+    """A function with its arguments taken apart: which leaves are tensors, and how outputs are put together again.
+
+    Args:
+        fn: the function.
+        args: its arguments.
+        kwargs: its keyword arguments.
+        has_aux: it returns ``(outputs, more)``, and `more` is not differentiated.
+    """
+
+    def __init__(self, fn: Callable, args: tuple, kwargs: dict, has_aux: bool = False) -> None:
+        self.fn = fn
+        self.has_aux = has_aux
+        self._leaves, self._tree = tree.flatten((args, kwargs))
+        self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Tensor)]
+        self.tensors = [self._leaves[i]._fresh() for i in self.places]
+        self._outs: Any = None
+        self._aux: Any = None
+
+    def on_arrays(self, arrays) -> tuple[list, list]:
+        """Run the function on arrays in the place of its tensors; return those of the outputs and of the rest."""
+        leaves = list(self._leaves)
+        given = [_stand_in(t, array) for t, array in zip(self.tensors, arrays, strict=True)]
+        for i, t in zip(self.places, given, strict=True):
+            leaves[i] = t
+        args, kwargs = tree.unflatten(self._tree, leaves)
+        result = self.fn(*args, **kwargs)
+        aux = ()
+        if self.has_aux:
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise OpTypeError(
+                    message(
+                        "a transform with has_aux=True",
+                        f"a function that returns {type(result).__name__}",
+                        "the function returns a pair: outputs, and what goes along",
+                        "return output, aux",
+                    )
+                )
+            result, aux = result
+        found, self._outs = _apart(result)
+        more, self._aux = _apart(aux)
+        return found, more
+
+    def outputs(self, values: list) -> Any:
+        """Return the outputs, put together of one value per tensor."""
+        return _together(self._outs, values)
+
+    def aux(self, tensors: list) -> Any:
+        """Return what went along."""
+        return _together(self._aux, tensors)
+
+    @property
+    def out_leaves(self) -> list:
+        """The leaves of the outputs; None where a tensor stands."""
+        return self._outs[1]
+
+
+def _stand_in(like: Tensor, array) -> Tensor:
+    layout = None if like._layout is None else TracedLayout(like._layout.placement)
+    return dispatch.wrap_any(array, layout)
+
+
+def _apart(value) -> tuple[list, tuple]:
+    leaves, structure = tree.flatten(value)
+    arrays = [logical(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
+    return arrays, (structure, [None if isinstance(leaf, Tensor) else (leaf,) for leaf in leaves])
+
+
+def _together(taken: tuple, values: list) -> Any:
+    structure, leaves = taken
+    rest = iter(values)
+    return tree.unflatten(structure, [next(rest) if leaf is None else leaf[0] for leaf in leaves])
+
+
+def current_key():
+    """Return the key from which random ops in the innermost transform draw; None outside."""
+    return default_generator._traced
+
+
+def run(asked: str, body: Callable[[list], list], tensors: list[Tensor], writes: bool = False) -> list[Tensor]:
+    """Run a function of arrays as one op on tensors.
+
+    Args:
+        asked: what was asked for, for messages.
+        body: a function from a list of arrays to a list of arrays, such as `Function.on_arrays` under ``jax.vmap``.
+        tensors: what it is run on.
+        writes: allow the function to write to tensors that live outside it; else that is an error.
+
+    Returns:
+        A tensor per array.
+    """
+    made = Trace(asked, body, tensors, writes)
+    return made.run(tensors)
+
+
+class Trace:
+    """One traced call of `run`; can be run again on tensors of the same kinds.
+
+    Attributes:
+        op: the program as an op.
+        written: the tensors that it writes.
+    """
+
+    def __init__(self, asked: str, body: Callable[[list], list], tensors: list[Tensor], writes: bool = False) -> None:
+        self.written: list[Tensor] = []
+        self._lifted = _Closure()
+        examples = [_example(t) for t in tensors]
+        key = [jax.ShapeDtypeStruct((), np.uint32)] * 2
+        for _ in range(3):  # what is read from outside is found in one trace, and is an input in the next
+            watch = Watch(())
+            closed = jax.make_jaxpr(self._pure(asked, body, watch, len(tensors), writes))(
+                *key, *examples, *[_example(t) for t in self._lifted.tensors]
+            )
+            if self._lifted.complete:
+                break
+        self._consts = list(closed.consts)
+        self.op = _op(closed, asked)
+
+    def _pure(self, asked: str, body, watch: Watch, count: int, writes: bool):
+        def pure(first, second, *arrays):
+            key = jax.random.wrap_key_data(jnp.stack([first, second]))
+            with (
+                watch.watching(),
+                self._lifted.collecting(arrays[count:]),
+                default_generator.under_trace(key) as generator,
+            ):
+                outs = list(body(list(arrays[:count])))
+                self.is_random = generator._counter > 0
+                if writes:
+                    outs += self._writes(asked, watch)
+            if not writes:
+                watch.check(asked, ())
+            return outs
+
+        return pure
+
+    def _writes(self, asked: str, watch: Watch) -> list:
+        """Return the new values of the tensors that were written, and note which they are."""
+        self.written, arrays = [], []
+        for ref, saved, _, grad in watch._written.values():
+            x = ref()
+            if x is None:
+                continue
+            if x.grad is not grad:
+                raise OpError(
+                    message(
+                        asked,
+                        f"it writes the grad of a tensor {x.dtype.name}{list(x.shape)}",
+                        "a compiled function returns what it computes; backward() and optimizers run outside",
+                        "sbpjax.compile(step, state=(model, optimizer)) compiles whole steps",
+                    )
+                )
+            if x._array is not saved[0]:
+                self.written.append(x)
+                arrays.append(logical(x))
+        return arrays
+
+    def run(self, tensors: list[Tensor]) -> list[Tensor]:
+        """Run the program, write what it writes, and return the rest."""
+        words = _words() if self.is_random else (0, 0)
+        key = [dispatch.wrap_any(jnp.asarray(w, np.uint32)) for w in words]
+        consts = [c if isinstance(c, Tensor) else dispatch.wrap_any(jnp.asarray(c)) for c in self._consts]
+        inputs = (*consts, *key, *tensors, *self._lifted.tensors)
+        pins = None
+        count = len(self.written)
+        if count and any(t._layout is not None and t._layout.shape is not None for t in self.written):
+            pins = [None if t._layout is None else t._layout.sbp for t in self.written]
+        outs = dispatch.run(self.op, inputs, None if pins is None else (*[None] * (self.op.outs - count), *pins))
+        outs = list(outs) if isinstance(outs, tuple) else [outs]
+        rest, new = (outs[:-count], outs[-count:]) if count else (outs, [])
+        for t, value in zip(self.written, new, strict=True):
+            t._set(value._array, value._layout)
+        return rest
+
+
+def _words() -> tuple:
+    data = jax.random.key_data(default_generator.key())
+    return data[0], data[1]
+
+
+def _example(t: Tensor):
+    layout = t._fresh()._layout
+    shape = t._array.shape if layout is None or layout.shape is None else layout.shape
+    weak = layout is None and bool(getattr(t._array, "weak_type", False))
+    return jax.ShapeDtypeStruct(shape, t._array.dtype, weak_type=weak)
+
+
+class ProgramOp(Op):
+    """An op that is a program.
+
+    Attributes:
+        outs: how many arrays it returns.
+        program: the program; it keeps alive whatever its text names.
+    """
+
+    __slots__ = ("outs", "program")
+
+
+def _op(closed, asked: str) -> Op:
+    """Return the one op of a program; its constants are inputs in front."""
+    name = asked.partition("(")[0]
+    jaxpr = closed.jaxpr
+    text = f"{name} {[str(v.aval) for v in jaxpr.constvars]} {jaxpr}"
+    found = _PROGRAMS.get(text)
+    if found is None:
+        if len(_PROGRAMS) >= _MOST:
+            _PROGRAMS.clear()
+        plain = jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
+        whole = jaxpr_as_fun(ClosedJaxpr(plain, ()))
+
+        def program(*arrays):
+            return tuple(whole(*[jnp.asarray(a, v.aval.dtype) for a, v in zip(arrays, plain.invars, strict=True)]))
+
+        program.__name__ = name
+        found = _PROGRAMS[text] = ProgramOp(program)
+        found.outs, found.program = len(jaxpr.outvars), plain
+    return found
+
+
+class _Closure(Lifted):
+    """Tensors read from outside: concrete ones, and those of an enclosing trace that are on the tape."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._outer = _enclosing()
+
+    def collecting(self, tracers):
+        outer = self._outer
+        context = super().collecting(tracers)
+
+        class Both:
+            def __enter__(inner):
+                context.__enter__()
+                inner.before, mode.closure = mode.closure, take
+
+            def __exit__(inner, *exc):
+                mode.closure = inner.before
+                return context.__exit__(*exc)
+
+        def take(tensor):
+            if tensor._edge is None or tensor._array._trace not in outer:
+                return tensor._array
+            return self._lift(tensor)
+
+        return Both()
+
+    def _lift(self, tensor: Tensor):
+        if isinstance(tensor._array, Tracer):
+            found = self.tracers.get(id(tensor))
+            if found is None:
+                self.complete = False
+                self.tensors.append(tensor)
+                found = self.tracers[id(tensor)] = jnp.zeros(tensor._array.shape, tensor._array.dtype)
+            return found
+        return super()._lift(tensor)
+
+
+def _enclosing() -> list:
+    """Return the traces that are running now, innermost first."""
+    found, trace = [], jax_core.trace_ctx.trace
+    while trace is not None:
+        found.append(trace)
+        trace = getattr(trace, "parent_trace", None)
+    return found
