@@ -101,7 +101,7 @@ class Blocks:
             if block is not None and self.follow is not None:
                 self.follow(self._first[key], module)
         if block is None:
-            return module._run(args, kwargs)
+            return module._call_impl(args, kwargs)
         return block.run(call)
 
     def _trace(self, call: _Call, module) -> _Block | None:
@@ -251,7 +251,7 @@ class _Block:
             rebuilt[i] = handles[-1]
         args, kwargs = jax.tree.unflatten(call.tree, rebuilt)
         with _held(call.owned, owned), _drawing(arrays[count + len(call.owned) :]), fresh():
-            result = call.module._run(args, kwargs)
+            result = call.module._call_impl(args, kwargs)
             self._draws = default_generator._counter
             if any(h._fresh()._array is not a for h, a in zip(handles, arguments, strict=True)):
                 raise NotPlain("it writes an argument in place")

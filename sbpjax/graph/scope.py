@@ -120,7 +120,7 @@ class Scope:
     def _inner(self, module, args: tuple, kwargs: dict) -> Any:
         if self._blocks is not None:
             return self._blocks.call(module, args, kwargs)
-        return module._run(args, kwargs)
+        return module._call_impl(args, kwargs)
 
     def _follow(self, first, module) -> None:
         """Note for the parts of a block that was not traced itself what those of its twin got."""
@@ -140,7 +140,7 @@ class _Inside:
         self._scope = scope
 
     def call(self, module, args: tuple, kwargs: dict) -> Any:
-        return self._scope.named(module, args, kwargs, lambda m, a, k: m._run(a, k))
+        return self._scope.named(module, args, kwargs, lambda m, a, k: m._call_impl(a, k))
 
 
 def _on_stage(arguments: Any, placement: Any) -> Any:

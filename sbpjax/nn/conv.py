@@ -95,11 +95,14 @@ class _Conv(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         convolve = (F.conv1d, F.conv2d, F.conv3d)[self._spatial - 1]
-        padding: Any = self.padding
-        if self.padding_mode != "zeros":
-            input = F.pad(input, self._sides(), mode=_MODES[self.padding_mode])
-            padding = 0
+        input, padding = self._padded(input)
         return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    def _padded(self, input: Tensor) -> tuple[Tensor, Any]:
+        """Return the input with the cells that a convolution does not add itself, and the padding that is left."""
+        if self.padding_mode == "zeros":
+            return input, self.padding
+        return F.pad(input, self._sides(), mode=_MODES[self.padding_mode]), 0
 
     def _sides(self) -> list[int]:
         """Return the padding as `functional.pad` wants it: last dim first, before and behind."""

@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from sbpjax.nn.module import Module
 
 GLOBAL_FORWARD_PRE: OrderedDict[int, Callable] = OrderedDict()
-GLOBAL_FORWARD: OrderedDict[int, Callable] = OrderedDict()
+GLOBAL_FORWARD: OrderedDict[int, tuple[Callable, bool, bool]] = OrderedDict()
+GLOBAL_BACKWARD_PRE: OrderedDict[int, Callable] = OrderedDict()
+GLOBAL_BACKWARD: OrderedDict[int, Callable] = OrderedDict()
+GLOBAL_PARAMETER: OrderedDict[int, Callable] = OrderedDict()
+GLOBAL_BUFFER: OrderedDict[int, Callable] = OrderedDict()
+GLOBAL_MODULE: OrderedDict[int, Callable] = OrderedDict()
+
+
+def any_global() -> bool:
+    """Return whether any hook runs around the call of every module."""
+    return bool(GLOBAL_FORWARD or GLOBAL_FORWARD_PRE or GLOBAL_BACKWARD or GLOBAL_BACKWARD_PRE)
 
 
 def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
@@ -26,9 +36,47 @@ def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
     return RemovableHandle(GLOBAL_FORWARD_PRE, hook)
 
 
-def register_module_forward_hook(hook: Callable) -> RemovableHandle:
-    """Register ``hook(module, args, output)`` to run after the forward of every module; for debugging and profiling."""
-    return RemovableHandle(GLOBAL_FORWARD, hook)
+def register_module_forward_hook(
+    hook: Callable, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Register ``hook(module, args, output)`` to run after the forward of every module; for debugging and profiling.
+
+    Args:
+        hook: the hook.
+        with_kwargs: call ``hook(module, args, kwargs, output)``.
+        always_call: also call it when the forward fails.
+    """
+    return RemovableHandle(GLOBAL_FORWARD, (hook, with_kwargs, always_call))
+
+
+def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
+    """Register ``hook(module, grad_output)`` to run before the backward of every module."""
+    return RemovableHandle(GLOBAL_BACKWARD_PRE, hook)
+
+
+def register_module_full_backward_hook(hook: Callable) -> RemovableHandle:
+    """Register ``hook(module, grad_input, grad_output)`` to run after the backward of every module."""
+    return RemovableHandle(GLOBAL_BACKWARD, hook)
+
+
+def register_module_backward_hook(hook: Callable) -> RemovableHandle:
+    """Register ``hook(module, grad_input, grad_output)`` to run after the backward of every module; the older name."""
+    return RemovableHandle(GLOBAL_BACKWARD, hook)
+
+
+def register_module_parameter_registration_hook(hook: Callable) -> RemovableHandle:
+    """Register ``hook(module, name, parameter)`` to run when a parameter is registered; a result replaces it."""
+    return RemovableHandle(GLOBAL_PARAMETER, hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable) -> RemovableHandle:
+    """Register ``hook(module, name, buffer)`` to run when a buffer is registered; a result replaces it."""
+    return RemovableHandle(GLOBAL_BUFFER, hook)
+
+
+def register_module_module_registration_hook(hook: Callable) -> RemovableHandle:
+    """Register ``hook(module, name, child)`` to run when a child is registered; a result replaces it."""
+    return RemovableHandle(GLOBAL_MODULE, hook)
 
 
 def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
@@ -53,14 +101,12 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
                     args, kwargs = result
             else:
                 args = _pre_result(hook(module, args), args)
-        full = _BackwardHooks(module) if module._backward_pre_hooks or module._backward_hooks else None
+        watched = module._backward_pre_hooks or module._backward_hooks or GLOBAL_BACKWARD or GLOBAL_BACKWARD_PRE
+        full = _BackwardHooks(module) if watched else None
         if full is not None:
             args = full.watch_inputs(args)
         output = module.forward(*args, **kwargs)
-        for id_, hook in list(GLOBAL_FORWARD.items()):
-            called.add(id_)
-            output = _post_result(hook(module, args, output), output)
-        for id_, (hook, with_kwargs, _) in list(module._forward_hooks.items()):
+        for id_, (hook, with_kwargs, _) in (*GLOBAL_FORWARD.items(), *module._forward_hooks.items()):
             called.add(id_)
             result = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
             output = _post_result(result, output)
@@ -69,7 +115,7 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
         return output
     except Exception:
         # `always_call` hooks see failures too; their own failures must not hide the first one.
-        for id_, (hook, with_kwargs, always) in list(module._forward_hooks.items()):
+        for id_, (hook, with_kwargs, always) in (*GLOBAL_FORWARD.items(), *module._forward_hooks.items()):
             if always and id_ not in called:
                 try:
                     hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
@@ -104,7 +150,7 @@ class _BackwardHooks:
 
     def watch_outputs(self, output: Any) -> Any:
         def on_backward(grads: tuple) -> tuple:
-            for hook in list(self.module._backward_pre_hooks.values()):
+            for hook in [*GLOBAL_BACKWARD_PRE.values(), *self.module._backward_pre_hooks.values()]:
                 result = hook(self.module, grads)
                 if result is not None:
                     grads = result if isinstance(result, tuple) else (result,)
@@ -123,7 +169,7 @@ class _BackwardHooks:
         return _through_identity(args, self._run)
 
     def _run(self, grads: tuple | None) -> tuple | None:
-        for hook in list(self.module._backward_hooks.values()):
+        for hook in [*GLOBAL_BACKWARD.values(), *self.module._backward_hooks.values()]:
             result = hook(self.module, grads if grads is not None else (None,), self.grad_output)
             if result is not None and grads is not None:
                 grads = result if isinstance(result, tuple) else (result,)

@@ -25,25 +25,30 @@ from typing import Any
 
 import sbpjax.nn.hooks as _hooks
 import sbpjax.nn.names as _names
-from sbpjax.autograd.node import RemovableHandle
 from sbpjax.nn import state as _state
-from sbpjax.nn.parameter import Parameter
+from sbpjax.nn.hook_methods import HookMethods
+from sbpjax.nn.moving import Moving
+from sbpjax.nn.parameter import Buffer, Parameter
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.mode import mode
 
 _TABLES = ("_parameters", "_buffers", "_modules")
+_HOOK_TABLES = """_forward_pre_hooks _forward_hooks _backward_pre_hooks _backward_hooks _state_dict_pre_hooks
+ _state_dict_hooks _load_state_dict_pre_hooks _load_state_dict_post_hooks""".split()
 
 
-class Module:
+class Module(Moving, HookMethods):
     """Base class of layers and models; override `forward`."""
 
-    training: bool
+    training: bool = True
     dump_patches = False
+    call_super_init = False
+    T_destination = dict[str, Any]
     _version = 1
 
-    def __init__(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         fields = self.__dict__
         fields["training"] = True
         fields["_parameters"] = OrderedDict()
@@ -58,6 +63,18 @@ class Module:
         fields["_state_dict_hooks"] = OrderedDict()
         fields["_load_state_dict_pre_hooks"] = OrderedDict()
         fields["_load_state_dict_post_hooks"] = OrderedDict()
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+        elif args or kwargs:
+            raise _names.takes_nothing(self, args, kwargs)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take a pickled or copied state; tables that an older one lacks start empty."""
+        fields = self.__dict__
+        fields.update(state)
+        for table in _HOOK_TABLES:
+            fields.setdefault(table, OrderedDict())
+        fields.setdefault("_non_persistent_buffers_set", set())
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result; every subclass overrides this."""
@@ -66,17 +83,16 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if mode.blocks is not None:
             return mode.blocks.call(self, args, kwargs)
-        return self._run(args, kwargs)
+        return self._call_impl(args, kwargs)
 
-    def _run(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _call_impl(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run the hooks and `forward`."""
         if (
             self._forward_hooks
             or self._forward_pre_hooks
             or self._backward_hooks
             or self._backward_pre_hooks
-            or _hooks.GLOBAL_FORWARD
-            or _hooks.GLOBAL_FORWARD_PRE
+            or _hooks.any_global()
         ):
             return _hooks.call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
@@ -92,11 +108,14 @@ class Module:
             KeyError: the name is empty, has a dot, or is taken.
             TypeError: `param` is no Parameter.
         """
-        _names.check_name(self, name, self._initialised("_parameters", "parameters"), "parameter")
+        _names.check_name(self, name, self._table_of("_parameters", "parameters"), "parameter")
         if param is not None and not isinstance(param, Parameter):
             raise _names.wrong_kind(self, name, param, "parameter")
         if param is not None and param.grad_fn is not None:
             raise _names.no_leaf(self, name)
+        for hook in _hooks.GLOBAL_PARAMETER.values():
+            result = hook(self, name, param)
+            param = param if result is None else result
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -107,9 +126,12 @@ class Module:
             tensor: the buffer; None keeps the name without a tensor.
             persistent: whether it belongs to `state_dict`.
         """
-        _names.check_name(self, name, self._initialised("_buffers", "buffer"), "buffer")
+        _names.check_name(self, name, self._table_of("_buffers", "buffer"), "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise _names.wrong_kind(self, name, tensor, "buffer")
+        for hook in _hooks.GLOBAL_BUFFER.values():
+            result = hook(self, name, tensor)
+            tensor = tensor if result is None else result
         self._buffers[name] = tensor
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -120,12 +142,17 @@ class Module:
         """Register a child module under `name`."""
         if not isinstance(module, Module) and module is not None:
             raise _names.no_module(f"{type(self).__name__}.add_module({name!r}, ...)", module)
-        _names.check_name(self, name, self._initialised("_modules", "module"), "module")
+        _names.check_name(self, name, self._table_of("_modules", "module"), "module")
+        for hook in _hooks.GLOBAL_MODULE.values():
+            result = hook(self, name, module)
+            module = module if result is None else result
         self._modules[name] = module
 
-    register_module = add_module
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Register a child module under `name`; the same as `add_module`."""
+        self.add_module(name, module)
 
-    def _initialised(self, table: str, what: str) -> dict:
+    def _table_of(self, table: str, what: str) -> dict:
         if table not in self.__dict__:
             raise _names.not_initialised(self, what)
         return self.__dict__[table]
@@ -142,12 +169,15 @@ class Module:
     def __setattr__(self, name: str, value: Any) -> None:
         fields = self.__dict__
         if isinstance(value, Parameter):
-            self._initialised("_parameters", "parameters")
-            self._forget(name, "_parameters")
+            self._table_of("_parameters", "parameters")
+            self._drop_name(name, "_parameters")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
-            self._initialised("_modules", "module")
-            self._forget(name, "_modules")
+            self._table_of("_modules", "module")
+            self._drop_name(name, "_modules")
+            for hook in _hooks.GLOBAL_MODULE.values():
+                result = hook(self, name, value)
+                value = value if result is None else result
             self._modules[name] = value
         elif name in fields.get("_parameters", ()):
             if value is not None:
@@ -157,6 +187,10 @@ class Module:
             if value is not None:
                 raise _names.wrong_kind(self, name, value, "child module")
             self._modules[name] = None
+        elif isinstance(value, Buffer) and "_buffers" in fields:
+            self._drop_name(name, "_buffers")
+            fields["_buffers"].pop(name, None)
+            self.register_buffer(name, value, value.persistent)
         elif name in fields.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
                 raise _names.wrong_kind(self, name, value, "buffer")
@@ -164,7 +198,7 @@ class Module:
         else:
             object.__setattr__(self, name, value)
 
-    def _forget(self, name: str, keep: str) -> None:
+    def _drop_name(self, name: str, keep: str) -> None:
         fields = self.__dict__
         fields.pop(name, None)
         for table in _TABLES:
@@ -219,7 +253,7 @@ class Module:
         for _, child in self.named_children():
             yield child
 
-    def _named_members(self, table: str, prefix: str, recurse: bool, unique: bool) -> Iterator[tuple[str, Any]]:
+    def _members_of(self, table: str, prefix: str, recurse: bool, unique: bool) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
         modules = self.named_modules(prefix=prefix, remove_duplicate=unique) if recurse else [(prefix, self)]
         for start, module in modules:
@@ -233,7 +267,7 @@ class Module:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """Yield the parameters with their dotted names; a shared one once."""
-        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
+        return self._members_of("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Yield the parameters, as an optimizer wants them."""
@@ -244,7 +278,7 @@ class Module:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """Yield the buffers with their dotted names; a shared one once."""
-        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
+        return self._members_of("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Yield the buffers."""
@@ -263,21 +297,41 @@ class Module:
                 raise _names.no_target(self, target, f"`{name}` is not an nn.Module", known)
         return module
 
-    def _get_tensor(self, target: str, table: str, what: str) -> Any:
+    def _tensor_named(self, target: str, table: str, what: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if name not in module.__dict__[table]:
-            known = (path for path, _ in self._named_members(table, "", True, False))
+            known = (path for path, _ in self._members_of(table, "", True, False))
             raise _names.no_target(self, target, f"`{target}` is not {what} of {type(self).__name__}", known)
         return module.__dict__[table][name]
 
     def get_parameter(self, target: str) -> Parameter:
         """Return the parameter with the dotted name `target`."""
-        return self._get_tensor(target, "_parameters", "a parameter")
+        return self._tensor_named(target, "_parameters", "a parameter")
 
     def get_buffer(self, target: str) -> Tensor:
         """Return the buffer with the dotted name `target`."""
-        return self._get_tensor(target, "_buffers", "a buffer")
+        return self._tensor_named(target, "_buffers", "a buffer")
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put `module` in the place with the dotted name `target`.
+
+        Args:
+            target: the dotted name.
+            module: what stands there afterwards.
+            strict: raise if nothing stands there yet.
+        """
+        path, _, name = target.rpartition(".")
+        if not name:
+            rule = "Cannot set the submodule without a target name!"
+            fail("value", f"{type(self).__name__}.set_submodule({target!r})", repr(target), rule, "'layer.0'")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            known = (path for path, _ in self.named_modules())
+            raise _names.no_target(self, target, f"{type(parent).__name__} has no attribute `{name}`", known)
+        if not isinstance(module, Module):
+            raise _names.no_module(f"set_submodule({target!r}, ...)", module)
+        setattr(parent, name, module)
 
     # -- modes and gradients
     # -------------------------------------------------------------------------------------------
@@ -352,138 +406,26 @@ class Module:
                         module._buffers[name] = fn(buffer)
         return self
 
-    def to(self, *args: Any, **kwargs: Any) -> Module:
-        """Move or cast all tensors: ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``.
-
-        Only floating-point tensors take a dtype. For placements use `to_global`.
-        """
-        from sbpjax.tensor.device import device as device_class
-        from sbpjax.tensor.dtype import dtype as dtype_class
-
-        if len(args) == 1 and isinstance(args[0], type):
-            if issubclass(args[0], Module):  # what a graph's proxy of a module stands for
-                return self
-            if hasattr(args[0], "of_module"):  # nn.graph.GraphModule: what graphs keep about this module
-                return args[0].of_module(self)
-        device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
-        kwargs.pop("non_blocking", None)
-        asked, fix = f"{type(self).__name__}.to(...)", "model.to('cuda'), model.to(sbpjax.bfloat16)"
-        if kwargs:
-            seen = f"keyword argument {next(iter(kwargs))!r}"
-            fail("type", asked, seen, "it takes device=, dtype= and non_blocking=; for placements use to_global", fix)
-        for arg in args:
-            if isinstance(arg, Tensor):
-                device, dtype = arg.device, arg.dtype
-            elif isinstance(arg, dtype_class):
-                dtype = arg
-            elif isinstance(arg, (str, device_class)) and device is None:
-                device = arg
-            elif not isinstance(arg, bool) and arg is not None:
-                rule = "Module.to() takes a device, a dtype or a tensor; for placements use to_global"
-                fail("type", asked, f"a {type(arg).__name__}", rule, fix)
-        if dtype is not None and not dtype.is_floating_point:
-            fail("type", asked, f"dtype={dtype}", "nn.Module.to only accepts floating point dtypes", fix)
-
-        def convert(tensor: Tensor) -> Tensor:
-            if dtype is not None and tensor.is_floating_point():
-                tensor = tensor.to(dtype)
-            return tensor if device is None else tensor.to(device)
-
-        return self._apply(convert)
-
-    def _cast(self, dtype: Any) -> Module:
-        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
-
-    def float(self) -> Module:
-        """Cast all floating-point tensors to float32."""
-        import sbpjax
-
-        return self._cast(sbpjax.float32)
-
-    def double(self) -> Module:
-        """Cast all floating-point tensors to float64."""
-        import sbpjax
-
-        return self._cast(sbpjax.float64)
-
-    def half(self) -> Module:
-        """Cast all floating-point tensors to float16."""
-        import sbpjax
-
-        return self._cast(sbpjax.float16)
-
-    def bfloat16(self) -> Module:
-        """Cast all floating-point tensors to bfloat16."""
-        import sbpjax
-
-        return self._cast(sbpjax.bfloat16)
-
-    def cpu(self) -> Module:
-        """Move all local tensors to the CPU."""
-        return self.to("cpu")
-
-    def cuda(self, device: int | str | None = None) -> Module:
-        """Move all local tensors to a GPU."""
-        return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
-
-    def to_global(self, placement: Any = None, sbp: Any = None) -> Module:
-        """Lay out all parameters, gradients and buffers, in place.
-
-        Args:
-            placement: the devices; None keeps that of tensors which are global already.
-            sbp: the layout of every tensor; lay single layers out otherwise with a call of their own afterwards.
-
-        Returns:
-            The module itself.
-
-        Example:
-            >>> model.to_global(flow.placement.all("cpu"), flow.sbp.broadcast)
-        """
-        return self._apply(lambda t: t.to_global(placement=placement, sbp=sbp))
-
-    def to_empty(self, *, device: Any = None, placement: Any = None, sbp: Any = None) -> Module:
-        """Give memory, with unspecified content, to all tensors, in place; the way out of ``device="meta"``.
-
-        Args:
-            device: where local tensors are made; for global ones give ``placement`` or nothing.
-            placement: the devices; None keeps each global tensor's own.
-            sbp: the layout of every tensor; None keeps each global tensor's own.
-
-        Example:
-            >>> with flow.abstract():
-            ...     layer = nn.Linear(4, 4)
-            >>> layer.to_empty(device="cpu").reset_parameters()
-        """
-
-        def empty(t: Tensor) -> Tensor:
-            there, layout = (placement, sbp) if device is None else (None, None)
-            if t.is_global and device is None:
-                there, layout = placement or t.placement, t.sbp if sbp is None else sbp
-            where = "cpu" if device is None and there is None else device
-            return sbpjax.empty(*t.shape, dtype=t.dtype, device=where, placement=there, sbp=layout)
-
-        import sbpjax
-
-        return self._apply(empty)
-
-    def to_local(self) -> Module:
-        """Make all parameters, gradients and buffers local tensors, in place."""
-        return self._apply(lambda t: t.to_local() if t.is_global else t)
-
     # -- state
     # ---------------------------------------------------------------------------------------------------------
 
     def state_dict(
-        self, *, destination: dict | None = None, prefix: str = "", keep_vars: bool = False
+        self, *args: Any, destination: dict | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
         """Return parameters and persistent buffers by dotted name.
 
         Args:
+            args: PyTorch's old form: destination, prefix and keep_vars by place.
             destination: a dict to fill instead of a new one.
             prefix: put before every name.
             keep_vars: return the parameters themselves, not detached tensors on the same storage.
         """
-        return _state.state_dict(self, destination, prefix, keep_vars)
+        given = (*args, *(destination, prefix, keep_vars)[len(args) :])
+        return _state.state_dict(self, *given)
+
+    def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
+        """Put the module's own state, without its children's, into `destination`; may be overridden."""
+        _state.save_own(self, destination, prefix, keep_vars)
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -505,8 +447,13 @@ class Module:
         """
         return _state.load_state_dict(self, state_dict, strict, assign)
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing, unexpected, errors, assign):
-        _state.load_own(self, state_dict, prefix, local_metadata, strict, missing, unexpected, errors, assign)
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ) -> None:
+        """Load the module's own state, without its children's; may be overridden, as in PyTorch."""
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        found = (missing_keys, unexpected_keys, error_msgs)
+        _state.load_own(self, state_dict, prefix, local_metadata, strict, *found, assign)
 
     def get_extra_state(self) -> Any:
         """Return further state for `state_dict`; override together with `set_extra_state`."""
@@ -515,51 +462,6 @@ class Module:
     def set_extra_state(self, state: Any) -> None:
         """Take the state that `get_extra_state` returned; override together with it."""
         raise _names.no_extra_state(self, "set_extra_state")
-
-    # -- hooks
-    # ---------------------------------------------------------------------------------------------------------
-
-    def _register(self, table: str, value: Any, prepend: bool = False) -> RemovableHandle:
-        handle = RemovableHandle(self.__dict__[table], value)
-        if prepend:
-            self.__dict__[table].move_to_end(handle.id, last=False)
-        return handle
-
-    def register_forward_pre_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call ``hook(module, args)`` before every forward; what it returns (not None) replaces the arguments."""
-        return self._register("_forward_pre_hooks", (hook, with_kwargs), prepend)
-
-    def register_forward_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
-    ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after every forward; what it returns (not None) replaces the output."""
-        return self._register("_forward_hooks", (hook, with_kwargs, always_call), prepend)
-
-    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_output)`` before the module's backward; a result replaces `grad_output`."""
-        return self._register("_backward_pre_hooks", hook, prepend)
-
-    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_input, grad_output)`` after the module's backward; may return a new `grad_input`."""
-        return self._register("_backward_hooks", hook, prepend)
-
-    def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(module, prefix, keep_vars)`` before `state_dict` collects."""
-        return self._register("_state_dict_pre_hooks", hook)
-
-    def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, local_metadata)`` after `state_dict` has collected."""
-        return self._register("_state_dict_hooks", hook)
-
-    def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)`` before loading."""
-        return self._register("_load_state_dict_pre_hooks", hook)
-
-    def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(module, incompatible_keys)`` after loading; it may edit the keys."""
-        return self._register("_load_state_dict_post_hooks", hook)
 
     # -- text
     # ----------------------------------------------------------------------------------------------------------

@@ -107,6 +107,18 @@ def not_initialised(module: Module, what: str) -> ModuleAttributeError:
     )
 
 
+def takes_nothing(module: Module, args: tuple, kwargs: dict) -> OpTypeError:
+    """Return the error for arguments that reach the base class."""
+    name = type(module).__name__
+    given = f"unexpected keyword argument '{next(iter(kwargs))}'" if kwargs else f"{len(args) + 1} were given"
+    rule = (
+        f"{name}.__init__() takes 1 positional argument but {given}"
+        if not kwargs
+        else f"{name}.__init__() got an {given}"
+    )
+    return OpTypeError(message(f"{name}(...)", f"{len(args)} arguments, {list(kwargs)}", rule, "super().__init__()"))
+
+
 def no_forward(module: Module) -> ModuleMethodError:
     """Return the error for a module that computes nothing."""
     name = type(module).__name__

@@ -37,6 +37,27 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
 
+class Buffer(Tensor):
+    """A tensor that registers itself as a buffer when it is assigned to a module.
+
+    Args:
+        data: its value; the storage is shared.
+        persistent: whether it belongs to `state_dict`.
+    """
+
+    __slots__ = ("persistent",)
+
+    def __init__(self, data: Tensor | None = None, *, persistent: bool = True):
+        if data is None:
+            data = sbpjax.empty(0)
+        if not isinstance(data, Tensor):
+            raise needs_tensor("nn.Buffer(data)", data)
+        shared = data.detach()
+        self._adopt(shared)
+        self._cell, self._seen, self._meta, self._ver = shared._cell, shared._seen, shared._meta, shared._ver
+        self.persistent = persistent
+
+
 def register_bias(module: Any, size: int, wanted: bool, device: Any, dtype: Any) -> None:
     """Give a module a ``bias`` of a size, or the name alone."""
     module.register_parameter("bias", parameter(size, device=device, dtype=dtype) if wanted else None)

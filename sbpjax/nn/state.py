@@ -47,14 +47,7 @@ def state_dict(module: Module, destination: Any, prefix: str, keep_vars: bool) -
         destination._metadata[prefix[:-1]] = local  # type: ignore[attr-defined]
     for hook in list(module._state_dict_pre_hooks.values()):
         hook(module, prefix, keep_vars)
-    for name, tensor in module._parameters.items():
-        if tensor is not None:
-            destination[prefix + name] = tensor if keep_vars else tensor.detach()
-    for name, tensor in module._buffers.items():
-        if tensor is not None and name not in module._non_persistent_buffers_set:
-            destination[prefix + name] = tensor if keep_vars else tensor.detach()
-    if type(module).get_extra_state is not _base(module).get_extra_state:
-        destination[prefix + EXTRA_STATE_KEY] = module.get_extra_state()
+    module._save_to_state_dict(destination, prefix, keep_vars)
     for name, child in module._modules.items():
         if child is not None:
             child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
@@ -63,6 +56,18 @@ def state_dict(module: Module, destination: Any, prefix: str, keep_vars: bool) -
         if result is not None:
             destination = result
     return destination
+
+
+def save_own(module: Module, destination: dict, prefix: str, keep_vars: bool) -> None:
+    """Put the state that `module` itself owns into `destination`; the default of `Module._save_to_state_dict`."""
+    for name, tensor in module._parameters.items():
+        if tensor is not None:
+            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+    for name, tensor in module._buffers.items():
+        if tensor is not None and name not in module._non_persistent_buffers_set:
+            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+    if type(module).get_extra_state is not _base(module).get_extra_state:
+        destination[prefix + EXTRA_STATE_KEY] = module.get_extra_state()
 
 
 class Findings(list):
@@ -100,7 +105,9 @@ def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assi
 
     def look(child: Module, local_state: dict, prefix: str) -> None:
         local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
-        child._load_from_state_dict(local_state, prefix, local_metadata, True, missing, unexpected, found, assign)
+        if assign:
+            local_metadata = {**local_metadata, "assign_to_params_buffers": True}
+        child._load_from_state_dict(local_state, prefix, local_metadata, True, missing, unexpected, found)
         for name, grandchild in child._modules.items():
             if grandchild is not None:
                 start = f"{prefix}{name}."

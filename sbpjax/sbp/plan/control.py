@@ -28,7 +28,18 @@ def body_plan(closed, sizes: Codes, ins: tuple[Codes, ...], outs: tuple[Codes | 
     """Return the exact plan of a body whose inputs and outputs lie as given; cached by the body's identity."""
     from .exact import plan_exactly  # the planner asks for control-flow rows, which ask the planner for bodies
 
-    return plan_exactly(body_program(closed), sizes, ins, outs)
+    program = body_program(closed)
+    return plan_exactly(program, sizes, ins, outs, _FEW_STATES if is_long(program) else None)
+
+
+# A body is planned once per seed and turn of its fixed point. One of more equations than this (the backward of a
+# recurrent cell has 90) is planned with fewer states, and without the seeds that an earlier row already answers.
+_LONG, _FEW_STATES = 24, 12
+
+
+def is_long(program: Program) -> bool:
+    """Return whether a body is planned by fewer seeds and states."""
+    return len(program.eqns) > _LONG
 
 
 def inner_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes) -> int:
@@ -121,8 +132,11 @@ def scan_rows(eqn, size: int) -> list[Row]:
     consts, carry = scan_counts(params)
     held = consts + carry
     closed = params["jaxpr"]
+    long = is_long(body_program(closed))
     found = []
     for i, seed in _seeds([v.aval for v in closed.jaxpr.invars]):
+        if long and any((*row.ins[:held], *shifted(row.ins[held:], -1))[i] == seed for row in found):
+            continue
         codes = [B] * len(closed.jaxpr.invars)
         codes[i] = seed
         codes, plan = _fixed_point(closed, size, codes, {o: consts + o for o in range(carry)})

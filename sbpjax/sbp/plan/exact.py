@@ -81,7 +81,11 @@ def hidden_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes) -> int:
 
 
 def plan_exactly(
-    program: Program, sizes: Codes, in_codes: tuple[Codes, ...], out_pins: tuple[Codes | None, ...] | None = None
+    program: Program,
+    sizes: Codes,
+    in_codes: tuple[Codes, ...],
+    out_pins: tuple[Codes | None, ...] | None = None,
+    most: int | None = None,
 ) -> Plan:
     """Return the cheapest plan of a program whose inputs lie as ``in_codes``.
 
@@ -90,6 +94,7 @@ def plan_exactly(
         sizes: the placement's hierarchy.
         in_codes: the nd-sbp of every input.
         out_pins: the nd-sbp wanted of each output; None where the planner is free.
+        most: how many states are kept; None is `MAX_STATES`.
     """
     out_pins = out_pins or (None,) * len(program.outvars)
     everywhere = (B,) * len(sizes)
@@ -101,7 +106,7 @@ def plan_exactly(
     for part in parts_of(program, given, out_pins, everywhere):
         key = part.key
         if key not in solved:
-            solved[key] = _solve(part, sizes, free)
+            solved[key] = _solve(part, sizes, free, most or MAX_STATES)
         for i, candidate in zip(part.indices, solved[key], strict=True):
             chosen[i] = candidate
             produced.update(zip(program.eqns[i].outvars, candidate.outs, strict=True))
@@ -113,7 +118,7 @@ def plan_exactly(
     return Plan(program, sizes, in_codes, [c.rows for c in chosen], out_codes, inner)
 
 
-def _solve(part: Part, sizes: Codes, free: set) -> list[Candidate]:
+def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
     """Return the cheapest candidate of each equation of a part; ``free`` are the outputs without a pin."""
     everywhere = (B,) * len(sizes)
     states = [(0, {v: frozenset((c,)) for v, c in part.given.items()}, None)]
@@ -126,7 +131,7 @@ def _solve(part: Part, sizes: Codes, free: set) -> list[Candidate]:
             if v in part.live and v not in part.uniform and not isinstance(v, DropVar)
         ]
         ranked = sorted(_ranked(states, options, reads, sizes), key=lambda entry: entry[0])
-        states = _undominated(_successors(ranked, reads, made, part.last_reads[position]), sizes)
+        states = _undominated(_successors(ranked, reads, made, part.last_reads[position]), sizes, most)
     untouched = [a for a in range(len(sizes)) if all(c[a] == B for c in part.given.values())]
     best, trail = None, None
     for cost, env, options in states:
@@ -197,7 +202,7 @@ def _successors(ranked, reads, made, dead):
         yield total, after, (trail, option)
 
 
-def _undominated(states, sizes: Codes) -> list:
+def _undominated(states, sizes: Codes, most: int) -> list:
     """Keep the states, cheapest first, that no cheaper one reaches within the difference of their costs."""
     kept: list = []
     for state in states:
@@ -206,8 +211,8 @@ def _undominated(states, sizes: Codes) -> list:
                 break
         else:
             kept.append(_Kept(state))
-            if len(kept) == MAX_STATES:
-                log.debug("more than %d states: the plan of this op may not be the cheapest", MAX_STATES)
+            if len(kept) == most:
+                log.debug("more than %d states: the plan of this op may not be the cheapest", most)
                 break
     return [k.state for k in kept]
 

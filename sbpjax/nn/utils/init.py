@@ -1,0 +1,42 @@
+"""Modules without the cost of first values that are overwritten anyway."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from sbpjax.nn.module import Module
+from sbpjax.ops.dims import fail
+
+
+def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Module:
+    """Return a module whose tensors have memory and no particular values.
+
+    It is made without data (``device="meta"``) and then given memory, so nothing is drawn or written.
+
+    Args:
+        module_cls: a `Module` class whose constructor takes ``device``.
+        args: its arguments.
+        kwargs: its arguments by name; ``device`` says where the tensors are made.
+
+    Raises:
+        OpError: it is no Module class, or its constructor takes no ``device``.
+
+    Example:
+        >>> layer = skip_init(nn.Linear, 1024, 1024, device="cpu")
+    """
+    if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
+        rule = f"Expected a Module; got {module_cls}"
+        fail("shape", "skip_init(module_cls, ...)", repr(module_cls), rule, "skip_init(nn.Linear, 2, 3)")
+    names = inspect.signature(module_cls).parameters
+    if "device" not in names and not any(p.kind is p.VAR_KEYWORD for p in names.values()):
+        rule = "Module must support a 'device' arg to skip initialization"
+        fail(
+            "shape",
+            f"skip_init({module_cls.__name__}, ...)",
+            f"arguments {list(names)}",
+            rule,
+            "def __init__(..., device)",
+        )
+    device = kwargs.pop("device", "cpu")
+    return module_cls(*args, **kwargs, device="meta").to_empty(device="cpu" if device is None else device)
