@@ -29,7 +29,7 @@ NOT_OPS = _table(
     compiles_or_shows_programs="boxing_policy compile cond explain load_graph visualize simulate",
     reads_or_writes_files="load save Tensor.load",
     takes_other_libraries_arrays="from_jax from_numpy from_dlpack to_dlpack frombuffer",
-    says_what_an_object_is="""is_tensor is_storage is_distributed get_device dtypes
+    says_what_an_object_is="""is_tensor typename Tensor.is_coalesced is_storage is_distributed get_device dtypes
  convert_oneflow_dtype_to_numpy_dtype Tensor.is_distributed Tensor.is_offloaded Tensor.is_shared Tensor.is_set_to
  Tensor.global_id Tensor.check_meta_consistency""",
     moves_a_tensor_between_layouts_or_devices="""to_global Tensor.to_global Tensor.to_local Tensor.global_to_global

@@ -104,7 +104,10 @@ def _(g):
     return call(g.index((2, 3), 5), weight, mode=mode)
 
 
-@op("nn.functional.ctc_loss", method=False, double=False, tol={"float32": 2e-5})
+_BEHIND = "PyTorch's gradient holds behind a log_softmax only, where tests/nn compares it"
+
+
+@op("nn.functional.ctc_loss", method=False, grad=False, tol={"float32": 2e-5}, reason=_BEHIND)
 def _(g):
     scores = g.tensor((6, 2, 4), g.dtype(), views=False)
     targets = g.tensor((2, 3), "int64", low=1, high=4, grad=False, views=False)
