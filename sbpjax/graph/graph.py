@@ -480,7 +480,7 @@ class Graph(Views):
 
     def _compile(self, program: Program) -> None:
         if not program.is_compiled:
-            program.compile()
+            program.compile(to_run=True)
             self._g.debug.compiled(self, program)
 
     # -- state -----------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ import jax
 import numpy as np
 from jax.extend.core import jaxpr_as_fun
 
+from sbpjax import world
 from sbpjax.amp.casting import fresh
 from sbpjax.amp.widen import widened
 from sbpjax.errors import MixedTensorError, SbpjaxError, message
@@ -39,6 +40,7 @@ from sbpjax.tensor.parked import Elsewhere, is_parked
 from sbpjax.tensor.traced import TracedLayout, logical
 
 from . import tree
+from .agreement import agree
 from .capture import Lifted, State
 from .interrupt import Uninterrupted
 from .signature import Call
@@ -254,11 +256,19 @@ class Program:
         """Return the lowered program; nothing is compiled."""
         return self._call.lower(*self._structs)
 
-    def compile(self):
-        """Return the compiled program (`jax.stages.Compiled`); the first call compiles it."""
+    def compile(self, to_run: bool = False):
+        """Return the compiled program (`jax.stages.Compiled`); the first call compiles it.
+
+        Args:
+            to_run: it is about to run: if it is a program of several ranks, they compare it first.
+        """
         if self._compiled is None:
             start = time.perf_counter()
-            self._compiled = self.lower().compile()
+            lowered = self.lower()
+            if to_run and self.placement is not None and world.current().size > 1:
+                inputs = [f"{s.dtype}{list(s.shape)} as {getattr(s.sharding, 'spec', None)}" for s in self._structs]
+                agree(self.asked, inputs, lowered.as_text())
+            self._compiled = lowered.compile()
             self.seconds["compile"] = time.perf_counter() - start
             if self._present and not self.is_random:  # on the device once, since a NumPy array goes there every time
                 self._no_seed = spread.on(_NO_SEED, self._where(0))
@@ -287,7 +297,7 @@ class Program:
         given = [t._fresh()._array for t in arguments]
         if Abstract in map(type, arrays) or Abstract in map(type, given) or not self._present:
             check_runnable(self.asked, self.placement, (*tensors, *arguments))
-        compiled = self._compiled or self.compile()
+        compiled = self._compiled or self.compile(to_run=True)
         generator = default_generator
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else self._no_seed
         if self.is_random and self.placement is not None and self.placement.spans_processes:

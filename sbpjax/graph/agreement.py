@@ -1,0 +1,67 @@
+"""Before a program of several ranks runs for the first time, the ranks compare it.
+
+Rank 1 was started with another hidden size, or another version of a file. Its program sends other shapes through the
+collectives, and all ranks would wait for each other, or read wrong numbers. So each rank tells the others the hash of
+what it is about to run; where the hashes differ, the ranks look for the first thing that does: an input, or a line of
+the program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+
+from sbpjax import world as _world
+from sbpjax.errors import AgreementError, message
+
+
+def agree(asked: str, inputs: list[str], text: str) -> None:
+    """Raise on all ranks unless all ranks are about to run the same program.
+
+    Args:
+        asked: what runs, for the error.
+        inputs: the inputs, one line each.
+        text: the program.
+
+    Raises:
+        AgreementError: ranks have other programs; the text names them and the first difference.
+        LostRankError: ranks did not come.
+    """
+    world = _world.current()
+    if world.size == 1:
+        return
+    asked = re.sub(r"_\d+\b", "", asked.split("\n")[0])  # threads as ranks count their graphs together
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    told = world.exchange(f"{asked}: its program", (digest, tuple(inputs)))
+    ranks: dict = {}
+    for rank, value in told.items():
+        ranks.setdefault(value, []).append(rank)
+    if len(ranks) == 1:
+        return
+    (first, others), *rest = ranks.items()
+    seen = _first_input(first[1], others, rest) or _first_line(asked, text, world, others[0], rest[0][1][0])
+    rule = "all ranks run the same program: same code, configuration, shapes and versions"
+    groups = ", ".join(str(r) for r in ranks.values())
+    fix = "build the model and its inputs alike on all ranks; look for what depends on the rank"
+    raise AgreementError(message(asked, f"{len(ranks)} programs, on ranks {groups}; {seen}", rule, fix))
+
+
+def _first_input(mine: tuple, ranks: list[int], rest: list) -> str | None:
+    for (_, theirs), others in rest:
+        for i, (a, b) in enumerate(zip(mine, theirs, strict=False)):
+            if a != b:
+                return f"the first difference is input {i}: {a} on ranks {ranks}, {b} on ranks {others}"
+        if len(mine) != len(theirs):
+            return f"{len(mine)} inputs on ranks {ranks}, {len(theirs)} on ranks {others}"
+    return None
+
+
+def _first_line(asked: str, text: str, world, a: int, b: int) -> str:
+    """Return the first line in which the programs of two ranks differ; all ranks call it."""
+    lines = text.splitlines()
+    sums = world.exchange(f"{asked}: its lines", [zlib.crc32(line.encode()) for line in lines])
+    pairs = zip(sums[a], sums[b], strict=False)
+    place = next((i for i, (x, y) in enumerate(pairs) if x != y), min(len(sums[a]), len(sums[b])))
+    shown = world.exchange(f"{asked}: its line {place}", lines[place].strip()[:300] if place < len(lines) else "(end)")
+    return f"the first difference is line {place} of the program: {shown[a]!r} on rank {a}, {shown[b]!r} on rank {b}"
