@@ -53,7 +53,8 @@ def isclose(x, y, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool =
     close = lax.eq(x, y)
     if not is_float(x.dtype):
         x, y = (cast(v, np.float64) for v in (x, y))
-    bound = lax.add(np.asarray(atol, x.dtype), lax.abs(lax.mul(np.asarray(rtol, x.dtype), y)))
+    size = lax.abs(lax.mul(np.asarray(rtol, x.dtype), y))
+    bound = lax.add(np.asarray(atol, size.dtype), size)
     distance = lax.abs(lax.sub(x, y))
     close = lax.bitwise_or(close, lax.bitwise_and(_finite(distance), lax.le(distance, bound)))
     if equal_nan:

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail
-from .promote import cast
+from .promote import cast, promote
 
 
 def _same_dtype(op: str, *arrays) -> None:
@@ -154,6 +154,7 @@ def dot(x, y, /):
 def outer(x, y, /):
     """Return the products of all pairs of two vectors' elements."""
     _ranked("outer(x, y)", x=(x, 1), y=(y, 1))
+    x, y = promote(x, y)
     return lax.mul(lax.expand_dims(x, (1,)), lax.expand_dims(y, (0,)))
 
 

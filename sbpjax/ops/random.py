@@ -18,7 +18,7 @@ from jax import lax
 
 from .activation import softmax
 from .dims import fail, one
-from .promote import DEFAULT_FLOAT, INT64, cast, compute_dtype, is_float, spread
+from .promote import DEFAULT_FLOAT, INT64, cast, category, compute_dtype, is_float, spread
 
 
 def _key(key):
@@ -44,8 +44,16 @@ def _sampled(sample, dtype):
     return cast(sample(wide), dtype)
 
 
+def _both_parts(draw, key, dtype):
+    """Return complex numbers whose parts are two draws."""
+    real = np.dtype(np.float64 if np.dtype(dtype) == np.complex128 else np.float32)
+    return lax.complex(*(draw(k, real) for k in jax.random.split(_key(key))))
+
+
 def rand(key, /, shape, dtype=DEFAULT_FLOAT):
-    """Return uniform floats in [0, 1)."""
+    """Return uniform floats in [0, 1); of complex numbers, each part is one."""
+    if category(dtype) == 3:
+        return _both_parts(lambda k, real: rand(k, shape=shape, dtype=real), key, dtype)
     return uniform(key, shape=shape, dtype=dtype)
 
 
@@ -75,7 +83,10 @@ def _below(x, high: float, dtype):
 
 
 def randn(key, /, shape, dtype=DEFAULT_FLOAT):
-    """Return floats of the standard normal distribution."""
+    """Return floats of the standard normal distribution; complex numbers of variance 1."""
+    if category(dtype) == 3:
+        half = _both_parts(lambda k, real: randn(k, shape=shape, dtype=real), key, dtype)
+        return half * np.asarray(math.sqrt(0.5), lax.real(half).dtype)
     dtype = _floats(dtype, "randn")
     return _sampled(lambda wide: jax.random.normal(_key(key), tuple(shape), wide), dtype)
 

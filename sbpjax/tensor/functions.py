@@ -30,7 +30,7 @@ _COMPARE = """eq ne lt le gt ge isclose logical_and logical_or logical_xor bitwi
  bitwise_left_shift bitwise_right_shift""".split()
 _ACTIVATION = "relu softmax log_softmax selu celu prelu".split()
 _LINALG = "mm bmm mv dot outer inner addmm baddbmm addbmm addmv addr kron".split()
-_MATRIX = "tril triu trace diag_embed diag cross".split()
+_MATRIX = "tril triu trace diag_embed diag".split()
 _ARRANGE = "fliplr flipud rot90".split()
 
 _THIRD = {
@@ -174,6 +174,14 @@ def einsum(equation: str, *operands) -> Tensor:
     return dispatch.run(op_of(_einsum.einsum, (("equation", equation),)), tuple(operands))
 
 
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out=None) -> Tensor:
+    """Return the cross product along a dim of size 3; by default the first such dim."""
+    if dim is None:
+        shape = common_shape("cross(x, y)", input, other)
+        dim = next((d for d, n in enumerate(shape) if n == 3), -1)
+    return _finish(dispatch.run(op_of(matrix.cross, (("dim", int(dim)),)), (input, other)), out)
+
+
 def vdot(input: Tensor, other: Tensor, *, out=None) -> Tensor:
     """Return the dot product of two vectors, the first conjugated."""
     if input.dtype.is_complex:
@@ -244,8 +252,15 @@ def tile(input: Tensor, *dims) -> Tensor:
     return dispatch.run(op_of(arrange.tile, (("dims", hashable(_spread(dims))),)), (input,))
 
 
-def repeat_interleave(input: Tensor, repeats, dim: int | None = None) -> Tensor:
-    """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index."""
+def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+    """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index.
+
+    Alone, ``input`` is taken for the repeats of 0, 1, 2, …
+    """
+    if repeats is None:
+        from .creation import arange
+
+        input, repeats, dim = arange(input.shape[0], dtype=input.dtype, device=input.device), input, 0
     repeats = tuple(repeats.tolist()) if isinstance(repeats, Tensor) and repeats.ndim else hashable(repeats)
     return dispatch.run(op_of(arrange.repeat_interleave, (("repeats", repeats), ("dim", dim))), (input,))
 
@@ -404,7 +419,7 @@ METHODS = (
     *_ARRANGE,
     *"""add sub rsub mul div pow clamp lerp addcmul addcdiv matmul repeat tile repeat_interleave flip roll clone
  is_floating_point is_complex is_nonzero numel allclose equal subtract multiply divide true_divide negative absolute
- arcsin arccos arctan arctan2 arcsinh arccosh arctanh clip ger greater greater_equal less less_equal
+ arcsin arccos arctan arctan2 arcsinh arccosh arctanh clip cross ger greater greater_equal less less_equal
  not_equal""".split(),
 )
 INPLACE = {

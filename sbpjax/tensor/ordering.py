@@ -20,7 +20,6 @@ from .tensor import Tensor
 cumsum = bind(cumulative.cumsum, ("input",))
 cumprod = bind(cumulative.cumprod, ("input",))
 logcumsumexp = bind(cumulative.logcumsumexp, ("input",))
-diff = bind(cumulative.diff, ("input",))
 argsort = bind(_sort.argsort, ("input",))
 msort = bind(_sort.msort, ("input",))
 
@@ -82,6 +81,16 @@ def quantile(
     return dispatch.run(op_of(_sort.quantile, static), (input,))
 
 
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=None) -> Tensor:
+    """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
+    if prepend is not None or append is not None:
+        from .functions import cat
+
+        input = cat([x for x in (prepend, input, append) if x is not None], dim)
+    found = dispatch.run(op_of(cumulative.diff, (("n", int(n)), ("dim", int(dim)))), (input,))
+    return found if out is None else into_out(out, found)
+
+
 def cummax(input: Tensor, dim: int):
     """Return the largest value so far along a dim, and its index."""
     return _pair("cummax", cumulative.cummax, (("dim", int(dim)),), input)
@@ -92,7 +101,7 @@ def cummin(input: Tensor, dim: int):
     return _pair("cummin", cumulative.cummin, (("dim", int(dim)),), input)
 
 
-def isin(elements, test_elements, *, invert: bool = False) -> Tensor:
+def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Return for every element whether it is among the test elements."""
     like = elements if isinstance(elements, Tensor) else test_elements
     left, right = (host(x) if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements))

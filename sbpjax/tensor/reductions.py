@@ -138,8 +138,14 @@ def std_mean(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: boo
     return _spread(reduce.std_mean, input, dim, unbiased, correction, keepdim)
 
 
-def norm(input: Tensor, p: float | str | None = "fro", dim=None, keepdim: bool = False, dtype=None) -> Tensor:
-    """Return the p-norm over some dims; ``"fro"`` is the 2-norm."""
+def norm(input: Tensor, p: float | str | None = "fro", dim=None, keepdim: bool = False, dtype=None, out=None) -> Tensor:
+    """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values."""
+    if out is not None:
+        return into_out(out, norm(input, p, dim, keepdim, dtype))
+    if p == "nuc":
+        from sbpjax import linalg
+
+        return linalg.matrix_norm(input, "nuc", (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     p = 2.0 if p is None or p == "fro" else p
     static = [("p", float(p) if not isinstance(p, str) else p), ("dim", hashable(dim)), ("keepdim", bool(keepdim))]
     if dtype is not None:

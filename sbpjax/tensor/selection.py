@@ -201,9 +201,26 @@ def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -
 
 
 def searchsorted(
-    sorted_sequence: Tensor, values, *, out_int32: bool = False, right: bool = False, side: str | None = None
+    sorted_sequence: Tensor,
+    values,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
 ) -> Tensor:
-    """Return where each value would be inserted to keep a sequence sorted; ``side="right"`` is ``right=True``."""
+    """Return where each value would be inserted to keep a sequence sorted.
+
+    Args:
+        sorted_sequence: ``(..., N)``, sorted along its last dim; in any order with ``sorter``.
+        values: what is looked for.
+        out_int32: give int32 indices.
+        right: insert behind equal elements.
+        side: ``"right"`` is ``right=True``.
+        sorter: ``(..., N)`` indices that sort the sequence.
+    """
+    if sorter is not None:
+        sorted_sequence = take_along_dim(sorted_sequence, sorter, -1)
     if side not in (None, "left", "right") or (side == "left" and right):
         rule = "side is 'left' or 'right', and does not contradict right=True"
         raise OpValueError(message("searchsorted(x, values)", f"side={side!r}, right={right}", rule, "side='right'"))

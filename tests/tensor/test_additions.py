@@ -7,6 +7,8 @@ import torch
 import sbpjax
 from sbpjax.errors import OpError, OpTypeError
 
+from . import both
+
 X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 V = np.array([0.5, -1.5, 2.0, 0.25], np.float32)
 I = np.array([[4, 6], [9, -8]])
@@ -175,3 +177,37 @@ def test_every_late_name_is_there():
         for name in names.split():
             assert callable(getattr(importlib.import_module(module), name)), name
             assert callable(getattr(sbpjax.Tensor, name)), name
+
+
+FORMS = """
+T.searchsorted(T.tensor([5.0, 1, 3]), T.tensor([2.0, 3, 6]), sorter=T.tensor([1, 2, 0]))
+T.diff(x, prepend=x[:, :1], append=x[:, :2])
+T.diff(x, 2, 0)
+T.norm(x, p="nuc")
+T.isin(T.tensor([1, 2, 3]), T.tensor([2]), assume_unique=True, invert=True)
+T.repeat_interleave(T.tensor([2, 1]))
+T.cross(x[:, :3], x[:, 1:], 1)
+T.outer(T.tensor([1, 2]), T.tensor([3.0]))
+T.isclose(T.tensor([3 + 4j]), T.tensor([3 + 4.00001j]))
+T.rand(2, dtype=T.complex64).dtype
+T.tensor([1 + 2j, 3]).cumsum(0)
+T.norm(T.tensor([3 + 4j]), 1)
+T.exp(T.tensor([1j]))
+T.cat([T.tensor([1j]), T.tensor([1.0])])
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_call_forms(form):
+    both.same(f"x = T.tensor(np.array({X.tolist()}, np.float32))\nR = {form}", rtol=1e-5)
+
+
+def test_cross_takes_the_first_dim_of_size_three():
+    x = sbpjax.tensor(X)
+    assert sbpjax.equal(sbpjax.cross(sbpjax.ones(3, 4), x), sbpjax.linalg.cross(sbpjax.ones(3, 4), x, dim=0))
+    assert sbpjax.equal(x[:, :3].cross(x[:, 1:]), sbpjax.linalg.cross(x[:, :3], x[:, 1:], dim=0))
+
+
+def test_complex_random_numbers_have_variance_one():
+    x = sbpjax.randn(4000, dtype=sbpjax.complex64)
+    assert abs(float((x.abs() ** 2).mean()) - 1) < 0.08 and abs(complex(x.mean())) < 0.05
