@@ -60,9 +60,9 @@ HOMES = {  # ``name:own`` where a function may not bear its public name
  empty_strided""",
     "sbpjax.amp": "GradScaler",
     "sbpjax.nn.functional": """adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
- adaptive_max_pool1d alpha_dropout avg_pool1d batch_norm bilinear binary_cross_entropy_with_logits
+ adaptive_max_pool1d:adaptive_max_pool1d_with_indices alpha_dropout avg_pool1d batch_norm bilinear binary_cross_entropy_with_logits
  channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
- cosine_embedding_loss cosine_similarity ctc_loss dropout embedding embedding_bag feature_alpha_dropout
+ cosine_embedding_loss cosine_similarity ctc_loss dropout embedding_bag feature_alpha_dropout
  group_norm hardshrink hinge_embedding_loss instance_norm kl_div layer_norm margin_ranking_loss max_pool1d
  max_pool2d max_pool3d pad pairwise_distance pdist pixel_shuffle pixel_unshuffle poisson_nll_loss celu_
  rms_norm rrelu rrelu_ selu_ threshold_ triplet_margin_loss""",
