@@ -5,7 +5,7 @@ Loaded when one of them is first called (`sbpjax._lazy`).
 
 from __future__ import annotations
 
-from sbpjax.errors import OpError, message
+from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import complex as _complex
 from sbpjax.ops import distance, pairs, place, special
 
@@ -219,7 +219,10 @@ def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
 
 
 def unsafe_split(self: Tensor, split_size, dim: int = 0) -> tuple:
-    """Return `split`."""
+    """Return `split` into parts of one size."""
+    if not isinstance(split_size, int):
+        rule = f"argument 'split_size' must be int, not {type(split_size).__name__}"
+        raise OpTypeError(message("x.unsafe_split(...)", repr(split_size)[:40], rule, "x.split([...])"))
     return self.split(split_size, dim)
 
 

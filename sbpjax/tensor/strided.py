@@ -15,6 +15,8 @@ from sbpjax.errors import OpError, OpTypeError, message
 from . import dispatch, steps, views
 from .binding import hashable
 from .creation import empty
+from .inplace import check_writable
+from .mode import mode
 from .op import op_of
 from .storage import base_of, cell_of, set_data, steps_of
 from .tensor import Tensor, attach
@@ -87,9 +89,12 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
 
 def as_strided_(self: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
     """Make this tensor show its storage with the sizes, strides and offset given."""
-    edge, idx = self._edge, self._idx
-    set_data(self, as_strided(self.detach(), size, stride, storage_offset))
-    self._edge, self._idx = edge, idx
+    check_writable(self, "as_strided_")
+    shown = as_strided(self, size, stride, storage_offset)
+    edge, idx = shown._edge, shown._idx
+    set_data(self, shown.detach())
+    if mode.grad:
+        self._edge, self._idx = edge, idx
     return self
 
 
