@@ -91,6 +91,7 @@ class Program:
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
     """
 
+    pipeline: Any = None  # its tasks and schedule, if its state lies on several placements
     scope: Any  # the module calls of a graph's trace, and its arguments without data: what `repr` shows
     arguments: Any
     is_random: bool

@@ -21,7 +21,7 @@ from .signature import TensorSpec, as_tensor
 class Views:
     """The base of `sbpjax.graph.Graph` that has these methods."""
 
-    def explain(self, *args: Any, check: bool = True, **kwargs: Any) -> Communication:
+    def explain(self, *args: Any, check: bool = True, **kwargs: Any) -> Any:
         """Return what a step moves between devices: every boxing with its module, source line, collective and bytes.
 
         Nothing runs.
@@ -38,7 +38,32 @@ class Views:
         Example:
             >>> print(graph.explain(x, y))
         """
-        return Communication(self, prepared(self, args, kwargs)[1], check)
+        program = prepared(self, args, kwargs)[1]
+        if program.pipeline is not None:
+            from sbpjax.pipeline.explain import PipelineCommunication
+
+            return PipelineCommunication(self, program)
+        return Communication(self, program, check)
+
+    def pipeline_report(self, *args: Any, turns: int = 3, **kwargs: Any) -> Any:
+        """Return when each stage of a pipeline works and waits, the bubble, and what it holds.
+
+        Tasks are timed alone, on zeros; no parameter changes.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            turns: how often each task is timed; the median counts.
+            **kwargs: arguments by name.
+
+        Raises:
+            GraphError: the graph lies on one placement, or has no micro-batches.
+
+        Example:
+            >>> graph.pipeline_report().save("step.svg")
+        """
+        from sbpjax.pipeline.report import report
+
+        return report(self, prepared(self, args, kwargs)[1], turns)
 
     def profile(
         self, steps: int = 10, *args: Any, directory: str | os.PathLike | None = None, **kwargs: Any

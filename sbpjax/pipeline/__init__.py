@@ -9,3 +9,6 @@ from .schedule import Slot as Slot
 from .schedule import Work as Work
 from .schedule import linear as linear
 from .schedule import schedule as schedule
+from .simulate import Simulation as Simulation
+from .simulate import simulate as simulate
+from .stages import auto_stages as auto_stages

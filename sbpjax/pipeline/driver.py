@@ -19,6 +19,7 @@ from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.normalise import evaluate
 
 from .plan import Body, Pipeline, Run
+from .schedule import FORWARD
 from .task import replicated
 
 
@@ -27,7 +28,6 @@ class Driver:
 
     Args:
         pipeline: what was planned.
-        donated: the inputs whose memory the tasks behind the loop may take.
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -138,7 +138,7 @@ class Driver:
         last = {s: max(i for i, w in enumerate(works) if w.stage == s) for s in entry}
         for slot in schedule.slots:
             stage = works[slot.work].stage
-            if entry[stage] == slot.work:
+            if entry[stage] == slot.work and works[slot.work].kind == FORWARD:
                 limit = schedule.in_flight[stage]
                 gone = begun[stage] - limit
                 begun[stage] += 1
@@ -164,10 +164,14 @@ class Driver:
                     following[after[v]] = array
             if last[stage] == slot.work:
                 signals[stage, slot.micro] = results[-1]
+                if works[entry[stage]].kind != FORWARD:
+                    signals.pop((stage, slot.micro - 1), None)
             del results
             self._send(body.sends[slot.work], own)
             for v in body.dropped[slot.work]:
                 own.pop(v, None)
+        # What follows takes over the memory of the state, so it starts when no stage can fail any more.
+        jax.block_until_ready(list(signals.values()))
         final = turns[body.count]
         for c in body.carries:
             if isinstance(c.after, Var) and c.before in final:

@@ -107,19 +107,22 @@ def partition(
     Raises:
         MixedTensorError: an equation reads values of more than one element on two placements.
     """
-    colours = _Colours(program, places, asked)
-    colours.walk()
-    colours.mark(is_backward)
-    colours.sink(is_backward)
+    colours = _Colours(program, places, asked, is_backward)
+    deepest = colours.deepest_forward()
+    if deepest:  # a gradient that depends on no forward, such as that of a sum, starts behind the forward too
+        colours = _Colours(program, places, asked, is_backward, deepest)
+    colours.sink()
     return _tasks(colours, program, home)
 
 
 class _Colours:
     """Where every equation and variable lies, and how deep."""
 
-    def __init__(self, program: Program, places: Mapping, asked: str) -> None:
+    def __init__(self, program: Program, places: Mapping, asked: str, is_backward, floor: int = 0) -> None:
         self.program = program
         self.asked = asked
+        self._is_backward = is_backward
+        self._floor = floor  # the least depth of a backward
         self.where: dict[Var, Placement | None] = {v: places.get(v) for v in program.invars}
         self.where.update(dict.fromkeys(program.consts))
         self.depth: dict[Var, int] = dict.fromkeys(self.where, 0)
@@ -131,6 +134,14 @@ class _Colours:
         self.forward: list[bool | None] = []  # whether an equation is of a forward; None if it only went where it is read
         self.sends: list[Send] = []
         self._sent: dict[tuple[Var, Placement], Var] = {}
+        self._walk()
+        self._mark()
+
+    def deepest_forward(self) -> int:
+        """Return the greatest depth of an equation of the forward; 0 if there is no backward."""
+        if all(self.forward):
+            return 0
+        return max((level for level, forward in zip(self.level, self.forward, strict=True) if forward), default=0)
 
     def read(self, atom):
         """Return what an operand is after transfers were looked through."""
@@ -138,7 +149,7 @@ class _Colours:
             atom = self.alias[atom]
         return atom
 
-    def walk(self) -> None:
+    def _walk(self) -> None:
         """Give every equation its placement and depth, from the inputs on."""
         for eqn in self.program.eqns:
             operands = [self.read(v) for v in eqn.invars]
@@ -150,6 +161,8 @@ class _Colours:
             if home is not None:
                 operands = [self._brought(v, home, eqn) for v in operands]
             level = max([self.depth[v] for v in operands if isinstance(v, Var)], default=0)
+            if level < self._floor and self._is_backward(eqn):
+                level = self._floor
             behind = any(isinstance(v, Var) and v in self.behind_send for v in operands)
             for v in eqn.outvars:
                 self.where[v], self.depth[v] = home, level
@@ -192,18 +205,18 @@ class _Colours:
             self.sends.append(Send(v, found, target, source_line(eqn)))
         return found
 
-    def mark(self, is_backward) -> None:
+    def _mark(self) -> None:
         """Tell the equations of the forward from those of the backward, and of what is made of gradients."""
         behind: set[Var] = set()
         arrived = {s.value: s.arrived for s in self.sends}
         for eqn in self.eqns:
-            backward = is_backward(eqn) or any(isinstance(v, Var) and v in behind for v in eqn.invars)
+            backward = self._is_backward(eqn) or any(isinstance(v, Var) and v in behind for v in eqn.invars)
             self.forward.append(not backward)
             if backward:
                 behind.update(eqn.outvars)
                 behind.update(arrived[v] for v in eqn.outvars if v in arrived)
 
-    def sink(self, is_backward) -> None:
+    def sink(self) -> None:
         """Move equations to where they are read: those of a backward, and those that depend on no send."""
         starts = self._starts()
         wanted: dict[Var, int] = {}
@@ -219,18 +232,16 @@ class _Colours:
             if home is None:
                 continue
             levels = [wanted[v] for v in eqn.outvars if v in wanted]
-            late = is_backward(eqn) or (not (self.behind_send & set(eqn.outvars)) and home not in starts)
+            late = self._is_backward(eqn) or (not (self.behind_send & set(eqn.outvars)) and home not in starts)
             if levels and late and min(levels) > self.level[i]:
                 self.level[i], self.forward[i] = min(levels), None
             for v in eqn.invars:
                 want(v, self.level[i])
 
     def _starts(self) -> set:
-        """Return the placements on which something that is sent is made from inputs alone."""
-        made = {v for eqn in self.eqns for v in eqn.outvars}
-        return {
-            self.where[s.value] for s in self.sends if s.value in made and s.value not in self.behind_send
-        }
+        """Return the placements on which a forward makes something that is sent from inputs alone."""
+        made = {v for eqn, forward in zip(self.eqns, self.forward, strict=True) if forward for v in eqn.outvars}
+        return {self.where[s.value] for s in self.sends if s.value in made and s.value not in self.behind_send}
 
 
 def _tasks(colours: _Colours, program: Program, home: Placement | None) -> Partition:

@@ -115,6 +115,7 @@ class Planner:
         program: the flat program.
         in_layouts: the layouts of its inputs; None for numbers and seeds.
         pins: output → the nd-sbp that it must have, for the state that is written.
+        replaced: output → the input whose place it takes.
         cost: the prices.
         lowering: as `sbpjax.sbp.compile.compile_program`.
         rule: which schedule.
@@ -124,6 +125,7 @@ class Planner:
     program: Program
     in_layouts: Sequence[Layout | None]
     pins: Mapping[Var, tuple]
+    replaced: Mapping[Var, Var]
     cost: CostModel
     lowering: str
     rule: object
@@ -137,7 +139,8 @@ class Planner:
         loop = find_loop(program, set(places), self.asked)
         if loop is None:
             once = self._cut(program, places)
-            return Pipeline(program, _order(once.tasks), Run(), None, self._run(once, {}), self._layouts, [])
+            run = self._run(once, {}, last=True)
+            return Pipeline(program, _order(once.tasks), Run(), None, run, self._layouts, [])
         reads = {v for v in loop.outer.values()} | {c.start for c in loop.carries if isinstance(c.start, Var)}
         reads |= {v for eqn in loop.post for v in eqn.invars if isinstance(v, Var)}
         reads |= {v for v in program.outvars if isinstance(v, Var)}
@@ -153,7 +156,7 @@ class Planner:
         places.update(last)
         inputs = [*program.invars, *wanted, *(c.last for c in loop.carries)]
         behind = self._cut(Program(inputs, program.consts, loop.post, program.outvars), places)
-        post = self._run(behind, {})
+        post = self._run(behind, {}, last=True)
         return Pipeline(program, self._stages, pre, body, post, self._layouts, loop.free)
 
     # -- parts -----------------------------------------------------------------------------------------------------
@@ -220,14 +223,15 @@ class Planner:
     def _pin(self, v: Var, layout: Layout) -> None:
         self.pins = {**self.pins, v: layout.sbp}
 
-    def _run(self, cut: Partition, tied: Mapping[Var, Var], consts=None, signals: bool = False) -> Run:
+    def _run(self, cut: Partition, tied: Mapping[Var, Var], consts=None, signals: bool = False, last: bool = False) -> Run:
         run = Run()
         consts = self.program.consts if consts is None else consts
         targets: dict[Var, list] = {}
         for send in cut.sends:
             targets.setdefault(send.value, []).append(send.target)
         waiting = list(cut.sends)
-        for task in cut.tasks:
+        taken = self._taken(cut) if last else {}
+        for number, task in enumerate(cut.tasks):
             waiting = self._arrive(waiting)
             done = plan_task(
                 task,
@@ -236,7 +240,7 @@ class Planner:
                 tied=tied,
                 pins=self.pins,
                 sent=targets,
-                donate=[tied[v] for v in task.outs if v in tied],
+                donate=[tied[v] for v in task.outs if v in tied] + taken.get(number, []),
                 signals=signals,
                 cost=self.cost,
                 lowering=self.lowering,
@@ -250,6 +254,21 @@ class Planner:
         run.outvars = cut.outvars
         self._arrive(waiting)
         return run
+
+    def _taken(self, cut: Partition) -> dict[int, list[Var]]:
+        """Return per task the state that it replaces and that nothing after it reads."""
+        last: dict[Var, int] = {s.value: len(cut.tasks) for s in cut.sends}
+        last.update({v: len(cut.tasks) for v in cut.outvars if isinstance(v, Var)})
+        for number, task in enumerate(cut.tasks):
+            for v in task.ins:
+                last[v] = max(last.get(v, 0), number)
+        found: dict[int, list[Var]] = {}
+        for number, task in enumerate(cut.tasks):
+            for out in task.outs:
+                before = self.replaced.get(out)
+                if before in task.ins and last[before] == number and before not in found.get(number, []):
+                    found.setdefault(number, []).append(before)
+        return found
 
     def _arrive(self, waiting: list[Send]) -> list[Send]:
         """Give values that arrive their layouts, as soon as they are known to be sent."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable
 
+import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 from jax.extend.core import Var
@@ -13,7 +15,7 @@ from jax.extend.core import Var
 from sbpjax.errors import GraphConfigError, message
 from sbpjax.graph.capture import Lifted, State
 from sbpjax.graph.interrupt import Uninterrupted
-from sbpjax.graph.program import _NO_SEED, _SEED, Options, Program, _example, _slot
+from sbpjax.graph.program import _NO_SEED, _SEED, _UNSHARED, Options, Program, _example, _slot
 from sbpjax.graph.signature import Call
 from sbpjax.graph.zero import Zero
 from sbpjax.sbp.layout import Layout
@@ -78,8 +80,8 @@ class PipelinedProgram(Program):
         rest = call.tensors + self._lifted.tensors
         layouts = [None, *(t._layout for t in state.tensors), *[None] * self._numbers, *(t._layout for t in rest)]
         flat = normalise(self.jaxpr)
-        pins = _return_home(flat, [self.slots[i].layout for i in self.written])
-        planner = Planner(flat, layouts, pins, options.cost, options.lowering, rule, asked)
+        pins, replaced = _return_home(flat, self.written, [self.slots[i].layout for i in self.written])
+        planner = Planner(flat, layouts, pins, replaced, options.cost, options.lowering, rule, asked)
         self.pipeline = planner.plan()
         post = self.pipeline.post
         self._outs = post.outvars
@@ -89,6 +91,8 @@ class PipelinedProgram(Program):
             for v in self._outs
         ]
         self._state_layouts = self.out_layouts[: len(self.written)]
+        place_of = {v: i - 1 for i, v in enumerate(flat.invars)}
+        self._donated = [place_of[t.task.ins[k]] for t in post.tasks for k in t.donate]
         self.driver = Driver(self.pipeline)
         self.seconds["plan"] = time.perf_counter() - now
         if self.pipeline.body is None:
@@ -115,25 +119,41 @@ class PipelinedProgram(Program):
         generator = default_generator
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else _NO_SEED
         arrays = [t._fresh()._array for t in tensors]
+        for i in self._donated:
+            # Held by its tensor, its cell and the list; what somebody else holds too must survive.
+            if sys.getrefcount(arrays[i]) > _UNSHARED + (tensors[i]._cell is not None):
+                arrays[i] = jnp.copy(arrays[i])
         given = [t._fresh()._array for t in (*arguments, *self._lifted.tensors)]
         numbers = state.numbers()
         with Uninterrupted():
-            outs = self.driver.run([seed, *arrays, *numbers, *given], self._outs)
+            inputs = [seed, *arrays, *numbers, *given]
+            del arrays, given
+            outs = self.driver.run(inputs, self._outs)
             self._write(tensors, outs[: len(self.written)])
         if self.is_random:
             generator._counter += 1
         return self._results(outs[len(self.written) :])
 
 
-def _return_home(flat, layouts: list[Layout | None]) -> dict[Var, tuple]:
-    """Let state that is written end on its own placement, and return the nd-sbp that each of it has to have there."""
+def _return_home(flat, places: list[int], layouts: list[Layout | None]) -> tuple[dict[Var, tuple], dict[Var, Var]]:
+    """Let state that is written end on its own placement.
+
+    Args:
+        flat: the program; its first outputs are the state.
+        places: of each of them the number of its input among the state.
+        layouts: their layouts.
+
+    Returns:
+        Output → the nd-sbp that it has to have there, and output → the input whose place it takes.
+    """
     pins: dict[Var, tuple] = {}
-    for i, layout in enumerate(layouts):
+    replaced: dict[Var, Var] = {}
+    for i, (place, layout) in enumerate(zip(places, layouts, strict=True)):
         v = flat.outvars[i]
         if layout is None or not isinstance(v, Var):
             continue
-        pins[v] = layout.sbp
+        pins[v], replaced[v] = layout.sbp, flat.invars[1 + place]
         flat.outvars[i] = Var(v.aval)
         params = {"source": layout.placement, "target": layout.placement}
         flat.eqns.append(core.new_jaxpr_eqn([v], [flat.outvars[i]], stage_transfer_p, params, core.no_effects))
-    return pins
+    return pins, replaced

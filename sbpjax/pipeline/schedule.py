@@ -330,6 +330,20 @@ def _given(rows: list[list], works: tuple[Work, ...], micro_batches: int) -> Sch
     stages = 1 + max(w.stage for w in works)
     wanted = {(w.stage, w.kind, w.chunk, m) for w in works for m in range(micro_batches)}
     listed = [(s, *entry) for s, row in enumerate(rows) for entry in row]
+    taken: dict[tuple, list[int]] = {}
+    for row in rows:
+        for kind, chunk, micro in row:
+            taken.setdefault((kind, chunk), []).append(micro)
+    wrong = next((key for key, micros in taken.items() if micros != sorted(micros)), None)
+    if wrong is not None:
+        raise GraphConfigError(
+            message(
+                "a given pipeline schedule",
+                f"{wrong[0]} of chunk {wrong[1]} on micro-batches {taken[wrong]}",
+                "a task takes its micro-batches in order, since sums and statistics go from one to the next",
+                "list them from 0 on",
+            )
+        )
     if set(listed) != wanted or len(listed) != len(wanted):
         extra, absent = sorted(set(listed) - wanted)[:2], sorted(wanted - set(listed))[:2]
         raise GraphConfigError(

@@ -146,9 +146,9 @@ def _pin(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
     from .traced import TracedLayout
 
     source = None if x._layout is None else x._layout.placement
-    if source is not None and placement is not None and placement != source:
+    if source is not None and placement is not None:
         x = moved_to_stage(x, placement)
-        if sbp is None:
+        if sbp is None and grad_sbp is None:  # the planner chooses
             return x
     if placement is None or sbp is None:
         raise _incomplete(x, placement, sbp)

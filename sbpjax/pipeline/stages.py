@@ -1,0 +1,117 @@
+"""`auto_stages`: cut a row of modules into stages of equal cost, and put each stage on its placement.
+
+    model = nn.Sequential(embedding, *blocks, head)
+    auto_stages(model, [P0, P1])                    # by numbers of parameters
+    auto_stages(model, [P0, P1], example=tokens)    # by measured time
+
+What a step costs is its slowest stage, so the cut minimises the largest sum (exactly, by dynamic programming).
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import sbpjax
+from sbpjax.errors import GraphConfigError, GraphTypeError, message
+from sbpjax.graph.proxy import GraphModule
+from sbpjax.sbp.placement import placement as Placement
+
+
+def auto_stages(
+    model: Any,
+    placements: Sequence[Placement],
+    *,
+    sbp: Any = None,
+    example: Any = None,
+    costs: Sequence[float] | None = None,
+    chunks: int = 1,
+) -> list[int]:
+    """Cut a model into stages.
+
+    Args:
+        model: an `nn.Sequential` or `nn.ModuleList` (of modules that are called one behind the other).
+        placements: the devices of the stages, in order.
+        sbp: how parameters lie on their placement; broadcast by default.
+        example: an input of the first module, local: the cost of a module is then the measured time of its forward.
+        costs: one number per module, instead.
+        chunks: how many stages each placement gets, for ``set_pipeline("interleaved")``.
+
+    Returns:
+        For every module the number of its stage.
+
+    Raises:
+        GraphTypeError: the model is no row of modules.
+        GraphConfigError: there are fewer modules than stages, or not one cost per module.
+    """
+    asked = "auto_stages(model, placements)"
+    if not isinstance(model, (sbpjax.nn.Sequential, sbpjax.nn.ModuleList)):
+        raise GraphTypeError(
+            message(asked, f"a {type(model).__name__}", "stages are cut between the modules of a row",
+                    "auto_stages(nn.Sequential(...), placements)")
+        )  # fmt: skip
+    modules = list(model)
+    places = list(placements) * chunks
+    if len(modules) < len(places) or not places:
+        raise GraphConfigError(
+            message(asked, f"{len(modules)} modules for {len(places)} stages", "every stage has at least one module",
+                    f"give at most {len(modules)} placements")
+        )  # fmt: skip
+    if costs is not None and len(costs) != len(modules):
+        raise GraphConfigError(
+            message(asked, f"{len(costs)} costs for {len(modules)} modules", "there is one cost per module",
+                    "leave costs out to go by parameters")
+        )  # fmt: skip
+    if costs is None:
+        costs = _measured(modules, example) if example is not None else [_parameters(m) for m in modules]
+    stage_of = cut(costs, len(places))
+    for module, stage in zip(modules, stage_of, strict=True):
+        place = places[stage]
+        module.to_global(place, sbp if sbp is not None else [sbpjax.sbp.broadcast] * len(place.hierarchy))
+        GraphModule.of_module(module).set_stage(stage, place)
+    return stage_of
+
+
+def cut(costs: Sequence[float], stages: int) -> list[int]:
+    """Return for every item of a row its stage, such that the largest sum of a stage is as small as it can be."""
+    count = len(costs)
+    sums = [0.0]
+    for cost in costs:
+        sums.append(sums[-1] + cost)
+    best = [[float("inf")] * (count + 1) for _ in range(stages + 1)]
+    begin = [[0] * (count + 1) for _ in range(stages + 1)]
+    best[0][0] = 0.0
+    for s in range(1, stages + 1):
+        for end in range(s, count + 1):
+            for start in range(s - 1, end):
+                worst = max(best[s - 1][start], sums[end] - sums[start])
+                if worst < best[s][end]:
+                    best[s][end], begin[s][end] = worst, start
+    result = [0] * count
+    end = count
+    for s in range(stages, 0, -1):
+        start = begin[s][end]
+        result[start:end] = [s - 1] * (end - start)
+        end = start
+    return result
+
+
+def _parameters(module: Any) -> float:
+    return float(sum(p.numel() for p in module.parameters())) or 1.0
+
+
+def _measured(modules: Sequence, example: Any) -> list[float]:
+    found, x = [], example
+    with sbpjax.no_grad():
+        for module in modules:
+            times = []
+            for _ in range(4):  # the first run compiles
+                start = time.perf_counter()
+                out = module(x)
+                out.numpy()
+                times.append(time.perf_counter() - start)
+            found.append(statistics.median(times[1:]))
+            x = out
+    return found
