@@ -15,6 +15,7 @@ ROOMS = (
     "asyncs",
     "backends",
     "boxing",
+    "checkpoint",
     "comm",
     "cuda",
     "distributed",

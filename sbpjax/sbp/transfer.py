@@ -28,7 +28,7 @@ def transfer(array, source: Layout, target: Layout):
     if flat_placement(source.placement) == flat_placement(target.placement):
         leave, arrive = _relabel(source, target)
     else:
-        leave, arrive = _travelling(source), _travelling(target)
+        leave, arrive = travelling(source), travelling(target)
     array, _ = eager.convert(array, source, source.placement, leave.sbp)
     if leave.partial_axes:
         array = _restacked(leave, arrive)(array)
@@ -51,7 +51,7 @@ def _relabel(source: Layout, target: Layout) -> tuple[Layout, Layout]:
     return leave, arrive
 
 
-def _travelling(layout: Layout) -> Layout:
+def travelling(layout: Layout) -> Layout:
     """Return the layout nearest to ``layout`` that is even and has no partial sums."""
     if layout.is_even and not layout.partial_axes:
         return layout

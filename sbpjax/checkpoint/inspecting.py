@@ -1,0 +1,47 @@
+"""What is in a checkpoint, without loading it: one process reads one small file."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+
+from sbpjax.tensor import dtype as dtypes
+
+from .loading import located, read_facts
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One tensor of a checkpoint.
+
+    Attributes:
+        name: its name, e.g. ``model/layer.weight``.
+        shape: its logical shape.
+        dtype: its dtype.
+        sbp: the nd-sbp that it had when it was saved, e.g. ``"(S0, B)"``; None for a local tensor.
+        ranks: the ranks of the placement that it had.
+        nbytes: the bytes of its logical value.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    sbp: str | None
+    ranks: list | None
+    nbytes: int
+
+
+def inspect(path: str | os.PathLike) -> list[Entry]:
+    """Return the tensors of a checkpoint, in the order in which they were saved.
+
+    Raises:
+        CheckpointError: there is no complete checkpoint.
+    """
+    entries = []
+    for name, facts in read_facts(located(path))["tensors"].items():
+        shape = tuple(facts["shape"])
+        size = dtypes.of(facts["dtype"]).itemsize * math.prod(shape)
+        ranks = facts["placement"]["ranks"] if "placement" in facts else None
+        entries.append(Entry(name, shape, facts["dtype"], facts.get("sbp"), ranks, size))
+    return entries
