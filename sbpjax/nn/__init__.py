@@ -53,6 +53,9 @@ from .conv import Conv3d as Conv3d
 from .conv_transpose import ConvTranspose1d as ConvTranspose1d
 from .conv_transpose import ConvTranspose2d as ConvTranspose2d
 from .conv_transpose import ConvTranspose3d as ConvTranspose3d
+from .datapipe import CoinFlip as CoinFlip
+from .datapipe import CropMirrorNormalize as CropMirrorNormalize
+from .datapipe import GPTIndexedBinDataReader as GPTIndexedBinDataReader
 from .distance import CosineSimilarity as CosineSimilarity
 from .distance import PairwiseDistance as PairwiseDistance
 from .dropout import AlphaDropout as AlphaDropout
@@ -63,6 +66,7 @@ from .dropout import Dropout3d as Dropout3d
 from .dropout import FeatureAlphaDropout as FeatureAlphaDropout
 from .embedding import Embedding as Embedding
 from .embedding import EmbeddingBag as EmbeddingBag
+from .from_flax import from_flax as from_flax
 from .hooks import register_module_backward_hook as register_module_backward_hook
 from .hooks import register_module_buffer_registration_hook as register_module_buffer_registration_hook
 from .hooks import register_module_forward_hook as register_module_forward_hook
@@ -153,6 +157,7 @@ from .pooling import AvgPool3d as AvgPool3d
 from .pooling import MaxPool1d as MaxPool1d
 from .pooling import MaxPool2d as MaxPool2d
 from .pooling import MaxPool3d as MaxPool3d
+from .pure import to_pure as to_pure
 from .quantization import FakeQuantization as FakeQuantization
 from .quantization import MinMaxObserver as MinMaxObserver
 from .quantization import MovingAverageMinMaxObserver as MovingAverageMinMaxObserver
@@ -197,10 +202,10 @@ def __getattr__(name: str):
         from sbpjax.graph import Graph
 
         return Graph
-    if name == "graph":
+    if name in ("graph", "modules"):
         import importlib
 
-        return importlib.import_module("sbpjax.nn.graph")
+        return importlib.import_module(f"sbpjax.nn.{name}")
     from sbpjax.absent import absent
 
     raise absent("nn", name)

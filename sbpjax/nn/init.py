@@ -235,3 +235,44 @@ def _like(tensor: Tensor, value: Tensor) -> Tensor:
     if tensor.is_global:
         return value.to_global(placement=tensor.placement, sbp=[sbpjax.sbp.broadcast] * len(tensor.placement.hierarchy))
     return value.to(tensor.device)
+
+
+def calc_fan(shape: tuple[int, ...], mode: str, data_format: str) -> int | float:
+    """Return how many inputs or outputs an element of a weight of `shape` touches; OneFlow's function.
+
+    Args:
+        shape: the weight's sizes, output channels first.
+        mode: ``"fan_in"``, ``"fan_out"`` or ``"fan_avg"``, their mean.
+        data_format: ``"NCHW"`` and so on: the input channels are dim 1; ``"NHWC"`` and so on: the last dim.
+    """
+    if len(shape) < 2:
+        fail("value", "calc_fan(...)", f"shape {tuple(shape)}", "a weight has at least 2 dims", "calc_fan((8, 4), ...)")
+    last = data_format.startswith("N") and data_format.endswith("C") and len(data_format) > 2
+    cells = math.prod(shape[1:-1] if last else shape[2:])
+    fan_in, fan_out = shape[-1 if last else 1] * cells, shape[0] * cells
+    if mode not in ("fan_in", "fan_out", "fan_avg"):
+        rule = "mode is 'fan_in', 'fan_out' or 'fan_avg'"
+        fail("value", "calc_fan(...)", f"mode={mode!r}", rule, "mode='fan_in'")
+    return {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[mode]
+
+
+def _old(initialise):
+    """Return an initialiser under its old name, without the underscore; it fills in place all the same."""
+
+    def old(*args: Any, **kwargs: Any) -> Tensor:
+        import warnings
+
+        name = initialise.__name__
+        text = f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`."
+        warnings.warn(text, FutureWarning, stacklevel=2)
+        return initialise(*args, **kwargs)
+
+    old.__name__ = old.__qualname__ = initialise.__name__[:-1]
+    old.__doc__ = f"Fill in place; the old name of `{initialise.__name__}`."
+    return old
+
+
+uniform, normal, constant, eye, dirac = map(_old, (uniform_, normal_, constant_, eye_, dirac_))
+xavier_uniform, xavier_normal = map(_old, (xavier_uniform_, xavier_normal_))
+kaiming_uniform, kaiming_normal = map(_old, (kaiming_uniform_, kaiming_normal_))
+orthogonal, sparse = map(_old, (orthogonal_, sparse_))

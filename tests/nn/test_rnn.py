@@ -1,4 +1,4 @@
-"""Recurrent layers against PyTorch's: options, packed sequences, gradients, layouts, and one small program per layer."""
+"""Recurrent layers against PyTorch's: options, packed sequences, gradients, layouts, one small program per layer."""
 
 import time
 

@@ -16,7 +16,9 @@ def both(name, *inputs, ref_attrs=None, **kw):
 X, Y, V = F(4, 5), F(4, 5, seed=1), F(4, 5, low=0.1, high=2.0)
 COUNTS = I(4, 5, high=6).astype(np.float32)
 REDUCTIONS = ("mean", "sum", "none")
-CASES = [both("poisson_nll_loss", X, COUNTS, full=f, reduction=r, const=(1,)) for f in (True, False) for r in REDUCTIONS]
+CASES = [
+    both("poisson_nll_loss", X, COUNTS, full=f, reduction=r, const=(1,)) for f in (True, False) for r in REDUCTIONS
+]
 CASES += [both("poisson_nll_loss", np.abs(X) + 0.1, COUNTS, log_input=False, full=True, const=(1,))]
 CASES += [both("gaussian_nll_loss", X, Y, V, full=f, reduction=r) for f in (True, False) for r in REDUCTIONS]
 CASES += [both("gaussian_nll_loss", X, Y, F(4, low=0.5, high=2)), both("gaussian_nll_loss", X, Y, V[:, :1] * 0)]

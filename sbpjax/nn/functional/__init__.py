@@ -47,6 +47,7 @@ from .conv import conv_transpose2d as conv_transpose2d
 from .conv import conv_transpose3d as conv_transpose3d
 from .ctc import ctc_greedy_decoder as ctc_greedy_decoder
 from .ctc import ctc_loss as ctc_loss
+from .depend import depend as depend
 from .dropout import alpha_dropout as alpha_dropout
 from .dropout import dropout as dropout
 from .dropout import dropout1d as dropout1d

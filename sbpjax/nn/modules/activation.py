@@ -1,0 +1,33 @@
+"""PyTorch's place for these names: activation functions."""
+
+from sbpjax.nn.activation import CELU as CELU
+from sbpjax.nn.activation import ELU as ELU
+from sbpjax.nn.activation import GELU as GELU
+from sbpjax.nn.activation import GLU as GLU
+from sbpjax.nn.activation import SELU as SELU
+from sbpjax.nn.activation import Hardshrink as Hardshrink
+from sbpjax.nn.activation import Hardsigmoid as Hardsigmoid
+from sbpjax.nn.activation import Hardswish as Hardswish
+from sbpjax.nn.activation import Hardtanh as Hardtanh
+from sbpjax.nn.activation import LeakyReLU as LeakyReLU
+from sbpjax.nn.activation import LogSigmoid as LogSigmoid
+from sbpjax.nn.activation import LogSoftmax as LogSoftmax
+from sbpjax.nn.activation import Mish as Mish
+from sbpjax.nn.activation import PReLU as PReLU
+from sbpjax.nn.activation import QuickGELU as QuickGELU
+from sbpjax.nn.activation import ReLU as ReLU
+from sbpjax.nn.activation import ReLU6 as ReLU6
+from sbpjax.nn.activation import RReLU as RReLU
+from sbpjax.nn.activation import Sigmoid as Sigmoid
+from sbpjax.nn.activation import SiLU as SiLU
+from sbpjax.nn.activation import Softmax as Softmax
+from sbpjax.nn.activation import Softmax2d as Softmax2d
+from sbpjax.nn.activation import Softmin as Softmin
+from sbpjax.nn.activation import Softplus as Softplus
+from sbpjax.nn.activation import Softshrink as Softshrink
+from sbpjax.nn.activation import Softsign as Softsign
+from sbpjax.nn.activation import SquareReLU as SquareReLU
+from sbpjax.nn.activation import Tanh as Tanh
+from sbpjax.nn.activation import Tanhshrink as Tanhshrink
+from sbpjax.nn.activation import Threshold as Threshold
+from sbpjax.nn.attention import MultiheadAttention as MultiheadAttention

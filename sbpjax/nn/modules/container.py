@@ -1,0 +1,7 @@
+"""PyTorch's place for these names: modules that hold others."""
+
+from sbpjax.nn.containers import ModuleDict as ModuleDict
+from sbpjax.nn.containers import ModuleList as ModuleList
+from sbpjax.nn.containers import ParameterDict as ParameterDict
+from sbpjax.nn.containers import ParameterList as ParameterList
+from sbpjax.nn.containers import Sequential as Sequential

@@ -1,0 +1,14 @@
+"""PyTorch's place for these names: the base class."""
+
+from sbpjax.nn.hooks import register_module_backward_hook as register_module_backward_hook
+from sbpjax.nn.hooks import register_module_buffer_registration_hook as register_module_buffer_registration_hook
+from sbpjax.nn.hooks import register_module_forward_hook as register_module_forward_hook
+from sbpjax.nn.hooks import register_module_forward_pre_hook as register_module_forward_pre_hook
+from sbpjax.nn.hooks import register_module_full_backward_hook as register_module_full_backward_hook
+from sbpjax.nn.hooks import register_module_full_backward_pre_hook as register_module_full_backward_pre_hook
+from sbpjax.nn.hooks import register_module_module_registration_hook as register_module_module_registration_hook
+from sbpjax.nn.hooks import register_module_parameter_registration_hook as register_module_parameter_registration_hook
+from sbpjax.nn.module import Module as Module
+from sbpjax.nn.state import IncompatibleKeys as IncompatibleKeys
+
+_IncompatibleKeys = IncompatibleKeys

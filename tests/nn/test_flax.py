@@ -1,0 +1,140 @@
+"""Flax modules as modules, and modules as pure functions for JAX."""
+
+import flax.linen as linen
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax import nnx
+
+import sbpjax as flow
+from sbpjax import nn
+
+X = np.random.default_rng(0).standard_normal((8, 3)).astype("f")
+
+
+class NNX(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 4, rngs=rngs)
+        self.norm = nnx.BatchNorm(4, rngs=rngs)
+        self.last = nnx.Linear(4, 2, rngs=rngs)
+
+    def __call__(self, x):
+        return self.last(nnx.relu(self.norm(self.first(x))))
+
+
+class Linen(linen.Module):
+    @linen.compact
+    def __call__(self, x, train: bool = False):
+        x = linen.Dense(4)(x)
+        x = linen.BatchNorm(use_running_average=not train, momentum=0.9)(x)
+        return linen.Dense(2)(linen.relu(x))
+
+
+@pytest.mark.parametrize("where", ["local", "S0,B"])
+def test_nnx(where):
+    source = NNX(nnx.Rngs(0))
+    model = nn.from_flax(source)
+    assert {"first.kernel", "first.bias", "norm.scale", "last.bias"} <= set(dict(model.named_parameters()))
+    assert {"norm.mean", "norm.var"} <= set(dict(model.named_buffers())) and "first.kernel" in model.state_dict()
+    x = flow.tensor(X)
+    if where != "local":
+        grid = flow.placement("cpu", [[0, 1], [2, 3]])
+        model.to_global(grid, ["B", "B"])
+        x = x.to_global(grid, where)
+    model(x).pow(2).sum().backward()
+
+    def loss(m):
+        return (m(X) ** 2).sum()
+
+    source.train()
+    wanted = nnx.grad(loss)(source)
+    np.testing.assert_allclose(model.first.kernel.grad.numpy(), wanted["first"]["kernel"][...], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(model.norm.mean.numpy(), source.norm.mean[...], rtol=1e-5)
+    source.eval(), model.eval()
+    before = model.norm.mean.numpy().copy()
+    np.testing.assert_allclose(model(x).detach().numpy(), source(X), rtol=1e-4, atol=1e-5)
+    assert (model.norm.mean.numpy() == before).all()
+
+
+def test_nnx_dropout_draws_anew():
+    model = nn.from_flax(nnx.Dropout(0.5, rngs=nnx.Rngs(0)))
+    x = flow.ones(64)
+    first, second = model(x), model(x)
+    assert (first != second).any() and (model.eval()(x) == x).all()
+
+
+def test_linen_trains():
+    model = nn.from_flax(Linen(), flow.tensor(X), train="train")
+    assert "Dense_0.kernel" in dict(model.named_parameters()) and model.BatchNorm_0.mean.tolist() == [0] * 4
+    optimizer = flow.optim.Adam(model.parameters(), lr=0.05)
+    losses = []
+    for _ in range(4):
+        optimizer.zero_grad()
+        loss = (model(flow.tensor(X)) - 1).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] and any(model.BatchNorm_0.mean.tolist())
+    variables = {
+        "params": {
+            k: {n: p.detach().numpy() for n, p in getattr(model, k).named_parameters()}
+            for k in ("Dense_0", "BatchNorm_0", "Dense_1")
+        },
+        "batch_stats": {"BatchNorm_0": {n: b.numpy() for n, b in model.BatchNorm_0.named_buffers()}},
+    }
+    wanted = Linen().apply(variables, X)
+    np.testing.assert_allclose(model.eval()(flow.tensor(X)).detach().numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_no_flax_module():
+    with pytest.raises(TypeError, match="flax"):
+        nn.from_flax(nn.Linear(1, 1))
+
+
+def network():
+    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))
+
+
+def test_to_pure_under_jax_transforms():
+    model = network()
+    apply, params = nn.to_pure(model, mutable=True)
+    assert set(params) == set(dict(model.named_parameters()))
+
+    def loss(params, x):
+        outs, buffers = apply(params, x)
+        return (outs**2).sum(), buffers
+
+    (value, buffers), grads = jax.jit(jax.value_and_grad(loss, has_aux=True))(params, X)
+    assert not model[1].running_mean.any()
+    out = model(flow.tensor(X)).pow(2).sum()
+    out.backward()
+    np.testing.assert_allclose(value, out.item(), rtol=1e-5)
+    for name, p in model.named_parameters():
+        np.testing.assert_allclose(grads[name], p.grad.numpy(), rtol=1e-4, atol=1e-4, err_msg=name)
+    np.testing.assert_allclose(buffers["1.running_mean"], model[1].running_mean.numpy(), rtol=1e-5)
+
+
+def test_to_pure_with_optax_keys_and_tied_weights():
+    model = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Dropout(0.5), nn.Linear(3, 3, bias=False))
+    model[2].weight = model[0].weight
+    apply, params = nn.to_pure(model)
+    assert list(params) == ["0.weight"]
+    same = [apply(params, jnp.asarray(X), key=jax.random.key(k)) for k in (0, 0, 1)]
+    assert (same[0] == same[1]).all() and (same[0] != same[2]).any()
+    model.eval()
+    optimizer = optax.sgd(0.05)
+    state = optimizer.init(params)
+    grads = jax.grad(lambda p: ((apply(p, X) - 1) ** 2).mean())(params)
+    updates, state = optimizer.update(grads, state)
+    params = optax.apply_updates(params, updates)
+    weight = params["0.weight"]
+    np.testing.assert_allclose(apply(params, X), X @ weight.T @ weight.T, rtol=1e-4, atol=1e-5)
+
+
+def test_to_pure_of_global_parameters_gives_sharded_arrays():
+    line = flow.placement("cpu", [0, 1])
+    apply, params = nn.to_pure(nn.Linear(3, 4).to_global(line, "S0"))
+    assert len(params["weight"].sharding.device_set) == 2
+    assert jax.jit(apply)(params, jnp.asarray(X)).shape == (8, 4)
