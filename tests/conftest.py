@@ -5,6 +5,8 @@ import os
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
 os.environ.setdefault("NPROC", "64")
+# Tests count compilations; those of an earlier run must not answer for this one. tests/sbp/test_program_cache.py does.
+os.environ.setdefault("SBPJAX_PROGRAM_CACHE", "off")
 
 import importlib.util
 

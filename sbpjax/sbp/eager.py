@@ -2,7 +2,7 @@
 
 `execute` turns ``fn`` over logical arrays into a jaxpr, plans it exactly for the layouts at hand, lowers it to one
 SPMD program and keeps that under (function, static attributes, layouts). The second call is a dictionary lookup and
-a jitted call.
+a compiled call. The programs of a start are also kept on disk (`program_cache`): the next process does none of this.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax._src.array import ArrayImpl  # a tracer is a jax.Array too
 
 from sbpjax.errors import MixedTensorError, message
 
-from . import abstract, algebra, policy, spread
+from . import abstract, algebra, policy, program_cache, spread
 from .layout import Layout, layout_of
 from .lower import spmd_function
 from .normalise import normalise
@@ -33,19 +34,29 @@ class Compiled:
     Attributes:
         call: physical arrays → tuple of physical arrays.
         layouts: the layouts of the outputs.
-        plan: what was planned.
+        plan: what was planned; made when asked for if the program came from disk.
         positions: which of the op's arrays the program takes.
         present: whether its devices are there; on those that are not the result is abstract.
+        fixed: whether `call` takes only what it was compiled for, unlike what `jax.jit` returns.
     """
 
-    __slots__ = ("call", "layouts", "plan", "positions", "present")
+    __slots__ = ("_plan", "call", "fixed", "layouts", "positions", "present")
 
-    def __init__(self, call, layouts, plan: Plan, positions, present: bool = True) -> None:
+    def __init__(
+        self, call, layouts, plan: Plan | Callable[[], Plan], positions, present: bool = True, fixed: bool = False
+    ) -> None:
         self.call = call
         self.layouts = layouts
-        self.plan = plan
+        self._plan = plan
         self.positions = positions
         self.present = present
+        self.fixed = fixed
+
+    @property
+    def plan(self) -> Plan:
+        if not isinstance(self._plan, Plan):
+            self._plan = self._plan()
+        return self._plan
 
 
 def execute(
@@ -91,9 +102,15 @@ def execute(
         policy.check(getattr(fn, "__name__", "op"), found.plan.boxings)
     if abstract.Abstract in map(type, arrays) or not found.present:
         return [abstract.of_layout(x) for x in found.layouts], found.layouts
-    if found.positions is None:
-        return found.call(*arrays), found.layouts
-    return found.call(*_prepared(arrays, layouts, found)), found.layouts
+    inputs = arrays if found.positions is None else _prepared(arrays, layouts, found)
+    try:
+        return found.call(*inputs), found.layouts
+    except (TypeError, ValueError):
+        if not found.fixed:
+            raise
+    # A kept program takes arrays exactly as they were when it was compiled, and no tracers.
+    found = _PROGRAMS[key] = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate, on_disk=False)
+    return found.call(*inputs), found.layouts
 
 
 def _kind(array):
@@ -103,17 +120,17 @@ def _kind(array):
 
 
 def _prepared(arrays, layouts, found: Compiled) -> list:
-    result = []
-    for i in found.positions:
-        array = arrays[i]
-        if layouts[i] is None and isinstance(array, jax.Array):
-            placement = found.layouts[0].placement
-            if placement.spans_processes:
-                array = spread.replicated(array, placement)
-            else:
-                array = jax.device_put(array, _replicated(placement))
-        result.append(array)
-    return result
+    placement = found.layouts[0].placement
+    return [_placed(arrays[i], layouts[i], placement) for i in found.positions]
+
+
+def _placed(array, layout: Layout | None, placement: Placement):
+    """Return an input of a program: a local array goes to all devices of the placement."""
+    if layout is not None or not isinstance(array, jax.Array):
+        return array
+    if placement.spans_processes:
+        return spread.replicated(array, placement)
+    return jax.device_put(array, _replicated(placement))
 
 
 def _replicated(placement: Placement):
@@ -183,17 +200,49 @@ def plan_op(fn, static, arrays, layouts, placement=None, out_sbps=None) -> tuple
     )
 
 
-def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donate=()) -> Compiled:
-    """Plan and compile one op for its input layouts; nothing runs."""
-    plan, out = plan_op(fn, static, arrays, layouts, placement, out_sbps)
+def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donate=(), on_disk: bool = True) -> Compiled:
+    """Plan and compile one op for its input layouts, or take the program of an earlier process; nothing runs."""
     placement = common_placement(fn, layouts, placement)
     given = _given(arrays)
-    donated = tuple(given.index(i) for i in donate)
-    call = jax.jit(spmd_function(plan, placement), donate_argnums=donated)
     direct = len(given) == len(arrays) and not any(
         layouts[i] is None and isinstance(arrays[i], jax.Array) for i in given
     )
-    return Compiled(call, out, plan, None if direct else tuple(given), placement.is_present)
+    positions = None if direct else tuple(given)
+    key = _key_on_disk(fn, static, arrays, layouts, placement, out_sbps, donate) if on_disk else None
+    found = program_cache.load(key)
+    call = None if found is None else program_cache.unpacked(found[0], placement.devices.flat)
+    if found is not None and call is not None:
+        examples = [jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, jax.Array) else a for a in arrays]
+        remake = lambda: plan_op(fn, static, examples, layouts, placement, out_sbps)[0]  # noqa: E731
+        return Compiled(call, tuple([layout_of(placement, *x) for x in found[1]]), remake, positions, fixed=True)
+    plan, out = plan_op(fn, static, arrays, layouts, placement, out_sbps)
+    jitted = jax.jit(spmd_function(plan, placement), donate_argnums=tuple(given.index(i) for i in donate))
+    if key is not None:
+        lowered = jitted.lower(*[_placed(arrays[i], layouts[i], placement) for i in given])
+        compiled = program_cache.compiled_afresh(lowered)
+        program = program_cache.packed(compiled)
+        if program is not None:
+            program_cache.store(key, (program, [(x.codes, x.shape, x.dtype) for x in out]))
+            return Compiled(program_cache.fast_call(compiled), out, plan, positions, fixed=True)
+    return Compiled(jitted, out, plan, positions, placement.is_present)
+
+
+_NUMBERS = (bool, int, float, complex)
+
+
+def _key_on_disk(fn, static, arrays, layouts, placement: Placement, out_sbps, donate) -> str | None:
+    """Return what a program is filed under; None for one that is not kept: of absent devices, tracers, NumPy arrays."""
+    if not placement.is_present:
+        return None
+    kinds: list = []
+    for array, layout in zip(arrays, layouts):
+        if isinstance(array, ArrayImpl):
+            kinds.append(layout or (array.shape, str(array.dtype), bool(array.aval.weak_type)))
+        elif array is None or isinstance(array, _NUMBERS):
+            kinds.append(type(array).__name__)
+        else:
+            return None
+    return program_cache.key_of("op", fn, static, tuple(kinds), placement, out_sbps, donate)
 
 
 def _given(arrays) -> list[int]:

@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import ShapedArray
 
 from sbpjax.autograd.node import OpNode, sequence
-from sbpjax.sbp import eager
+from sbpjax.sbp import eager, program_cache
 
 from . import dispatch
 from .failure import describe, translate
@@ -83,7 +83,7 @@ def _is_single(op, inputs: tuple) -> bool:
 def record(op, inputs: tuple, arrays, layouts, outs: tuple):
     """Put a global op on the tape and return its backward entry."""
     needs = tuple([i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x._edge is not None])
-    entry = entry_of(op, needs, tuple([aval_of(x) for x in inputs]))
+    entry = entry_of(op, needs, tuple([aval_of(x) for x in inputs]), on_disk=True)
     if not entry.diff_outs:
         return entry
     node = dispatch._new_node(OpNode)
@@ -132,6 +132,11 @@ def _pins(op, arrays: list, layouts: list, in_layouts: tuple) -> tuple | None:
     key = (op, tuple(layouts), in_layouts)
     if key in _chosen:
         return _chosen[key]
+    on_disk = program_cache.key_of("pins", op.fn, tuple(layouts), in_layouts)
+    known = program_cache.load(on_disk)
+    if known is not None:
+        _chosen[key] = known[0]
+        return known[0]
 
     def cost(pins):
         plan, found = eager.plan_op(op.fn, (), arrays, layouts, None, tuple(pins))
@@ -150,6 +155,7 @@ def _pins(op, arrays: list, layouts: list, in_layouts: tuple) -> tuple | None:
                 pins, best = trial, moved
                 break
     result = _chosen[key] = tuple(pins) if any(p is not None for p in pins) else None
+    program_cache.store(on_disk, (result,))
     return result
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
 from jax.interpreters import partial_eval as pe
 
+from sbpjax.sbp import program_cache
+
 _OPS: dict = {}
 _MAX_OPS = 50_000
 
@@ -57,6 +59,7 @@ def _closed(fn, keywords: dict, name: str):
         return fn(*arrays, **keywords)
 
     closed.__name__ = name
+    closed.made_of = ("closed", fn, tuple(keywords.items()))  # its name on disk, see `sbpjax.sbp.program_cache`
     return closed
 
 
@@ -76,6 +79,61 @@ def op_of(fn, static: tuple = ()) -> Op:
             _OPS.clear()
         found = _OPS[key] = Op(fn, static)
     return found
+
+
+_KEPT: dict = {}
+
+
+def call_kept(op: Op, inputs: list, device=None):
+    """Run an op on local arrays by a program that earlier processes may have compiled.
+
+    For ops that create: a start makes many, of a few shapes each, and drawing random numbers takes long to lower.
+
+    Args:
+        op: the op.
+        inputs: arrays and numbers.
+        device: where to run it; by default JAX's default device.
+    """
+    key = (op, device, jax.config.jax_default_device, *[(x.shape, x.dtype, x.aval.weak_type) for x in inputs])
+    call = _KEPT.get(key)
+    if call is None:
+        if len(_KEPT) >= _MAX_OPS:
+            _KEPT.clear()
+        call = _KEPT[key] = _kept(op, inputs, device) or op.call
+    if call is not op.call:
+        try:
+            return call(*inputs)
+        except (TypeError, ValueError):
+            _KEPT[key] = op.call  # an input lies elsewhere, or is a tracer: the program takes what it was made for
+    if device is None:
+        return op.call(*inputs)
+    with jax.default_device(device):
+        return op.call(*inputs)
+
+
+def _kept(op: Op, inputs: list, device):
+    """Return a compiled program from disk, or make one for the next process; None if it cannot be kept."""
+    where = jax.devices()[0] if device is None else device
+    if device is None and jax.config.jax_default_device is not None:
+        return None
+    for x in inputs:
+        if not isinstance(x, jax.Array) or isinstance(x, jax.core.Tracer) or x.devices() != {where}:
+            return None
+    facts = tuple([(x.shape, str(x.dtype), bool(x.aval.weak_type)) for x in inputs])
+    on_disk = program_cache.key_of("local", op.traced, facts, (where.id, where.device_kind))
+    if on_disk is None:
+        return None
+    found = program_cache.load(on_disk)
+    call = None if found is None else program_cache.unpacked(found, [where])
+    if call is None:
+        again = jax.jit(lambda *arrays: op.traced(*arrays))  # a function of its own: `op.call` may be compiled already
+        with jax.default_device(where):
+            compiled = program_cache.compiled_afresh(again.lower(*inputs))
+        found = program_cache.packed(compiled)
+        if found is not None:
+            program_cache.store(on_disk, found)
+            call = program_cache.fast_call(compiled)
+    return call
 
 
 class Entry:
@@ -108,26 +166,33 @@ class Entry:
         "single",
     )
 
-    def __init__(self, op: Op, needs: tuple[int, ...], structs: tuple) -> None:
+    def __init__(self, op: Op, needs: tuple[int, ...], structs: tuple, on_disk: bool = False) -> None:
         self.op = op
         self.needs = needs
         self._structs = structs
-        out = jax.eval_shape(op.traced, *structs)
-        self.single = not isinstance(out, (tuple, list))
-        outs = (out,) if self.single else tuple(out)
-        self.out_structs = outs
-        self.n_out = len(outs)
-        self.diff_outs = tuple(i for i, o in enumerate(outs) if _is_float(o.dtype))
         self._variants = {}
         self.first = self.rest = self.passed = None
+        key = program_cache.key_of("backward", op.traced, needs, structs) if on_disk else None
+        known = program_cache.load(key)
+        if known is None:
+            out = jax.eval_shape(op.traced, *structs)
+            outs = (out,) if hasattr(out, "shape") else tuple(out)
+            known = not isinstance(out, (tuple, list)), tuple([(o.shape, o.dtype) for o in outs]), None
+        self.single, outs, used = known
+        self.out_structs = tuple([jax.ShapeDtypeStruct(*o) for o in outs])
+        self.n_out = len(outs)
+        self.diff_outs = tuple(i for i, o in enumerate(self.out_structs) if _is_float(o.dtype))
         self.keep = ()
         if self.diff_outs and needs:
-            jaxpr, used = self._program(self.diff_outs)
+            program = None
+            if used is None:
+                program, used = self._program(self.diff_outs)
+                program_cache.store(key, (self.single, outs, used))
             present = [i for i, s in enumerate(structs) if s is not None]
             self.keep = tuple(i for i, u in zip(present, used[: len(present)], strict=True) if u)
-            self.first = self._variant(self.diff_outs, jaxpr, used)
-            self._variants[self.diff_outs] = self.first
-            self._pass_through(*jaxpr, used)
+            self.first = self._variants[self.diff_outs] = self._variant(self.diff_outs, program, used)
+            if program is not None:
+                self._pass_through(*program, used)
         self.keep_all = self.keep == tuple(range(len(structs)))
 
     def variant(self, mask: tuple[int, ...]) -> Op:
@@ -177,20 +242,25 @@ class Entry:
         if any(wanted):
             fewer, reads = pe.dce_jaxpr(jaxpr, wanted)
             still = iter(reads)
-            self.rest = self._variant(self.diff_outs, (fewer, consts), tuple([u and next(still) for u in used]))
+            reads = tuple([u and next(still) for u in used])
+            self.rest = self._variant(self.diff_outs, (fewer, consts), reads, "rest")
 
-    def _variant(self, mask: tuple[int, ...], program, used) -> Op:
-        jaxpr, consts = program
+    def _variant(self, mask: tuple[int, ...], program, used, part: str = "all") -> Op:
+        """Return a backward as an op; its program is made when it is traced, if that was not yet done."""
         present = [i for i, s in enumerate(self._structs) if s is not None]
         reads = {i for i, u in zip(present, used[: len(present)], strict=True) if u}
         picks = [k for k, i in enumerate(self.keep) if i in reads]
         picks += [len(self.keep) + k for k, u in enumerate(used[len(present) :]) if u]
-        run = jaxpr_as_fun(ClosedJaxpr(jaxpr, consts))
 
         def backward(*arguments):
+            nonlocal program
+            if program is None:
+                program = self._program(mask)[0]
+            run = jaxpr_as_fun(ClosedJaxpr(*program))
             return tuple(run(*[arguments[k] for k in picks]))
 
         backward.__name__ = f"{self.op.name}_backward"
+        backward.made_of = ("backward", part, self.op.traced, self.needs, self._structs, mask)
         return Op(backward)
 
 
@@ -210,10 +280,13 @@ def struct_of(aval):
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
 
-def entry_of(op: Op, needs: tuple[int, ...], avals: tuple) -> Entry:
-    """Return the backward of ``op`` at ``avals`` (None for an absent input), made on first use."""
+def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False) -> Entry:
+    """Return the backward of ``op`` at ``avals`` (None for an absent input), made on first use.
+
+    With `on_disk` an earlier process may have found what it reads, and nothing is traced until its program is.
+    """
     key = (needs, avals)
     found = op.entries.get(key)
     if found is None:
-        found = op.entries[key] = Entry(op, needs, tuple(struct_of(a) for a in avals))
+        found = op.entries[key] = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
     return found
