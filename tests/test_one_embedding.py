@@ -48,9 +48,7 @@ def test_a_table_split_over_devices_trains_as_a_whole_one(tmp_path):
         if spread:
             module = module.to_global(placement, split)
         bias = flow.zeros(1, requires_grad=True)
-        groups = (
-            [{"params": module.parameters()}] if spread else [{"params": [bias]}]
-        )  # the table is added to the other
+        groups = [{"params": module.parameters()}] if spread else [{"params": [bias]}]
         optimizer = oe.Optimizer(flow.optim.SGD(groups, lr=0.5), [module])
         for _ in range(2):
             optimizer.zero_grad()

@@ -64,6 +64,13 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - `load_state_dict` and `masked_scatter_` write nothing when they raise; PyTorch has written what fitted by then.
 - `load_state_dict` takes local tensors for local ones and global for global, as in OneFlow.
 - `take_along_dim` refuses an index outside its dim, where PyTorch takes the remainder.
+- A matrix that is singular or not positive definite is a `LinAlgError` where the result is at hand: on the CPU, outside
+  compiled programs. Elsewhere it gives infinities or NaN. The `info` of `cholesky_ex` says that a matrix failed (1), not
+  at which minor.
+- `real` and `imag` are attributes, as in PyTorch; OneFlow's are methods.
+- Memory formats are accepted and change nothing; a write in place may move a tensor's `data_ptr`; memory read through
+  `from_dlpack` is never written. `set_num_threads` and `use_deterministic_algorithms` are noted and have no effect.
+- Tensors of tensors (`tensor_buffer`) do not exist: `NotInJaxError` says to keep a list.
 - An index outside its dim is an error where the index is at hand: on the CPU, outside compiled programs and not a
   partial sum. Elsewhere it reads NaN (the smallest integer, for integers) and its writes are dropped, because a
   program that runs on an accelerator cannot raise.
@@ -71,6 +78,11 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   inputs of `binary_cross_entropy` outside [0, 1].
 - `autocast(device_type)` chooses the lists of ops and the default dtype; tensors on other devices are cast too. Under
   `autocast("cuda")`, `binary_cross_entropy` runs in float32 instead of raising.
+- Workers of a `DataLoader` are always new processes (PyTorch on Linux forks): a script whose dataset is defined in it
+  keeps what it does under `if __name__ == "__main__":`. They have no JAX; tensors there are NumPy arrays with a
+  tensor's most used names. Seeds are drawn per batch, so samples do not depend on the number of workers.
+- `cuda`, `backends` and `boxing.nccl` accept every setting; those that XLA has no counterpart for change nothing.
+- `one_embedding` keeps a dense table in device memory: keys are 0 to `capacity - 1`, and there is no store on SSD.
 - `SequentialLR` starts each of its schedules at 0, as in PyTorch; OneFlow counts all by one step count
   (`interval_rescaling=False`). The arguments of `PolynomialLR` are PyTorch's, `total_iters` and `power`; OneFlow's go by
   name. A schedule by factors goes on from a rate that another has written, as in PyTorch; OneFlow's sets its own.

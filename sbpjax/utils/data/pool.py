@@ -132,7 +132,8 @@ class Pool:
         _refuse_inside_a_worker()
         pickled = _pickled(job)
         main = _main_path(pickled)
-        make = sys.modules["sbpjax"].from_numpy
+        from .arrive import arrived  # needs JAX, which workers that import this module do not have
+
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
         self._finish = weakref.finalize(self, _end, self._workers, self._selector)
@@ -140,7 +141,7 @@ class Pool:
         path = [os.path.abspath(p) for p in sys.path]
         setup = {"path": path, "argv": sys.argv, "main": main, "job": pickled, "aliases": _aliases()}
         for number in range(workers):
-            self._workers.append(self._start(root, wire.Views(make)))
+            self._workers.append(self._start(root, wire.Views(arrived)))
             data = {**setup, "id": number, "workers": workers, "seed": seed}
             with contextlib.suppress(ConnectionError):
                 wire.send(self._workers[-1].sock, pickle.dumps(data))

@@ -161,6 +161,17 @@ class Arena:
         return {"region": region, "size": rounded, "dropped": dropped}, [descriptor]
 
 
+def _aligned(data: bytes) -> np.ndarray | None:
+    """Return bytes in memory of their own that begins at a multiple of `ALIGNMENT_BYTES`."""
+    if not data:
+        return None
+    room = np.empty(len(data) + ALIGNMENT_BYTES, np.uint8)
+    begin = -room.ctypes.data % ALIGNMENT_BYTES
+    whole = room[begin : begin + len(data)]
+    whole[...] = np.frombuffer(data, np.uint8)
+    return whole
+
+
 def _fill(buffer: Any, arrays: list) -> None:
     for array, offset in arrays:
         if array.size:
@@ -182,8 +193,8 @@ class Views:
     def unpack(self, data: Any, where: dict[str, Any], descriptors: list[int]) -> Any:
         """Return the value that `Arena.pack` was given."""
         if "inline" in where:
-            plain = bytearray(where["inline"])
-            return _Unpacker(io.BytesIO(data), plain or None, self._make).load()
+            plain = _aligned(where["inline"])
+            return _Unpacker(io.BytesIO(data), plain, self._make).load()
         number = where["region"]
         if descriptors:
             for dropped in where["dropped"]:
