@@ -1,8 +1,9 @@
 """`Graph.explain`: what a step moves between devices, boxing by boxing, held against the compiled program.
 
-    module            boxing                         collective           bytes   times   for          line
-    model.3           f32[64,256] S0 → B             all_gather(a0)      49,152       1   dot_general  train.py:31
-    model.0 backward  f32[256,64] P → B              all_reduce(a0)      98,304       1   mul          train.py:33
+    module            boxing              collective           bytes   times  for          line
+    model.3           f32[64,256] S0 → B  all_gather(a0)      49,152       1  dot_general  train.py:31
+    model.0 backward  f32[256,64] P → B   all_reduce(a0)      98,304       1  mul          train.py:33
+    Adam              f32[64] P → S0      reduce_scatter(a0)     224       1  square       gradient of model.1.bias
 
 A boxing is a conversion that the plan asks for, with what one device receives over the wire; in a loop it happens once
 per turn. Some equations move bytes inside themselves (a maximum over a split dim): they are listed too, so that the sum
@@ -22,8 +23,10 @@ from sbpjax.sbp.explain import Explanation
 from sbpjax.sbp.normalise import source_line
 from sbpjax.sbp.plan.exact import hidden_bytes
 
+from .capture import State
 from .collectives import Traffic, traffic_of
 from .names import Names
+from .owners import owners
 
 _NAMES = {"psum": "all_reduce", "psum_scatter": "reduce_scatter"}
 _HEAD = ("module", "boxing", "collective", "bytes", "times", "for", "line")
@@ -42,7 +45,7 @@ class Move:
         bytes: what one device receives in one step.
         times: how often it happens in one step.
         reader: the op that wants it.
-        line: the user's ``file:line``.
+        line: the user's ``file:line``; where no line of the user's asks for it, whose value it is.
     """
 
     module: str
@@ -80,7 +83,8 @@ class Communication(Explanation):
             )
         super().__init__(program.plan, graph.name)
         names = Names(graph)
-        self.moves = [*_boxings(program.plan, names), *_inside(program.plan, names, 1, "")]
+        whose = owners(program.plan, program, State(graph._owners()))
+        self.moves = [*_boxings(program.plan, names, whose), *_inside(program.plan, names, 1, "")]
         self.traffic: Traffic | None = traffic_of(program) if check else None
 
     def by_module(self) -> dict[str, int]:
@@ -118,12 +122,14 @@ class Communication(Explanation):
         return f"<p>{html.escape(self._summary())}</p><table><tr>{head}</tr>{rows}</table>{check}"
 
 
-def _boxings(plan: Any, names: Names):
+def _boxings(plan: Any, names: Names, whose: dict):
     for b in plan.boxings:
         place = names.place(b.scope, with_op=False)
         text = f"{_short(b.dtype)}{list(b.shape)} {algebra.nd_name(b.source)} → {algebra.nd_name(b.target)}"
         steps = " + ".join(f"{_NAMES.get(s.kind, s.kind)}(a{s.axis})" for s in b.steps)
-        yield Move(place.module, place.backward, text, steps, b.bytes, b.times, b.reader, b.line)
+        yield Move(
+            place.module, place.backward, text, steps, b.bytes, b.times, b.reader, b.line or whose.get(b.value, "")
+        )
 
 
 def _inside(plan: Any, names: Names, times: int, around: str):

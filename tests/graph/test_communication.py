@@ -73,6 +73,22 @@ def _forward_lines():
     return range(start, start + 2)
 
 
+@pytest.mark.parametrize("stage,micro", [(1, 1), (2, 2), (3, 1)])
+def test_what_zero_and_the_optimizer_move_has_the_name_of_a_parameter(stage, micro):
+    graph, spec = graph_on("data", micro)
+    graph.config.enable_zero(True, stage=stage, shard_min_size=256)
+    many_rows = TensorSpec((4096, 64), placement=spec.placement, sbp=spec.sbp)  # moving gradients is cheaper
+    moves = [move for move in graph.explain(many_rows, check=False).moves if move.bytes and "[]" not in move.boxing]
+    assert all(move.line for move in moves)
+    weights = {"model.0.weight", "model.2.weight"}
+    reduced = {move.line: move.times for move in moves if "P → S" in move.boxing}
+    assert {f"gradient of {name}" for name in weights} <= set(reduced)
+    assert all(reduced[f"gradient of {name}"] == (micro if stage == 2 else 1) for name in weights)
+    if stage < 3:
+        gathered = {move.line for move in moves if "S0 → B" in move.boxing}
+        assert {f"update of {name}" for name in weights} <= gathered
+
+
 def test_text_and_html():
     graph, spec = graph_on("data")
     text, page = str(graph.explain(spec)), graph.explain()._repr_html_()

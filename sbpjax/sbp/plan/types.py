@@ -29,6 +29,7 @@ class Boxing:
         steps: the single-axis steps.
         times: how often it happens in one run of the program: the turns of the loops around it.
         scope: the names around its reader, such as ``model/0/transpose(jvp())``.
+        value: the variable that is converted.
     """
 
     line: str
@@ -40,6 +41,7 @@ class Boxing:
     steps: tuple[Step, ...]
     times: int = 1
     scope: str = ""
+    value: Any = field(default=None, compare=False, repr=False)
 
     @property
     def bytes(self) -> int:
@@ -161,4 +163,4 @@ def _read(copies: Copies, variable, target: Codes, reader: str, eqn):
     steps = boxing.path(aval.shape, aval.dtype.itemsize, copies.sizes, source, target)
     copies.known[variable][target] = None
     line, scope = ("", "") if eqn is None else (source_line(eqn), str(eqn.source_info.name_stack))
-    yield Boxing(line, reader, aval.shape, str(aval.dtype), source, target, steps, scope=scope)
+    yield Boxing(line, reader, aval.shape, str(aval.dtype), source, target, steps, scope=scope, value=variable)
