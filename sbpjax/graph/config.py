@@ -74,8 +74,9 @@ class GraphConfig:
         pipeline_schedule: in which order the stages of a pipeline work, see `set_pipeline`.
     """
 
+    training: bool = False
+
     def __init__(self) -> None:
-        self.training = False
         self.accumulation_steps = 1
         self.amp = False
         self.amp_dtype = _dtypes.float16

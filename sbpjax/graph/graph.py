@@ -113,13 +113,16 @@ class Graph(Views):
         config: the options, see `GraphConfig`.
     """
 
-    config: GraphConfig
+    config: GraphConfig = None  # type: ignore[assignment]  # each graph makes its own
 
     def __init__(self) -> None:
         kind = type(self).__name__
         number = _counts[kind] = _counts.get(kind, -1) + 1
         object.__setattr__(self, "_g", _Life(f"{kind}_{number}"))
         object.__setattr__(self, "config", GraphConfig())
+
+    def __del__(self) -> None:
+        """Let go of the compiled programs, which nothing else holds; OneFlow's graphs close a session here."""
 
     def build(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result of one step from tensors; every subclass overrides this."""

@@ -33,12 +33,13 @@ class GraphBlock:
         stage_placement: the devices of that stage.
     """
 
+    stage_id: int | None = None
+    stage_placement: Any = None
+
     def __init__(self, path: str = "", graph: Any = None) -> None:
         prefix, dot, self._name = path.rpartition(".")
         self._prefix = prefix + dot
         self._graph = None if graph is None else weakref.ref(graph)
-        self.stage_id: int | None = None
-        self.stage_placement: Any = None
 
     @property
     def name(self) -> str:
