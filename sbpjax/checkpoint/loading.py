@@ -21,14 +21,13 @@ from sbpjax import world as _world
 from sbpjax.errors import CheckpointError, message
 from sbpjax.sbp import Layout, eager
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.sbp.transfer import travelling
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.creation import tensor
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.tensor import Tensor
 
 from . import document
-from .saving import ARRAYS, CHECKSUMS, STATE, VERSION, checksum
+from .saving import ARRAYS, CHECKSUMS, STATE, VERSION, checksum, on_disk
 
 
 def located(path: str | os.PathLike) -> Path:
@@ -226,7 +225,7 @@ def _read(directory: Path, facts: dict, index: dict[str, int], targets: dict) ->
             item[key] = np.zeros((), dtype)
             options[key] = ocp.RestoreArgs(restore_type=np.ndarray)
             continue
-        even[name] = travelling(target)
+        even[name] = on_disk(target)
         sharding = even[name].sharding
         item[key] = jax.ShapeDtypeStruct(tuple(known["shape"]), dtype, sharding=sharding)
         options[key] = ocp.ArrayRestoreArgs(sharding=sharding, global_shape=tuple(known["shape"]), dtype=dtype)

@@ -28,7 +28,8 @@ import numpy as np
 
 from sbpjax import world as _world
 from sbpjax.errors import CheckpointError, message
-from sbpjax.sbp import algebra, eager
+from sbpjax.sbp import Layout, algebra, broadcast, eager, split
+from sbpjax.sbp.placement import one_per_process
 from sbpjax.sbp.transfer import travelling
 from sbpjax.tensor.tensor import Tensor
 
@@ -151,9 +152,17 @@ def _array(value: Any) -> jax.Array | np.ndarray:
     layout = value._layout
     if layout is None:
         return np.asarray(value._array)
-    even = travelling(layout)
-    array, _ = eager.convert(value._array, layout, layout.placement, even.sbp)
+    even = on_disk(layout)
+    array, _ = eager.convert(value._array, layout, even.placement, even.sbp)
     return array
+
+
+def on_disk(layout: Layout) -> Layout:
+    """Return the layout in which a tensor is written and read: even, no partial sums, on all processes."""
+    if not layout.placement.covers_processes:  # a stage of a pipeline: Orbax wants something of every process
+        everyone = one_per_process(layout.placement.type)
+        layout = Layout(everyone, (split(0) if layout.shape else broadcast,), layout.shape, layout.dtype)
+    return travelling(layout)
 
 
 def _facts(value: Any) -> dict:

@@ -29,6 +29,7 @@ from sbpjax.errors import CheckpointError, OpTypeError, message
 from sbpjax.sbp import broadcast, placement
 from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as dtypes
+from sbpjax.world import current
 
 from .segments import checkpoint_sequential as checkpoint_sequential
 
@@ -42,8 +43,8 @@ def save(state: Any, path: str | os.PathLike, global_dst_rank: int | None = None
     Args:
         state: dicts (string or integer keys), lists and tuples of tensors, NumPy arrays and plain values.
         path: the directory.
-        global_dst_rank: the rank that writes global tensors, as OneFlow has it; the process of that rank does, which
-            is this one, so the number is only checked.
+        global_dst_rank: the rank that writes global tensors, as OneFlow has it; here process 0 writes, and all
+            processes call this together, so the number is only checked.
 
     Raises:
         CheckpointError: something in `state` is none of these.
@@ -52,11 +53,17 @@ def save(state: Any, path: str | os.PathLike, global_dst_rank: int | None = None
     if global_dst_rank is not None:
         placement("cpu", [global_dst_rank])
     target = Path(path)
+    arrays: list[np.ndarray] = []
+    document = _pack(state, arrays, "state")  # on all processes: they read global tensors together
+    if current().rank == 0:
+        _write(target, document, arrays)
+    current().exchange(f"save(state, {str(path)!r})", None)  # nobody goes on before it is there
+
+
+def _write(target: Path, document: Any, arrays: list[np.ndarray]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     fresh = target.with_name(target.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
-    arrays: list[np.ndarray] = []
-    document = _pack(state, arrays, "state")
     fresh.mkdir()
     for index, array in enumerate(arrays):
         np.save(fresh / f"{index:06d}.npy", array, allow_pickle=False)
