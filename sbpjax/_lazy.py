@@ -32,6 +32,8 @@ ROOMS = (
     "unittest",
 )
 HOMES = {  # ``name:own`` where a function may not bear its public name
+    "sbpjax.func.vmap": "vmap",
+    "sbpjax.func.wrap_jax": "wrap_jax",
     "sbpjax.simulation": "simulate",
     "sbpjax.tensor.additions": """batch_gather binomial block_diag cartesian_prod cdist combinations
  constant_pad_nd corrcoef cov cumulative_trapezoid diagflat diagonal_scatter dist dsplit frexp

@@ -13,3 +13,4 @@ from .modules import functional_call as functional_call
 from .modules import functionalize as functionalize
 from .modules import stack_module_state as stack_module_state
 from .vmap import vmap as vmap
+from .wrap_jax import wrap_jax as wrap_jax

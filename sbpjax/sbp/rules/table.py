@@ -113,7 +113,8 @@ def rows_of(eqn, size: int, axis: int = 0) -> list[Row]:
     if eqn.primitive.name == "to_sbp":  # a pin is the one equation that knows which axis it speaks of
         code = eqn.params["codes"][axis]
         return [Row((code,), (code,))]
-    find = _ROWS.get(eqn.primitive.name)
+    own = eqn.params.get("sbp_rule")  # of a function that the user has given a rule, see `sbpjax.func.wrap_jax`
+    find = _ROWS.get(eqn.primitive.name) if own is None else lambda *_: own.rows
     found = list(find(eqn, size)) if find is not None else []
     if find is None and eqn.primitive.name not in _ANNOUNCED:
         _ANNOUNCED.add(eqn.primitive.name)
