@@ -8,13 +8,13 @@ from pathlib import Path
 
 import sbpjax
 
-LIMIT_S = 240  # a quiet machine needs a twentieth of it
+LIMIT_S = 420  # a quiet machine needs a twentieth of it
 ROOT = Path(sbpjax.__file__).parent.parent
 SCRIPTS = Path(__file__).parent / "scripts"
 LAUNCHER = ROOT / "sbpjax" / "distributed" / "launch.py"
 
 
-def start(*arguments, timeout=60, **environment):
+def start(*arguments, timeout=120, **environment):
     """Start the launcher, in a session of its own, and return its process."""
     kept = {k: v for k, v in os.environ.items() if k not in ("NPROC", "SBPJAX_CPU_DEVICES", "XLA_FLAGS")}
     paths = [str(ROOT), str(ROOT / "examples"), str(ROOT / "tests")]
@@ -40,7 +40,7 @@ def finish(process):
     return process.returncode, out, err
 
 
-def launch(*arguments, timeout=60, **environment):
+def launch(*arguments, timeout=120, **environment):
     """Run the launcher to its end and return ``(exit code, stdout, stderr)``."""
     return finish(start(*arguments, timeout=timeout, **environment))
 
