@@ -44,8 +44,6 @@ from .batchnorm import FusedBatchNorm3d as FusedBatchNorm3d
 from .batchnorm import SyncBatchNorm as SyncBatchNorm
 from .containers import ModuleDict as ModuleDict
 from .containers import ModuleList as ModuleList
-from .containers import ParameterDict as ParameterDict
-from .containers import ParameterList as ParameterList
 from .containers import Sequential as Sequential
 from .conv import Conv1d as Conv1d
 from .conv import Conv2d as Conv2d
@@ -145,6 +143,8 @@ from .padding import ZeroPad2d as ZeroPad2d
 from .padding import ZeroPad3d as ZeroPad3d
 from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
+from .parameter_containers import ParameterDict as ParameterDict
+from .parameter_containers import ParameterList as ParameterList
 from .pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from .pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from .pooling import AdaptiveAvgPool3d as AdaptiveAvgPool3d

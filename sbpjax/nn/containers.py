@@ -1,4 +1,4 @@
-"""`Sequential`, `ModuleList`, `ModuleDict`, `ParameterList`, `ParameterDict`: modules that hold others."""
+"""`Sequential`, `ModuleList`, `ModuleDict`: modules that hold others."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import numpy as np
 
 from sbpjax.nn.module import Module
 from sbpjax.nn.names import no_key, no_module
-from sbpjax.nn.parameter import Parameter
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
 
 
 def _index(index: int, length: int) -> int:
@@ -124,6 +122,23 @@ class Sequential(_Indexed):
             )
         return Sequential(*self, *other)
 
+    def __iadd__(self, other: Sequential) -> Sequential:
+        return self.extend(other)
+
+    def __mul__(self, times: int) -> Sequential:
+        if not isinstance(times, int):
+            rule = f"unsupported operand type(s) for *: {type(self)} and {type(times)}"
+            fail("type", "Sequential * times", f"a {type(times).__name__}", rule, "sequential * 2")
+        if times <= 0:
+            rule = f"Non-positive multiplication factor {times} for {type(self)}"
+            fail("value", "Sequential * times", f"times={times}", rule, "sequential * 2")
+        return Sequential(*(module for _ in range(times) for module in self))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> Sequential:
+        return self.extend(list(self) * (times - 1))
+
     def forward(self, input: Any) -> Any:
         for module in self._modules.values():
             input = module(input)
@@ -149,6 +164,21 @@ class ModuleList(_Indexed):
 
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)
+
+    def __repr__(self) -> str:
+        """Show equal neighbours once, with their count."""
+        texts = [repr(module) for module in self]
+        if not texts:
+            return f"{self._get_name()}()"
+        lines, start = [], 0
+        for end in range(1, len(texts) + 1):
+            if end < len(texts) and texts[end] == texts[start]:
+                continue
+            count, text = end - start, texts[start]
+            names = f"({start}): " if count == 1 else f"({start}-{end - 1}): {count} x "
+            lines.append(names + text.replace("\n", "\n  "))
+            start = end
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return type(self)([*self, *other])
@@ -209,90 +239,3 @@ class ModuleDict(Module):
         pairs: Any = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else modules
         for name, module in pairs:
             self[name] = module
-
-
-class ParameterList(Module):
-    """A list of parameters; a plain tensor becomes one.
-
-    Args:
-        values: parameters or tensors.
-    """
-
-    def __init__(self, values: Iterable[Tensor] | None = None) -> None:
-        super().__init__()
-        for value in values or ():
-            self.append(value)
-
-    def append(self, value: Tensor) -> ParameterList:
-        """Put `value` at the end; return self."""
-        self.register_parameter(str(len(self)), _as_parameter(value))
-        return self
-
-    def extend(self, values: Iterable[Tensor]) -> ParameterList:
-        """Put all of `values` at the end; return self."""
-        for value in list(values):
-            self.append(value)
-        return self
-
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return type(self)(list(self._parameters.values())[index])
-        return self._parameters[str(_index(index, len(self)))]
-
-    def __setitem__(self, index: int, value: Tensor) -> None:
-        self.register_parameter(str(_index(index, len(self))), _as_parameter(value))
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._parameters.values())
-
-
-class ParameterDict(Module):
-    """A dict of parameters; a plain tensor becomes one.
-
-    Args:
-        parameters: names to parameters or tensors.
-    """
-
-    def __init__(self, parameters: Mapping[str, Tensor] | None = None) -> None:
-        super().__init__()
-        for name, value in (parameters or {}).items():
-            self[name] = value
-
-    def __getitem__(self, key: str) -> Any:
-        return self._parameters[self._known(key)]
-
-    def __setitem__(self, key: str, value: Tensor) -> None:
-        self.register_parameter(key, _as_parameter(value))
-
-    def __delitem__(self, key: str) -> None:
-        del self._parameters[self._known(key)]
-
-    def _known(self, key: str) -> str:
-        if key not in self._parameters:
-            raise no_key(self, key)
-        return key
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._parameters
-
-    def keys(self):
-        return self._parameters.keys()
-
-    def values(self):
-        return self._parameters.values()
-
-    def items(self):
-        return self._parameters.items()
-
-
-def _as_parameter(value: Tensor) -> Parameter:
-    return value if isinstance(value, Parameter) else Parameter(value)

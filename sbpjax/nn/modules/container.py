@@ -2,6 +2,6 @@
 
 from sbpjax.nn.containers import ModuleDict as ModuleDict
 from sbpjax.nn.containers import ModuleList as ModuleList
-from sbpjax.nn.containers import ParameterDict as ParameterDict
-from sbpjax.nn.containers import ParameterList as ParameterList
 from sbpjax.nn.containers import Sequential as Sequential
+from sbpjax.nn.parameter_containers import ParameterDict as ParameterDict
+from sbpjax.nn.parameter_containers import ParameterList as ParameterList
