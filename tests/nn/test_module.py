@@ -159,7 +159,7 @@ def test_misuse(code):
     ("act", "error", "text"),
     [  # torch takes the first, and raises another type for the others
         (lambda m: m.heads.insert(0, 3), TypeError, "is not a Module subclass"),
-        (lambda m: nn.ParameterDict()["z"], KeyError, "'z' is no key of this ParameterDict"),
+        (lambda m: nn.ModuleDict()["z"], KeyError, "'z' is no key of this ModuleDict"),
         (lambda m: nn.Parameter([1.0]), TypeError, "must be a Tensor"),
         (lambda m: m.body["a"], TypeError, "positions are integers"),
     ],
