@@ -61,7 +61,9 @@ class Generator:
     """
 
     def __init__(self, device="cpu") -> None:
-        self.device = device
+        from .device import device as Device
+
+        self.device = Device("cpu" if device == "auto" else device)
         self._seed = _DEFAULT_SEED
         self._counter = 0
         self._traced = None
@@ -192,8 +194,16 @@ def set_rng_state(state) -> None:
 
 
 @contextmanager
-def fork_rng():
-    """Leave the default generator's state after the block as it was before."""
+def fork_rng(devices=None, enabled: bool = True, **_):
+    """Leave the default generator's state after the block as it was before.
+
+    Args:
+        devices: accepted; there is one stream for all devices.
+        enabled: whether to do so.
+    """
+    if not enabled:
+        yield
+        return
     state = default_generator._seed, default_generator._counter
     try:
         yield
