@@ -259,13 +259,12 @@ def amp_black_identity(x: Tensor) -> Tensor:
 
 
 def __getattr__(name: str):
-    """Return a fused function, or what `nn.functional` or the package has under a name of OneFlow's ops."""
-    from .tensor import fused
-
-    package = import_module("sbpjax")
-    for space in (fused, import_module("sbpjax.nn.functional"), package):
+    """Return what a room of the package has under a name of OneFlow's ops, or a method of `Tensor`."""
+    rooms = "tensor.fused tensor.lowlevel nn.functional fft special"
+    spaces = [import_module(f"sbpjax.{room}") for room in rooms.split()]
+    for space in (*spaces, import_module("sbpjax"), Tensor):
         found = getattr(space, name, None)
-        if callable(found) and not name.startswith("__") and not isinstance(found, type):
+        if callable(found) and not name.startswith("_") and not isinstance(found, type):
             globals()[name] = found
             return found
     from .absent import absent

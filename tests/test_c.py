@@ -141,3 +141,43 @@ def test_plain_names():
         assert callable(getattr(flow._C, name))
     with pytest.raises(AttributeError):
         flow._C.no_such_name  # noqa: B018
+
+
+def test_kernels_by_their_own_names():
+    c, f = flow._C, torch.nn.functional
+    x, w = flow.tensor(A), torch.tensor(A)
+    _close(c.batch_matmul(x[None], x[None], transpose_b=True, alpha=2.0), 2 * (A @ A.T)[None])
+    assert c.arg_sort(x, "DESCENDING").tolist() == np.argsort(-A, -1).tolist()
+    _close(c.reduce_sum(x, [0], True), A.sum(0, keepdims=True))
+    _close(c.reduce_max(x, 1), A.max(1))
+    _close(c.reduce_prod(x, [0, 1]), A.prod())
+    _close(c.reduce_sum_like(x, flow.ones(4), [0]), A.sum(0))
+    _close(c.reciprocal_no_nan(flow.tensor([0.0, 2.0])), [0, 0.5])
+    _close(c.unsorted_segment_sum(x, flow.tensor([0, 2, 0, 2, 2]), 0, 3)[2], A[[1, 3, 4]].sum(0))
+    _close(c.fused_matmul_bias(x, x, flow.ones(5), flow.ones(5)), A @ A.T + 2)
+    _close(
+        c.fused_mlp(x, [x, flow.ones(2, 5)], [flow.ones(5), flow.ones(2)], True),
+        np.maximum(A @ A.T + 1, 0) @ np.ones((5, 2)) + 1,
+    )
+    _close(c.fused_weighted_sum([x, x], [1.0, 2.0], 0.5), 1.5 * A)
+    _close(c.skip_layer_norm(x, bias=flow.ones(4), skip=x, alpha=2.0), f.layer_norm(w + 1 + 2 * w, (4,)).numpy())
+    _close(c.softmax_cross_entropy(x, x.softmax(-1)), -(w.softmax(-1) * w.log_softmax(-1)).sum(-1).numpy())
+    _close(
+        c.sparse_cross_entropy(x.softmax(-1), flow.tensor([0, 1, 2, 3, 0]), 4),
+        f.cross_entropy(w, torch.tensor([0, 1, 2, 3, 0]), reduction="none").numpy(),
+    )
+    _close(c.roc_auc_score(flow.tensor([1, 0, 1, 0]), flow.tensor([0.9, 0.5, 0.5, 0.1])), [0.875])
+    _close(c.upsample_nearest_2d(x[None, None], 2.0, 2.0), f.interpolate(w[None, None], scale_factor=2.0).numpy())
+    _close(
+        c.upsample_bilinear_2d(x[None, None], output_size=(3, 3)),
+        f.interpolate(w[None, None], size=(3, 3), mode="bilinear").numpy(),
+    )
+    _close(c.fused_get_intersection_area(*(flow.tensor([v]) for v in (0.0, 4.0, 2.0, 6.0, 0.0, 4.0, 1.0, 9.0))), [6.0])
+    grads = [flow.tensor(A), flow.tensor(X)]
+    norm = np.sqrt((A**2).sum() + (X**2).sum())
+    _close(c.fused_clip_grad(grads, 1.0, 2.0), norm)
+    _close(grads[0], A / norm)
+    y = flow.ones(3, 3)
+    assert c.tril_(y) is y and y.sum() == 6 and c.fft(y).dtype == flow.complex64
+    assert c.trunc_divide(flow.tensor([-7]), 2).tolist() == [-3]
+    assert flow.ones(3, 3).xavier_uniform_().abs().max() <= 1

@@ -10,13 +10,13 @@ from .indexing import _with
 from .op import op_of
 from .tensor import Tensor
 
-METHODS = """abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_
- ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_ cosh_ deg2rad_ detach detach_ erf_ erfc_ erfinv_ exp2_
- exp_ expm1_ fill_ fix fix_ floor_ frac_ gcd_ i0_ index_put index_put_ lcm_ ldexp_ lerp_ log10_ log1p_
- log2_ log_ logit_ nan_to_num_ neg_ negative_ new_empty new_full new_ones new_tensor new_zeros rad2deg_
- reciprocal_ relu_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_
- xlogy_ zero_ is_signed is_same_size is_inference is_distributed adjoint unsafe_chunk unsafe_split sub_
- add_ mul_ div_""".split()
+METHODS = """abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_
+ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_ cosh_ deg2rad_ detach detach_ erf_ erfc_ erfinv_
+ exp2_ exp_ expm1_ fill_ fix fix_ floor_ frac_ gcd_ i0_ index_put index_put_ lcm_ ldexp_ lerp_ log10_
+ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ new_empty new_full new_ones new_tensor new_zeros
+ rad2deg_ reciprocal_ relu_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_
+ trunc_ xlogy_ zero_ is_signed is_same_size is_inference is_distributed adjoint unsafe_chunk unsafe_split
+ gt_ index_add_ masked_fill_ normal_ to_local contiguous sub_ add_ mul_ div_""".split()
 
 
 def _function(name: str):

@@ -107,6 +107,21 @@ def _mapped(self: Tensor, function, others: tuple) -> Tensor:
     return self.copy_(_with(values.reshape(tuple(self.shape)), self))
 
 
+def _initialiser(name: str):
+    def method(self: Tensor, *args, **options) -> Tensor:
+        from sbpjax.nn import init
+
+        return getattr(init, name)(self, *args, **options)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"Write `nn.init.{name}` into this tensor and return it."
+    return method
+
+
+kaiming_normal_, kaiming_uniform_, orthogonal_, xavier_normal_, xavier_uniform_ = (
+    _initialiser(n) for n in "kaiming_normal_ kaiming_uniform_ orthogonal_ xavier_normal_ xavier_uniform_".split()
+)
+
 _SAME = {
     "absolute_": "abs_", "arccos_": "acos_", "arccosh_": "acosh_", "arcsin_": "asin_", "arcsinh_": "asinh_",
     "arctan_": "atan_", "arctanh_": "atanh_", "arctan2_": "atan2_", "fix_": "trunc_", "greater_": "gt_",
