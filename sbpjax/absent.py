@@ -38,12 +38,9 @@ TABLE: tuple[tuple[str, str], ...] = (
         "framework framework.* core ir ir.* scope_util session_ctx support function_config FunctionConfig hook",
         "sbpjax.compile",
     ),
-    ("nn.*Reader nn.*Decoder* nn.image nn.image.* nn.GPTIndexedBinDataReader", "sbpjax.utils.data.DataLoader"),
-    ("nn.CoinFlip nn.CropMirrorNormalize decode_onerec", "sbpjax.utils.data.DataLoader with a transform"),
-    (
-        "nn.Qat* nn.*Observer nn.FakeQuantization nn.Quantization nn.qat nn.qat.*",
-        "sbpjax.bfloat16, sbpjax.float8_e4m3fn",
-    ),
+    ("nn.*Reader nn.*Decoder* nn.image nn.image.*", "sbpjax.utils.data.DataLoader"),
+    ("decode_onerec", "sbpjax.utils.data.DataLoader with a transform"),
+    ("nn.qat nn.qat.*", "sbpjax.nn.QatConv1d, QatConv2d, QatConv3d"),
     ("*tensor_buffer*", "a list of tensors"),
     (
         "nn.DistributedPariticalFCSample distributed_partial_fc_sample",
@@ -62,11 +59,11 @@ TABLE: tuple[tuple[str, str], ...] = (
 )
 
 
-def advice(name: str) -> str | None:
-    """Return what to use instead of a name (without ``sbpjax.``), None if it is not in the table."""
+def row(name: str) -> tuple[str, str] | None:
+    """Return the row of the table that a name (without ``sbpjax.``) falls under."""
     for patterns, instead in TABLE:
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns.split()):
-            return instead
+            return patterns, instead
     return None
 
 
@@ -78,9 +75,9 @@ def absent(space: str, name: str) -> AttributeError:
         name: what was asked for.
     """
     full = f"{space}.{name}" if space else name
-    instead = None if name.startswith("__") else advice(full)
+    found = None if name.startswith("__") else row(full)
     package = f"sbpjax.{space}" if space else "sbpjax"
-    if instead is None:
+    if found is None:
         return AttributeError(f"module {package!r} has no attribute {name!r}")
     rule = "OneFlow's name for something that means nothing here"
-    return AbsentError(message(f"{package}.{name}", "a name of OneFlow", rule, instead))
+    return AbsentError(message(f"{package}.{name}", "a name of OneFlow", rule, found[1]))
