@@ -31,13 +31,16 @@ def angle(x, /):
 def _angle_of(re, im):
     zero = lax.bitwise_and(lax.eq(re, np.zeros((), re.dtype)), lax.eq(im, np.zeros((), im.dtype)))
     safe = lax.select_n(zero, re, jnp.where(jnp.signbit(re), -jnp.ones((), re.dtype), jnp.ones((), re.dtype)))
+    im = lax.select_n(zero, im, lax.stop_gradient(im))  # at 0 the gradient is 0, as in torch
     return lax.atan2(im, safe)
 
 
 def sgn(x, /):
     """Return x / |x|, 0 at 0; of real numbers the sign."""
     if category(x.dtype) == 3:
-        return lax.sign(x)
+        zero = lax.eq(x, np.zeros((), x.dtype))
+        safe = lax.select_n(zero, x, lax.full_like(x, 1))
+        return lax.select_n(zero, lax.div(safe, lax.convert_element_type(lax.abs(safe), x.dtype)), lax.full_like(x, 0))
     return x if x.dtype == np.bool_ else jnp.where(x != x, jnp.zeros((), x.dtype), lax.sign(x))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from jax import lax
 
 from sbpjax.autograd.node import AccumulateGrad, OpNode
-from sbpjax.errors import SbpError, message
+from sbpjax.errors import OpTypeError, SbpError, message
 from sbpjax.ops.promote import category
 
 from . import dispatch, steps
@@ -110,6 +110,8 @@ def _to_dtype(x, /, dtype):
 def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     """Run ``op(x, *others)`` and make its result the value of ``x``; return ``x``."""
     asked = f"{op.name}_"
+    if not isinstance(x, Tensor):
+        raise _no_tensor(x, asked)
     x._fresh()
     check_writable(x, asked)
     layout = x._layout
@@ -132,8 +134,15 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     return _become(x, out, asked, op.check == "outputs")
 
 
+def _no_tensor(x, asked: str) -> OpTypeError:
+    rule = "its first argument is a tensor, which it writes to"
+    return OpTypeError(message(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)"))
+
+
 def into(x: Tensor, result: Tensor, asked: str = "an in-place op") -> Tensor:
     """Make ``result``, just computed from ``x``, the value of ``x``; return ``x``."""
+    if not isinstance(x, Tensor):
+        raise _no_tensor(x, asked)
     x._fresh()
     check_writable(x, asked)
     edge = result._edge
@@ -168,6 +177,9 @@ def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
             out = _still_partial(x, out, asked)
         else:
             out = out.to_global(layout.placement, layout.sbp)
+    if out._edge is None and x._edge is not None and mode.grad:  # the old value counts no more: its gradient is zero
+        pins = (layout.sbp,) if layout is not None else None
+        out = dispatch.run(COPY, (x, out), pins)
     _forget_self(x, out)
     write(x, out)
     edge = out._edge

@@ -14,13 +14,13 @@ A spec is a function that draws one call; everything else follows from it (`form
         return call(x, dim=g.dim(x))
 
 `Gen` (`g`) draws: ``g.tensor(shape, kinds="fic", low=, high=, special=True, grad=False, min_dim=, max_dim=,
-empty=False)``, ``g.like(x)`` (broadcasts with x), ``g.index(shape, size)``, ``g.dim(x)``, ``g.dims(x)``, ``g.flag()``,
-``g.pick(a, b, …)``, ``g.maybe(beta=0.5)`` (keywords that may be absent), ``g.dtype("fi")``. Options of `op`:
-``reference=lambda torch: fn`` for names that PyTorch lacks, ``grad=False``, ``double=False``, ``tol={"float32": 1e-4}``,
-``traced=False`` (shape depends on values), ``layouts=False``, ``check=fn`` (properties of random results), each with
-``reason=``; ``same("absolute", of="abs")`` adds an alias. Specs live in `sbpjax/testing/specs`, a file per family; a
-new file goes into `spec.FAMILIES`. They are part of the package, so that an installed sbpjax can be tested, and
-so that users can add ops of their own.
+empty=False)``, ``g.like(x)`` (broadcasts with x), ``g.index(shape, size)``, ``g.dim(x)``, ``g.dims(x)``,
+``g.flag()``, ``g.pick(a, b, …)``, ``g.maybe(beta=0.5)`` (keywords that may be absent), ``g.dtype("fi")``. Options of
+`op`: ``reference=lambda torch: fn`` for names that PyTorch lacks, ``grad=False``, ``double=False``, ``tol={"float32":
+1e-4}``, ``traced=False`` (shape depends on values), ``layouts=False``, ``check=fn`` (properties of random results),
+each with ``reason=``; ``same("absolute", of="abs")`` adds an alias. Specs live in `sbpjax/testing/specs`, a file per
+family; a new file goes into `spec.FAMILIES`. They are part of the package, so that an installed sbpjax can be tested,
+and so that users can add ops of their own.
 """
 
 from .check import CheckError as CheckError

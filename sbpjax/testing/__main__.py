@@ -1,4 +1,4 @@
-"""Test ops from the command line: ``python -m sbpjax.testing add cumsum --seed 3 --cases 20``; all ops without names."""
+"""Test ops from the command line: ``python -m sbpjax.testing add cumsum --seed 3 --cases 20``; without names, all."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ Every draw is a choice among options, the simplest first, and the sequence of in
 the same sequence gives the same case again, and a smaller index at any place gives a simpler one. That is how a failing
 case is shrunk without the generator knowing about it (`shrink`).
 
-Wrong input comes the same way. With ``fault="dim"``, the first `Gen.dim` gives a dim that the tensor does not have; with
-``fault="shape"``, the first `Gen.like` a shape that does not broadcast; ``hit`` says whether there was such a draw.
+Wrong input comes the same way. With ``fault="dim"``, the first `Gen.dim` gives a dim that the tensor does not have;
+with ``fault="shape"``, the first `Gen.like` a shape that does not broadcast; ``hit`` says whether there was such a
+draw.
 """
 
 from __future__ import annotations
@@ -125,13 +126,14 @@ class Gen:
         fault: what to make wrong: "dim" or "shape".
         wild: draw any dtype whatever, for the promotion of dtypes.
         views: draw strided and expanded inputs.
+        ties: draw small whole numbers too, of which many are equal.
     """
 
-    def __init__(self, seed, *, replay=None, floats=None, fault=None, wild=False, views=True) -> None:
+    def __init__(self, seed, *, replay=None, floats=None, fault=None, wild=False, views=True, ties=True) -> None:
         self._rng = np.random.default_rng(seed)
         self._seed = seed
         self._replay = None if replay is None else list(replay)
-        self.floats, self.fault, self.wild, self.views = floats, fault, wild, views
+        self.floats, self.fault, self.wild, self.views, self.ties = floats, fault, wild, views, ties
         self.choices: list[int] = []
         self.hit = False
         self._arrays = 0
@@ -217,12 +219,13 @@ class Gen:
             special: also draw NaN, infinities, both zeros, halves.
             grad: whether its gradient is compared, if it is a float.
             views: also draw strides.
+            **limits: of `Gen.shape`.
         """
         shape = self.shape(**limits) if shape is None else tuple(shape)
         name = kinds if kinds in ANY_DTYPE else self.dtype(kinds)
         style = "normal"
         if low is None and high is None:
-            style = self.pick("normal", "ties", *(("special",) if special else ()))
+            style = self.pick("normal", *(("ties",) if self.ties else ()), *(("special",) if special else ()))
         array = self.array(shape, name, low, high, style)
         return self.view(array, grad and style != "special") if views and self.views else Input(array, "", grad)
 

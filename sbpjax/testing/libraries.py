@@ -112,6 +112,10 @@ class Torch(Library):
         return self.package.from_numpy(np.ascontiguousarray(array).reshape(array.shape).copy())
 
     def array(self, tensor) -> np.ndarray:
+        if tensor._is_zerotensor():
+            return np.zeros(
+                tuple(tensor.shape), BF16 if tensor.dtype == self.package.bfloat16 else str(tensor.dtype)[6:]
+            )
         x = tensor.detach().resolve_conj().resolve_neg()
         return x.float().numpy().astype(BF16) if x.dtype == self.package.bfloat16 else x.numpy().copy()
 

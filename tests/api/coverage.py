@@ -19,11 +19,14 @@ import warnings
 from pathlib import Path
 
 import sbpjax
-from sbpjax.absent import TABLE, advice
+from sbpjax.absent import TABLE, row
+from sbpjax.testing.exceptions import EXCUSES
 from sbpjax.testing.spec import load
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "api_coverage.md"
+# Names that Python or the design leaves nothing to do for.
+NEEDLESS = {"oneflow.nn.Graph.__del__": "a graph holds nothing that Python does not release"}
 # Attributes that instances have and classes do not show.
 INSTANCES = {
     "oneflow.nn.Module": lambda: sbpjax.nn.Linear(1, 1),
@@ -32,7 +35,7 @@ INSTANCES = {
     "oneflow.Tensor": lambda: sbpjax.zeros(1),
     "oneflow.nn.Parameter": lambda: sbpjax.nn.Parameter(sbpjax.zeros(1)),
     "oneflow.Generator": lambda: sbpjax.Generator(),
-    "oneflow.autograd.Function": lambda: sbpjax.autograd.function.Context(),
+    "oneflow.autograd.Function": lambda: sbpjax.autograd.function.FunctionCtx,
     "oneflow.optim.lr_scheduler.LRScheduler": lambda: sbpjax.optim.lr_scheduler.StepLR(
         sbpjax.optim.SGD([sbpjax.zeros(1, requires_grad=True)], lr=0.1), 1
     ),
@@ -80,6 +83,8 @@ def resolve(path: str):
 def present(space: str, name: str) -> bool:
     """Return whether sbpjax has a name of OneFlow's."""
     where = space.removeprefix("oneflow").removeprefix(".")
+    if f"{space}.{name}" in NEEDLESS:
+        return True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         home = resolve(where)
@@ -104,13 +109,13 @@ def specced(space: str, name: str) -> bool:
 
 
 def has_spec(op: str) -> bool:
-    """Return whether a public op (``Tensor.add_``, ``linalg.inv``) has a spec; methods share that of their function."""
+    """Return whether a public op has a spec; functions, methods and what writes (``abs_``, ``Tensor.abs``) share one."""
     specs = load()
     if op in specs:
         return True
-    if not op.startswith("Tensor."):
-        return False
     name = op.removeprefix("Tensor.")
+    if "." in name:
+        return False
     forms = (name, name.removesuffix("_"))
     rooms = ("", "Tensor.", "nn.functional.", "linalg.")
     return any(f"{room}{form}" in specs for room in rooms for form in forms)
@@ -138,10 +143,10 @@ def page() -> str:
     lines = [
         "# Which of OneFlow's names are here",
         "",
-        "Written by `python -m api.coverage` (`make api`); `tests/api` holds it against the package. Priority 1: names",
-        "that model libraries use or that PyTorch has too; 2: what OneFlow documents or tests; 3: the rest. A name counts",
-        "as specced if `sbpjax.testing` has a spec for it, so that its values, gradients, forms and layouts are tested;",
-        "classes, modules and what is no op have tests of their own.",
+        "Written by `make api`; `tests/api` holds it against the package. Priority 1: names that libraries use or",
+        "that PyTorch has too; 2: what OneFlow documents or tests; 3: the rest. A name counts as specced if",
+        "`sbpjax.testing` has a spec for it, so that its values, gradients, forms and layouts are tested; classes,",
+        "modules and what is no op have tests of their own.",
         "",
         "| priority | names | here | share |",
         "| --- | ---: | ---: | ---: |",
@@ -169,12 +174,25 @@ def page() -> str:
         lines += ["", f"## Missing of priority {priority}", ""]
         lines += [f"- {space}: {_code(several)}" for space, several in missing(priority).items()] or ["Nothing."]
     lines += ["", "## Missing of priority 3", "", *_of_priority_3()]
+    lines += ["", "## Where a spec compares less", "", *narrower()]
     lines += ["", "## Specced", ""]
     by_space = collections.defaultdict(list)
     for name in sorted(load()):
         by_space[name.rpartition(".")[0] or "sbpjax"].append(name.rpartition(".")[2])
     lines += [f"- {space}: {_code(several)}" for space, several in by_space.items()]
     return "\n".join(lines) + "\n"
+
+
+def narrower() -> list[str]:
+    """Return a line for every reason for which something of an op is not compared, or is at a tolerance of its own."""
+    groups = collections.defaultdict(list)
+    for spec in load().values():
+        off = [part for part in ("grad", "layouts", "traced") if not getattr(spec, part)] if spec.check is None else []
+        off += ["tolerance"] if spec.tol else []
+        if spec.reason and off and not spec.alias_of:
+            groups[f"{', '.join(off)}: {spec.reason}"].append(spec.name)
+    lines = [f"- {why}: {_code(sorted(several))}" for why, several in sorted(groups.items())]
+    return [*lines, *[f"- {e.form}, {_code(e.names.split())}: {e.reason}" for e in EXCUSES]]
 
 
 def _of_priority_3() -> list[str]:
@@ -192,12 +210,12 @@ def _of_priority_3() -> list[str]:
         for p, kind, name in rows
         if p == 3 and not present(space, name)
     ]
-    told = collections.Counter(advice(name) for name, _ in lacking)
-    lines += [
-        f"| {_code(patterns.split())} ({told[instead]}) | {instead} |" for patterns, instead in TABLE if told[instead]
-    ]
-    rest = [name for name, kind in lacking if advice(name) is None and kind != "internal"]
-    leaked = sum(advice(name) is None and kind == "internal" for name, kind in lacking)
+    told = collections.Counter(row(name) for name, _ in lacking)
+    for entry in TABLE:
+        if told[entry]:
+            lines.append(f"| {_code(entry[0].split())} ({told[entry]}) | {entry[1]} |")
+    rest = [name for name, kind in lacking if row(name) is None and kind != "internal"]
+    leaked = sum(row(name) is None and kind == "internal" for name, kind in lacking)
     lines += ["", f"Beside these, {leaked} imports that leak, modules that are no API, and dunders; and:", ""]
     return [*lines, _code(rest) or "nothing."]
 

@@ -8,6 +8,7 @@ from sbpjax.testing import CheckError, Different, Dtype, Gen, Input, Spec, call,
 from sbpjax.testing.__main__ import main
 from sbpjax.testing.check import one
 from sbpjax.testing.compare import equal
+from sbpjax.testing.exceptions import EXCUSES
 from sbpjax.testing.forms import FORMS, draw
 from sbpjax.testing.libraries import Plain
 from sbpjax.testing.report import script, shrink
@@ -130,6 +131,13 @@ def test_dtypes_are_each_librarys_own():
 
     made = call(Dtype("bfloat16"))
     assert local().build(made)[0] == (sbpjax.bfloat16,) and torch().build(made)[0] == (torch().package.bfloat16,)
+
+
+@pytest.mark.parametrize("excuse", EXCUSES, ids=lambda e: e.witness[0])
+def test_exceptions_still_occur(excuse):
+    name, form, seed, number = excuse.witness
+    assert name in excuse.names.split()
+    assert one(load()[name], form, seed, number).excused == 1
 
 
 def test_specs_say_why():

@@ -8,10 +8,11 @@ from sbpjax.testing import Call, register, same
 from sbpjax.testing.spec import SPECS
 
 # `sbpjax.exp_(x)` writes to x, as `x.exp_()` does.
-WRITING = """abs acos acosh addmv asin asinh atan atanh ceil clamp clamp_max clamp_min clip cos cosh deg2rad div erf erfc
- erfinv exp exp2 expm1 fix floor frac gcd i0 lcm ldexp log log10 log1p log2 logit mul nan_to_num neg negative rad2deg
- reciprocal round rsqrt sigmoid sin sinc sinh sqrt square sub tan tanh trunc xlogy arccos arccosh arcsin arcsinh arctan
- arctanh relu lerp add as_strided index_put""".split()
+WRITING = """abs acos acosh addmv asin asinh atan atanh ceil clamp clamp_max clamp_min clip cos cosh deg2rad div erf
+ erfc erfinv exp exp2 expm1 fix floor frac gcd i0 lcm ldexp log log10 log1p log2 logit mul nan_to_num neg negative
+ rad2deg reciprocal round rsqrt sigmoid sin sinc sinh sqrt square sub tan tanh trunc xlogy arccos arccosh arcsin
+ arcsinh arctan
+ arctanh relu lerp add as_strided index_put gt index_add masked_fill""".split()
 # The same op, whose result never shares memory with its input.
 COPIES = """diagonal permute select split t transpose unbind unsqueeze squeeze expand as_strided view_as_real
  view_as_complex split_with_sizes detach alias unfold""".split()

@@ -171,8 +171,9 @@ def _(g):
     x = g.tensor((4, 3, 2), "fi")
     everything = slice(None)
     key = g.pick(
-        1, -1, slice(1, 3), slice(None, None, 2), (0, 1), (everything, 2), (Ellipsis, 1), (None, 0), (slice(1, None), everything, 0),
-        (g.index((3,), 4),), (everything, g.index((2,), 3)), (g.index((2,), 4), slice(0, 2)), (g.index((2, 1), 4), g.index((3,), 3)),
+        1, -1, slice(1, 3), slice(None, None, 2), (0, 1), (everything, 2), (Ellipsis, 1), (None, 0),
+        (slice(1, None), everything, 0), (g.index((3,), 4),), (everything, g.index((2,), 3)),
+        (g.index((2,), 4), slice(0, 2)), (g.index((2, 1), 4), g.index((3,), 3)),
         (0, everything, g.index((2,), 2)), [0, 2], (everything, [0, 2]), (slice(3, 1),), (True,),
     )  # fmt: skip
     return call(x, key)

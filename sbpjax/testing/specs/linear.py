@@ -84,8 +84,9 @@ def _(g):
 @op("einsum")
 def _(g):
     equation, *shapes = g.pick(
-        ("ij,jk->ik", (2, 3), (3, 4)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ij->", (2, 3)), ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)),
-        ("i,j->ij", (2,), (3,)), ("...ij,...j->...i", (2, 2, 3), (2, 3)), ("ij,kj", (2, 3), (2, 3)), ("ij,jk,kl->il", (2, 3), (3, 2), (2, 2)),
+        ("ij,jk->ik", (2, 3), (3, 4)), ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ij->", (2, 3)),
+        ("bij,bjk->bik", (2, 2, 3), (2, 3, 2)), ("i,j->ij", (2,), (3,)), ("...ij,...j->...i", (2, 2, 3), (2, 3)),
+        ("ij,kj", (2, 3), (2, 3)), ("ij,jk,kl->il", (2, 3), (3, 2), (2, 2)),
     )  # fmt: skip
     dtype = g.dtype()
     return call(equation, *[g.tensor(s, dtype) for s in shapes])

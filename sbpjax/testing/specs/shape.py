@@ -281,3 +281,8 @@ def _(g):
 @op("nn.functional.one_hot", method=False)
 def _(g):
     return call(g.index(g.pick((3,), (2, 3), ()), 4), g.pick(4, 6))
+
+
+@op("nn.functional.depend", reference=lambda torch: lambda x, after: x.clone())
+def _(g):
+    return call(g.tensor((2, 3), "f"), g.tensor((2,), "f", grad=False))

@@ -73,7 +73,8 @@ def _(g):
 
 
 @op(
-    "Tensor.bfloat16 Tensor.bool Tensor.byte Tensor.char Tensor.double Tensor.float Tensor.half Tensor.int Tensor.long Tensor.short"
+    "Tensor.bfloat16 Tensor.bool Tensor.byte Tensor.char Tensor.double Tensor.float Tensor.half Tensor.int Tensor.long "
+    "Tensor.short"
 )
 def _(g):
     return call(g.tensor(kinds="fib", low=0, high=9))
@@ -95,7 +96,8 @@ def _(g):
 
 
 @op(
-    "Tensor.dim Tensor.ndimension Tensor.nelement Tensor.element_size Tensor.is_signed Tensor.is_contiguous Tensor.stride Tensor.storage_offset"
+    "Tensor.dim Tensor.ndimension Tensor.nelement Tensor.element_size "
+    "Tensor.is_signed Tensor.is_contiguous Tensor.stride Tensor.storage_offset"
 )
 def _(g):
     return call(g.tensor(kinds="fib", grad=False))
@@ -164,8 +166,3 @@ def _(g):
 @op("Tensor.adjoint", aliases=True)
 def _(g):
     return call(g.tensor((2, 3), "fc"))
-
-
-@op("Tensor.type")
-def _(g):
-    return call(g.tensor(kinds="fib", grad=False))

@@ -1,0 +1,66 @@
+"""The API that is promised is there, every public op has a spec, and the page about it says what is so."""
+
+import re
+
+import pytest
+
+import sbpjax
+from sbpjax.errors import AbsentError
+
+from . import coverage
+from .ops import NOT_OPS, public_ops
+
+# Names may be added before the page is written anew (`make api`); none that it lists as here may go.
+NEWER = 40
+
+
+def test_priority_1_is_complete():
+    assert coverage.missing(1) == {}
+
+
+def test_priority_2_is_complete_to_95_percent():
+    assert coverage.share(2) >= 0.95, coverage.missing(2)
+
+
+def test_every_public_op_has_a_spec():
+    exempt = {*NOT_OPS, *(f"Tensor.{name}" for name in NOT_OPS), *(name.removeprefix("Tensor.") for name in NOT_OPS)}
+    lacking = [name for name in public_ops() if not coverage.has_spec(name) and name not in exempt]
+    assert not lacking, f"no spec in sbpjax/testing/specs for {' '.join(lacking)}"
+
+
+def test_what_is_no_op_is_there_and_has_no_spec():
+    specs = coverage.load()
+    assert [name for name in NOT_OPS if name in specs or coverage.resolve(name) is None] == []
+
+
+def test_the_page_claims_what_is_there():
+    shown = coverage.PAGE.read_text()
+    for priority in (1, 2):
+        part = shown.split(f"## Missing of priority {priority}")[1].split("\n## ")[0]
+        listed = set()
+        for line in part.splitlines():
+            if line.startswith("- "):
+                space, rest = line[2:].split(":", 1)
+                listed |= {f"{space}.{name}" for name in re.findall(r"`([^`]+)`", rest)}
+        now = {f"{space}.{name}" for space, several in coverage.missing(priority).items() for name in several}
+        assert now <= listed, f"the page lists as here: {sorted(now - listed)}"
+        assert len(listed - now) <= NEWER, "write the page anew: make api"
+    wanted = set(re.findall(r"`([^`]+)`", shown.split("## Specced")[1]))
+    gone = wanted - {name.rpartition(".")[2] for name in coverage.load()}
+    assert not gone, f"the page lists specs that are gone: {sorted(gone)}"
+
+
+@pytest.mark.parametrize("name", ["_C.dispatch_adam_update", "nn.OFRecordReader", "jit"])
+def test_absent_names_say_what_to_use(name):
+    space, _, last = name.rpartition(".")
+    home = coverage.resolve(space)
+    assert not hasattr(home, last)
+    with pytest.raises(AbsentError, match=r"(?s)seen: a name of OneFlow.*rule: .*fix:  sbpjax\.") as caught:
+        getattr(home, last)
+    assert isinstance(caught.value, AttributeError)
+
+
+def test_other_names_fail_as_ever():
+    with pytest.raises(AttributeError, match="module 'sbpjax' has no attribute 'no_such_name'") as caught:
+        getattr(sbpjax, "no_such_name")  # noqa: B009
+    assert not isinstance(caught.value, AbsentError)
