@@ -2,5 +2,10 @@ from .inspecting import Entry as Entry
 from .inspecting import inspect as inspect
 from .loading import load as load
 from .manager import Manager as Manager
+from .safetensors import load_safetensors as load_safetensors
+from .safetensors import open_safetensors as open_safetensors
+from .safetensors import save_safetensors as save_safetensors
 from .saving import Saving as Saving
 from .saving import save as save
+from .torch_file import load_torch as load_torch
+from .torch_file import read_torch as read_torch

@@ -19,7 +19,7 @@ import numpy as np
 
 from sbpjax import world as _world
 from sbpjax.errors import CheckpointError, message
-from sbpjax.sbp import Layout, eager
+from sbpjax.sbp import Layout, algebra, eager
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.creation import tensor
@@ -200,15 +200,15 @@ def _merged(into: Any, loaded: Any) -> Any:
 def _target(facts: dict, placement: Placement | None, sbp: Any) -> Layout | None:
     if placement is None:
         return None
-    from sbpjax.sbp import algebra
+    shape = tuple(facts["shape"])
+    return Layout(placement, fitting(sbp, placement, len(shape)), shape, dtypes.of(facts["dtype"]).np)
 
-    shape, ndim = tuple(facts["shape"]), len(facts["shape"])
+
+def fitting(sbp: Any, placement: Placement, ndim: int) -> tuple:
+    """Return the nd-sbp of a tensor of ``ndim`` dims: broadcast where none is given or the split dim is missing."""
     entries = sbp if isinstance(sbp, (list, tuple)) else [sbp] * len(placement.hierarchy)
-    codes = []
-    for entry in entries:
-        code = algebra.B if entry is None else algebra.parse([entry], (placement.hierarchy[0],))[0]
-        codes.append(algebra.B if code >= ndim else code)
-    return Layout(placement, algebra.to_sbp(tuple(codes)), shape, dtypes.of(facts["dtype"]).np)
+    codes = [algebra.B if e is None else algebra.parse([e], (1,))[0] for e in entries]
+    return algebra.to_sbp(tuple(algebra.B if c >= ndim else c for c in codes))
 
 
 def _read(directory: Path, facts: dict, index: dict[str, int], targets: dict) -> dict[str, Any]:
