@@ -33,23 +33,24 @@ NOT_OPS = _table(
  dtypes
  convert_oneflow_dtype_to_numpy_dtype Tensor.is_distributed Tensor.is_offloaded Tensor.is_shared Tensor.is_set_to
  Tensor.global_id Tensor.check_meta_consistency""",
-    moves_a_tensor_between_layouts_or_devices="""to_global to_local Tensor.to_global Tensor.to_local Tensor.global_to_global
- Tensor.local_to_global Tensor.local_shards Tensor.cuda Tensor.pin_memory Tensor.is_pinned Tensor.get_device
+    moves_a_tensor_between_layouts_or_devices="""to_global to_local Tensor.to_global Tensor.to_local
+ Tensor.global_to_global Tensor.local_to_global Tensor.local_shards Tensor.cuda Tensor.pin_memory Tensor.is_pinned
+ Tensor.get_device
  Tensor.offload Tensor.record_stream Tensor.share_memory_""",
     belongs_to_autograd="""Tensor.backward Tensor.register_hook Tensor.register_post_accumulate_grad_hook
  Tensor.requires_grad_ Tensor.retain_grad detach_ Tensor.detach_""",
     gives_other_libraries_arrays="Tensor.numpy Tensor.to_numpy Tensor.jax",
-    speaks_of_memory_and_not_of_values="""contiguous Tensor.data_ptr Tensor.const_data_ptr Tensor.storage Tensor.storage_type
- Tensor.untyped_storage Tensor.set_ Tensor.resize Tensor.resize_ Tensor.resize_as Tensor.resize_as_ resize_as_
+    speaks_of_memory_and_not_of_values="""contiguous Tensor.data_ptr Tensor.const_data_ptr Tensor.storage
+ Tensor.storage_type Tensor.untyped_storage Tensor.set_ Tensor.resize Tensor.resize_ Tensor.resize_as
+ Tensor.resize_as_ resize_as_
  empty_permuted empty_strided Tensor.new_empty_strided Tensor.as_strided_""",
     calls_a_python_function="Tensor.apply_ Tensor.map_ Tensor.map2_",
     makes_an_object_of_another_class="""Tensor.as_subclass Tensor.new Tensor.to_dense BoolTensor ByteTensor CharTensor
  DoubleTensor FloatTensor HalfTensor IntTensor LongTensor BFloat16Tensor ShortTensor gen_tensor_buffer
  tensor_buffer_to_tensor tensor_to_tensor_buffer""",
-    tested_against_references_of_their_own="""roc_auc_score linalg.svdvals_ nms roi_align roc_auc_score nn.functional.deform_conv2d
+    tested_against_references_of_their_own="""linalg.svdvals_ nms roi_align roc_auc_score nn.functional.deform_conv2d
  nn.functional.ctc_greedy_decoder distributed_partial_fc_sample""",
-    draws_random_numbers_tested_by_their_moments_elsewhere="""binomial dropout normal_ Tensor.kaiming_normal_ Tensor.kaiming_uniform_ Tensor.orthogonal_
- Tensor.xavier_normal_ Tensor.xavier_uniform_ Tensor.geometric_ Tensor.log_normal_
+    draws_random_numbers_tested_by_their_moments_elsewhere="""binomial dropout normal_ Tensor.geometric_ Tensor.log_normal_
  Tensor.kaiming_normal_ Tensor.kaiming_uniform_ Tensor.orthogonal_ Tensor.xavier_normal_ Tensor.xavier_uniform_
  alpha_dropout_ dropout_ feature_alpha_dropout_ native_dropout pca_lowrank svd_lowrank""",
     is_the_function_of_nn_functional_that_has_a_spec="""embedding_bag batch_norm instance_norm
