@@ -50,7 +50,8 @@ NOT_OPS = _table(
  tensor_buffer_to_tensor tensor_to_tensor_buffer""",
     tested_against_references_of_their_own="""linalg.svdvals_ nms roi_align roc_auc_score nn.functional.deform_conv2d
  nn.functional.ctc_greedy_decoder distributed_partial_fc_sample""",
-    draws_random_numbers_tested_by_their_moments_elsewhere="""binomial dropout normal_ Tensor.geometric_ Tensor.log_normal_
+    draws_random_numbers_tested_by_their_moments_elsewhere="""binomial dropout normal_ Tensor.geometric_
+ Tensor.log_normal_
  Tensor.kaiming_normal_ Tensor.kaiming_uniform_ Tensor.orthogonal_ Tensor.xavier_normal_ Tensor.xavier_uniform_
  alpha_dropout_ dropout_ feature_alpha_dropout_ native_dropout pca_lowrank svd_lowrank""",
     is_the_function_of_nn_functional_that_has_a_spec="""embedding_bag batch_norm instance_norm
