@@ -58,8 +58,8 @@ def _pickled(job: dict[str, Any]) -> bytes:
     return file.getvalue()
 
 
-def _main_path(job: bytes) -> str | None:
-    """Return the file of the main module if the workers need it."""
+def _main_module(job: bytes) -> tuple[str, str] | None:
+    """Return where the main module is, if the workers need it: ``("module", name)`` after ``-m``, else its path."""
     if b"__main__" not in job and b"__mp_main__" not in job:
         return None
     main = sys.modules["__main__"]
@@ -68,7 +68,10 @@ def _main_path(job: bytes) -> str | None:
         rule = "worker processes import what they need, and a notebook's or a prompt's classes are in no file"
         fix = "put the dataset's class into a module beside the notebook, or num_workers=0"
         raise WorkerError(message("DataLoader(num_workers > 0)", "a dataset defined in __main__", rule, fix))
-    return os.path.abspath(path)
+    spec = getattr(main, "__spec__", None)
+    if spec is not None and spec.origin is not None and os.path.abspath(spec.origin) == os.path.abspath(path):
+        return "module", spec.name
+    return "path", os.path.abspath(path)
 
 
 def _refuse_inside_a_worker() -> None:
@@ -131,7 +134,7 @@ class Pool:
         self._iterable, self._ahead, self._timeout_s, self._seed = job["iterable"], ahead, timeout_s, seed
         _refuse_inside_a_worker()
         pickled = _pickled(job)
-        main = _main_path(pickled)
+        main = _main_module(pickled)
         from .arrive import arrived  # needs JAX, which workers that import this module do not have
 
         self._workers: list[_Worker] = []

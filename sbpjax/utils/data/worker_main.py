@@ -111,14 +111,19 @@ def put_light_package(root: str, aliases: list[str]) -> None:
     package.Tensor = host.HostTensor  # type: ignore[attr-defined]
 
 
-def run_main(path: str) -> None:
-    """Run the user's main module again, without its ``if __name__ == "__main__"`` part."""
+def run_main(kind: str, where: str) -> None:
+    """Run the user's main module again, without its ``if __name__ == "__main__"`` part.
+
+    Args:
+        kind: ``"module"`` or ``"path"``.
+        where: its name, or its file.
+    """
     import runpy
 
     module = types.ModuleType("__mp_main__")
-    module.__file__ = path
     sys.modules["__main__"] = sys.modules["__mp_main__"] = module
-    module.__dict__.update(runpy.run_path(path, run_name="__mp_main__"))
+    run = runpy.run_module if kind == "module" else runpy.run_path
+    module.__dict__.update(run(where, run_name="__mp_main__"))
 
 
 def watch(parent: int) -> None:
@@ -151,7 +156,7 @@ def main() -> None:
 
         try:
             if setup["main"] is not None:
-                run_main(setup["main"])
+                run_main(*setup["main"])
             job = pickle.loads(setup["job"])
             _loading = False
             info = fetch.WorkerInfo(setup["id"], setup["workers"], setup["seed"], job["dataset"])

@@ -225,10 +225,14 @@ def test_a_dataset_of_the_main_script_and_a_missing_guard(tmp_path):
                 print(x.sum().item())
     """
     outputs = []
-    for guard in ('if __name__ == "__main__":', "if True:"):
-        script.write_text(textwrap.dedent(guarded.format(guard=guard)))
+    for guard, aliased in (('if __name__ == "__main__":', True), ("if True:", False)):
+        text = textwrap.dedent(guarded.format(guard=guard))
+        if aliased:  # the workers know sbpjax by this name too
+            text = text.replace("import sbpjax as torch", "import torch").replace("sbpjax", "torch")
+        script.write_text(text)
+        command = [sys.executable, *(["-m", "sbpjax.run", "--as", "torch"] if aliased else []), str(script)]
         environment = {**os.environ, "PYTHONPATH": os.getcwd()}
-        outputs.append(subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=environment))
+        outputs.append(subprocess.run(command, capture_output=True, text=True, env=environment))
     assert outputs[0].stdout.split() == ["2", "10"], outputs[0].stderr
     assert outputs[1].returncode == 1 and "if __name__ == '__main__':" in outputs[1].stderr
 
