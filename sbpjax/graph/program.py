@@ -37,6 +37,7 @@ from sbpjax.tensor.abstract import check_runnable
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.parked import Elsewhere, is_parked
+from sbpjax.tensor.storage import drop_own_cell
 from sbpjax.tensor.traced import TracedLayout, logical
 
 from . import tree
@@ -307,8 +308,8 @@ class Program:
             if sys.getrefcount(arrays[i]) == _UNSHARED:
                 continue
             slot = self.slots[i]
-            cell = tensors[slot.places[0]]._cell  # it holds the array too, and so does the shelf of parked tensors
-            held = _UNSHARED + (cell is not None or not slot.own)
+            alone = slot.own and drop_own_cell(tensors[slot.places[0]])
+            held = _UNSHARED + (not alone)  # a cell holds the array too, and so does the shelf of parked tensors
             if sys.getrefcount(arrays[i]) > held:
                 arrays[i] = jax.numpy.copy(arrays[i])
         numbers = self._on_device(state.numbers())
