@@ -21,7 +21,7 @@ from .control import body_program
 from .parts import uniform_values
 from .ports import Loop, Region
 from .signature import Signatures
-from .tie import classes, refine
+from .tie import tied
 from .types import Codes
 
 # Ends of values. A node's end is (node, position); a fixed end holds the pinned nd-sbp.
@@ -163,23 +163,23 @@ class _Builder:
         self.nodes: list[Group] = []
         self.values: dict[Value, int] = {}
         self.asked: list[Codes] = []
+        self._label_of: dict[tuple, int] = {}
 
     def region(self, program: Program, uniform: set, ends: dict, marks: dict, times: int) -> tuple[Region, dict]:
         """Add the nodes of a program that runs ``times`` times; return it with the readers of its values."""
-        numbers = [self.signatures.number(e) for e in program.eqns]
-        tied = classes(refine(numbers, program, marks))
-        members = Counter(tied)
+        numbers, forms, loops = self._ties(program, marks)
+        members = Counter(forms)
         region, index, readers = Region(program), {}, {}
         ends.update((v, Fixed(self.everywhere)) for v in program.consts)
         for i, eqn in enumerate(program.eqns):
             if eqn.outvars and all(v in uniform for v in eqn.outvars):
                 region.nodes.append(None)
                 continue
-            what = index.get(tied[i])
+            what = index.get(forms[i])
             if what is None and eqn.primitive.name == "scan":
-                what = index[tied[i]] = self._loop(eqn, uniform, times * members[tied[i]])
+                what = index[forms[i]] = self._loop(eqn, uniform, times * members[forms[i]], *loops[i])
             elif what is None:
-                what = index[tied[i]] = len(self.nodes)
+                what = index[forms[i]] = len(self.nodes)
                 self.nodes.append(Group([], numbers[i], times=times))
             if eqn.primitive.name == "to_sbp":
                 self.asked.append(eqn.params["codes"])
@@ -196,11 +196,54 @@ class _Builder:
             ends.update(zip(eqn.outvars, outs, strict=True))
         return region, readers
 
-    def _loop(self, eqn, uniform: set, times: int) -> Loop:
+    def _ties(self, program: Program, marks: dict) -> tuple[list[int], list[int], dict]:
+        """Return for every equation the number of its form and its class, and for every loop its marks and labels."""
+        numbers = [self.signatures.number(e) for e in program.eqns]
+        loops = {i: self._labels(e, marks) for i, e in enumerate(program.eqns) if e.primitive.name == "scan"}
+        labels = {i: (ins, outs) for i, (_, ins, outs) in loops.items()}
+        return numbers, tied(numbers, program, marks, labels), loops
+
+    def _labels(self, eqn, marks: dict) -> tuple[dict, list[int], list[int]]:
+        """Return the marks of a loop's body, and a label for each of its operands and outputs.
+
+        What has one label goes through one port: the parameters of equal layers, and the sums of their gradients.
+        """
+        body = body_program(eqn.params["jaxpr"])
+        (consts, carry), inside = scan_counts(eqn.params), {}
+        kinds = [
+            "shared" if p < consts else "carried" if p < consts + carry else "sliced" for p in range(len(body.invars))
+        ]
+        for kind, outer, v in zip(kinds, eqn.invars, body.invars, strict=True):
+            inside["in", v] = f"{kind} {marks.get(('in', outer)) if isinstance(outer, Var) else 'literal'}"
+        _, forms, _ = self._ties(body, inside)
+        read: dict = {v: set() for v in body.invars}
+        made: dict = {v: inside["in", v] for v in body.invars}
+        for form, inner in zip(forms, body.eqns, strict=True):
+            for position, v in enumerate(inner.invars):
+                if isinstance(v, Var) and v in read:
+                    read[v].add((form, position))
+            made.update((v, (form, position)) for position, v in enumerate(inner.outvars))
+        results = [made.get(v) if isinstance(v, Var) else None for v in body.outvars]
+        asked = [marks.get(("out", v)) for v in eqn.outvars]
+        ins, outs = [], []
+        for position, v in enumerate(body.invars):
+            label = (inside["in", v], v.aval.shape, str(v.aval.dtype), tuple(sorted(read[v])))
+            back = position - consts
+            ins.append(self._label((*label, str(results[back]), asked[back]) if 0 <= back < carry else label))
+        for position, v in enumerate(body.outvars):
+            form = ("stacked", v.aval.shape, str(v.aval.dtype), str(results[position]), asked[position])
+            outs.append(ins[consts + position] if position < carry else self._label(form))
+        return inside, ins, outs
+
+    def _label(self, form: tuple) -> int:
+        return self._label_of.setdefault(form, len(self._label_of))
+
+    def _loop(self, eqn, uniform: set, times: int, marks: dict, in_labels: list[int], out_labels: list[int]) -> Loop:
         """Add the ports and the body of a ``scan`` whose equation runs ``times`` times."""
         params = eqn.params
         body = body_program(params["jaxpr"])
         (consts, carry), turns = scan_counts(params), params["length"]
+        ports: dict = {}
         ins, outs, body_ins, body_outs = [], [], [], []
         for position, v in enumerate(body.invars):
             outer, aval = eqn.invars[position], cast(Any, v.aval)
@@ -209,17 +252,19 @@ class _Builder:
                 body_ins.append(None)
                 continue
             kind = "shared" if position < consts else "carried" if position < consts + carry else "sliced"
-            port = self._port(kind, aval, turns, times)
+            port = self._port(ports, in_labels[position], position, kind, aval, turns, times)
             ins.append((port, 0))
             body_ins.append((port, 0))
         for position, v in enumerate(body.outvars):
-            port = body_ins[consts + position][0] if position < carry else self._port("stacked", v.aval, turns, times)
+            if position < carry:
+                port = body_ins[consts + position][0]
+            else:
+                port = self._port(ports, out_labels[position], position, "stacked", v.aval, turns, times)
             outs.append((port, 1 if position < carry else 0))
             body_outs.append((port, 1 if position < carry else 0))
         ends = {v: end for v, end in zip(body.invars, body_ins, strict=True) if end is not None}
         given = {v: self.everywhere if end is None else None for v, end in zip(body.invars, body_ins, strict=True)}
         inside = uniform_values(body, given, self.everywhere)
-        marks: dict = {("in", v): str(end and self.nodes[end[0]].port) for v, end in ends.items()}
         region, readers = self.region(body, inside, ends, marks, times * turns)
         for v, end in zip(body.outvars, body_outs, strict=True):
             if isinstance(v, Var) and v not in inside:
@@ -227,9 +272,14 @@ class _Builder:
         self.add_values(readers, ends, times * turns)
         return Loop(region, turns, ins, outs, body_ins, body_outs)
 
-    def _port(self, kind: str, aval, turns: int, times: int) -> int:
-        self.nodes.append(Group([0], -1, aval, port=kind, turns=turns, times=times))
-        return len(self.nodes) - 1
+    def _port(self, ports: dict, label: int, position: int, kind: str, aval, turns: int, times: int) -> int:
+        """Return the port of a label; ``position`` becomes one of its members."""
+        port = ports.get(label)
+        if port is None:
+            port = ports[label] = len(self.nodes)
+            self.nodes.append(Group([], -1, aval, port=kind, turns=turns, times=times))
+        self.nodes[port].members.append(position)
+        return port
 
     def add_values(self, readers: dict, ends: dict, times: int) -> None:
         """Add the values of a program, each ``times`` times."""

@@ -14,6 +14,38 @@ from collections.abc import Sequence
 
 # How many candidate periods are tried on one stretch of equations; each costs one pass over it.
 _CANDIDATES = 12
+# A repetition of at least so many equations is one of layers, or of what belongs to them: its period holds all that
+# could tell its turns apart.
+_LAYER = 12
+# How far around an equation is looked at for what tells it from others of its form.
+_ROUNDS = 4
+
+
+def tied(numbers: Sequence[int], program, marks: dict, labels: dict | None = None) -> list[int]:
+    """Return for every equation of a program the class it is tied to.
+
+    A long repetition is tied from its first turn to its last, but for equations whose neighbours differ: those of the
+    first layer that read the table, those of the last that the head reads. Among few equations a repetition may be
+    chance; there only those are tied that also stand in equal surroundings.
+
+    Args:
+        numbers: the number of each equation's form.
+        program: the flat program.
+        marks: for inputs and outputs (variables), what is pinned there.
+        labels: for a loop's position, the labels of its operands and of its outputs (`refine`).
+    """
+    result = list(range(len(numbers)))
+    plain, beside, far = (refine(numbers, program, marks, labels, rounds) for rounds in (0, 1, _ROUNDS))
+    for start, stop, period in repetitions(plain):
+        if period >= _LAYER:
+            first: dict = {}
+            for i in range(start, stop):
+                result[i] = first.setdefault(((i - start) % period, beside[i]), i)
+                far[i] = -1 - i
+    for i, c in enumerate(classes(far)):
+        if far[i] >= 0:
+            result[i] = c
+    return result
 
 
 def classes(signatures: Sequence[int]) -> list[int]:
@@ -81,7 +113,9 @@ def _longest(signatures, weights, before, start: int, stop: int) -> tuple[int, i
     return best[1] if best else None
 
 
-def refine(numbers: Sequence[int], program, marks: dict, rounds: int = 4) -> list[int]:
+def refine(
+    numbers: Sequence[int], program, marks: dict, labels: dict | None = None, rounds: int = _ROUNDS
+) -> list[int]:
     """Return numbers that also tell equations apart by what stands around them, up to ``rounds`` equations away.
 
     The optimizer multiplies the gradients of the query and of the output matrix by the same constant, but one gradient
@@ -92,24 +126,28 @@ def refine(numbers: Sequence[int], program, marks: dict, rounds: int = 4) -> lis
         numbers: the number of each equation's form.
         program: the flat program.
         marks: for inputs and outputs (variables), what is pinned there.
+        labels: for a loop's position, the labels of its operands and of its outputs: what stands in the place of their
+            positions, so that the gradients of equal layers come out of a loop as equals.
         rounds: how far to look.
     """
+    none: tuple = (None, None)
     producer: dict = {}
     consumers: list[list] = [[] for _ in program.eqns]
     fixed: list[list] = [[] for _ in program.eqns]
     operands: list[list] = []
     for i, eqn in enumerate(program.eqns):
         sources = []
+        given, made = (labels or {}).get(i, none)
         for position, v in enumerate(eqn.invars):
             found = producer.get(v) if not hasattr(v, "val") else None
             if found is None:
                 fixed[i].append((position, marks.get(("in", v)) if not hasattr(v, "val") else None))
             else:
                 sources.append((position, *found))
-                consumers[found[0]].append((found[1], position, i))
+                consumers[found[0]].append((found[1], given[position] if given else position, i))
         operands.append(sources)
         for position, v in enumerate(eqn.outvars):
-            producer[v] = (i, position)
+            producer[v] = (i, made[position] if made else position)
             mark = marks.get(("out", v))
             if mark is not None:
                 fixed[i].append((-1 - position, mark))
