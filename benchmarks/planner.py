@@ -121,7 +121,11 @@ def main() -> None:
     if not quick:
         models["GPT 3 layers"] = models_jax.gpt(3, 8, 64, 128, 8, 512)
     pinned(models, [*ONE_AXIS, *TWO_AXES])
-    sizes = {"MLP 32x64x16384": models_jax.mlp(32, 64, 16384), "MLP 16384x128x128": models_jax.mlp(16384, 128, 128)}
+    sizes = {
+        "MLP 32x64x16384": models_jax.mlp(32, 64, 16384),
+        "MLP 16384x128x128": models_jax.mlp(16384, 128, 128),
+        "wide & deep 400k x 32": models_jax.wide_deep(400_000, 32, 26, 4096, 256),
+    }
     free(sizes, ONE_AXIS)
     if not quick:
         large = {"GPT 2 B8 T1024 D1024": models_jax.gpt(2, 8, 1024, 1024, 16, 50304)}

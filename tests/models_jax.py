@@ -104,6 +104,22 @@ def mlp(batch: int, width: int, hidden: int, layers: int = 2, bias: bool = True)
     return _flat_step(loss, params, {"x": _f32(batch, sizes[0]), "y": _f32(batch, sizes[-1])})
 
 
+def wide_deep(rows: int, width: int, fields: int, batch: int, hidden: int) -> Step:
+    """Return the Adam step of wide & deep: a weight per id, and a network of one hidden layer over their embeddings."""
+    params = {"wte": _f32(rows, width), "wide": _f32(rows), "up": _f32(fields * width, hidden), "upb": _f32(hidden)}
+    params["down"] = _f32(hidden, 1)
+
+    def loss(params, data):
+        ids = data["ids"]  # (B, F)
+        deep = params["wte"][ids].reshape(batch, fields * width)
+        deep = jax.nn.relu(deep @ params["up"] + params["upb"]) @ params["down"]  # (B, 1)
+        score = params["wide"][ids].sum(1) + deep[:, 0]
+        return jnp.mean(jnp.logaddexp(0.0, score) - data["clicked"] * score)
+
+    ids = jax.ShapeDtypeStruct((batch, fields), jnp.int32)
+    return _flat_step(loss, params, {"ids": ids, "clicked": _f32(batch)}, rows)
+
+
 def _norm(x, scale, shift):
     mean = jnp.mean(x, -1, keepdims=True)
     centred = x - mean
