@@ -47,7 +47,6 @@ TABLE: tuple[tuple[str, str], ...] = (
         "sbpjax.nn.Linear with a weight under sbp split(0)",
     ),
     ("nn.AllReduce", "x.to_global(placement, sbpjax.sbp.broadcast)"),
-    ("nn.DataParallel", "sbpjax.nn.parallel.DistributedDataParallel, or x.to_global(placement, sbpjax.sbp.split(0))"),
     ("nn.FusedMLP", "sbpjax.nn.Sequential of Linear and ReLU: a compiled program fuses them"),
     ("stateful_op *.to_consistent to_consistent *.is_consistent", "to_global, is_global: the newer names"),
     ("*.is_eager", "nothing: every tensor outside a graph is eager"),

@@ -25,7 +25,7 @@ from sbpjax.errors import OpValueError, message
 LOWER, FLOAT32, WIDEST = "lower", "float32", "widest"
 
 _OPS = """activation arithmetic arrange attention compare conv cumulative einsum elementwise embedding gather index
- linalg loss matrix norm pool reduce resize sort view""".split()
+ linalg loss matrix norm pool reduce resize rnn sort view""".split()
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 _PRODUCTS = """matmul mm bmm addmm addbmm baddbmm linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d
- conv_transpose3d scaled_dot_product_attention prelu einsum"""
+ conv_transpose3d scaled_dot_product_attention prelu einsum recurrent cell"""
 
 _LOSSES = """binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy
  hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss nll_loss smooth_l1_loss soft_margin_loss

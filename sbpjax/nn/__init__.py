@@ -34,6 +34,7 @@ from .activation import SquareReLU as SquareReLU
 from .activation import Tanh as Tanh
 from .activation import Tanhshrink as Tanhshrink
 from .activation import Threshold as Threshold
+from .adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from .attention import MultiheadAttention as MultiheadAttention
 from .batchnorm import BatchNorm1d as BatchNorm1d
 from .batchnorm import BatchNorm2d as BatchNorm2d
@@ -51,6 +52,7 @@ from .conv import Conv3d as Conv3d
 from .conv_transpose import ConvTranspose1d as ConvTranspose1d
 from .conv_transpose import ConvTranspose2d as ConvTranspose2d
 from .conv_transpose import ConvTranspose3d as ConvTranspose3d
+from .data_parallel import DataParallel as DataParallel
 from .datapipe import CoinFlip as CoinFlip
 from .datapipe import CropMirrorNormalize as CropMirrorNormalize
 from .datapipe import GPTIndexedBinDataReader as GPTIndexedBinDataReader

@@ -54,6 +54,8 @@ def scaled_dot_product_attention(
         ``(..., H, T, Dv)`` in the queries' dtype. A query whose keys are all masked gives NaN with a float mask of -inf
         and 0 with a bool mask, as torch does.
     """
+    if not enable_gqa and not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+        query, key, value = _broadcast(query, key, value)
     _check(query, key, value, attn_mask, dropout_key, dropout_p, is_causal, enable_gqa)
     scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
     if implementation == "cudnn":
@@ -80,6 +82,15 @@ def scaled_dot_product_attention(
         weights = dropout(dropout_key, weights, p=dropout_p)
     out = cast(_product(weights, v, -1, -2, groups), query.dtype)
     return out if groups == 1 else lax.reshape(out, (*query.shape[:-1], value.shape[-1]))
+
+
+def _broadcast(*arrays):
+    """Return the arrays with their leading dims broadcast against each other, if they can be."""
+    try:
+        lead = np.broadcast_shapes(*(x.shape[:-2] for x in arrays))
+    except ValueError:  # `_check` says what is wrong
+        return arrays
+    return tuple(spread(x, (*lead, *x.shape[-2:])) for x in arrays)
 
 
 def _check(query, key, value, mask, dropout_key, dropout_p, is_causal, enable_gqa) -> None:

@@ -267,3 +267,26 @@ def test_random_layers_keep_their_moments():
     assert logits.grad.abs().sum().item() > 0
     pooled = nn.FractionalMaxPool2d(2, output_ratio=0.5)(flow.randn(2, 3, 9, 8))
     assert tuple(pooled.shape) == (2, 3, 4, 4)
+
+
+def test_adaptive_softmax():
+    ours, theirs = pair("AdaptiveLogSoftmaxWithLoss", (8, 20), {"cutoffs": [4, 10], "div_value": 2.0})
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    x, t = np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32), np.array([0, 3, 4, 9, 10, 19])
+    a, b = ours(flow.tensor(x), flow.tensor(t)), theirs(torch.tensor(x), torch.tensor(t))
+    close(a.output, b.output)
+    close(a.loss, b.loss)
+    a.loss.backward()
+    b.loss.backward()
+    close(ours.head.weight.grad, theirs.head.weight.grad)
+    assert ours.predict(flow.tensor(x)).tolist() == theirs.predict(torch.tensor(x)).tolist()
+    with pytest.raises(ValueError, match="cutoffs should be"):
+        nn.AdaptiveLogSoftmaxWithLoss(8, 20, [10, 4])
+
+
+def test_data_parallel_adds_a_prefix():
+    model = nn.DataParallel(nn.Linear(2, 3))
+    assert list(model.state_dict()) == ["module.weight", "module.bias"] and model(flow.ones(1, 2)).shape == (1, 3)
+    state = model.state_dict()
+    nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+    nn.Linear(2, 3).load_state_dict(state)

@@ -171,6 +171,12 @@ def test_lstm_in_a_graph():
         close(a, b)
 
 
+def test_autocast_runs_recurrent_layers_lower():
+    with flow.autocast("cpu", dtype=flow.bfloat16):
+        out, h = nn.GRU(4, 4)(nn.Linear(4, 4)(flow.ones(3, 2, 4)))
+        assert out.dtype == h.dtype == nn.RNNCell(4, 4)(flow.ones(2, 4)).dtype == flow.bfloat16
+
+
 BAD = {
     "T.nn.LSTM(3, 4)(T.ones(2, 2, 5))": "must be equal to input_size",
     "T.nn.LSTM(3, 4, proj_size=4)": "smaller than hidden_size",

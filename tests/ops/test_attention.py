@@ -44,6 +44,7 @@ CASES += [
 ]
 CASES += [
     case(sdpa, torch_sdpa, F(5, 8), F(6, 8), F(6, 8)),
+    case(sdpa, torch_sdpa, Q, F(1, 4, 6, 8), F(4, 6, 3)),
     case(sdpa, torch_sdpa, F(3, 5, 8), F(3, 6, 8), F(3, 6, 8), is_causal=True),
 ]
 CASES += [

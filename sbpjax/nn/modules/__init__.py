@@ -1,6 +1,7 @@
 """PyTorch's places of its layers, for code that imports from `nn.modules`; `sbpjax.nn` itself holds them."""
 
 from . import activation as activation
+from . import adaptive as adaptive
 from . import batchnorm as batchnorm
 from . import batchnorm_fused as batchnorm_fused
 from . import channelshuffle as channelshuffle

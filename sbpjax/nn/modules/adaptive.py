@@ -1,0 +1,3 @@
+"""PyTorch's place for these names: a softmax of many classes."""
+
+from sbpjax.nn.adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
