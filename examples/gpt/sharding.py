@@ -8,6 +8,9 @@ that only its result, a partial sum, has to travel. For ``2d``, 2 × 4 ranks:
     placement   [[0, 1, 2, 3],      batch                  (split(0), broadcast)
                  [4, 5, 6, 7]]      attention.qkv.weight   (broadcast, split(0))
                                     attention.out.weight   (broadcast, split(1))
+
+In two *stages* half of the ranks of every row have the first half of the blocks, the others the second: 2 × 2 × 2. The
+embedding is also the head, so what comes out of the last block goes back to the first stage.
 """
 
 from __future__ import annotations
@@ -40,15 +43,22 @@ class Layout:
     Attributes:
         ranks: the device numbers, an array with one dim per axis.
         axes: for each axis `DATA` or `TENSOR`.
+        stages: into how many stages the blocks are cut; the last axis of the ranks is divided among them.
     """
 
     ranks: tuple
     axes: tuple[str, ...]
+    stages: int = 1
+
+    @property
+    def placements(self) -> list[flow.placement]:
+        """The placement of each stage, on CPU devices."""
+        return [flow.placement("cpu", ranks) for ranks in np.split(np.array(self.ranks), self.stages, axis=-1)]
 
     @property
     def placement(self) -> flow.placement:
-        """The placement on CPU devices."""
-        return flow.placement("cpu", np.array(self.ranks))
+        """The placement of the first stage: of inputs and targets, embeddings and head."""
+        return self.placements[0]
 
     @property
     def batch(self) -> list:
@@ -62,11 +72,20 @@ class Layout:
         return [tensor if axis == TENSOR else sbp.broadcast for axis in self.axes]
 
     def lay_out(self, model: nn.Module) -> None:
-        """Bring every parameter of the model into its place."""
+        """Bring every parameter of the model into its place, and tell graphs which block belongs to which stage."""
+        places = self.placements
+        stage_of = {}
+        for i, block in enumerate(model.blocks):
+            stage = i * self.stages // len(model.blocks)
+            stage_of.update(dict.fromkeys(block.modules(), stage))
+            if self.stages > 1:
+                block.to(nn.graph.GraphModule).set_stage(stage, places[stage])
+        if self.stages > 1:
+            model.norm.to(nn.graph.GraphModule).set_stage(0, places[0])
         for module_name, module in model.named_modules():
             for name, tensor in list(module.named_parameters(recurse=False)):
                 full = f"{module_name}.{name}" if module_name else name
-                tensor.data = tensor.data.to_global(self.placement, self.parameter(full))
+                tensor.data = tensor.data.to_global(places[stage_of.get(module, 0)], self.parameter(full))
 
     def place(self, batch: np.ndarray) -> flow.Tensor:
         """Return a batch of tokens `(B, T)` as a global tensor."""

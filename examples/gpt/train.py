@@ -54,6 +54,7 @@ class Options:
         amp: compute in bfloat16 what gains from it.
         checkpointing: keep only the inputs of blocks for the backward pass.
         block_scan: trace equal blocks once; True compiles them as one loop however few they are.
+        pipeline: into how many stages the blocks are cut; the stages share the micro-batches of a batch.
     """
 
     layout: str = "2d"
@@ -71,6 +72,7 @@ class Options:
     amp: bool = False
     checkpointing: bool = False
     block_scan: bool | None = None
+    pipeline: int = 1
 
 
 class TrainGraph(nn.Graph):
@@ -136,7 +138,7 @@ class Trainer:
 
     def __init__(self, options: Options, corpus: Corpus):
         self.options, self.corpus = options, corpus
-        self.layout: Layout = LAYOUTS[options.layout]
+        self.layout: Layout = replace(LAYOUTS[options.layout], stages=options.pipeline)
         flow.manual_seed(options.seed)
         self.model = GPT(options.model)
         self.layout.lay_out(self.model)
@@ -271,17 +273,23 @@ def main() -> None:
     parser.add_argument("--amp", action="store_true", help="matrices in bfloat16")
     parser.add_argument("--checkpointing", action="store_true", help="compute activations again for the backward pass")
     parser.add_argument("--no-block-scan", action="store_true", help="trace and compile every block by itself")
+    parser.add_argument("--pipeline", type=int, default=defaults.pipeline, help="stages; 4 micro-batches if none are set")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the output directory")
     parser.add_argument("--explain", action="store_true", help="print the communication of one step, and stop")
     parser.add_argument("--prompt", default="The ", help="what the sample starts with")
     args = parser.parse_args()
-    chosen = {name: getattr(args, name) for name in ("layout", "steps", "batch", "accumulate", "zero")}
+    chosen = {name: getattr(args, name) for name in ("layout", "steps", "batch", "accumulate", "zero", "pipeline")}
+    if args.pipeline > 1 and args.accumulate == 1:
+        chosen["accumulate"] = 4
     flags = {name: True for name in ("amp", "checkpointing") if getattr(args, name)}
     options = replace(defaults, **chosen, **flags, block_scan=False if args.no_block_scan else defaults.block_scan)
     out = args.out or Path("runs") / f"gpt-{args.layout}"
     if args.explain:
         trainer = Trainer(options, load_corpus(args.text, options.seed))
         trainer.train_graph.build_graph(*trainer.batch(0))
+        if args.pipeline > 1:
+            console.print(str(trainer.train_graph.explain()), soft_wrap=True)
+            return
         console.print(communication(Explanation(trainer.train_graph.program.plan, trainer.train_graph.name)))
         return
     trainer = train(options, out, args.resume, args.text)

@@ -95,7 +95,7 @@ class PipelinedProgram(Program):
         self._donated = [place_of[t.task.ins[k]] for t in post.tasks for k in t.donate]
         self.driver = Driver(self.pipeline)
         self.seconds["plan"] = time.perf_counter() - now
-        if self.pipeline.body is None:
+        if self.pipeline.body is None and state.optimizers:
             log.warning(
                 "%s: its %d stages work one after the other, since a step is one batch; "
                 "config.set_gradient_accumulation_steps(M) lets them work on M micro-batches at once",
@@ -103,8 +103,12 @@ class PipelinedProgram(Program):
                 len(self.pipeline.stages),
             )
 
-    def compile(self):
-        """Compile all tasks."""
+    def compile(self, to_run: bool = False):
+        """Compile all tasks.
+
+        Args:
+            to_run: accepted; what runs is the same.
+        """
         if self._compiled is None:
             start = time.perf_counter()
             self.driver.compile()

@@ -154,6 +154,22 @@ def test_the_model_says_nothing_of_devices():
     assert not re.search(r"placement|sbp\.|to_global|split\(|broadcast|device", code)
 
 
+@pytest.mark.slow
+def test_stages_data_and_tensor_parallel_have_the_curve_of_one_device(corpus, tmp_path):
+    options = replace(TINY, accumulate=2)
+    staged = train.Trainer(replace(options, layout="2d", pipeline=2), corpus)
+    assert [p.hierarchy for p in staged.layout.placements] == [(2, 2), (2, 2)]
+    assert staged.model.blocks[1].mlp.up.weight.placement.ranks.tolist() == [[2, 3], [6, 7]]
+    found = [staged.advance().item() for _ in range(STEPS // 2)]
+    staged.save(tmp_path / "checkpoint")
+    found += [staged.advance().item() for _ in range(STEPS // 2)] + [staged.validate()]
+    one = train.Trainer(replace(options, layout="single"), corpus)
+    expected = [one.advance().item() for _ in range(STEPS // 2)]
+    one.load(tmp_path / "checkpoint")  # in whatever layout it was written
+    expected += [one.advance().item() for _ in range(STEPS // 2)] + [one.validate()]
+    np.testing.assert_allclose(found, expected, rtol=LOSS_TOLERANCE)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_parameter_lies_as_the_layout_says(layout, corpus):
     trainer = train.Trainer(replace(TINY, layout=layout), corpus)

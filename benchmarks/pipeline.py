@@ -1,0 +1,158 @@
+"""Pipelines: the bubble with stages of fixed waits, what the driver costs, compile time against one program.
+
+    python -m benchmarks.pipeline [--part bubble overhead compile]
+
+* bubble: 4 stages that only wait (40 ms forward, 80 ms backward), one device each, so that two cores suffice.
+* overhead: CPU time of the main thread per task call, stages of next to no work, whole steps without waiting.
+* compile: trace, plan and compile of a 24-layer GPT in 4 equal stages against the same on one placement (wall and CPU).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+
+os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
+os.environ.setdefault("NPROC", "64")
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.tensor import dispatch
+from sbpjax.tensor.op import op_of
+from tests.pipeline.waiting import wait
+
+B = flow.sbp.broadcast
+PLACES = [flow.placement("cpu", [r]) for r in range(8)]
+
+
+class Row(nn.Graph):
+    """Linear layers in a row, each on its placement, which wait if they are asked to."""
+
+    def __init__(self, layers, places, micro_batches, schedule, seconds):
+        super().__init__()
+        self.layers, self.places, self.seconds = layers, places, seconds
+        self.add_optimizer(flow.optim.SGD(layers.parameters(), lr=0.1))
+        self.config.set_gradient_accumulation_steps(micro_batches)
+        self.config.set_pipeline(schedule)
+
+    def build(self, x, y):
+        op = op_of(wait, (("forward", self.seconds), ("backward", 2 * self.seconds)))
+        for layer, place in zip(self.layers, self.places, strict=True):
+            x = layer(x.to_global(placement=place))
+            if self.seconds:
+                x = dispatch.run(op, (x,))
+        loss = ((x - y) ** 2).mean()
+        loss.backward()
+        return loss
+
+
+def row(stages, micro_batches, schedule, chunks=1, seconds=0.0, width=64):
+    places = PLACES[:stages] * chunks
+    layers = nn.ModuleList([nn.Linear(width, width) for _ in places])
+    for layer, place in zip(layers, places, strict=True):
+        layer.to_global(place, [B])
+    graph = Row(layers, places, micro_batches, schedule, seconds / chunks)
+    x = flow.ones(2 * micro_batches, width)
+    batch = x.to_global(places[0], B), x.to_global(places[-1], B)
+    graph(*batch)
+    return graph, batch
+
+
+def settle(graph) -> None:
+    for p in graph.layers.parameters():
+        p.numpy()
+
+
+def bubble() -> None:
+    seconds = 0.04
+    for stages, micro_batches, schedule, chunks in (
+        (4, 8, "1f1b", 1), (4, 8, "gpipe", 1), (4, 8, "interleaved", 2), (4, 32, "1f1b", 1), (2, 8, "1f1b", 1)
+    ):  # fmt: skip
+        graph, batch = row(stages, micro_batches, schedule, chunks, seconds)
+        times = []
+        for _ in range(5):
+            settle(graph)
+            start = time.perf_counter()
+            graph(*batch)
+            settle(graph)
+            times.append(time.perf_counter() - start)
+        found = 1 - 3 * seconds * micro_batches / statistics.median(times)
+        best = 1 - 3 * seconds * micro_batches / min(times)
+        ideal = (stages - 1) / (micro_batches + stages - 1)
+        planned = graph.program.pipeline.body.schedule.bubble
+        print(f"{schedule:12} S={stages} M={micro_batches:2} bubble {found:.3f} (best {best:.3f}), ideal {ideal:.3f}, "
+              f"of the schedule {planned:.3f}, ratio {found / ideal:.2f}", flush=True)  # fmt: skip
+
+
+def overhead() -> None:
+    for stages, micro_batches in ((4, 8), (4, 32)):
+        graph, batch = row(stages, micro_batches, "1f1b", width=128)
+        tasks = (2 * stages - 1) * micro_batches
+        times = []
+        for _ in range(20):
+            settle(graph)
+            start = time.thread_time()
+            graph(*batch)
+            times.append(time.thread_time() - start)
+        print(f"S={stages} M={micro_batches}: {statistics.median(times) / tasks * 1e6:.0f} µs of the main thread's CPU time "
+              f"per task call ({tasks} calls, transfers and the step around them included)", flush=True)  # fmt: skip
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.heads = heads
+
+    def forward(self, x):
+        b, t, d = x.shape
+        q, k, v = self.qkv(self.norm1(x)).reshape(b, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).reshape(b, t, d))
+        return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
+
+
+class Deep(nn.Graph):
+    def __init__(self, blocks, places, scan):
+        super().__init__()
+        self.blocks, self.places = blocks, places
+        self.add_optimizer(flow.optim.AdamW(blocks.parameters(), lr=1e-3))
+        self.config.set_gradient_accumulation_steps(4)
+        if scan is not None:
+            self.config.enable_block_scan(scan)
+
+    def build(self, x, y):
+        for block, place in zip(self.blocks, self.places, strict=True):
+            x = block(x.to_global(placement=place))
+        loss = ((x - y) ** 2).mean()
+        loss.backward()
+        return loss
+
+
+def compile_times() -> None:
+    layers, width = 24, 128
+    for name, stages in (("one placement", 1), ("4 stages", 4)):
+        places = [PLACES[i * stages // layers] for i in range(layers)]
+        blocks = nn.ModuleList([Block(width, 4) for _ in range(layers)])
+        for block, place in zip(blocks, places, strict=True):
+            block.to_global(place, [B])
+        graph = Deep(blocks, places, None)
+        x = flow.ones(8, 64, width)
+        start, cpu = time.perf_counter(), time.process_time()
+        graph.compile(x.to_global(places[0], B), x.to_global(places[-1], B))
+        phases = ", ".join(f"{k} {v:.1f}" for k, v in graph.program.seconds.items())
+        print(f"{name}: {time.perf_counter() - start:.1f} s wall, {time.process_time() - cpu:.1f} s CPU ({phases})",
+              flush=True)  # fmt: skip
+
+
+PARTS = {"bubble": bubble, "overhead": overhead, "compile": compile_times}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", nargs="*", choices=list(PARTS), default=list(PARTS))
+    for part in parser.parse_args().part:
+        PARTS[part]()
