@@ -271,6 +271,8 @@ class Program:
                 inputs = [f"{s.dtype}{list(s.shape)} as {getattr(s.sharding, 'spec', None)}" for s in self._structs]
                 agree(self.asked, inputs, lowered.as_text())
             self._compiled = lowered.compile()
+            if to_run and self.placement is not None and self.placement.spans_processes:
+                spread.come_together(self.asked, self.placement.devices)  # some may have compiled longer
             self.seconds["compile"] = time.perf_counter() - start
             if self._present and not self.is_random:  # on the device once, since a NumPy array goes there every time
                 self._no_seed = spread.on(_NO_SEED, self._where(0))

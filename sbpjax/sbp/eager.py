@@ -98,6 +98,8 @@ def execute(
     found = _PROGRAMS.get(key)
     if found is None:
         found = _PROGRAMS[key] = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate)
+        if found.layouts and found.layouts[0].placement.spans_processes:
+            spread.come_together(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices)
     if policy.current.mode != "auto":
         policy.check(getattr(fn, "__name__", "op"), found.plan.boxings)
     if abstract.Abstract in map(type, arrays) or not found.present:

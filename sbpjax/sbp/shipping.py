@@ -22,6 +22,7 @@ from . import eager
 from .algebra import B
 from .layout import Layout, layout_of
 from .placement import placement as Placement
+from .spread import come_together
 
 
 def ship(array, source: Layout, target: Layout) -> jax.Array:
@@ -97,6 +98,7 @@ def _program(union: tuple, sources: tuple, targets: tuple):
             out = jnp.where(mine, jax.lax.ppermute(block, "u", pairs), out)
         return out
 
-    mesh = Mesh(np.asarray(union, dtype=object), ("u",))
-    spec = PartitionSpec("u")
+    devices = np.asarray(union, dtype=object)
+    come_together("sending between placements", devices)
+    mesh, spec = Mesh(devices, ("u",)), PartitionSpec("u")
     return jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))

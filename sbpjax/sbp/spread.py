@@ -15,9 +15,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
+from sbpjax.world import current
+
 from .algebra import B
 from .layout import Layout, layout_of
 from .placement import placement as Placement
+
+
+def come_together(asked: str, devices) -> None:
+    """Wait until every process that owns some of the devices is about to run a new program on them.
+
+    XLA connects the processes of a program when it runs for the first time, and gives up after 30 seconds (jaxlib 0.10,
+    Gloo). One that is late, because it read data meanwhile, is waited for as long as ``SBPJAX_TIMEOUT`` says instead.
+    """
+    world = current()
+    members = tuple(sorted({d.process_index for d in np.asarray(devices).flat}))
+    if len(members) > 1 and world.rank in members:
+        world.exchange(f"the first run of {asked} on processes {list(members)}", None, members)
 
 
 def put(blocks: dict, layout: Layout) -> jax.Array:
@@ -106,6 +120,7 @@ def _speaker(layout: Layout):
         alone = functools.reduce(jnp.logical_and, [jax.lax.axis_index(n) == 0 for n in axes])
         return of_bits(jax.lax.psum(jnp.where(alone, bits(block), 0), axes), block.dtype)
 
+    come_together("broadcasting", layout.placement.devices)
     spec = layout.sharding.spec
     mapped = jax.shard_map(first, mesh=layout.placement.mesh, in_specs=spec, out_specs=spec, check_vma=False)
     return jax.jit(mapped, out_shardings=layout.sharding)
