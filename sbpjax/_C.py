@@ -260,13 +260,15 @@ def amp_black_identity(x: Tensor) -> Tensor:
 
 def __getattr__(name: str):
     """Return what a room of the package has under a name of OneFlow's ops, or a method of `Tensor`."""
-    rooms = "tensor.fused tensor.lowlevel nn.functional fft special"
-    spaces = [import_module(f"sbpjax.{room}") for room in rooms.split()]
-    for space in (*spaces, import_module("sbpjax"), Tensor):
-        found = getattr(space, name, None)
-        if callable(found) and not name.startswith("_") and not isinstance(found, type):
+    if name.startswith("_"):
+        raise AttributeError(f"module 'sbpjax._C' has no attribute {name!r}")
+    for room in ("tensor.fused", "nn.functional", "", "tensor.lowlevel", "fft", "special"):
+        found = getattr(import_module(f"sbpjax.{room}".rstrip(".")), name, None)
+        if callable(found) and not isinstance(found, type):
             globals()[name] = found
             return found
+    if callable(getattr(Tensor, name, None)):
+        return getattr(Tensor, name)
     from .absent import absent
 
     raise absent("_C", name)
