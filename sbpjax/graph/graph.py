@@ -372,11 +372,11 @@ class Graph(Views):
         before = [(e.optimizer, {p: dict(s) for p, s in e.optimizer.state.items()}) for e in life.optimizers]
         undo = keep_masters([e.optimizer for e in life.optimizers]) if self.config.amp else None
         try:
-            state = State(self._owners())
-            self._check_optimizers(state)
             zero = self._zero(call)
             if zero is not None:
                 zero.divide_state()
+            state = State(self._owners())
+            self._check_optimizers(state)
             program = self._program(state, call, zero)
         except BaseException:
             if undo is not None:

@@ -83,13 +83,18 @@ class Zero:
         self._layouts = {key: layout for key, layout in found.items() if layout is not None}
 
     def divide_state(self) -> None:
-        """Bring the optimizer state of divided parameters into its parts, in place."""
+        """Make the optimizer state of divided parameters in its parts, or bring it there, parameter by parameter.
+
+        So never more than one parameter's state is whole on a device.
+        """
         for optimizer in self._optimizers:
-            for param, tensors in optimizer.state.items():
-                layout = self._layouts.get(id(param))
-                for t in tensors.values() if layout is not None else ():
-                    if isinstance(t, Tensor) and tuple(t.shape) == tuple(param.shape) and t._layout is not None:
-                        _lay(t, layout)
+            optimizer.prepare(self._divide)
+
+    def _divide(self, param: Tensor, tensors: dict[str, Tensor]) -> None:
+        layout = self._layouts.get(id(param))
+        for t in tensors.values() if layout is not None else ():
+            if isinstance(t, Tensor) and tuple(t.shape) == tuple(param.shape) and t._layout is not None:
+                _lay(t, layout)
 
     def at_rest(self, tensors: Sequence[Tensor]) -> dict[int, Layout]:
         """Return place → layout of the tensors of a state that rest divided."""

@@ -135,10 +135,12 @@ class Optax(Optimizer):
 
     # -- the state -------------------------------------------------------------------------------------------------
 
-    def prepare(self) -> None:
+    def prepare(self, made: Callable[[Any, dict[str, Any]], object] | None = None) -> None:
         with no_grad():
-            for index in range(len(self.param_groups)):
+            for index, group in enumerate(self.param_groups):
                 self._ready_group(index)
+                for param in group["params"] if made is not None else ():
+                    made(param, self.state[param])
 
     def _ready_group(self, index: int) -> Tree:
         group = self.param_groups[index]

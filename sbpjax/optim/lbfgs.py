@@ -77,7 +77,7 @@ class LBFGS(Optimizer):
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ()
 
-    def prepare(self) -> NoReturn:
+    def prepare(self, made: Any = None) -> NoReturn:
         """Refuse: how often the closure runs depends on values.
 
         Raises:

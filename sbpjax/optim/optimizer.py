@@ -362,17 +362,22 @@ class Optimizer:
 
     # -- for compiled programs -------------------------------------------------------------------------------------
 
-    def prepare(self) -> None:
+    def prepare(self, made: Callable[[Tensor, dict[str, Tensor]], object] | None = None) -> None:
         """Make the state of every parameter that records gradients now, rather than in its first step.
 
         In a traced step all parameters of a group share one step count, also those that have no gradient there.
+
+        Args:
+            made: called with each parameter and its state before the next one's is made, e.g. to lay it out anew.
         """
         with no_grad():
             new_steps: dict[Any, Tensor] = {}
             for index, group in enumerate(self.param_groups):
                 for param in group["params"]:
                     if param.requires_grad:
-                        self._ready(param, index, run.place_of(param), new_steps)
+                        state = self._ready(param, index, run.place_of(param), new_steps)
+                        if made is not None:
+                            made(param, state)
 
     def state_tensors(self) -> list[Tensor]:
         """Return every tensor of the state once, in a fixed order."""

@@ -7,7 +7,9 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn, sbp
+from sbpjax.graph import TensorSpec
 from sbpjax.graph.zero import divided
+from sbpjax.optim import run
 from sbpjax.sbp.hlo import collectives
 from sbpjax.sbp.layout import layout_of
 from sbpjax.tensor.parked import is_parked
@@ -118,6 +120,23 @@ def test_per_device_bytes():
             steps = graph.optimizer.state_tensors()[0].numel() * 8
             batch = 2 * BATCH // 4 * WIDTH * 4
             assert figures.argument_size_in_bytes <= parameters + 2 * (big / 4 + small) + batch + steps + 256
+
+
+def test_no_more_than_one_parameters_state_is_ever_whole(monkeypatch):
+    graph = Train("dp", 1)
+    whole = []
+
+    def full_like(param, value, dtype=None, made=run.full_like):
+        state = [t for t in graph.optimizer.state_tensors() if t.numel() >= 256]
+        whole.append(sum(t.sbp == (sbp.broadcast,) for t in state))
+        return made(param, value, dtype)
+
+    monkeypatch.setattr(run, "full_like", full_like)
+    spec = TensorSpec((BATCH, WIDTH), placement=graph.place, sbp=graph.batch)
+    graph.explain(spec, spec, check=False)
+    assert len(whole) == 2 * len(list(graph.net.parameters())) and max(whole) == 1
+    large = [t for t in graph.optimizer.state_tensors() if t.numel() >= 256]
+    assert large and all(t.sbp == (sbp.split(0),) for t in large)
 
 
 def test_stage_2_sums_gradients_in_parts_and_stage_1_reduces_them_behind_the_loop():
