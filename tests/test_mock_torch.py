@@ -216,6 +216,24 @@ def test_scripts_of_torchscript_and_fx():
             torch.jit.load("model.pt")
 
 
+def test_names_that_are_only_mentioned_say_what_to_use():
+    with mock_torch.enable():
+        import torch
+        from torch.distributed.tensor import DTensor, Replicate, Shard
+        from torch.nn.attention.flex_attention import BlockMask
+
+        assert not isinstance(torch.ones(1), (DTensor, BlockMask)) and Shard(0) == Shard(0) != Shard(1)
+        assert repr(Replicate()) == "Replicate()"
+        with pytest.raises(NotImplementedError, match="to_global"):
+            DTensor()
+        with pytest.raises(NotImplementedError, match="scaled_dot_product"):
+            BlockMask()
+        assert torch.accelerator.is_available() == (torch.accelerator.current_accelerator() is not None)
+        hint = torch.FloatTensor | None
+        assert isinstance(torch.ones(1), torch.FloatTensor) and not isinstance(torch.ones(1), torch.LongTensor)
+        assert torch.LongTensor([1, 2]).dtype == torch.int64 and isinstance(None, hint)
+
+
 def test_oneflow():
     with mock_oneflow.enable():
         import oneflow as flow

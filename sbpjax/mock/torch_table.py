@@ -33,21 +33,33 @@ _FLAT = {
     "torch": ("functional random serialization storage _tensor _tensor_str return_types", ("sbpjax",)),
 }
 
+# modules of PyTorch's own sharded tensors, which libraries import to ask whether a tensor is one
+_SHARDED = (
+    "tensor tensor._utils tensor.placement_types tensor.parallel tensor.device_mesh device_mesh fsdp _composable "
+    "_composable.fsdp _functional_collectives _tensor checkpoint checkpoint.state_dict checkpoint.hf_storage "
+    "algorithms algorithms._checkpoint algorithms._checkpoint.checkpoint_wrapper pipelining "
+    "fsdp.fully_sharded_data_parallel fsdp.wrap tensor.experimental"
+)
+
 
 def _table() -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {}
     for parent, (names, sources) in _FLAT.items():
         table.update({f"{parent}.{name}": sources for name in names.split()})
-    for name in ("version", "jit", "fx", "library", "overrides", "types", "compiler"):
+    for name in ("accelerator", "version", "jit", "fx", "library", "overrides", "types", "compiler"):
         table[f"torch.{name}"] = (f"{_NAMES}.{name}",)
+    for name in _SHARDED.split():
+        table[f"torch.distributed.{name}"] = (f"{_NAMES}.sharded",)
     table.update(
         {
-            "torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.more", f"{_NAMES}.version"),
+            "torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.more"),
             "torch._C": (f"{_NAMES}.c", "sbpjax._C"),
             "torch._C._nn": ("sbpjax.nn.functional",),
+            "torch.cuda": ("sbpjax.cuda", f"{_NAMES}.cuda"),
             "torch._dynamo": (f"{_NAMES}.compiler",),
             "torch._dynamo.eval_frame": (f"{_NAMES}.compiler",),
             "torch._dynamo.external_utils": (f"{_NAMES}.compiler",),
+            "torch._dynamo._trace_wrapped_higher_order_op": (f"{_NAMES}.compiler",),
             "torch._jit_internal": (f"{_NAMES}.misc",),
             "torch._utils": (f"{_NAMES}.misc",),
             "torch.fx.proxy": (f"{_NAMES}.fx",),
@@ -55,6 +67,7 @@ def _table() -> dict[str, tuple[str, ...]]:
             "torch.fx.graph_module": (f"{_NAMES}.fx",),
             "torch.fx._symbolic_trace": (f"{_NAMES}.fx",),
             "torch.nn.attention": (f"{_NAMES}.nn_attention",),
+            "torch.nn.attention.flex_attention": (f"{_NAMES}.flex_attention",),
             "torch.nn.common_types": (f"{_NAMES}.types",),
             "torch.nn.modules.utils": (f"{_NAMES}.modules_utils",),
             "torch.utils._pytree": (f"{_NAMES}.pytree",),

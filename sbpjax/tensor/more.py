@@ -89,15 +89,23 @@ def _reshape_in_place(function):
 # ------------------------------------------------------------------------------------------------------- constructors
 
 
-def _typed(name: str, dtype):
-    def make(*data, **where) -> Tensor:
-        if len(data) == 1 and not isinstance(data[0], int):
-            return _tensor(data[0], dtype=dtype, **where)
-        return _zeros(*data, dtype=dtype, **where)
+class _Typed(type):
+    """The type of `FloatTensor` and its like: called, they make tensors; an instance is any tensor of their dtype."""
 
-    make.__name__ = name
-    make.__doc__ = f"Return a {dtype!r} tensor with the given content, or of the given size."
-    return make
+    _dtype: dtypes.dtype
+
+    def __call__(cls, *data, **where) -> Tensor:
+        if len(data) == 1 and not isinstance(data[0], int):
+            return _tensor(data[0], dtype=cls._dtype, **where)
+        return _zeros(*data, dtype=cls._dtype, **where)
+
+    def __instancecheck__(cls, instance) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype == cls._dtype
+
+
+def _typed(name: str, dtype) -> _Typed:
+    doc = f"A {dtype!r} tensor with the given content, or of the given size."
+    return _Typed(name, (), {"_dtype": dtype, "__doc__": doc, "__module__": "sbpjax"})
 
 
 FloatTensor, DoubleTensor, HalfTensor = (

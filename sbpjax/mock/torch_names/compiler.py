@@ -68,3 +68,13 @@ external_utils = SimpleNamespace(is_compiling=is_compiling)
 utils = SimpleNamespace(is_compiling=is_compiling)
 OptimizedModule = type("OptimizedModule", (), {"__doc__": "Nothing is of this class."})
 export = absent("torch._dynamo.export", "programs are captured as jaxprs here", "graph.export(path)  # of an nn.Graph")
+
+
+class TransformGetItemToIndex:
+    """A context that changes nothing: indexing with tensors is traced as it is."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc) -> None:
+        pass

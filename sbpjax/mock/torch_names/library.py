@@ -22,6 +22,10 @@ def custom_op(name, fn=None, /, **options) -> Any:
     return decorated if fn is None else decorated(fn)
 
 
-register_fake = impl_abstract = register_kernel = register_torch_dispatch = register_vmap = _passing
+def register_autograd(op, backward, /, *, setup_context=None, lib=None) -> None:
+    """Do nothing: the gradient of a Python function is that of the ops it calls."""
+
+
+register_fake = impl_abstract = register_kernel = register_torch_dispatch = register_vmap = impl = define = _passing
 triton_op = custom_op
 Library = absent("torch.library.Library", "it registers C++ ops with PyTorch's dispatcher", "sbpjax.wrap_jax(fn)")

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-PyTree = Any
+PyTree = Context = Any
 TreeSpec = jax.tree_util.PyTreeDef
 
 
@@ -66,3 +66,18 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, **options) -> None:
 
 _registered: set = set()
 _register_pytree_node = register_pytree_node
+
+
+def _dict_flatten(d) -> tuple[list, list]:
+    """Return the values and the keys of a dict."""
+    return list(d.values()), list(d.keys())
+
+
+def _dict_unflatten(values, context) -> dict:
+    """Return a dict of keys and values."""
+    return dict(zip(context, values, strict=True))
+
+
+def _dict_flatten_with_keys(d) -> tuple[list, list]:
+    """Return pairs of keys and values, and the keys."""
+    return list(d.items()), list(d.keys())

@@ -1,0 +1,60 @@
+"""PyTorch's own sharded tensors (DTensor, FSDP, device meshes): classes of which nothing is, that say what to use.
+
+Model libraries ask ``isinstance(x, DTensor)`` everywhere; the answer here is always no, since a sharded tensor is a
+`Tensor` with a placement and an sbp.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .absent import absent
+
+_made: dict[str, Any] = {}
+
+
+class Placement:
+    """What PyTorch calls an sbp of one axis; libraries make them as default arguments."""
+
+    def __init__(self, *args) -> None:
+        self._args = args
+
+    def __eq__(self, other) -> bool:
+        return type(other) is type(self) and other._args == self._args
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._args))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self._args))})"
+
+
+class Shard(Placement):
+    """PyTorch's name of ``sbpjax.sbp.split(dim)``."""
+
+    @property
+    def dim(self) -> int:
+        """The dim that is split."""
+        return self._args[0]
+
+
+class Replicate(Placement):
+    """PyTorch's name of ``sbpjax.sbp.broadcast``."""
+
+
+class Partial(Placement):
+    """PyTorch's name of ``sbpjax.sbp.partial_sum``."""
+
+
+class _StridedShard(Shard):
+    """Nothing is of this class."""
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    found = _made.get(name)
+    if found is None:
+        why = "sharded tensors are global tensors here: a placement and an sbp"
+        found = _made[name] = absent(f"torch.distributed.{name}", why, "x.to_global(placement, sbp)")
+    return found
