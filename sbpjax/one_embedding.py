@@ -209,7 +209,7 @@ class Embedding(Module):
             rows = ids
         vectors = F.embedding(rows, self.weight)
         if self.padding_idx is not None:
-            vectors = vectors * (ids != self.padding_idx).unsqueeze(-1).to(vectors.dtype)
+            vectors = vectors * ids.ne(self.padding_idx).unsqueeze(-1).to(vectors.dtype)
         return vectors
 
     def save_snapshot(self, snapshot_name: str) -> None:

@@ -32,7 +32,7 @@ class _Real(Constraint):
         self.event_dim = event_dim
 
     def check(self, value: Tensor) -> Tensor:
-        return _all(value == value, self.event_dim)
+        return _all(value.eq(value), self.event_dim)
 
 
 class greater_than(Constraint):
@@ -91,7 +91,7 @@ class _Boolean(Constraint):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return (value == 0) | (value == 1)
+        return value.eq(0) | value.eq(1)
 
 
 class _OneHot(Constraint):
@@ -99,7 +99,7 @@ class _OneHot(Constraint):
     event_dim = 1
 
     def check(self, value: Tensor) -> Tensor:
-        return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
+        return (value.eq(0) | value.eq(1)).all(-1) & value.sum(-1).eq(1)
 
 
 class _Simplex(Constraint):
@@ -113,7 +113,7 @@ class _LowerCholesky(Constraint):
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        lower = (value.tril() == value).flatten(-2).all(-1)
+        lower = value.tril().eq(value).flatten(-2).all(-1)
         return lower & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
@@ -135,7 +135,7 @@ class multinomial(Constraint):
         self.upper_bound = upper_bound
 
     def check(self, value: Tensor) -> Tensor:
-        return (value >= 0).all(-1) & (value.sum(-1) == self.upper_bound)
+        return (value >= 0).all(-1) & value.sum(-1).eq(self.upper_bound)
 
 
 def _all(value: Tensor, dims: int) -> Tensor:

@@ -15,6 +15,7 @@ from .continuous import Normal
 from .discrete import Categorical
 from .distribution import Distribution
 from .transforms import ComposeTransform, ExpTransform, Transform, sum_last
+from .utils import where
 
 
 class Independent(Distribution):
@@ -201,7 +202,7 @@ class HalfNormal(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         value = self._checked(value)
         inside = self._normal.log_prob(value) + math.log(2)
-        return sbpjax.where(value >= 0, inside, -math.inf)
+        return where(value >= 0, inside, -math.inf)
 
     def cdf(self, value: Any) -> Tensor:
         return 2 * self._normal.cdf(self._checked(value)) - 1

@@ -12,7 +12,7 @@ from sbpjax.tensor import Tensor
 
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits, where
 
 
 def _one(asked: str, probs: Any, logits: Any) -> None:
@@ -68,7 +68,7 @@ class Bernoulli(_Binary):
 
     @property
     def mode(self) -> Tensor:
-        return sbpjax.where(self.probs == 0.5, float("nan"), (self.probs >= 0.5).to(self.probs.dtype))
+        return where(self.probs == 0.5, float("nan"), (self.probs >= 0.5).to(self.probs.dtype))
 
     @property
     def variance(self) -> Tensor:
@@ -124,7 +124,7 @@ class Geometric(_Binary):
 
     def log_prob(self, value: Any) -> Tensor:
         value, probs = broadcast_all(self._checked(value), self.probs)
-        never = sbpjax.where((probs == 1) & (value == 0), 0.0, probs)
+        never = where((probs == 1) & (value == 0), 0.0, probs)
         return value * (-never).log1p() + self.probs.log()
 
     def entropy(self) -> Tensor:
@@ -281,7 +281,7 @@ class Categorical(Distribution):
     @property
     def param_shape(self) -> Any:
         """The shape of the parameters."""
-        return self.__dict__.get("probs", self.__dict__.get("logits")).shape
+        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"].shape
 
     @property
     def support(self) -> constraints.Constraint:  # type: ignore[override]
@@ -432,7 +432,7 @@ class Multinomial(Distribution):
 
     def log_prob(self, value: Any) -> Tensor:
         logits, value = broadcast_all(self.logits, self._checked(value))
-        never = sbpjax.where((value == 0) & (logits == -float("inf")), 0.0, logits)
+        never = where((value == 0) & (logits == -float("inf")), 0.0, logits)
         return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + (never * value).sum(-1)
 
     def entropy(self) -> Tensor:

@@ -16,7 +16,7 @@ from sbpjax.tensor.op import op_of
 
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, noise
-from .utils import broadcast_all
+from .utils import broadcast_all, where
 
 
 def standard_gamma(key: jax.Array, concentration: jax.Array, /) -> jax.Array:
@@ -121,7 +121,7 @@ class Dirichlet(ExponentialFamily):
         mode = less / less.sum(-1, True)
         none = (self.concentration < 1).all(-1, True)
         top = sbpjax.nn.functional.one_hot(mode.nan_to_num(0.0).argmax(-1), mode.shape[-1]).to(mode.dtype)
-        return sbpjax.where(none, top, mode)
+        return where(none, top, mode)
 
     @property
     def variance(self) -> Tensor:
@@ -208,7 +208,7 @@ class StudentT(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return sbpjax.where(self.df > 1, self.loc, math.nan)
+        return where(self.df > 1, self.loc, math.nan)
 
     @property
     def mode(self) -> Tensor:
@@ -217,7 +217,7 @@ class StudentT(Distribution):
     @property
     def variance(self) -> Tensor:
         finite = self.scale.square() * self.df / (self.df - 2)
-        return sbpjax.where(self.df > 2, finite, sbpjax.where(self.df > 1, math.inf, math.nan))
+        return where(self.df > 2, finite, where(self.df > 1, math.inf, math.nan))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended(sample_shape)

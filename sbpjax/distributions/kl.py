@@ -16,6 +16,7 @@ from .distribution import Distribution
 from .gamma import Beta, Dirichlet, Gamma
 from .multivariate_normal import MultivariateNormal, solve_lower
 from .transforms import sum_last
+from .utils import where
 
 _PAIRS: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
 
@@ -63,22 +64,22 @@ def _log_normal(p: LogNormal, q: LogNormal) -> Tensor:
 def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
     one = p.probs * (sbpjax.nn.functional.softplus(-q.logits) - sbpjax.nn.functional.softplus(-p.logits))
     zero = (1 - p.probs) * (sbpjax.nn.functional.softplus(q.logits) - sbpjax.nn.functional.softplus(p.logits))
-    one = sbpjax.where(q.probs == 0, math.inf, one)
-    zero = sbpjax.where(q.probs == 1, math.inf, zero)
-    return sbpjax.where(p.probs == 0, 0.0, one) + sbpjax.where(p.probs == 1, 0.0, zero)
+    one = where(q.probs == 0, math.inf, one)
+    zero = where(q.probs == 1, math.inf, zero)
+    return where(p.probs == 0, 0.0, one) + where(p.probs == 1, 0.0, zero)
 
 
 @register_kl(Binomial, Binomial)
 def _binomial(p: Binomial, q: Binomial) -> Tensor:
     each = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
-    return sbpjax.where(p.total_count > q.total_count, math.inf, p.total_count * each)
+    return where(p.total_count > q.total_count, math.inf, p.total_count * each)
 
 
 @register_kl(Categorical, Categorical)
 def _categorical(p: Categorical, q: Categorical) -> Tensor:
     each = p.probs * (p.logits - q.logits)
-    each = sbpjax.where(q.probs == 0, math.inf, each)
-    return sbpjax.where(p.probs == 0, 0.0, each).sum(-1)
+    each = where(q.probs == 0, math.inf, each)
+    return where(p.probs == 0, 0.0, each).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
@@ -99,7 +100,7 @@ def _poisson(p: Poisson, q: Poisson) -> Tensor:
 @register_kl(Uniform, Uniform)
 def _uniform(p: Uniform, q: Uniform) -> Tensor:
     inside = ((q.high - q.low) / (p.high - p.low)).log()
-    return sbpjax.where((q.low > p.low) | (q.high < p.high), math.inf, inside)
+    return where((q.low > p.low) | (q.high < p.high), math.inf, inside)
 
 
 @register_kl(Exponential, Exponential)

@@ -53,9 +53,7 @@ class MultivariateNormal(Distribution):
         given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
         given = {name: value for name, value in given.items() if value is not None}
         if len(given) != 1 or loc.ndim < 1:
-            rule = (
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified"
-            )
+            rule = "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified"
             fix = "MultivariateNormal(loc, scale_tril=l)"
             raise DistributionError(message("MultivariateNormal(...)", f"{sorted(given)}", rule, fix))
         ((name, matrix),) = given.items()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+from jax.core import Tracer
 
 import sbpjax
 from sbpjax.tensor import Tensor
@@ -29,7 +30,7 @@ def _number(value: Any, like: Tensor | None, dtype: Any) -> Tensor:
 def is_known(value: Tensor) -> bool:
     """Return whether a tensor's numbers are there to be looked at: not in a trace, nor abstract."""
     array = value._fresh()._array
-    return isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer)
+    return isinstance(array, jax.Array) and not isinstance(array, Tracer)
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
@@ -47,6 +48,12 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     """Return the probabilities of log-odds, or of unnormalised logarithms."""
     return logits.sigmoid() if is_binary else logits.softmax(-1)
+
+
+def where(condition: Tensor, first: Any, second: Any) -> Tensor:
+    """Return elements of `first` where a condition holds, else of `second`."""
+    chosen: Any = sbpjax.where(condition, first, second)
+    return chosen
 
 
 class lazy_property:

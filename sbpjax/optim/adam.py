@@ -11,7 +11,7 @@ from typing import Any, Unpack
 from sbpjax.optim import rules
 from sbpjax.optim.check import at_least_zero, betas_in_range, is_on
 from sbpjax.optim.optimizer import Optimizer
-from sbpjax.optim.options import Implementation
+from sbpjax.optim.options import Choices, Implementation
 
 
 class OfMoments(Optimizer):
@@ -75,12 +75,12 @@ class Adam(OfMoments):
         *,
         maximize: bool = False,
         decoupled_weight_decay: bool = False,
-        **implementation: Unpack[Implementation],
+        **implementation: Unpack[Choices],
     ):
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
         options |= {"do_bias_correction": do_bias_correction, "maximize": maximize}
         options["decoupled_weight_decay"] = decoupled_weight_decay
-        super().__init__(params, options, {"fused": fused, **implementation})
+        super().__init__(params, options, Implementation(fused=fused, **implementation))
 
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
@@ -120,7 +120,7 @@ class AdamW(Adam):
         fused: bool | None = None,
         *,
         maximize: bool = False,
-        **implementation: Unpack[Implementation],
+        **implementation: Unpack[Choices],
     ):
         super().__init__(
             params,

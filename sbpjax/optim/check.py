@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.errors import OpTypeError, OpValueError, message
-from sbpjax.optim.options import Implementation
+from sbpjax.optim.options import Choices, Implementation
 from sbpjax.tensor import Tensor
 
 
@@ -39,7 +39,7 @@ def params_value(seen: str, rule: str, fix: str = "") -> OpValueError:
 
 def checked_implementation(optimizer: str, implementation: Any) -> dict[str, Any]:
     """Return PyTorch's choices of an implementation, or raise for one that there is not or that cannot be had."""
-    unknown = sorted(set(implementation) - Implementation.__annotations__.keys())
+    unknown = sorted(set(implementation) - _CHOICES)
     if unknown:
         rule = f"{optimizer}.__init__() got an unexpected keyword argument {unknown[0]!r}"
         raise OpTypeError(message(f"{optimizer}({unknown[0]}=...)", f"options {unknown}", rule, f"{optimizer}(params)"))
@@ -62,6 +62,8 @@ def betas_in_range(betas: Any) -> None:
             rule = f"Invalid beta parameter at index {index}: {beta}; it must be in [0, 1)"
             raise OpValueError(message(f"betas={betas!r}", f"{beta!r}", rule, "betas=(0.9, 0.999)"))
 
+
+_CHOICES = {*Choices.__annotations__, *Implementation.__annotations__}
 
 _WORDS = {
     "lr": "learning rate",

@@ -25,7 +25,7 @@ from sbpjax.autograd.node import RemovableHandle
 from sbpjax.errors import ModuleMethodError, message
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import checked_implementation, is_on, params_type, params_value
-from sbpjax.optim.options import Implementation, Item, clips
+from sbpjax.optim.options import Choices, Item, clips
 from sbpjax.optim.rules import MASTER, Bucket
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dtype import float32
@@ -60,7 +60,7 @@ class Optimizer:
     _rule: Callable  # a staticmethod: the pure update rule, see `sbpjax.optim.rules`
     support_sparse: ClassVar[bool] = False  # whether ``is_sparse`` groups have a meaning: a zero gradient moves nothing
 
-    def __init__(self, params: Iterable, defaults: dict[str, Any], implementation: Implementation | None = None):
+    def __init__(self, params: Iterable, defaults: dict[str, Any], implementation: Choices | None = None):
         if isinstance(params, Tensor):
             rule = "params argument given to the optimizer should be an iterable of Tensors or dicts"
             raise params_type(params, rule)

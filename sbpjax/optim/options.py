@@ -8,20 +8,28 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 
-class Implementation(TypedDict, total=False):
+class Choices(TypedDict, total=False):
     """PyTorch's choices of how an update runs; here it is one program whatever they say, and values do not change.
 
     Attributes:
         foreach: many parameters per kernel.
-        fused: one kernel for the whole update.
         capturable: fit for a CUDA graph.
         differentiable: record the update on the tape; only False, as an update writes in place.
     """
 
     foreach: bool | None
-    fused: bool | None
     capturable: bool
     differentiable: bool
+
+
+class Implementation(Choices, total=False):
+    """`Choices`, for optimizers that do not take `fused` by its place.
+
+    Attributes:
+        fused: one kernel for the whole update.
+    """
+
+    fused: bool | None
 
 
 class Item:

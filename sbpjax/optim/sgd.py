@@ -11,7 +11,7 @@ from typing import Any, Unpack
 from sbpjax.optim import rules
 from sbpjax.optim.check import at_least_zero, is_on, params_value
 from sbpjax.optim.optimizer import Optimizer
-from sbpjax.optim.options import Implementation
+from sbpjax.optim.options import Choices, Implementation
 
 
 class SGD(Optimizer):
@@ -49,7 +49,7 @@ class SGD(Optimizer):
         nesterov: bool = False,
         maximize: bool = False,
         fused: bool | None = None,
-        **implementation: Unpack[Implementation],
+        **implementation: Unpack[Choices],
     ):
         super().__init__(
             params,
@@ -61,7 +61,7 @@ class SGD(Optimizer):
                 "nesterov": nesterov,
                 "maximize": maximize,
             },
-            {"fused": fused, **implementation},
+            Implementation(fused=fused, **implementation),
         )
 
     def _check(self, group: dict[str, Any]) -> None:

@@ -44,8 +44,9 @@ def rows_here(placement: Any, codes: frozenset[tuple[int, ...]], batch: int) -> 
     for each in codes:
         layout = layout_of(placement, tuple(c if c == 0 else B for c in each), (batch,), np.dtype(np.int32))
         _check_even(layout)
-        for (rows,) in layout.sharding.addressable_devices_indices_map((batch,)).values():
-            found.update(range(*rows.indices(batch)))
+        for index in layout.sharding.addressable_devices_indices_map((batch,)).values():
+            assert index is not None  # every device of a placement holds a part
+            found.update(range(*index[0].indices(batch)))
     return tuple(sorted(found))
 
 
@@ -144,7 +145,7 @@ class GlobalLoader:
         else:
             places = {row: i for i, row in enumerate(rows)}
 
-            def part(index: tuple) -> np.ndarray:
+            def part(index: Any) -> np.ndarray:
                 start, stop, _ = index[0].indices(size)
                 return array[places[start] : places[start] + stop - start][(slice(None), *index[1:])]
 
