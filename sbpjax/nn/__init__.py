@@ -34,7 +34,6 @@ from .activation import SquareReLU as SquareReLU
 from .activation import Tanh as Tanh
 from .activation import Tanhshrink as Tanhshrink
 from .activation import Threshold as Threshold
-from .adaptive import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from .attention import MultiheadAttention as MultiheadAttention
 from .batchnorm import BatchNorm1d as BatchNorm1d
 from .batchnorm import BatchNorm2d as BatchNorm2d
@@ -52,10 +51,6 @@ from .conv import Conv3d as Conv3d
 from .conv_transpose import ConvTranspose1d as ConvTranspose1d
 from .conv_transpose import ConvTranspose2d as ConvTranspose2d
 from .conv_transpose import ConvTranspose3d as ConvTranspose3d
-from .data_parallel import DataParallel as DataParallel
-from .datapipe import CoinFlip as CoinFlip
-from .datapipe import CropMirrorNormalize as CropMirrorNormalize
-from .datapipe import GPTIndexedBinDataReader as GPTIndexedBinDataReader
 from .distance import CosineSimilarity as CosineSimilarity
 from .distance import PairwiseDistance as PairwiseDistance
 from .dropout import AlphaDropout as AlphaDropout
@@ -78,21 +73,6 @@ from .hooks import register_module_parameter_registration_hook as register_modul
 from .instancenorm import InstanceNorm1d as InstanceNorm1d
 from .instancenorm import InstanceNorm2d as InstanceNorm2d
 from .instancenorm import InstanceNorm3d as InstanceNorm3d
-from .lazy import LazyBatchNorm1d as LazyBatchNorm1d
-from .lazy import LazyBatchNorm2d as LazyBatchNorm2d
-from .lazy import LazyBatchNorm3d as LazyBatchNorm3d
-from .lazy import LazyConv1d as LazyConv1d
-from .lazy import LazyConv2d as LazyConv2d
-from .lazy import LazyConv3d as LazyConv3d
-from .lazy import LazyConvTranspose1d as LazyConvTranspose1d
-from .lazy import LazyConvTranspose2d as LazyConvTranspose2d
-from .lazy import LazyConvTranspose3d as LazyConvTranspose3d
-from .lazy import LazyInstanceNorm1d as LazyInstanceNorm1d
-from .lazy import LazyInstanceNorm2d as LazyInstanceNorm2d
-from .lazy import LazyInstanceNorm3d as LazyInstanceNorm3d
-from .lazy import LazyLinear as LazyLinear
-from .lazy import UninitializedBuffer as UninitializedBuffer
-from .lazy import UninitializedParameter as UninitializedParameter
 from .linear import Bilinear as Bilinear
 from .linear import Flatten as Flatten
 from .linear import Identity as Identity
@@ -160,13 +140,6 @@ from .pooling import MaxPool1d as MaxPool1d
 from .pooling import MaxPool2d as MaxPool2d
 from .pooling import MaxPool3d as MaxPool3d
 from .pure import to_pure as to_pure
-from .quantization import FakeQuantization as FakeQuantization
-from .quantization import MinMaxObserver as MinMaxObserver
-from .quantization import MovingAverageMinMaxObserver as MovingAverageMinMaxObserver
-from .quantization import QatConv1d as QatConv1d
-from .quantization import QatConv2d as QatConv2d
-from .quantization import QatConv3d as QatConv3d
-from .quantization import Quantization as Quantization
 from .rnn import GRU as GRU
 from .rnn import LSTM as LSTM
 from .rnn import RNN as RNN
@@ -175,11 +148,6 @@ from .rnn import LSTMCell as LSTMCell
 from .rnn import RNNBase as RNNBase
 from .rnn import RNNCell as RNNCell
 from .rnn import RNNCellBase as RNNCellBase
-from .transformer import Transformer as Transformer
-from .transformer import TransformerDecoder as TransformerDecoder
-from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
-from .transformer import TransformerEncoder as TransformerEncoder
-from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from .unpooling import FractionalMaxPool2d as FractionalMaxPool2d
 from .unpooling import FractionalMaxPool3d as FractionalMaxPool3d
 from .unpooling import LPPool1d as LPPool1d
@@ -197,8 +165,32 @@ from .vision import Upsample as Upsample
 from .vision import UpsamplingBilinear2d as UpsamplingBilinear2d
 from .vision import UpsamplingNearest2d as UpsamplingNearest2d
 
+# Rarely used layers are imported when they are asked for: importing sbpjax stays quick.
+_LATER = {
+    "adaptive": """AdaptiveLogSoftmaxWithLoss""",
+    "data_parallel": """DataParallel""",
+    "datapipe": """CoinFlip CropMirrorNormalize GPTIndexedBinDataReader""",
+    "lazy": """LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d
+ LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear
+ UninitializedBuffer UninitializedParameter""",
+    "quantization": """FakeQuantization MinMaxObserver MovingAverageMinMaxObserver
+ QatConv1d QatConv2d QatConv3d Quantization""",
+    "transformer": """Transformer TransformerDecoder
+ TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer""",
+}
+_HOME = {name: module for module, names in _LATER.items() for name in names.split()}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})
+
 
 def __getattr__(name: str):
+    if name in _HOME:
+        import importlib
+
+        found = globals()[name] = getattr(importlib.import_module(f"sbpjax.nn.{_HOME[name]}"), name)
+        return found
     # Graphs build on this package, so their names come when they are asked for.
     if name == "Graph":
         from sbpjax.graph import Graph

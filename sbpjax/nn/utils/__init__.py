@@ -1,9 +1,6 @@
 """Helpers around parameters: clipping of gradients, parameters as one vector, weights as direction and length."""
 
-from . import parametrizations as parametrizations
-from . import parametrize as parametrize
 from . import rnn as rnn
-from . import stateless as stateless
 from .clip_grad import clip_grad_norm_ as clip_grad_norm  # noqa: F401  the old name
 from .clip_grad import clip_grad_norm_ as clip_grad_norm_
 from .clip_grad import clip_grad_value_ as clip_grad_value_
@@ -19,3 +16,11 @@ from .vector import parameters_to_vector as parameters_to_vector
 from .vector import vector_to_parameters as vector_to_parameters
 from .weight_norm import remove_weight_norm as remove_weight_norm
 from .weight_norm import weight_norm as weight_norm
+
+
+def __getattr__(name: str):
+    if name in ("parametrizations", "parametrize", "stateless"):  # rarely used
+        import importlib
+
+        return importlib.import_module(f"sbpjax.nn.utils.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
