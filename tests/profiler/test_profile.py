@@ -26,7 +26,8 @@ def test_named_stretches_and_steps():
     assert averages["outer"].cpu_time >= 30e3 and averages["inner"].cpu_time >= 10e3
     outer, inner = averages["outer"], averages["inner"]
     assert outer.self_cpu_time_total == pytest.approx(outer.cpu_time_total - inner.cpu_time_total, rel=1e-6)
-    assert averages["ProfilerStep#0"].self_cpu_time_total < 10e3 and "pushed" in averages
+    step = averages["ProfilerStep#0"]
+    assert step.self_cpu_time_total <= step.cpu_time_total - 30e3 and "pushed" in averages
     assert p.key_averages().table().splitlines()[1].startswith("outer ")
 
 
