@@ -31,7 +31,7 @@ def _number(value, x):
 # ----------------------------------------------------------------------------------------------------------- gamma
 
 
-def polygamma(x, /, n: int = 0):
+def polygamma(x, /, n: int):
     """Return the n-th derivative of digamma."""
     if n < 0:
         fail("shape", f"polygamma({n}, x)", f"n={n}", "polygamma(n, x) does not support negative n.", "polygamma(0, x)")
@@ -64,7 +64,7 @@ def zeta(x, q, /):
     return _wide(lambda a, b: _zeta(*jnp.broadcast_arrays(lax.stop_gradient(a), b)), x, q)
 
 
-def mvlgamma(x, /, p: int = 1):
+def mvlgamma(x, /, p: int):
     """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
     if p < 1:
         fail("shape", f"mvlgamma(p={p})", f"p={p}", "p has to be greater than or equal to 1", "p=1")
