@@ -17,10 +17,11 @@ X, Y, V = F(4, 5), F(4, 5, seed=1), F(4, 5, low=0.1, high=2.0)
 COUNTS = I(4, 5, high=6).astype(np.float32)
 REDUCTIONS = ("mean", "sum", "none")
 CASES = [
-    both("poisson_nll_loss", X, COUNTS, full=f, reduction=r, const=(1,)) for f in (True, False) for r in REDUCTIONS
+    both("poisson_nll_loss", X, COUNTS, full=f, reduction=r, const=(1,))
+    for f, r in zip((True, False, True), REDUCTIONS)
 ]
 CASES += [both("poisson_nll_loss", np.abs(X) + 0.1, COUNTS, log_input=False, full=True, const=(1,))]
-CASES += [both("gaussian_nll_loss", X, Y, V, full=f, reduction=r) for f in (True, False) for r in REDUCTIONS]
+CASES += [both("gaussian_nll_loss", X, Y, V, full=f, reduction=r) for f, r in zip((True, False, True), REDUCTIONS)]
 CASES += [both("gaussian_nll_loss", X, Y, F(4, low=0.5, high=2)), both("gaussian_nll_loss", X, Y, V[:, :1] * 0)]
 
 
@@ -31,9 +32,7 @@ def _multi_margin(x, target, weight, p, margin, reduction):
 W = A(0.5, 1.0, 2.0, 0.0, 1.0)
 CASES += [
     case(lo.multi_margin_loss, _multi_margin, X, I(4), w, p=p, margin=0.7, reduction=r, const=(2,))
-    for w in (None, W)
-    for p in (1, 2)
-    for r in REDUCTIONS
+    for w, p, r in ((None, 1, "mean"), (W, 2, "sum"), (W, 1, "none"), (None, 2, "none"))
 ]
 CASES += [case(lo.multi_margin_loss, _multi_margin, F(5), np.array(2), None, p=1, margin=1.0, reduction="mean")]
 LABELS = np.array([[3, 0, -1, 1, 2], [-1, 1, 2, 3, 4], [0, 1, 2, 3, 4], [4, -1, 4, 0, 0]])
@@ -46,8 +45,7 @@ CASES += [
         lambda x, t, w, reduction: tf.multilabel_soft_margin_loss(x, t, w, reduction=reduction),
         X, BITS, w, reduction=r, const=(1, 2),
     )
-    for w in (None, W)
-    for r in REDUCTIONS
+    for w, r in ((None, "mean"), (W, "sum"), (W, "none"))
 ]  # fmt: skip
 CASES += [both("pdist", X, p=p, ref_attrs={"p": p}) for p in (2.0, 1.0, 3.0, 0.0, float("inf"))]
 

@@ -86,6 +86,9 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - `SequentialLR` starts each of its schedules at 0, as in PyTorch; OneFlow counts all by one step count
   (`interval_rescaling=False`). The arguments of `PolynomialLR` are PyTorch's, `total_iters` and `power`; OneFlow's go by
   name. A schedule by factors goes on from a rate that another has written, as in PyTorch; OneFlow's sets its own.
+- `F.gumbel_softmax`, `F.pad`, the losses and the pooling layers take PyTorch's arguments in PyTorch's order, where
+  OneFlow's differ. Batch normalisation has one kind of statistics, those of the logical batch.
+- `CrossMapLRN2d` of an even size takes the symmetric window of one channel less. Gradients of `EmbeddingBag` are dense.
 """
 
 
