@@ -13,8 +13,9 @@ of the table is the plan's. The last part is the same sum per kind, and what the
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from sbpjax.errors import MixedTensorError, message
@@ -122,7 +123,7 @@ class Communication(Explanation):
         return f"<p>{html.escape(self._summary())}</p><table><tr>{head}</tr>{rows}</table>{check}"
 
 
-def _boxings(plan: Any, names: Names, whose: dict):
+def _boxings(plan: Any, names: Names, whose: Mapping[Any, str] = MappingProxyType({})):
     for b in plan.boxings:
         place = names.place(b.scope, with_op=False)
         text = f"{_short(b.dtype)}{list(b.shape)} {algebra.nd_name(b.source)} → {algebra.nd_name(b.target)}"
