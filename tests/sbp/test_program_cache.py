@@ -142,6 +142,13 @@ def test_backward_and_update_of_a_model_start_without_a_trace(cache, compilation
         np.testing.assert_array_equal(a, b)
 
 
+def test_creation_inside_a_program_is_a_part_of_it(cache):
+    step = flow.compile(lambda x: x + flow.ones(4))
+    with flow.abstract():
+        assert "broadcast" in step.lower(flow.zeros(4)).as_text()
+    assert not cache.exists()
+
+
 def test_only_the_start_is_kept(cache, monkeypatch):
     monkeypatch.setattr(program_cache, "_asked", program_cache._MOST_PER_PROCESS)
     scaled(2.0)
