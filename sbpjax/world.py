@@ -182,7 +182,7 @@ def lost(asked: str, missing: list[int], members, why: str) -> LostRankError:
     )
 
 
-def _state():
+def _state() -> Any:
     from jax._src import distributed  # jax.distributed has no public access to its client
 
     return distributed.global_state

@@ -108,20 +108,22 @@ def renamed(arrays: Mapping[str, Any], names: Names) -> dict[str, Any]:
     """
     if names is None:
         return dict(arrays)
-    if isinstance(names, Mapping):
-        table = names
-        rename: Callable[[str], str | None] = lambda name: table.get(name, name)  # noqa: E731
-    elif callable(names):
-        rename = names
-    else:
-        rules = list(names)
-
-        def rename(name: str) -> str | None:
-            for pattern, replacement in rules:
-                name = re.sub(pattern, replacement, name)
-            return name
-
+    rename = _renaming(names)
     return {new: array for name, array in arrays.items() if (new := rename(name))}
+
+
+def _renaming(names: Any) -> Callable[[str], Any]:
+    if isinstance(names, Mapping):
+        return lambda name: names.get(name, name)
+    if callable(names):
+        return names
+
+    def rename(name: str) -> str:
+        for pattern, replacement in names:
+            name = re.sub(pattern, replacement, name)
+        return name
+
+    return rename
 
 
 def placed(

@@ -31,6 +31,7 @@ from .p2p import irecv as irecv
 from .p2p import isend as isend
 from .p2p import recv as recv
 from .p2p import send as send
+from .run import default_pg_timeout as default_pg_timeout
 from .run import destroy_process_group as destroy_process_group
 from .run import get_backend as get_backend
 from .run import get_process_group_ranks as get_process_group_ranks

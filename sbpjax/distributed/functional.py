@@ -9,6 +9,8 @@ The loss of the run is the sum of the ranks' losses, as in `torch.distributed.nn
 
 from __future__ import annotations
 
+from typing import Any
+
 from sbpjax.autograd.function import Function
 from sbpjax.errors import OpTypeError, message
 from sbpjax.tensor.dispatch import wrap
@@ -86,30 +88,30 @@ class _Broadcast(Function):
         return (total if ctx.group.rank() == ctx.place else total * 0), None, None
 
 
-def all_reduce(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
+def all_reduce(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Any:
     """Return the sum or average of ``x`` over the ranks."""
     _linear("functional.all_reduce(x)", op)
     op_name("functional.all_reduce(x)", op, local_array("functional.all_reduce(x)", x))
     return _AllReduce.apply(x, op, group_of(group))
 
 
-def all_gather(x: Tensor, group: ProcessGroup | None = None) -> Tensor:
+def all_gather(x: Tensor, group: ProcessGroup | None = None) -> Any:
     """Return ``x`` of all ranks, stacked in a new dim 0."""
     return _AllGather.apply(x, group_of(group))
 
 
-def reduce_scatter(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
+def reduce_scatter(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Any:
     """Return on rank k of the group the sum or average of all ranks' ``x[k]``."""
     _linear("functional.reduce_scatter(x)", op)
     return _ReduceScatter.apply(x, op, group_of(group))
 
 
-def all_to_all(x: Tensor, group: ProcessGroup | None = None) -> Tensor:
+def all_to_all(x: Tensor, group: ProcessGroup | None = None) -> Any:
     """Return on rank k of the group the ``x[k]`` of all ranks, stacked."""
     return _AllToAll.apply(x, group_of(group))
 
 
-def broadcast(x: Tensor, src: int, group: ProcessGroup | None = None) -> Tensor:
+def broadcast(x: Tensor, src: int, group: ProcessGroup | None = None) -> Any:
     """Return the ``x`` of rank ``src``; only that rank's ``x`` gets a gradient other than zero."""
     group = group_of(group)
     return _Broadcast.apply(x, group.index(src, "functional.broadcast(x)"), group)

@@ -83,10 +83,10 @@ def scatter_object_list(
     if group.rank() == group.index(src, asked) and (given is None or len(given) != group.size()):
         rule = f"on rank src the input list has one object per rank of the group: {group.size()}"
         raise OpValueError(message(asked, f"{given!r}", rule, f"a list of {group.size()} objects"))
-    scatter_object_output_list[:1] = [_from(asked, given, src, group)[group.rank()]]
+    scatter_object_output_list[:1] = [list(_from(asked, given, src, group))[group.rank()]]
 
 
-def _from(asked: str, obj, src: int, group: ProcessGroup):
+def _from(asked: str, obj: Any, src: int, group: ProcessGroup) -> Any:
     static = (("src", group.index(src, asked)),)
     speaks = group.rank() == static[0][1]
     data = _bytes(obj) if speaks else np.zeros(0, np.uint8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 
 from sbpjax import env
@@ -16,7 +18,7 @@ default_pg_timeout = _world.DEFAULT_TIMEOUT_S
 def init_process_group(
     backend: str | None = None,
     init_method: str | None = None,
-    timeout=None,
+    timeout: Any = None,
     world_size: int = -1,
     rank: int = -1,
     store=None,

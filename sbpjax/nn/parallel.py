@@ -140,7 +140,7 @@ class DistributedDataParallel(Module):
         for p in chosen:
             if p.grad is None:
                 p.grad = zeros_like(p.detach())
-        all_reduce_gradients([p.grad for p in chosen], self._group, self._cap_bytes)
+        all_reduce_gradients([p.grad for p in chosen if p.grad is not None], self._group, self._cap_bytes)
 
     def _used(self, outputs) -> set[int]:
         """Return which parameters the outputs depend on."""

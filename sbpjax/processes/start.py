@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from typing import Any
 
 import jax
 
@@ -71,7 +72,7 @@ def connect(
     return True
 
 
-def _facts(coordinator, num_processes, process_id, timeout_s):
+def _facts(coordinator: Any, num_processes: Any, process_id: Any, timeout_s: float) -> Any:
     """Return ``(address, size, rank, local rank)``, None if nothing says that there are several processes."""
     given = (coordinator, num_processes, process_id)
     if None not in given:

@@ -9,6 +9,7 @@ a loaded value), or the first rank speaks for all (`from_first`).
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,14 +23,14 @@ from .layout import Layout, layout_of
 from .placement import placement as Placement
 
 
-def come_together(asked: str, devices) -> None:
+def come_together(asked: str, devices: Any) -> None:
     """Wait until every process that owns some of the devices is about to run a new program on them.
 
     XLA connects the processes of a program when it runs for the first time, and gives up after 30 seconds (jaxlib 0.10,
     Gloo). One that is late, because it read data meanwhile, is waited for as long as ``SBPJAX_TIMEOUT`` says instead.
     """
     world = current()
-    members = tuple(sorted({d.process_index for d in np.asarray(devices).flat}))
+    members = tuple(sorted({d.process_index for d in devices.flat}))
     if len(members) > 1 and world.rank in members:
         world.exchange(f"the first run of {asked} on processes {list(members)}", None, members)
 
@@ -52,7 +53,7 @@ def from_logical(value, layout: Layout) -> jax.Array:
     here = jax.process_index()
     stacked = (1,) * len(layout.partial_axes)
     for index, part in zip(np.ndindex(*layout.placement.hierarchy), layout.parts(), strict=True):
-        device = layout.placement.devices[index]
+        device: Any = layout.placement.devices[index]
         if device.process_index != here:
             continue
         counts = tuple(count for _, count in part)
