@@ -21,7 +21,7 @@ from sbpjax.ops import matrix_norm as _matrix_norm
 from sbpjax.ops import solve as _solve
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.binding import bind, hashable, into_out
+from sbpjax.tensor.binding import bind, hashable, into_out, publish
 from sbpjax.tensor.bounds import parts_on_cpu
 from sbpjax.tensor.functions import matmul as matmul
 from sbpjax.tensor.op import op_of
@@ -316,3 +316,6 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out=None) -> Tensor:
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Return a view of the diagonals of matrices."""
     return _diagonal(A, offset, dim1, dim2)
+
+
+publish(globals(), "vector_norm matrix_norm norm cond")

@@ -20,7 +20,7 @@ from sbpjax.errors import GraphTypeError, message
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.parked import is_parked
-from sbpjax.tensor.traced import TracedLayout
+from sbpjax.tensor.traced import TracedLayout, constant
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 _PLAIN = {bool, int, float, str, type(None)}
@@ -246,6 +246,7 @@ class Lifted:
         self.tensors: list[Tensor] = []
         self.tracers: dict[int, object] = {}
         self.complete = True
+        self.last = False
 
     @contextlib.contextmanager
     def collecting(self, tracers):
@@ -261,6 +262,8 @@ class Lifted:
     def _lift(self, tensor: Tensor):
         found = self.tracers.get(id(tensor))
         if found is None:
+            if self.last:  # each trace makes it anew, as `x.new_zeros(3)` does: a constant
+                return constant(tensor)
             self.complete = False
             self.tensors.append(tensor)
             layout = tensor._layout

@@ -116,7 +116,8 @@ class Program:
         self._held: list[tuple[float | None, Any]] = [(None, None)] * self._numbers
         self._lifted = Lifted()
         examples = [_example(t) for t in state.tensors] + state.numbers() + [_example(t) for t in call.tensors]
-        for _ in range(3):  # what is read from outside is found in one trace, and is an input in the next
+        for turn in range(3):  # what is read from outside is found in one trace, and is an input in the next
+            self._lifted.last = turn == 2
             self.jaxpr = self._trace(fn, state, call, [_SEED, *examples])
             if self._lifted.complete:
                 break

@@ -15,7 +15,7 @@ from sbpjax.ops import distance, pairs, place, special, stats
 
 from . import dispatch
 from . import dtype as dtypes
-from .binding import bind, hashable, into_out
+from .binding import bind, hashable, into_out, publish
 from .bounds import check_dim, check_size
 from .convert import host
 from .indexing import _with
@@ -311,3 +311,7 @@ def _binomial(key, count, prob, /):
 
     shape = np.broadcast_shapes(count.shape, prob.shape)
     return jax.random.binomial(_key(key), count, prob, shape=shape, dtype=count.dtype)
+
+
+publish(globals(), "frobenius_norm nuclear_norm index_reduce histogram")
+publish(globals(), "histogramdd norm_except_dim", out=False)

@@ -12,7 +12,7 @@ from sbpjax.errors import OpError, message
 from sbpjax.ops import complex as _ops
 
 from . import dispatch, steps, views
-from .binding import bind
+from .binding import bind, publish
 from .op import op_of
 from .storage import steps_of
 from .tensor import Tensor, attach
@@ -96,3 +96,5 @@ def _set(part):
 
 attach(conj, is_conj, resolve_conj, resolve_neg, is_neg, conj_physical, angle, sgn, isreal)
 attach(real=property(real, _set(real)), imag=property(imag, _set(imag)))
+publish(globals(), "conj real imag is_conj resolve_conj resolve_neg is_neg isreal", out=False)
+publish(globals(), "view_as_real view_as_complex", out=False)

@@ -539,10 +539,24 @@ def full_like(
     return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)", requires_grad)
 
 
+def _traced_new(x: Tensor, size, value, dtype, requires_grad: bool) -> Tensor:
+    """Return a constant of the program that ``x`` is traced in."""
+    array = _constant(tuple(size), dtypes.of(dtype or x.dtype).np, value)
+    out = dispatch.wrap_any(array, x._layout)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _is_traced(x: Tensor, *where) -> bool:
+    return not x._plain and isinstance(x._array, Tracer) and all(w is None for w in where)
+
+
 def _new(maker):
     def new(
         self: Tensor, *size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
     ) -> Tensor:
+        if _is_traced(self, device, placement, sbp):
+            value = 1 if maker.__name__ == "ones" else 0
+            return _traced_new(self, size_of(size, f"new_{maker.__name__}(...)"), value, dtype, requires_grad)
         keep = self.is_meta and device is None
         device, placement, sbp = place_like(self, device, placement, sbp)
         if keep:
@@ -572,6 +586,8 @@ def new_full(
     requires_grad=False,
 ) -> Tensor:
     """Return `full` of a size, with the dtype and layout of this tensor unless told otherwise."""
+    if _is_traced(self, device, placement, sbp) and not isinstance(fill_value, Tensor):
+        return _traced_new(self, size_of((size,), "new_full(...)"), fill_value, dtype, requires_grad)
     keep = self.is_meta and device is None
     device, placement, sbp = place_like(self, device, placement, sbp)
     if keep:

@@ -37,13 +37,16 @@ _VIEWS = """alias as_strided detach diagonal expand permute select slice split s
 
 
 def _copied(name: str):
-    def function(input, *args, **options):
+    def function(input, *args, out=None, **options):
         import sbpjax
+
+        from .binding import into_out
 
         viewed = input if name == "alias" else getattr(input, name, None) or getattr(sbpjax, name)
         if name != "alias":
             viewed = viewed(*args, **options) if hasattr(input, name) else viewed(input, *args, **options)
-        return tuple(v.clone() for v in viewed) if isinstance(viewed, tuple) else viewed.clone()
+        copied = tuple(v.clone() for v in viewed) if isinstance(viewed, tuple) else viewed.clone()
+        return copied if out is None else into_out(out, copied)
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
     function.__doc__ = f"Return a copy of what `{name}` shows."

@@ -495,5 +495,5 @@ def _attach() -> None:
 
 
 _attach()
-publish(globals(), "addcmul addcdiv lerp hstack vstack dstack column_stack tensordot float_power")
+publish(globals(), "addcmul addcdiv lerp hstack vstack dstack column_stack tensordot float_power vdot")
 publish(globals(), "is_floating_point is_complex is_nonzero numel clone allclose equal", out=False)

@@ -59,11 +59,16 @@ def logical(x):
     if not isinstance(x, Tensor):
         return x.item() if isinstance(x, np.generic) else x
     x._fresh()
-    layout = x._layout
     if isinstance(x._array, Tracer):
         return x._array if mode.closure is None else mode.closure(x)
     if mode.lift is not None:
         return mode.lift(x)
+    return constant(x)
+
+
+def constant(x: Tensor):
+    """Return a tensor's logical value as a constant of the program."""
+    layout = x._layout
     if layout is None:
         return x._array
     from sbpjax.sbp import broadcast, eager

@@ -27,6 +27,10 @@ SHARED = """adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear channel_shuffl
 _REAL = {"view_as_complex": {"grad": False, "reason": "PyTorch has no gradient of the copy"}}
 
 
+def _split_copy(torch):  # PyTorch's own takes one size
+    return lambda *args, **kwargs: tuple(part.clone() for part in torch.split(*args, **kwargs))
+
+
 def _of_views(name: str) -> str:
     return next((found for found in (name, f"Tensor.{name}") if found in SPECS), "")
 
@@ -68,7 +72,7 @@ for _name in COPIES:
             method=False,
             inplace=False,
             out=False,
-            reference=None,
+            reference=_split_copy if _name == "split" else None,
             **_REAL.get(_name, {}),
         )
 for _name in SHARED:
