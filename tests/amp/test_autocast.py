@@ -61,6 +61,7 @@ PROBES = {
     "trace": ([_signed(3, 3)], lambda t, f, x, i: t.trace(x[0])),
     "avg_pool3d": ([_signed(1, 2, 4, 4, 4)], lambda t, f, x, i: f.avg_pool3d(x[0], 2)),
     "max_pool3d": ([_signed(1, 2, 4, 4, 4)], lambda t, f, x, i: f.max_pool3d(x[0], 2)),
+    "adaptive_max_pool3d": ([_signed(1, 2, 4, 4, 4)], lambda t, f, x, i: f.adaptive_max_pool3d(x[0], 2)),
     "adaptive_avg_pool3d": ([_signed(1, 2, 4, 4, 4)], lambda t, f, x, i: f.adaptive_avg_pool3d(x[0], 2)),
     "binary_cross_entropy": ([_positive(3, 4), _positive(3, 4)], lambda t, f, x, i: f.binary_cross_entropy(*x)),
     "binary_cross_entropy_with_logits": (
