@@ -109,7 +109,7 @@ def specced(space: str, name: str) -> bool:
 
 
 def has_spec(op: str) -> bool:
-    """Return whether a public op has a spec; functions, methods and what writes (``abs_``, ``Tensor.abs``) share one."""
+    """Return whether a public op has a spec; functions, methods and what writes (``abs_``) share one."""
     specs = load()
     if op in specs:
         return True
