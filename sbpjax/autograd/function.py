@@ -21,6 +21,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import jax
+import numpy as np
+from jax.core import Tracer
+
 from sbpjax.errors import AutogradError, ModuleMethodError, message
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.mode import mode
@@ -202,6 +206,19 @@ class Function:
     @classmethod
     def apply(cls, *args):
         """Run forward, and put the op on the tape."""
+        if mode.closure is None or not any(isinstance(a, Tensor) and isinstance(a._array, Tracer) for a in args):
+            return cls._applied(args)
+        found = cls._transformed(args)
+        if not (mode.grad and any(isinstance(a, Tensor) and a._edge is not None for a in args)):
+            return found
+        taped = cls._applied(args)  # for the tape in the trace; the values are those that JAX differentiates
+        outs = (taped,) if isinstance(taped, Tensor) else taped
+        for out, other in zip(outs, (found,) if isinstance(found, Tensor) else found, strict=True):
+            out._array = other._array
+        return taped
+
+    @classmethod
+    def _applied(cls, args: tuple):
         ctx = FunctionCtx()
         tensors = [a if isinstance(a, Tensor) else None for a in args]
         recording = mode.grad and any(t is not None and t._fresh()._edge is not None for t in tensors)
@@ -220,6 +237,57 @@ class Function:
         if recording:
             outs = cls._record(ctx, tensors, outs)
         return outs[0] if single else tuple(outs)
+
+    @classmethod
+    def _transformed(cls, args: tuple):
+        """Run forward in a trace that JAX differentiates (`sbpjax.func`), with the user's backward as its gradient."""
+        from sbpjax.tensor.traced import logical
+
+        places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        layout = next((args[i]._layout for i in places if args[i]._layout is not None), None)
+        held: dict = {}
+
+        def run(arrays):
+            full = list(args)
+            for i, array in zip(places, arrays, strict=True):
+                full[i] = dispatch.wrap_any(array, layout)
+            ctx = FunctionCtx()
+            ctx.needs_input_grad = tuple(isinstance(a, Tensor) and _has_gradient(a) for a in full)
+            before, mode.grad = mode.grad, False
+            try:
+                if cls.setup_context is not None:
+                    result = cls.forward(*full)
+                    cls.setup_context(ctx, tuple(full), result)
+                else:
+                    result = cls.forward(ctx, *full)
+            finally:
+                mode.grad = before
+            held["single"] = not isinstance(result, (tuple, list))
+            return ctx, [logical(o) for o in ((result,) if held["single"] else result)]
+
+        def call(*arrays):
+            return run(arrays)[1]
+
+        def forward(*arrays):
+            ctx, outs = run(arrays)
+            held["ctx"] = ctx
+            saved = [None if t is None else logical(t) for t in ctx._saved]
+            return outs, (saved, arrays)
+
+        def backward(kept, cotangents):
+            saved, arrays = kept
+            ctx = held["ctx"]
+            ctx._saved = tuple(None if a is None else dispatch.wrap_any(a, layout) for a in saved)
+            ctx._versions = tuple(None if t is None else (t._version, None, 0, t._array, layout) for t in ctx._saved)
+            grads = cls.backward(ctx, *[_cotangent(c, layout) for c in cotangents])
+            grads = grads if isinstance(grads, tuple) else (grads,)
+            found = [grads[i] for i in places]
+            return tuple(_gradient(None if g is None else logical(g), a) for g, a in zip(found, arrays, strict=True))
+
+        whole = jax.custom_vjp(call)
+        whole.defvjp(forward, backward)
+        outs = [dispatch.wrap_any(o, layout) for o in whole(*[logical(args[i]) for i in places])]
+        return outs[0] if held["single"] else tuple(outs)
 
     @classmethod
     def _record(cls, ctx: FunctionCtx, tensors: list, outs: list) -> list:
@@ -261,6 +329,21 @@ class Function:
                 for t, v in zip(ctx._saved, ctx._versions, strict=True)
             )
         return outs
+
+
+def _has_gradient(x: Tensor) -> bool:
+    return x.dtype.is_floating_point or x.dtype.is_complex
+
+
+def _gradient(g, a):
+    """Return a gradient in the form that JAX wants for an input: zeros for None, nothing for integers."""
+    if not jax.numpy.issubdtype(a.dtype, jax.numpy.inexact):
+        return np.zeros(a.shape, jax.dtypes.float0)
+    return jax.numpy.zeros_like(a) if g is None else g.astype(a.dtype)
+
+
+def _cotangent(c, layout):
+    return None if c.dtype == jax.dtypes.float0 else dispatch.wrap_any(c, layout)
 
 
 class _Packed:

@@ -44,7 +44,10 @@ def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.A
         leaves, structure = tree.flatten((args, kwargs))
         leaves = [dispatch.wrap_any(x) if isinstance(x, jax.Array) else _from_numpy(x) for x in leaves]
         args, kwargs = tree.unflatten(structure, leaves)
-        before, mode.grad = mode.grad, False  # JAX differentiates; a tape would be in vain
+        before = mode.grad, mode.closure
+        mode.grad = False  # JAX differentiates; a tape would be in vain
+        if mode.closure is None:  # an `autograd.Function` gives JAX its own backward
+            mode.closure = lambda x: x._array
         try:
             with swapped(module, given, strict=True) if not _tied(module) else swapped(module, given):
                 if key is None:
@@ -53,7 +56,7 @@ def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.A
                     with default_generator.under_trace(key):
                         outs = module(*args, **kwargs)
         finally:
-            mode.grad = before
+            mode.grad, mode.closure = before
         outs = _arrays(outs)
         return (outs, {k: v._fresh()._array for k, v in states.items()}) if mutable else outs
 

@@ -138,3 +138,25 @@ def test_to_pure_of_global_parameters_gives_sharded_arrays():
     apply, params = nn.to_pure(nn.Linear(3, 4).to_global(line, "S0"))
     assert len(params["weight"].sharding.device_set) == 2
     assert jax.jit(apply)(params, jnp.asarray(X)).shape == (8, 4)
+
+
+def test_to_pure_keeps_a_backward_of_the_user_s_own():
+    class Double(flow.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 7
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(flow.ones(3))
+
+        def forward(self, x):
+            return Double.apply(self.weight * x)
+
+    apply, params = nn.to_pure(Model())
+    assert jax.grad(lambda p: apply(p, jnp.ones(3)).sum())(params)["weight"].tolist() == [7, 7, 7]

@@ -89,9 +89,9 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - `F.gumbel_softmax`, `F.pad`, the losses and the pooling layers take PyTorch's arguments in PyTorch's order, where
   OneFlow's differ. Batch normalisation has one kind of statistics, those of the logical batch.
 - `CrossMapLRN2d` of an even size takes the symmetric window of one channel less. Gradients of `EmbeddingBag` are dense.
-- `compile` and `torch.compile` under the alias run the backward of a compiled function by computing its forward again; a call whose Python
-  asks for a tensor's value, or which runs `backward()` inside, runs uncompiled with a warning. Hooks on saved tensors are not called inside
-  compiled programs. `func.jvp` of an `autograd.Function` differentiates its forward, not its own backward; so do `jacrev` and `vmap`.
+- `torch.compile` under the alias computes the forward again in the backward. A call whose Python asks for a tensor's
+  value, or runs `backward()` inside, runs uncompiled, with a warning. Hooks on saved tensors are not called inside
+  compiled programs. Forward-mode derivatives of an `autograd.Function` are an error, also where it defines `jvp`.
 """
 
 
