@@ -298,6 +298,12 @@ SNIPPETS = (
         ),
     ),
     SnippetDifference(
+        "data parallelism of global modules",
+        "DistributedDataParallel of a global module calls it as it is: its layouts say what is reduced. OneFlow raises.",
+        "errors",
+        ("ddp_global",),
+    ),
+    SnippetDifference(
         "grad_sbp is checked",
         "A grad_sbp that does not fit the placement is an error at once, not in a later backward.",
         "errors",
