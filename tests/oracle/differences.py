@@ -299,7 +299,8 @@ SNIPPETS = (
     ),
     SnippetDifference(
         "data parallelism of global modules",
-        "DistributedDataParallel of a global module calls it as it is: its layouts say what is reduced. OneFlow raises.",
+        "DistributedDataParallel of a global module calls it as it is: its layouts say what is reduced. "
+        "OneFlow raises.",
         "errors",
         ("ddp_global",),
     ),
