@@ -15,9 +15,7 @@ def both(name, *inputs, **kw):
     return case(getattr(gs, name), getattr(tf, name), *inputs, **kw)
 
 
-CASES = [
-    both("affine_grid", F(2, 2, 3), size=s, align_corners=a) for s in ((2, 3, 4, 5),) for a in (True, False)
-]
+CASES = [both("affine_grid", F(2, 2, 3), size=s, align_corners=a) for s in ((2, 3, 4, 5),) for a in (True, False)]
 CASES += [both("affine_grid", F(2, 3, 4), size=(2, 1, 2, 3, 4), align_corners=a) for a in (True, False)]
 X, GRID = F(2, 3, 5, 6), F(2, 4, 3, 2, low=-1.7, high=1.7)
 X3, GRID3 = F(2, 2, 3, 4, 5), F(2, 2, 3, 2, 3, low=-1.5, high=1.5)

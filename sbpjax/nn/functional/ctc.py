@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import sbpjax
+from sbpjax.errors import AbstractError, DataDependentError
 from sbpjax.ops import ctc as ops
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import apply, run
@@ -16,8 +17,11 @@ from sbpjax.tensor.op import op_of
 def _lengths(lengths: Any, like: Tensor) -> tuple[Tensor, list[int] | None]:
     """Return lengths as a tensor where `like` lies, and their values where they are at hand."""
     if isinstance(lengths, Tensor):
-        values = None if lengths.is_lazy or lengths.is_meta else np.asarray(lengths.detach().numpy()).reshape(-1)
-        return lengths, None if values is None else [int(n) for n in values]
+        try:
+            values = np.asarray(lengths.detach().numpy()).reshape(-1)
+        except (DataDependentError, AbstractError):  # in a traced program, or without data: the caller takes a bound
+            return lengths, None
+        return lengths, [int(n) for n in values]
     values = [int(n) for n in (lengths if isinstance(lengths, (tuple, list)) else [lengths])]
     made = sbpjax.tensor(values, dtype=sbpjax.int64)
     if like.is_global:
