@@ -12,6 +12,9 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 
 os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
@@ -134,19 +137,31 @@ class Deep(nn.Graph):
 
 
 def compile_times() -> None:
-    layers, width = 24, 128
+    found = {}
     for name, stages in (("one placement", 1), ("4 stages", 4)):
-        places = [PLACES[i * stages // layers] for i in range(layers)]
-        blocks = nn.ModuleList([Block(width, 4) for _ in range(layers)])
-        for block, place in zip(blocks, places, strict=True):
-            block.to_global(place, [B])
-        graph = Deep(blocks, places, None)
-        x = flow.ones(8, 64, width)
-        start, cpu = time.perf_counter(), time.process_time()
-        graph.compile(x.to_global(places[0], B), x.to_global(places[-1], B))
-        phases = ", ".join(f"{k} {v:.1f}" for k, v in graph.program.seconds.items())
-        print(f"{name}: {time.perf_counter() - start:.1f} s wall, {time.process_time() - cpu:.1f} s CPU ({phases})",
-              flush=True)  # fmt: skip
+        with tempfile.TemporaryDirectory() as empty:  # no plan or program of an earlier run
+            command = [sys.executable, "-m", "benchmarks.pipeline", "--stages", str(stages)]
+            text = subprocess.run(
+                command, env={**os.environ, "SBPJAX_CACHE_DIR": empty}, check=True, capture_output=True, text=True
+            ).stdout
+        found[name] = float(text.split()[0])
+        print(f"{name}: {text.strip()}", flush=True)
+    print(f"ratio of CPU times {found['4 stages'] / found['one placement']:.2f}")
+
+
+def compile_once(stages: int) -> None:
+    layers, width = 24, 128
+    places = [PLACES[i * stages // layers] for i in range(layers)]
+    blocks = nn.ModuleList([Block(width, 4) for _ in range(layers)])
+    for block, place in zip(blocks, places, strict=True):
+        block.to_global(place, [B])
+    graph = Deep(blocks, places, None)
+    x = flow.ones(8, 64, width)
+    batch = x.to_global(places[0], B), x.to_global(places[-1], B)
+    start, cpu = time.perf_counter(), time.process_time()
+    graph.compile(*batch)
+    phases = ", ".join(f"{k} {v:.1f}" for k, v in graph.program.seconds.items())
+    print(f"{time.process_time() - cpu:.1f} s CPU, {time.perf_counter() - start:.1f} s wall ({phases})")
 
 
 PARTS = {"bubble": bubble, "overhead": overhead, "compile": compile_times}
@@ -154,5 +169,10 @@ PARTS = {"bubble": bubble, "overhead": overhead, "compile": compile_times}
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="*", choices=list(PARTS), default=list(PARTS))
-    for part in parser.parse_args().part:
-        PARTS[part]()
+    parser.add_argument("--stages", type=int, help="only compile the deep model in so many stages")
+    args = parser.parse_args()
+    if args.stages:
+        compile_once(args.stages)
+    else:
+        for part in args.part:
+            PARTS[part]()

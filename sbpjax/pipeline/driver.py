@@ -17,8 +17,10 @@ from jax.extend.core import Literal, Var
 
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.normalise import evaluate
+from sbpjax.sbp.program_cache import compiled_afresh
 
 from .plan import Body, Pipeline, Run
+from .relocate import relocated
 from .schedule import FORWARD
 from .task import replicated
 
@@ -38,12 +40,14 @@ class Driver:
         self.trace: list[tuple] | None = None  # (task, micro-batch, seconds) if tasks are to be timed
 
     def compile(self) -> None:
-        """Compile all tasks, two at a time: the compiler leaves Python alone."""
-        tasks = self.pipeline.compiled
-        lowered = [t.program.lower() for t in tasks]
-        with ThreadPoolExecutor(2) as pool:
-            for task, done in zip(tasks, pool.map(lambda low: low.compile(), lowered), strict=True):
-                task.executable = done
+        """Compile all tasks, two at a time, and those that are equal but for their devices once."""
+        groups: dict[tuple, list] = {}
+        for task in self.pipeline.compiled:
+            lowered = task.program.lower()
+            place = task.task.placement
+            groups.setdefault((lowered.as_text(), place.type, place.hierarchy), []).append((task, lowered))
+        with ThreadPoolExecutor(2) as pool:  # the compiler leaves Python alone
+            list(pool.map(_compile_equal, groups.values()))
         body = self.pipeline.body
         if body is not None:
             self._prepare(body)
@@ -178,6 +182,20 @@ class Driver:
                 env[c.last] = final[c.before]
             else:
                 env[c.last] = turns[0].get(c.before, constant.get(c.before))
+
+
+def _compile_equal(group: list) -> None:
+    (first, lowered), *others = group
+    if first.task.placement.type != "cpu" or all(t.task.placement == first.task.placement for t, _ in others):
+        for task, own in group:
+            task.executable = own.compile()
+        return
+    first.executable = compiled_afresh(lowered)
+    source = list(first.task.placement.mesh.devices.flat)
+    for task, own in others:
+        task.executable = relocated(first.executable, source, list(task.task.placement.mesh.devices.flat))
+        if task.executable is None:
+            task.executable = own.compile()
 
 
 def _start(pipeline: Pipeline, carry, layout: Layout):

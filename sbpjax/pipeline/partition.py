@@ -115,6 +115,13 @@ def partition(
     return _tasks(colours, program, home)
 
 
+def places_of(program: Program, places: Mapping[Var, Placement | None], asked: str) -> list[Placement | None]:
+    """Return where the outputs of a flat program lie, None for those that depend on no placed value."""
+    colours = _Colours(program, places, asked, lambda eqn: False)
+    outs = [colours.read(v) for v in program.outvars]
+    return [colours.where.get(v) if isinstance(v, Var) else None for v in outs]
+
+
 class _Colours:
     """Where every equation and variable lies, and how deep."""
 

@@ -23,7 +23,7 @@ from sbpjax.sbp.normalise import Program
 from sbpjax.sbp.placement import placement as Placement
 
 from .loop import Carry, find_loop
-from .partition import Partition, Send, Task, partition
+from .partition import Partition, Send, Task, partition, places_of
 from .schedule import BACKWARD, BOTH, FORWARD, WEIGHT, Schedule, Work, schedule
 from .task import Compiled, arrival, plan_task, replicated
 from .tied import sums_stay
@@ -169,18 +169,13 @@ class Planner:
         inner: dict[Var, Placement | None] = {own: places.get(v) for own, v in loop.outer.items()}
         for carry in loop.carries:
             inner[carry.before] = places.get(carry.start) if isinstance(carry.start, Var) else None
-        for _ in range(len(loop.carries) + 1):  # a sum starts as zeros, which lie nowhere, and ends where it is made
-            cut = self._cut(loop.body, inner)
-            home = cut.tasks[-1].placement
-            changed = False
-            for carry, after in zip(loop.carries, cut.outvars, strict=True):
-                if inner[carry.before] is None:
-                    place = cut.where.get(after) if isinstance(after, Var) else None
-                    if place is not None:
-                        inner[carry.before] = place
-                        changed = True
-            if not changed:
+        for _ in loop.carries:  # a sum starts as zeros, which lie nowhere, and ends where it is made
+            ends = zip(loop.carries, places_of(loop.body, inner, self.asked), strict=True)
+            found = {c.before: place for c, place in ends if inner[c.before] is None and place is not None}
+            if not found:
                 break
+            inner.update(found)
+        home = next(p for p in reversed(list(inner.values())) if p is not None)
         for carry in loop.carries:
             if inner[carry.before] is None:
                 inner[carry.before] = home

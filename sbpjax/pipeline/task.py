@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
+import numpy as np
+from jax.core import ShapedArray
 from jax.extend.core import Literal, Var
 
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.compile import CompiledProgram, compile_program
 from sbpjax.sbp.cost import CostModel
 from sbpjax.sbp.layout import Layout, layout_of
-from sbpjax.sbp.normalise import evaluate
+from sbpjax.sbp.normalise import Program
 from sbpjax.sbp.placement import placement as Placement
 
 from .partition import Task
@@ -111,14 +111,8 @@ def plan_task(
     in_layouts = [layouts[v] if v in layouts else replicated(place, v.aval) for v in task.ins]
     free = [position[v] for v in tied.values() if v in position and v not in layouts]
     used = {v: consts[v] for eqn in task.eqns for v in eqn.invars if not isinstance(v, Literal) and v in consts}
-
-    def run(*arrays):
-        env = {**used, **dict(zip(task.ins, arrays, strict=True))}
-        evaluate(task.eqns, env)
-        results = [env[v] for v in task.outs]
-        return (*results, jnp.zeros((), jnp.int32)) if signals else tuple(results)
-
-    closed = jax.make_jaxpr(run)(*(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in task.ins))
+    signal = [Literal(np.zeros((), np.int32), ShapedArray((), np.int32))] if signals else []
+    flat = Program(list(task.ins), used, task.eqns, [*task.outs, *signal])
     taken = tuple(position[v] for v in donate)
 
     def planned(forced: Mapping[Var, tuple]) -> CompiledProgram:
@@ -129,7 +123,7 @@ def plan_task(
             else:
                 wanted.append(forced.get(v, pins.get(v)))
         return compile_program(
-            closed,
+            flat,
             place,
             in_layouts,
             wanted + [None] * signals,

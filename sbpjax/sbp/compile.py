@@ -59,7 +59,7 @@ class CompiledProgram:
 
 
 def compile_program(
-    fn: Callable | ClosedJaxpr,
+    fn: Callable | ClosedJaxpr | Program,
     placement: Placement,
     in_layouts: Sequence[Layout],
     out_pins: Sequence | None = None,
@@ -74,7 +74,7 @@ def compile_program(
     """Plan and lower a function of logical arrays; XLA compiles it at the first call.
 
     Args:
-        fn: a function of logical arrays that returns an array or a tuple of arrays, or its closed jaxpr.
+        fn: a function of logical arrays that returns an array or a tuple of arrays, its closed jaxpr, or a flat program.
         placement: where it runs.
         in_layouts: the layout of every input; of a free input only shape and dtype count.
         out_pins: for every output an nd-sbp in any form, None (the planner's choice), or the position of the input in
@@ -117,7 +117,7 @@ def compile_program(
                     "move it there with to_global(placement=...)",
                 )
             )
-    program = normalise(fn if isinstance(fn, ClosedJaxpr) else trace(fn, in_layouts))
+    program = fn if isinstance(fn, Program) else normalise(fn if isinstance(fn, ClosedJaxpr) else trace(fn, in_layouts))
     pins = _codes_of_pins(program, placement, out_pins)
     plan = cached_plan(
         program, placement.hierarchy, tuple(x.codes for x in in_layouts), pins, tuple(free_inputs), cost, memory_bytes

@@ -1,0 +1,53 @@
+"""Equal tasks are compiled once: stages that are alike differ only in their devices.
+
+XLA binds an executable to devices when it is compiled. A serialised one can be loaded with other compile options, so
+what was compiled for the devices of one stage is loaded for those of the next, in a tenth of the time or less. This is
+done on CPU, where it was tried; elsewhere every task is compiled as ever, and JAX's cache serves the next start. What is
+moved must have been compiled just now: what came out of that cache loses its functions when it is serialised again.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+from typing import Any
+
+import jax
+import numpy as np
+
+log = logging.getLogger("sbpjax.pipeline")
+
+
+def relocated(compiled: Any, source: list, target: list) -> Any:
+    """Return a compiled program bound to other devices, None if that cannot be done here.
+
+    Args:
+        compiled: a `jax.stages.Compiled`.
+        source: the devices it is bound to, in the order of its mesh.
+        target: those it shall be bound to, as many.
+    """
+    try:
+        return _relocated(compiled, source, target)
+    except Exception as why:  # private names of JAX, and what a backend refuses: compiling always works
+        log.info("an equal stage is compiled again: %s: %s", type(why).__name__, why)
+        return None
+
+
+def _relocated(compiled: Any, source: list, target: list) -> Any:
+    from jax._src import compiler  # no public name
+    from jax.experimental import serialize_executable
+
+    payload, in_tree, out_tree = serialize_executable.serialize(compiled)
+    client = target[0].client
+    numbers = np.array([[d.id for d in target]])
+    options = compiler.get_compile_options(1, len(target), device_assignment=numbers, backend=client)
+    moved = {a.id: b for a, b in zip(source, target, strict=True)}
+
+    class Unpickler(serialize_executable._JaxPjrtUnpickler):
+        def persistent_load(self, pid: tuple) -> Any:
+            if pid[0] == "exec":
+                return client.deserialize_executable(pid[1], self.execution_devices, options)
+            return moved[pid[1]] if pid[0] == "device" else client
+
+    unloaded, args_info, no_kwargs = Unpickler(io.BytesIO(payload), client, target).load()
+    return jax.stages.Compiled(unloaded.load(), [], in_tree.unflatten(args_info), out_tree, no_kwargs=no_kwargs)
