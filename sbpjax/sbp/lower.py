@@ -7,6 +7,7 @@ it into a function over physical arrays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from jax.extend.core import DropVar, Literal, Var
 from . import boxing
 from .algebra import B, P
 from .layout import physical_spec
-from .normalise import at_source, normalise
+from .normalise import at_source, evaluate, normalise
 from .outline import run_outlined
 from .plan.types import Copies, Plan
 from .roll import run_rolled
@@ -105,6 +106,13 @@ def stack(block, codes):
     return block.reshape((1,) * stacked + block.shape) if stacked else block
 
 
+def _whole(plan: Plan, arrays: Sequence) -> tuple:
+    """Run the program of a plan on whole arrays, in a trace."""
+    env = {**plan.program.consts, **dict(zip(plan.program.invars, arrays, strict=True))}
+    evaluate(plan.program.eqns, env)
+    return tuple(jnp.asarray(v.val, v.aval.dtype) if isinstance(v, Literal) else env[v] for v in plan.program.outvars)
+
+
 def spmd_function(plan: Plan, placement, *, repeats: str = "copies"):
     """Return the function of a plan over physical arrays, as a `shard_map` over the placement's mesh.
 
@@ -131,6 +139,10 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies"):
             for r, c, a in zip(results, plan.out_codes, avals_out, strict=True)
         )
 
+    replicated = all(c == B for codes in (*plan.in_codes, *plan.out_codes) for c in codes)
+    if replicated and avals_in and not any(math.prod(a.shape) for a in avals_in):
+        # Shardy refuses a call whose operands are all empty and the same everywhere; every rank computes alike anyway.
+        return lambda *arrays: _whole(plan, arrays)
     return jax.shard_map(
         body,
         mesh=placement.mesh,

@@ -109,3 +109,10 @@ def test_donated_inputs_give_their_memory():
     a, la = eager.from_logical(values((8, 12)), ONE, "S0")
     eager.execute(jnp.negative, (), (a,), (la,), out_sbps=("S0",), donate=(0,))
     assert a.is_deleted()
+
+
+@pytest.mark.parametrize("codes", [("B", "B"), ("S0", "B"), ("P", "B")])
+def test_reducing_nothing_works_in_every_layout(codes):
+    x, layout = eager.from_logical(np.zeros(0, np.float32), TWO, ",".join(codes))
+    (mean,), (out,) = eager.execute(lambda a, b: ((a - b) ** 2).mean(), (), [x, x], [layout, layout])
+    assert np.isnan(np.asarray(eager.to_logical(mean, out)))
