@@ -6,7 +6,6 @@ schedule: before a stage takes a micro-batch in, it waits for the one to be out 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -37,7 +36,6 @@ class Driver:
         self._numbers: dict = {}
         self._starts: dict[Var, object] = {}
         self._turns: list[dict] = []
-        self.trace: list[tuple] | None = None  # (task, micro-batch, seconds) if tasks are to be timed
 
     def compile(self) -> None:
         """Compile all tasks, two at a time, and those that are equal but for their devices once."""
@@ -53,7 +51,7 @@ class Driver:
             self._prepare(body)
 
     def _prepare(self, body: Body) -> None:
-        """Make what every step needs again: numbers of the turns, and programs for what carries start as."""
+        """Make what every step needs again."""
         places = self.pipeline.stages
         self._turns = [
             {p: jax.device_put(np.int32(i), replicated(p, body.turn.aval).sharding) for p in places}
@@ -62,6 +60,19 @@ class Driver:
         self._starts = {
             c.before: _start(self.pipeline, c, body.starts[c.before]) for c in body.carries if c.before in body.starts
         }
+        works = body.schedule.works
+        carried = {c.before for c in body.carries if c.after is not c.before}
+        self._sent_once = [s for s in body.first if s.value not in carried]
+        self._sent_each = [s for s in body.first if s.value in carried]
+        fixed = {*body.outer, *(s.arrived for s in self._sent_once), *(c.before for c in body.carries)} - carried
+        self._holes = [
+            [(i, None if v is body.turn else v) for i, v in enumerate(t.task.ins) if v not in fixed] for t in body.tasks
+        ]
+        self._after = {c.after: c.before for c in body.carries if c.before in carried}
+        entry = {w.stage: i for i, w in reversed(list(enumerate(works)))}
+        # A stage that begins with a forward takes in no more micro-batches than it has credits; others work them off.
+        self._gates = {i: s for s, i in entry.items() if works[i].kind == FORWARD}
+        self._exits = {max(i for i, w in enumerate(works) if w.stage == s): s for s in entry}
 
     # -- one step --------------------------------------------------------------------------------------------------
 
@@ -112,76 +123,52 @@ class Driver:
 
     def _micro_batches(self, body: Body, env: dict) -> None:
         schedule = body.schedule
-        works = schedule.works
-        outside = {own: v for own, v in body.outer.items()}
-        constant = {own: env[v] for own, v in outside.items() if v in env}
-        carried = {c.before for c in body.carries}
-        self._send([s for s in body.first if s.value not in carried], constant)
-        each = [s for s in body.first if s.value in carried]
-        fixed = []  # per task its arguments, with holes for what differs between micro-batches
-        for task in body.tasks:
-            row, holes = [], []
-            for i, v in enumerate(task.task.ins):
-                if v is body.turn:
-                    holes.append((i, None))
-                    row.append(None)
-                elif v in constant:
-                    row.append(self._given(v, constant, task.task.placement))
-                else:
-                    holes.append((i, v))
-                    row.append(None)
-            fixed.append((row, holes))
-        after = {c.after: c.before for c in body.carries if isinstance(c.after, Var)}
-        turns: list[dict] = [{} for _ in range(body.count + 1)]
-        for c in body.carries:
-            turns[0][c.before] = self._starts[c.before]() if c.before in self._starts else env[c.start]
-        self._send(each, turns[0])
-        signals: dict[tuple[int, int], object] = {}
-        begun = [0] * schedule.stages
-        entry = {w.stage: i for i, w in reversed(list(enumerate(works)))}
-        last = {s: max(i for i, w in enumerate(works) if w.stage == s) for s in entry}
-        for slot in schedule.slots:
-            stage = works[slot.work].stage
-            if entry[stage] == slot.work and works[slot.work].kind == FORWARD:
-                limit = schedule.in_flight[stage]
-                gone = begun[stage] - limit
-                begun[stage] += 1
-                waits = signals.pop((stage, gone), None)
-                if waits is not None:
-                    jax.block_until_ready(waits)
-            task, (row, holes) = body.tasks[slot.work], fixed[slot.work]
-            own = turns[slot.micro]
-            place = task.task.placement
-            arguments = row.copy()
-            for i, v in holes:
-                arguments[i] = self._turns[slot.micro][place] if v is None else own[v]
-            start = time.perf_counter() if self.trace is not None else 0.0
+        turns, rows = self._begun(body, env)
+        done: list[dict[int, object]] = [{} for _ in range(schedule.stages)]  # micro-batch → what says that it is out
+        for work, micro, _, _ in schedule.slots:
+            stage = self._gates.get(work)
+            if stage is not None:
+                jax.block_until_ready(done[stage].pop(micro - schedule.in_flight[stage], None))
+            task, own = body.tasks[work], turns[micro]
+            arguments = rows[work].copy()
+            for i, v in self._holes[work]:
+                arguments[i] = self._turns[micro][task.task.placement] if v is None else own[v]
             results = task.executable(*arguments)
             del arguments
-            if self.trace is not None:
-                jax.block_until_ready(results)
-                self.trace.append((slot.work, slot.micro, time.perf_counter() - start))
-            following = turns[slot.micro + 1]
+            following = turns[micro + 1]
             for v, array in zip(task.task.outs, results, strict=False):
                 own[v] = array
-                if v in after:
-                    following[after[v]] = array
-            if last[stage] == slot.work:
-                signals[stage, slot.micro] = results[-1]
-                if works[entry[stage]].kind != FORWARD:
-                    signals.pop((stage, slot.micro - 1), None)
+                if v in self._after:
+                    following[self._after[v]] = array
+            stage = self._exits.get(work)
+            if stage is not None:
+                done[stage][micro] = results[-1]
+                if stage not in self._gates.values():
+                    done[stage].pop(micro - 1, None)
             del results
-            self._send(body.sends[slot.work], own)
-            for v in body.dropped[slot.work]:
+            self._send(body.sends[work], own)
+            for v in body.dropped[work]:
                 own.pop(v, None)
         # What follows takes over the memory of the state, so it starts when no stage can fail any more.
-        jax.block_until_ready(list(signals.values()))
-        final = turns[body.count]
+        jax.block_until_ready(done)
         for c in body.carries:
-            if isinstance(c.after, Var) and c.before in final:
-                env[c.last] = final[c.before]
-            else:
-                env[c.last] = turns[0].get(c.before, constant.get(c.before))
+            env[c.last] = turns[-1][c.before] if c.before in turns[-1] else turns[0][c.before]
+
+    def _begun(self, body: Body, env: dict) -> tuple[list[dict], list[list]]:
+        """Return what each micro-batch reads so far, and per task its arguments with holes for what differs."""
+        turns: list[dict] = [{} for _ in range(body.count + 1)]
+        for c in body.carries:
+            start = self._starts.get(c.before)
+            turns[0][c.before] = env[c.start] if start is None else start(env)
+        constant = {own: env[v] for own, v in body.outer.items() if v in env}
+        constant |= {c.before: turns[0][c.before] for c in body.carries if c.after is c.before}
+        self._send(self._sent_once, constant)
+        self._send(self._sent_each, turns[0])
+        rows = []
+        for task in body.tasks:
+            place = task.task.placement
+            rows.append([self._given(v, constant, place) if v in constant else None for v in task.task.ins])
+        return turns, rows
 
 
 def _compile_equal(group: list) -> None:
@@ -199,19 +186,21 @@ def _compile_equal(group: list) -> None:
 
 
 def _start(pipeline: Pipeline, carry, layout: Layout):
-    """Return a function that makes what the first turn reads of a carry: zeros, or a value without placement."""
+    """Return a function of what is known that makes what the first turn reads: zeros, or a value without placement."""
     eqns, wanted = [], {carry.start}
     for eqn in reversed(pipeline.free):
         if any(v in wanted for v in eqn.outvars):
             eqns.append(eqn)
             wanted.update(v for v in eqn.invars if isinstance(v, Var))
+    sources = [v for v in pipeline.program.invars if v in wanted]
 
-    def made():
+    def made(*values):
         if carry.start is None:
             return jnp.zeros(layout.physical_shape, layout.dtype)
-        env = dict(pipeline.program.consts)
+        env = {**pipeline.program.consts, **dict(zip(sources, values, strict=True))}
         evaluate(eqns[::-1], env)
         value = carry.start.val if isinstance(carry.start, Literal) else env[carry.start]
         return jnp.broadcast_to(jnp.asarray(value, layout.dtype), layout.physical_shape)
 
-    return jax.jit(made, out_shardings=layout.sharding)
+    run = jax.jit(made, out_shardings=layout.sharding)
+    return lambda env: run(*[env[v] for v in sources])

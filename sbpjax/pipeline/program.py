@@ -12,7 +12,8 @@ import numpy as np
 from jax.extend import core
 from jax.extend.core import Var
 
-from sbpjax.errors import GraphConfigError, message
+from sbpjax import world
+from sbpjax.errors import GraphConfigError, GraphError, message
 from sbpjax.graph.capture import Lifted, State
 from sbpjax.graph.interrupt import Uninterrupted
 from sbpjax.graph.program import _NO_SEED, _SEED, _UNSHARED, Options, Program, _example, _slot
@@ -58,6 +59,15 @@ class PipelinedProgram(Program):
                     "enable_zero(stage=3) with parameters on several placements",
                     "a pipeline divides optimizer state and gradients; parameters are divided by its stages",
                     "config.enable_zero(True, stage=2)",
+                )
+            )
+        if world.current().size > 1:
+            raise GraphError(
+                message(
+                    asked,
+                    f"stages on several placements in {world.current().size} processes",
+                    "the driver of a pipeline runs the stages of one process; eager mode moves between placements of all",
+                    "start one process that sees the devices of all stages, or put the state on one placement",
                 )
             )
         self.asked, self.options = asked, options
