@@ -343,9 +343,9 @@ class Saved(Program):
             found.append(jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=where, weak_type=i in numbers))
         return found
 
-    def compile(self):
+    def compile(self, to_run: bool = False):
         """Return the compiled program; one with a free batch is compiled per size, when it is called."""
-        return self._call if self._free else super().compile()
+        return self._call if self._free else super().compile(to_run)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
