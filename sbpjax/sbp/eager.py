@@ -59,6 +59,9 @@ class Compiled:
         return self._plan
 
 
+_MET: set = set()  # the programs, apart from what they donate, that the processes have run together
+
+
 def execute(
     fn: Callable,
     static: tuple,
@@ -98,7 +101,9 @@ def execute(
     found = _PROGRAMS.get(key)
     if found is None:
         found = _PROGRAMS[key] = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate)
-        if found.layouts and found.layouts[0].placement.spans_processes:
+        # Whether memory is handed over is each process's own affair: one may still be writing a checkpoint of it.
+        if key[:-1] not in _MET and found.layouts and found.layouts[0].placement.spans_processes:
+            _MET.add(key[:-1])
             spread.come_together(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices)
     if policy.current.mode != "auto":
         policy.check(getattr(fn, "__name__", "op"), found.plan.boxings)
