@@ -65,9 +65,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=9)
     parser.add_argument("--cost", default="cpu", help="preset of the planner's cost model")
     parser.add_argument("--latency", type=float, default=100.0, help="microseconds per collective in the cost model")
-    parser.add_argument(
-        "--roll", action="store_true", help="run the repeated layers as loops, not as calls"
-    )
+    parser.add_argument("--roll", action="store_true", help="run the repeated layers as loops, not as calls")
     options = parser.parse_args()
     shape = (options.layers, options.batch, options.time, options.width, options.heads, options.vocab)
     devices = placement("cpu", np.arange(8).reshape(2, 4))

@@ -99,11 +99,13 @@ def overhead() -> None:
             start = time.thread_time()
             graph(*batch)
             times.append(time.thread_time() - start)
-        print(f"S={stages} M={micro_batches}: {statistics.median(times) / tasks * 1e6:.0f} µs of the main thread's CPU time "
+        print(f"S={stages} M={micro_batches}: {statistics.median(times) / tasks * 1e6:.0f} µs of the main thread "
               f"per task call ({tasks} calls, transfers and the step around them included)", flush=True)  # fmt: skip
 
 
 class Block(nn.Module):
+    """A transformer block."""
+
     def __init__(self, width, heads):
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -120,6 +122,8 @@ class Block(nn.Module):
 
 
 class Deep(nn.Graph):
+    """Blocks in a row, each on its placement."""
+
     def __init__(self, blocks, places, scan):
         super().__init__()
         self.blocks, self.places = blocks, places

@@ -273,7 +273,9 @@ def main() -> None:
     parser.add_argument("--amp", action="store_true", help="matrices in bfloat16")
     parser.add_argument("--checkpointing", action="store_true", help="compute activations again for the backward pass")
     parser.add_argument("--no-block-scan", action="store_true", help="trace and compile every block by itself")
-    parser.add_argument("--pipeline", type=int, default=defaults.pipeline, help="stages; 4 micro-batches if none are set")
+    parser.add_argument(
+        "--pipeline", type=int, default=defaults.pipeline, help="stages; 4 micro-batches if none are set"
+    )
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the output directory")
     parser.add_argument("--explain", action="store_true", help="print the communication of one step, and stop")
     parser.add_argument("--prompt", default="The ", help="what the sample starts with")

@@ -1,10 +1,10 @@
 """`Graph.explain` of a pipeline: what goes from stage to stage, and what each task moves within its stage.
 
-    Train_0 on 2 stages: 2,048 B per micro-batch between stages, 4 micro-batches
+Train_0 on 2 stages: 2,048 B per micro-batch between stages, 4 micro-batches
 
-    from → to  tensor             layout  bytes   times  line
-    0 → 1      float32[8, 64]     S0      1,024   4      train.py:31
-    1 → 0      float32[8, 64]     S0      1,024   4      train.py:31
+from → to  tensor             layout  bytes   times  line
+0 → 1      float32[8, 64]     S0      1,024   4      train.py:31
+1 → 0      float32[8, 64]     S0      1,024   4      train.py:31
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class PipelineCommunication:
         self.transfers: list[Transfer] = []
         for send, layout, times in pipeline.sends:
             aval = send.value.aval
-            parts = len({part for part in layout.parts()})
+            parts = len(set(layout.parts()))
             copies = layout.placement.size // parts
             self.transfers.append(
                 Transfer(
@@ -125,4 +125,6 @@ def named_tasks(pipeline: Any) -> list[tuple[Any, str, int]]:
     if pipeline.body is not None:
         works = pipeline.body.schedule.works
         found += [(task, f"{w.kind}{w.chunk}", pipeline.body.count) for task, w in zip(pipeline.body.tasks, works)]
-    return found + [(task, "post" if pipeline.body is not None else f"task {i}", 1) for i, task in enumerate(pipeline.post.tasks)]
+    return found + [
+        (task, "post" if pipeline.body is not None else f"task {i}", 1) for i, task in enumerate(pipeline.post.tasks)
+    ]

@@ -181,7 +181,9 @@ def _body(program: Program, free: list, loop) -> tuple[Program, Var, dict[Var, V
 
     number = jax.ShapeDtypeStruct((), jnp.int32)
     body = normalise(
-        jax.make_jaxpr(one)(number, structs([v.aval for v in outer]), structs([v.aval for v in starts]), structs(stacked))
+        jax.make_jaxpr(one)(
+            number, structs([v.aval for v in outer]), structs([v.aval for v in starts]), structs(stacked)
+        )
     )
     turn, *rest = body.invars
     before = rest[len(outer) :]

@@ -138,7 +138,9 @@ class _Colours:
         self.eqns: list = []  # without transfers, and with operands renamed
         self.place: list[Placement | None] = []
         self.level: list[int] = []
-        self.forward: list[bool | None] = []  # whether an equation is of a forward; None if it only went where it is read
+        self.forward: list[
+            bool | None
+        ] = []  # whether an equation is of a forward; None if it only went where it is read
         self.sends: list[Send] = []
         self._sent: dict[tuple[Var, Placement], Var] = {}
         self._walk()
@@ -252,7 +254,9 @@ class _Colours:
 
 
 def _tasks(colours: _Colours, program: Program, home: Placement | None) -> Partition:
-    maker = {v: eqn for eqn, place in zip(colours.eqns, colours.place, strict=True) if place is None for v in eqn.outvars}
+    maker = {
+        v: eqn for eqn, place in zip(colours.eqns, colours.place, strict=True) if place is None for v in eqn.outvars
+    }
     order = list(dict.fromkeys([p for p in colours.where.values() if p is not None]))
     found: dict[tuple, Task] = {}
     for eqn, place, level, forward in zip(colours.eqns, colours.place, colours.level, colours.forward, strict=True):
@@ -274,7 +278,9 @@ def _tasks(colours: _Colours, program: Program, home: Placement | None) -> Parti
     made_by: dict[Var, int] = {}
     for number, task in enumerate(tasks):
         _close(task, maker, colours)
-        made_by.update({v: number for eqn in task.eqns for v in eqn.outvars if colours.where[v] is not None or v in loose})
+        made_by.update(
+            {v: number for eqn in task.eqns for v in eqn.outvars if colours.where[v] is not None or v in loose}
+        )
     readers: dict[Var, set[int]] = {}
     for number, task in enumerate(tasks):
         for v in task.ins:

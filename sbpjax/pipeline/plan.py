@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jax.extend.core import Literal, Var
+from jax.extend.core import Var
 
 from sbpjax.graph.report import is_backward
 from sbpjax.sbp.cost import CostModel
@@ -141,7 +141,7 @@ class Planner:
             once = self._cut(program, places)
             run = self._run(once, {}, last=True)
             return Pipeline(program, _order(once.tasks), Run(), None, run, self._layouts, [])
-        reads = {v for v in loop.outer.values()} | {c.start for c in loop.carries if isinstance(c.start, Var)}
+        reads = set(loop.outer.values()) | {c.start for c in loop.carries if isinstance(c.start, Var)}
         reads |= {v for eqn in loop.post for v in eqn.invars if isinstance(v, Var)}
         reads |= {v for v in program.outvars if isinstance(v, Var)}
         free = {v for eqn in loop.free for v in eqn.outvars}
@@ -218,7 +218,9 @@ class Planner:
     def _pin(self, v: Var, layout: Layout) -> None:
         self.pins = {**self.pins, v: layout.sbp}
 
-    def _run(self, cut: Partition, tied: Mapping[Var, Var], consts=None, signals: bool = False, last: bool = False) -> Run:
+    def _run(
+        self, cut: Partition, tied: Mapping[Var, Var], consts=None, signals: bool = False, last: bool = False
+    ) -> Run:
         run = Run()
         consts = self.program.consts if consts is None else consts
         targets: dict[Var, list] = {}

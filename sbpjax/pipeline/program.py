@@ -66,7 +66,7 @@ class PipelinedProgram(Program):
                 message(
                     asked,
                     f"stages on several placements in {world.current().size} processes",
-                    "the driver of a pipeline runs the stages of one process; eager mode moves between placements of all",
+                    "the driver of a pipeline runs the stages of one process; eager mode moves between all",
                     "start one process that sees the devices of all stages, or put the state on one placement",
                 )
             )

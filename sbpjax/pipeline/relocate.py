@@ -1,9 +1,10 @@
 """Equal tasks are compiled once: stages that are alike differ only in their devices.
 
 XLA binds an executable to devices when it is compiled. A serialised one can be loaded with other compile options, so
-what was compiled for the devices of one stage is loaded for those of the next, in a tenth of the time or less. This is
-done on CPU, where it was tried; elsewhere every task is compiled as ever, and JAX's cache serves the next start. What is
-moved must have been compiled just now: what came out of that cache loses its functions when it is serialised again.
+what was compiled for the devices of one stage is loaded for those of the next, in a tenth of the time or less. This
+is done on CPU, where it was tried; elsewhere every task is compiled as ever, and JAX's cache serves the next start.
+What is moved must have been compiled just now: what came out of that cache loses its functions when it is serialised
+again.
 """
 
 from __future__ import annotations

@@ -184,9 +184,7 @@ def retimed(plan: Schedule, works: list[Work]) -> Schedule:
 def _seconds(task: Any, turns: int) -> float:
     times = []
     for _ in range(turns + 1):
-        arrays = [
-            jax.device_put(jnp.zeros(x.physical_shape, x.dtype), x.sharding) for x in task.in_layouts
-        ]
+        arrays = [jax.device_put(jnp.zeros(x.physical_shape, x.dtype), x.sharding) for x in task.in_layouts]
         jax.block_until_ready(arrays)
         start = time.perf_counter()
         jax.block_until_ready(task.executable(*arrays))

@@ -6,12 +6,13 @@
     stage 1  FB0 FB1 FB2
 
 A schedule is found by *list scheduling*: whenever a stage is idle, it starts the ready task that its policy likes
-best, if the stage has credits left. A credit is one micro-batch whose activations the stage holds. With S - s credits on
-stage s and the deepest task first this is 1F1B; without a limit and with forwards first it is GPipe; with several chunks
-of the model per stage the same rule interleaves them; with the gradients of weights as tasks of their own, which wait
-until nothing else is ready, it is the zero-bubble schedule.
+best, if the stage has credits left. A credit is one micro-batch whose activations the stage holds. With S - s credits
+on stage s and the deepest task first this is 1F1B; without a limit and with forwards first it is GPipe; with several
+chunks of the model per stage the same rule interleaves them; with the gradients of weights as tasks of their own,
+which wait until nothing else is ready, it is the zero-bubble schedule.
 
-Costs are in any unit. The same function serves the driver (unit costs) and questions on paper (`sbpjax.pipeline.simulate`).
+Costs are in any unit. The same function serves the driver (unit costs) and questions on paper
+(`sbpjax.pipeline.simulate`).
 """
 
 from __future__ import annotations
@@ -146,9 +147,7 @@ def linear(
         split_weights: make the gradients of weights, half of a backward, tasks of their own.
     """
     parts = stages * chunks
-    costs = [
-        (cost,) * parts if isinstance(cost, (int, float)) else tuple(cost) for cost in (forward, backward)
-    ]
+    costs = [(cost,) * parts if isinstance(cost, (int, float)) else tuple(cost) for cost in (forward, backward)]
     works: list[Work] = []
     for c in range(parts - 1):
         works.append(Work(c % stages, c, FORWARD, costs[0][c], (c - 1,) if c else (), link if c else 0.0))

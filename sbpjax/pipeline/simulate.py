@@ -1,8 +1,8 @@
 """Pipelines on paper: bubble, activations and link use of a schedule, without a device.
 
-    >>> simulate("1f1b", stages=4, micro_batches=8).bubble
-    0.2727...
-    >>> simulate("interleaved", stages=64, micro_batches=512, chunks=4).peak_activations
+>>> simulate("1f1b", stages=4, micro_batches=8).bubble
+0.2727...
+>>> simulate("interleaved", stages=64, micro_batches=512, chunks=4).peak_activations
 """
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ def simulate(
     Raises:
         GraphConfigError: an unknown rule.
     """
-    works = linear(
-        stages, chunks, forward=forward, backward=backward, link=link, split_weights=rule == "zero_bubble"
-    )
+    works = linear(stages, chunks, forward=forward, backward=backward, link=link, split_weights=rule == "zero_bubble")
     found = schedule(rule, works, micro_batches)
     crossings = [0] * max(0, stages - 1)
     for work in works:

@@ -1,9 +1,9 @@
 """A task as a compiled program on its stage's mesh.
 
-A task is planned and lowered like any program (`sbpjax.sbp.compile`). What its neighbours have to agree on is the layout
-of the values between them: a value of an earlier task comes as that one's plan left it, a value from another
-placement in the layout in which it was sent, and a sum that goes from turn to turn in a layout of the planner's choice,
-the same before and after, so that gradients stay partial sums until the loop is over.
+A task is planned and lowered like any program (`sbpjax.sbp.compile`). What its neighbours have to agree on is the
+layout of the values between them: a value of an earlier task comes as that one's plan left it, a value from another
+placement in the layout in which it was sent, and a sum that goes from turn to turn in a layout of the planner's
+choice, the same before and after, so that gradients stay partial sums until the loop is over.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gradients of weights as tasks of their own: only the gradient of a stage's input keeps other stages waiting.
 
-    B    what other stages wait for           B0 ─send→ …
-    W    the rest of the backward             W0 whenever the stage has nothing else to do
+B    what other stages wait for           B0 ─send→ …
+W    the rest of the backward             W0 whenever the stage has nothing else to do
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def compile_program(
     """Plan and lower a function of logical arrays; XLA compiles it at the first call.
 
     Args:
-        fn: a function of logical arrays that returns an array or a tuple of arrays, its closed jaxpr, or a flat program.
+        fn: a function of logical arrays that returns an array or a tuple of arrays, its closed jaxpr, or a program.
         placement: where it runs.
         in_layouts: the layout of every input; of a free input only shape and dtype count.
         out_pins: for every output an nd-sbp in any form, None (the planner's choice), or the position of the input in

@@ -209,9 +209,7 @@ class Rolled:
     outputs: list[tuple[int, ...]]
 
 
-def rolled(
-    closed: ClosedJaxpr, resident: dict[int, tuple] | None = None, least_turns: int = LEAST_TURNS
-) -> Rolled:
+def rolled(closed: ClosedJaxpr, resident: dict[int, tuple] | None = None, least_turns: int = LEAST_TURNS) -> Rolled:
     """Return a traced program with its repeated layers as loops; calls of equal functions count as equations.
 
     Args:

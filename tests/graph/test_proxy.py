@@ -234,9 +234,7 @@ def losses(checkpoint, place=None, steps=3):
     return [graph(x).item() for _ in range(steps)], graph
 
 
-@pytest.mark.parametrize(
-    "policy", [True, "nothing", "dots", "dots_with_no_batch_dims", "offload_dots", "everything"]
-)
+@pytest.mark.parametrize("policy", [True, "nothing", "dots", "dots_with_no_batch_dims", "offload_dots", "everything"])
 @pytest.mark.parametrize("place", [None, flow.placement("cpu", [0, 1, 2, 3])], ids=["local", "data"])
 def test_checkpointing_changes_no_number(policy, place):
     expected, _ = losses(False)

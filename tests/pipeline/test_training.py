@@ -87,16 +87,22 @@ def train(places, micro_batches, *, steps=4, sbp=B, configure=None, optimizer=No
     for step in range(steps):
         rng = np.random.default_rng(step)
         x = flow.tensor(rng.integers(0, CLASSES, rows)).to_global(first, sbp)
-        y = flow.tensor((rng.integers(0, CLASSES, rows))).to_global(last, sbp)
+        y = flow.tensor(rng.integers(0, CLASSES, rows)).to_global(last, sbp)
         losses.append(graph(x, y).numpy().reshape(-1))
-    return np.concatenate([np.zeros(0, np.float32), *losses]), {n: t.numpy() for n, t in model.state_dict().items()}, graph
+    return (
+        np.concatenate([np.zeros(0, np.float32), *losses]),
+        {n: t.numpy() for n, t in model.state_dict().items()},
+        graph,
+    )
 
 
 def same(found, expected, tolerance=1e-5):
     np.testing.assert_allclose(found[0], expected[0], rtol=tolerance)
     assert found[1].keys() == expected[1].keys()
     for name, value in expected[1].items():
-        np.testing.assert_allclose(found[1][name], value, rtol=0, atol=tolerance * max(1.0, np.abs(value).max()), err_msg=name)
+        np.testing.assert_allclose(
+            found[1][name], value, rtol=0, atol=tolerance * max(1.0, np.abs(value).max()), err_msg=name
+        )
 
 
 @pytest.mark.parametrize("stages", [2, 4])
@@ -170,7 +176,7 @@ def sgd(parameters):
 def test_half_precision_with_a_loss_scaler():
     found = train(ONE[:2], 4, configure=half(2.0**12), optimizer=sgd)
     expected = train(ONE[:2], 4, configure=half(2.0**12), optimizer=sgd, pipelined=False)
-    # Other fusions round elsewhere: float16 has an epsilon of 1e-3, float32 beside it says that no more than that differs.
+    # Other fusions round elsewhere: float16 has an epsilon of 1e-3; float32 says that no more than that differs.
     same(found, expected, 2e-3)
     same(found, train(ONE[:2], 4, optimizer=sgd), 5e-3)
 
@@ -188,7 +194,7 @@ def test_set_stage_moves_what_goes_into_a_module():
         def __init__(self, net, optimizer):
             super().__init__()
             self.net = net
-            for i, block in enumerate(net):
+            for i in range(len(net)):
                 self.net[i].to(nn.graph.GraphModule).set_stage(i, ONE[i])
             self.add_optimizer(optimizer)
             self.config.set_gradient_accumulation_steps(4)

@@ -1,7 +1,7 @@
 """An op that only waits: stages of a known duration, which two cores can run any number of at once.
 
-Python callbacks do not serve: JAX runs programs that hold one while they are launched. A custom call through a C function
-pointer is launched like any program, and `time.sleep` leaves the interpreter to others.
+Python callbacks do not serve: JAX runs programs that hold one while they are launched. A custom call through a C
+function pointer is launched like any program, and `time.sleep` leaves the interpreter to others.
 """
 
 import ctypes
