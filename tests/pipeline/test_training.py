@@ -1,5 +1,7 @@
 """Pipelined training: losses, gradients and state are those of the same graph on one placement."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -105,13 +107,30 @@ def same(found, expected, tolerance=1e-5):
         )
 
 
+@functools.cache
+def on_one(stages, micro_batches, steps):
+    return train(ONE[:stages], micro_batches, steps=steps, pipelined=False)[:2]
+
+
+def check(stages, micro_batches, schedule, steps):
+    found = train(ONE[:stages], micro_batches, steps=steps, configure=lambda g: g.config.set_pipeline(schedule))
+    same(found, on_one(stages, micro_batches, steps))
+
+
+@pytest.mark.parametrize(
+    ("stages", "micro_batches", "schedule"),
+    [(2, 1, "1f1b"), (2, 8, "1f1b"), (4, 4, "1f1b"), (4, 4, "gpipe"), (4, 4, "zero_bubble")],
+)
+def test_training_is_that_of_one_placement(stages, micro_batches, schedule):
+    check(stages, micro_batches, schedule, steps=4)
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("stages", [2, 4])
+@pytest.mark.parametrize("micro_batches", [1, 4, 8, 32])
 @pytest.mark.parametrize("schedule", ["1f1b", "gpipe", "zero_bubble"])
-def test_training_is_that_of_one_placement(stages, schedule):
-    places = ONE[:stages]
-    for micro_batches in (1, 4, 8):
-        found = train(places, micro_batches, configure=lambda g: g.config.set_pipeline(schedule))
-        same(found, train(places, micro_batches, pipelined=False))
+def test_fifty_steps_are_those_of_one_placement(stages, micro_batches, schedule):
+    check(stages, micro_batches, schedule, steps=50)
 
 
 def test_a_model_that_comes_to_a_placement_twice_is_interleaved():
