@@ -34,7 +34,8 @@ class Rank:
     Attributes:
         rank: its rank among all processes.
         process: the process.
-        last: its last lines.
+        last: the last lines of its output.
+        errors: the last lines of its error output, which the other must not crowd out.
         readers: the threads that pass its output on.
         log: the directory with its output, if that is redirected.
     """
@@ -42,6 +43,7 @@ class Rank:
     rank: int
     process: subprocess.Popen
     last: collections.deque = field(default_factory=lambda: collections.deque(maxlen=_KEPT_LINES))
+    errors: collections.deque = field(default_factory=lambda: collections.deque(maxlen=_KEPT_LINES))
     readers: list[threading.Thread] = field(default_factory=list)
     log: str | None = None
 
@@ -50,7 +52,7 @@ class Rank:
         for reader in self.readers:
             reader.join(1.0)
         if self.log is None:
-            return list(self.last)
+            return [*self.last, *self.errors]
         with open(os.path.join(self.log, "stderr"), encoding="utf-8", errors="replace") as file:
             return [line.rstrip("\n") for line in collections.deque(file, _KEPT_LINES)]
 
@@ -172,17 +174,18 @@ class Launcher:
             command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
         started = Rank(rank, process)
-        for source, sink in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
-            reader = threading.Thread(target=self._pass_on, args=(started, source, sink), daemon=True)
+        ends = ((process.stdout, sys.stdout, started.last), (process.stderr, sys.stderr, started.errors))
+        for source, sink, last in ends:
+            reader = threading.Thread(target=self._pass_on, args=(started, source, sink, last), daemon=True)
             reader.start()
             started.readers.append(reader)
         return started
 
-    def _pass_on(self, rank: Rank, source, sink) -> None:
+    def _pass_on(self, rank: Rank, source, sink, last: collections.deque) -> None:
         prefix = f"[rank {rank.rank}] " if self.options.nnodes * self.options.nproc_per_node > 1 else ""
         for raw in source:
             line = raw.decode("utf-8", "replace").rstrip("\n")
-            rank.last.append(line)
+            last.append(line)
             with self._lock:
                 sink.write(f"{prefix}{line}\n")
                 sink.flush()

@@ -33,7 +33,7 @@ def reductions(layout, turns, **options):
 
 def parameters(layout):
     trainer = train.Trainer(replace(OPTIONS, layout=layout), data.load_corpus(seed=1))
-    assert trainer.layout is LAYOUTS[layout]
+    assert trainer.layout == LAYOUTS[layout]
     return list(trainer.model.parameters())
 
 

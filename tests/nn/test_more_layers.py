@@ -20,7 +20,7 @@ LAYERS = [
     ("InstanceNorm2d", (3,), {"eps": 1e-3}, (3, 4, 5)),
     ("InstanceNorm3d", (2,), {"affine": True}, (4, 2, 2, 3, 2)),
     ("LocalResponseNorm", (3,), {"alpha": 0.1}, (4, 5, 3, 2)),
-    ("CrossMapLRN2d", (3,), {"alpha": 0.1, "beta": 0.5}, (4, 5, 3, 2)),
+    ("CrossMapLRN2d", (3,), {"alpha": 0.1, "beta": 0.5}, (4, 2, 3, 2)),
     ("PixelShuffle", (2,), {}, (4, 8, 3, 2)),
     ("PixelUnshuffle", (2,), {}, (4, 2, 4, 6)),
     ("ChannelShuffle", (2,), {}, (4, 6, 3)),

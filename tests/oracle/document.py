@@ -88,7 +88,8 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   name. A schedule by factors goes on from a rate that another has written, as in PyTorch; OneFlow's sets its own.
 - `F.gumbel_softmax`, `F.pad`, the losses and the pooling layers take PyTorch's arguments in PyTorch's order, where
   OneFlow's differ. Batch normalisation has one kind of statistics, those of the logical batch.
-- `CrossMapLRN2d` of an even size takes the symmetric window of one channel less. Gradients of `EmbeddingBag` are dense.
+- `CrossMapLRN2d` of an even size takes the symmetric window of one channel less; PyTorch's never takes the first
+  channel out of its sum again, ours does. Gradients of `EmbeddingBag` are dense.
 - `torch.compile` under the alias computes the forward again in the backward. A call whose Python asks for a tensor's
   value, or runs `backward()` inside, runs uncompiled, with a warning. Hooks on saved tensors are not called inside
   compiled programs. Forward-mode derivatives of an `autograd.Function` are an error, also where it defines `jvp`.

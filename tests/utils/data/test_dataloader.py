@@ -185,7 +185,12 @@ def test_no_worker_is_left(how, tmp_path):
     script.write_text(textwrap.dedent(SCRIPT))
     environment = {**os.environ, "PYTHONPATH": os.getcwd()}
     process = subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )
     pids = [int(pid) for pid in process.stdout.readline().split()]
     assert pids and all(alive(pid) for pid in pids)
