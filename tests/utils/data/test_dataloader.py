@@ -182,7 +182,10 @@ SCRIPT = """
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_no_worker_is_left(how, tmp_path):
     script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(SCRIPT))
+    listen = (
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background does not
+    )
+    script.write_text(listen + textwrap.dedent(SCRIPT))
     environment = {**os.environ, "PYTHONPATH": os.getcwd()}
     process = subprocess.Popen(
         [sys.executable, str(script)],
@@ -190,7 +193,6 @@ def test_no_worker_is_left(how, tmp_path):
         stderr=subprocess.DEVNULL,
         env=environment,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )
     pids = [int(pid) for pid in process.stdout.readline().split()]
     assert pids and all(alive(pid) for pid in pids)
