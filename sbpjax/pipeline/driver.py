@@ -15,7 +15,7 @@ import numpy as np
 from jax.extend.core import Literal, Var
 
 from sbpjax.sbp.layout import Layout
-from sbpjax.sbp.normalise import evaluate
+from sbpjax.sbp.normalise import evaluate, live
 from sbpjax.sbp.program_cache import compiled_afresh
 
 from .plan import Body, Pipeline, Run
@@ -187,18 +187,15 @@ def _compile_equal(group: list) -> None:
 
 def _start(pipeline: Pipeline, carry, layout: Layout):
     """Return a function of what is known that makes what the first turn reads: zeros, or a value without placement."""
-    eqns, wanted = [], {carry.start}
-    for eqn in reversed(pipeline.free):
-        if any(v in wanted for v in eqn.outvars):
-            eqns.append(eqn)
-            wanted.update(v for v in eqn.invars if isinstance(v, Var))
-    sources = [v for v in pipeline.program.invars if v in wanted]
+    eqns = live(pipeline.free, [carry.start])
+    read = {carry.start, *(v for eqn in eqns for v in eqn.invars if isinstance(v, Var))}
+    sources = [v for v in pipeline.program.invars if v in read]
 
     def made(*values):
         if carry.start is None:
             return jnp.zeros(layout.physical_shape, layout.dtype)
         env = {**pipeline.program.consts, **dict(zip(sources, values, strict=True))}
-        evaluate(eqns[::-1], env)
+        evaluate(eqns, env)
         value = carry.start.val if isinstance(carry.start, Literal) else env[carry.start]
         return jnp.broadcast_to(jnp.asarray(value, layout.dtype), layout.physical_shape)
 

@@ -295,24 +295,31 @@ def _tasks(colours: _Colours, program: Program, home: Placement | None) -> Parti
 
 def _close(task: Task, maker: dict, colours: _Colours) -> None:
     """Put the equations without placement that a task reads before their readers, and list what it reads."""
+    task.eqns = with_sources(task.eqns, maker)
+    made = {v for eqn in task.eqns for v in eqn.outvars} | set(colours.program.consts)
+    reads = dict.fromkeys(v for eqn in task.eqns for v in eqn.invars if isinstance(v, Var))
+    task.ins = [v for v in reads if v not in made]
+
+
+def with_sources(eqns: list, maker: Mapping) -> list:
+    """Return equations, each behind those of others that it reads.
+
+    Args:
+        eqns: the equations.
+        maker: variable → the equation that makes it, for what may be copied.
+    """
     have: set[Var] = set()
-    eqns: list = []
+    found: list = []
 
     def add(eqn) -> None:
+        if eqn.outvars and have.issuperset(eqn.outvars):
+            return
         for v in eqn.invars:
-            if not isinstance(v, Var) or v in have:
-                continue
-            source = maker.get(v)
-            if source is not None:
-                add(source)
-            elif v not in colours.program.consts:
-                have.add(v)
-                task.ins.append(v)
-        if not have.issuperset(eqn.outvars):
-            eqns.append(eqn)
-            have.update(eqn.outvars)
+            if isinstance(v, Var) and v in maker and v not in have:
+                add(maker[v])
+        have.update(eqn.outvars)
+        found.append(eqn)
 
-    for eqn in task.eqns:
-        if not have.issuperset(eqn.outvars) or not eqn.outvars:
-            add(eqn)
-    task.eqns = eqns
+    for eqn in eqns:
+        add(eqn)
+    return found

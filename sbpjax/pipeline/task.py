@@ -54,11 +54,6 @@ class Compiled:
         """The layouts of the outputs."""
         return self.program.out_layouts
 
-    def compile(self) -> None:
-        """Compile it."""
-        if self.executable is None:
-            self.executable = self.program.lower().compile()
-
 
 def replicated(placement: Placement, aval) -> Layout:
     """Return the layout of a value that every rank has."""

@@ -13,6 +13,7 @@ import jax
 from jax.extend import core
 from jax.extend.core import Literal, Var
 
+from sbpjax.sbp.normalise import live
 from sbpjax.sbp.stage import stage_transfer_p
 
 from .loop import Carry, Loop
@@ -50,13 +51,7 @@ def sums_stay(loop: Loop) -> None:
             parts.append(arrived)
         _summed(behind, parts, total)
         loop.post[:0] = behind
-    live = {v for v in body.outvars if isinstance(v, Var)}
-    kept = []
-    for eqn in reversed(body.eqns):
-        if eqn.effects or any(v in live for v in eqn.outvars):
-            kept.append(eqn)
-            live.update(v for v in eqn.invars if isinstance(v, Var))
-    body.eqns[:] = kept[::-1]
+    body.eqns[:] = live(body.eqns, body.outvars)
 
 
 def _terms(value, maker: dict, uses: dict) -> list:

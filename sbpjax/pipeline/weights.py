@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from jax.extend.core import Var
 
-from .partition import Partition, Task
+from .partition import Partition, Task, with_sources
 
 
 def with_weight_tasks(cut: Partition) -> Partition:
@@ -36,28 +36,9 @@ def _split(task: Task, sent: set[Var], cut: Partition) -> list[Task]:
     if not any(eqn.primitive.name in ("dot_general", "conv_general_dilated") for eqn in later):
         return [task]
     free = {v: eqn for eqn in urgent for v in eqn.outvars if cut.where.get(v) is None}
-    later = _with_copies(later, free)
+    later = with_sources(later, free)
     first = _task(task, urgent, {v for eqn in later for v in eqn.invars if isinstance(v, Var)})
     return [first, replace(_task(task, later, set()), weights=True, forward=False)]
-
-
-def _with_copies(eqns: list, free: dict) -> list:
-    """Return equations with those before them that they need and that lie on no placement."""
-    have: set[Var] = set()
-    result: list = []
-
-    def add(eqn) -> None:
-        if have.issuperset(eqn.outvars) and eqn.outvars:
-            return
-        for v in eqn.invars:
-            if isinstance(v, Var) and v in free and v not in have:
-                add(free[v])
-        have.update(eqn.outvars)
-        result.append(eqn)
-
-    for eqn in eqns:
-        add(eqn)
-    return result
 
 
 def _task(task: Task, eqns: list, wanted: set[Var]) -> Task:

@@ -59,7 +59,7 @@ def normalise(closed) -> Program:
     env: dict = {}
     _inline(jaxpr.eqns, env, eqns, consts, None)
     outvars = [_read(env, v) for v in jaxpr.outvars]
-    eqns = _live(eqns, outvars)
+    eqns = live(eqns, outvars)
     used = {v for e in eqns for v in e.invars if isinstance(v, Var)} | {v for v in outvars if isinstance(v, Var)}
     return Program(list(jaxpr.invars), {v: c for v, c in consts.items() if v in used}, eqns, outvars)
 
@@ -127,7 +127,8 @@ def _barrier(invars: list, eqn, eqns: list) -> list:
     return [v if isinstance(v, Literal) else after[v] for v in invars]
 
 
-def _live(eqns: list, outvars: list) -> list:
+def live(eqns: list, outvars: list) -> list:
+    """Return the equations that outputs depend on, and those with effects."""
     needed = {v for v in outvars if isinstance(v, Var)}
     kept = []
     for eqn in reversed(eqns):
