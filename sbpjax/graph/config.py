@@ -18,9 +18,12 @@ from sbpjax.amp.casting import Casting
 from sbpjax.amp.lists import ACCELERATOR, Lists
 from sbpjax.errors import GraphConfigError, message
 from sbpjax.sbp.compile import LOWERINGS
+from sbpjax.sbp.placement import placement as Placement
 from sbpjax.sbp.roll import LEAST_TURNS
 from sbpjax.tensor import dtype as _dtypes
 from sbpjax.tensor.mode import mode as _mode
+
+from .auto import Auto
 
 _XLA = "XLA does this on its own"
 _ALWAYS = "always on"
@@ -37,12 +40,11 @@ STATED = {
     "enable_compress_memory": f"{_XLA}: buffer assignment shares memory of values that do not live together",
     "enable_straighten_algorithm": f"{_XLA}: the scheduler orders the program for memory and overlap",
     "enable_cudnn_conv_heuristic_search_algo": f"{_XLA}: convolutions are autotuned, see XLA_FLAGS",
-    "set_outputs_buffer_size": f"{_NONE_HERE}: results are returned as futures, as many as are asked for",
-    "enable_auto_parallel": f"{_ALWAYS} for what a program computes; parameters keep the sbp they were given",
     "enable_auto_parallel_trunk_algo": f"{_NONE_HERE}: the planner weighs the whole program",
     "enable_auto_parallel_sbp_collector": f"{_ALWAYS}: a conversion that several readers need is made once",
     "set_auto_parallel_wait_time": f"{_NONE_HERE}: the planner's prices come from its cost model",
     "set_auto_parallel_computation_cost_ratio": f"{_NONE_HERE}: the planner's prices come from its cost model",
+    "set_outputs_buffer_size": f"{_NONE_HERE}: results are returned as futures, as many as are asked for",
 }
 
 # From here on a loop is worth the stacks of what it saves. CPU programs call one function per kind of layer anyway
@@ -72,6 +74,9 @@ class GraphConfig:
         clip_grad_norm: ``(bound, p)`` of the norm of all gradients, or None.
         auto_memory: how much is spent on saving memory, see `enable_auto_memory`.
         pipeline_schedule: in which order the stages of a pipeline work, see `set_pipeline`.
+        auto_parallel: whether the planner lays out the state, see `enable_auto_parallel`.
+        auto_placement: where a local state goes then.
+        auto_ignores_user: whether it gives up the layouts that the user gave.
     """
 
     training: bool = False
@@ -91,6 +96,9 @@ class GraphConfig:
         self.clip_grad_norm: tuple[float, float] | None = None
         self.auto_memory = "Disable"
         self.pipeline_schedule: str | tuple = "1f1b"
+        self.auto_parallel = False
+        self.auto_placement: Placement | None = None
+        self.auto_ignores_user = False
         self._stated: dict[str, Any] = {}
 
     def key(self) -> tuple:
@@ -105,6 +113,7 @@ class GraphConfig:
             self.clip_grad_norm,
             self.auto_memory,
             self.pipeline_schedule,
+            self.auto(),
         )
 
     # -- what is compiled ------------------------------------------------------------------------------------------
@@ -300,24 +309,40 @@ class GraphConfig:
 
     # -- auto parallelism ------------------------------------------------------------------------------------------
 
-    def enable_auto_parallel(self, mode: bool = True) -> None:
-        """Choose the layouts of what is computed. The planner always does; parameters keep the sbp they were given."""
-        self._state("enable_auto_parallel", _flag("enable_auto_parallel", mode))
+    def enable_auto_parallel(self, mode: bool = True, *, placement: Placement | None = None) -> None:
+        """Let the planner lay out parameters, buffers and optimizer state too, not only what is computed.
+
+        What you have split yourself keeps its sbp; what is local or broadcast is laid out with the first program, and
+        says so by its ``sbp`` from then on. See `sbpjax.auto`.
+
+        Args:
+            mode: on or off.
+            placement: the devices, for a model that is local so far; None if it lies on a placement already. A local
+                argument of the graph is then the whole batch, and is laid out in every call.
+        """
+        _flag("enable_auto_parallel", mode)
+        if placement is not None and not isinstance(placement, Placement):
+            raise _error(f"enable_auto_parallel(placement={placement!r})", f"a {type(placement).__name__}",
+                         "placement is a sbpjax.placement", 'placement=sbpjax.placement.all("cpu")')  # fmt: skip
+        self.auto_parallel, self.auto_placement = mode, placement
 
     def enable_auto_parallel_ignore_user_sbp_config(self, mode: bool = True) -> None:
-        """Choose the layouts of parameters too, whatever the user gave.
+        """Choose the layouts of state that you have split too, and drop every ``to_global`` on the same placement.
 
-        Raises:
-            GraphConfigError: asked for; programs keep the layouts of parameters.
+        Arguments of the graph keep the layouts in which they come.
+
+        Args:
+            mode: on or off; without `enable_auto_parallel` it changes nothing.
         """
-        if _flag("enable_auto_parallel_ignore_user_sbp_config", mode):
-            raise _error(
-                "enable_auto_parallel_ignore_user_sbp_config(True)",
-                "True",
-                "a graph keeps parameters in the layouts that they were given",
-                "lay them out with model.to_global(placement, sbp) and leave this option out",
-            )
-        self._state("enable_auto_parallel_ignore_user_sbp_config", mode)
+        self.auto_ignores_user = _flag("enable_auto_parallel_ignore_user_sbp_config", mode)
+
+    def auto(self) -> Auto | None:
+        """Return what is asked of auto parallelism, None if it is off."""
+        return Auto(self.auto_placement, self.auto_ignores_user) if self.auto_parallel else None
+
+    def prices(self, placement: Placement | None) -> dict[str, Any]:
+        """Return the options of a program by which its planner chooses."""
+        return {}
 
     def enable_auto_parallel_trunk_algo(self, mode: bool = True) -> None:
         """Favour the longest path. The planner weighs the whole program, so this has no effect."""
@@ -341,6 +366,12 @@ class GraphConfig:
 
     # -- text ------------------------------------------------------------------------------------------------------
 
+    def _auto_text(self) -> str:
+        if not self.auto_parallel:
+            return "off"
+        where = "the state's placement" if self.auto_placement is None else repr(self.auto_placement)
+        return f"on {where}" + (", whatever sbp the user gave" if self.auto_ignores_user else "")
+
     def __repr__(self) -> str:
         amp = f"{self.amp_dtype!r}" if self.amp else "off"
         zero = "off"
@@ -360,6 +391,7 @@ class GraphConfig:
             f"  static_inputs: {self.static_inputs}",
             f"  block_scan: {blocks}",
             f"  max_programs: {self.max_programs}",
+            f"  auto_parallel: {self._auto_text()}",
         ]
         for name, value in self._stated.items():
             lines.append(f"  {name}({value!r}): {STATED.get(name, _XLA)}")

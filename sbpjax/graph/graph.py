@@ -38,6 +38,7 @@ from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
 
 from . import report, runtime, saving, tree
+from .auto import Lent, not_on_one_placement
 from .capture import State, infos, plain_attributes
 from .collectives import Traffic, traffic_of
 from .config import GraphConfig
@@ -57,6 +58,11 @@ def _on_cpu(state: State) -> bool:
     """Return whether a program on this state runs on CPUs, present or not."""
     types = {t._layout.placement.type for t in state.tensors if t._layout is not None}
     return types == {"cpu"} if types else jax.default_backend() == "cpu"
+
+
+def _placement_of(state: State) -> Any:
+    """Return the placement of a state's first global tensor, None if it has none."""
+    return next((t._layout.placement for t in state.tensors if t._layout is not None), None)
 
 
 class Entry(NamedTuple):
@@ -436,16 +442,24 @@ class Graph(Views):
 
     def _program(self, state: State, call: Call, zero: Zero | None) -> Program:
         life = self._g
-        options = Options(lowering=self.config.lowering, roll=self.config.least_turns(_on_cpu(state)))
+        auto = self.config.auto()
+        place = None if auto is None else auto.placement
+        options = Options(
+            lowering=self.config.lowering,
+            roll=self.config.least_turns(_on_cpu(state) if place is None else place.type == "cpu"),
+            auto=auto,
+            **self.config.prices(place or _placement_of(state)),
+        )
         kept = tuple([(id(module), policy) for module, policy in checkpoints_of(self).items()])
         kept += tuple([(id(module), place) for module, place in stages_of(self).items()])
-        key = signature_of(call, state, self.build, (self.config.key(), options, kept))
-        key = key._replace(modes=(("self", plain_attributes(self)), *key.modes))
+        key = self._key(state, call, options, kept)
         found = life.programs.get(key)
         if found is None:
             self._announce(key, call)
             step = Step(self, state, {} if zero is None else zero.sums(state.tensors))
             found = self._made(step, state, call, options, zero)
+            if auto is not None:
+                key = self._key(state, call, options, kept)  # the state lies as planned from now on
             found.scope, found.arguments = step.scope, runtime.arguments_of(call.leaves, call.structure)
             life.debug.traced(self, found)
             life.programs[key] = found
@@ -455,14 +469,35 @@ class Graph(Views):
         life.latest = key, found
         return found
 
+    def _key(self, state: State, call: Call, options: Options, kept: tuple) -> Signature:
+        key = signature_of(call, state, self.build, (self.config.key(), options, kept))
+        return key._replace(modes=(("self", plain_attributes(self)), *key.modes))
+
     def _made(self, step: Step, state: State, call: Call, options: Options, zero: Zero | None) -> Program:
         asked = f"{self.name}.build"
+        if options.auto is not None:
+            return self._planned(step, state, call, options, zero)
         places = {t._layout.placement for t in (*state.tensors, *call.tensors) if t._layout is not None}
         if len(places) < 2:
             return Program(step, state, call, options, asked, zero)
         from sbpjax.pipeline.program import PipelinedProgram  # only here: most programs have one placement
 
         return PipelinedProgram(step, state, call, options, asked, zero, self.config.pipeline_schedule)
+
+    def _planned(self, step: Step, state: State, call: Call, options: Options, zero: Zero | None) -> Program:
+        """Return a program that chose the layouts of the state, which lies so afterwards."""
+        asked = f"{self.name}.build"
+        lent = Lent(state.tensors, options.auto and options.auto.placement)
+        try:
+            places = {t._layout.placement for t in (*state.tensors, *call.tensors) if t._layout is not None}
+            if len(places) > 1:
+                raise not_on_one_placement(asked, places)
+            program = Program(step, state, call, options, asked, zero)
+        except BaseException:
+            lent.give_back()
+            raise
+        program.settle(lent, state)
+        return program
 
     def _announce(self, key: Signature, call: Call) -> None:
         """Say in one line why a further program is needed, or that none may be made."""

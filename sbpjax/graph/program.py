@@ -11,6 +11,7 @@ alias, two tensors of one array) is copied first, since a donated array is gone.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -42,6 +43,8 @@ from sbpjax.tensor.traced import TracedLayout, logical
 
 from . import tree
 from .agreement import agree
+from .auto import Auto, Lent, layouts_of_slots
+from .auto import check_arguments as check_local_arguments
 from .capture import Lifted, State
 from .interrupt import Uninterrupted
 from .signature import Call
@@ -62,12 +65,14 @@ class Options:
         roll: run layers that repeat at least so often as loops over stacks of their state; 0 for never.
         cost: the prices by which the planner chooses.
         memory_bytes: what one device may hold at most; None for no limit.
+        auto: which of the state the planner lays out; None for what the planner does without auto parallelism.
     """
 
     lowering: str = "spmd"
     roll: int = 0
     cost: CostModel = DEFAULT
     memory_bytes: float | None = None
+    auto: Auto | None = None
 
 
 class Program:
@@ -89,6 +94,7 @@ class Program:
         written: the numbers of the slots that it writes.
         in_layouts: the layouts of its inputs, None on one device and for numbers.
         out_layouts: the layouts of its outputs.
+        released: the numbers of the slots whose layouts the planner chose.
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
     """
 
@@ -96,6 +102,8 @@ class Program:
     scope: Any  # the module calls of a graph's trace, and its arguments without data: what `repr` shows
     arguments: Any
     is_random: bool
+    released: list[int] = []
+    _arguments: list[int] = []
     written: list[int]
     _out_tree: Any
     _static_outs: list
@@ -115,6 +123,9 @@ class Program:
         self._numbers = len(state.options)
         self._held: list[tuple[float | None, Any]] = [(None, None)] * self._numbers
         self._lifted = Lifted()
+        auto = options.auto
+        if auto is not None:
+            check_local_arguments(asked, self.placement, call.tensors)
         examples = [_example(t) for t in state.tensors] + state.numbers() + [_example(t) for t in call.tensors]
         for turn in range(3):  # what is read from outside is found in one trace, and is an input in the next
             self._lifted.last = turn == 2
@@ -133,16 +144,20 @@ class Program:
         rest = call.tensors + self._lifted.tensors
         layouts = [None, *(slot.layout for slot in self.slots), *[None] * self._numbers, *(t._layout for t in rest)]
         self.placement = _common_placement(asked, layouts)
+        first = 1 + len(self.slots)
+        self.released = self._released(state, rests)
+        self._arguments = self._local_arguments(call, first + self._numbers)
         self._plan(layouts)
         self._present = self.placement is None or self.placement.is_present
         self._structs = self._input_structs([state.tensors[slot.places[0]] for slot in self.slots], rest, layouts)
         self._plain = all(slot.own and slot.places == (i,) for i, slot in enumerate(self.slots))
-        first = 1 + len(self.slots)
         self._loose = [
             i
             for i, layout in enumerate(layouts)
             if self.placement is not None and i and layout is None and not first <= i < first + self._numbers
         ]
+        if auto is not None and call.tensors and all(t._layout is None for t in call.tensors):
+            self._global_outs = [False] * len(self._global_outs)
         self.seconds["plan"] = time.perf_counter() - now
 
     # -- trace -----------------------------------------------------------------------------------------------------
@@ -161,6 +176,7 @@ class Program:
             args, kwargs = call.rebuilt(tensors)
             key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
             with (
+                self.options.auto.tracing() if self.options.auto is not None else contextlib.nullcontext(),
                 watch.watching(),
                 state.traced(inputs[:arguments]),
                 self._lifted.collecting(inputs[arguments + len(call.tensors) :]),
@@ -202,7 +218,30 @@ class Program:
 
     # -- plan and compile ------------------------------------------------------------------------------------------
 
+    def _released(self, state: State, rests: dict[int, Layout]) -> list[int]:
+        """Return the numbers of the slots whose layouts the planner chooses."""
+        auto = self.options.auto
+        if auto is None or self.placement is None:
+            return []
+        return [
+            number
+            for number, slot in enumerate(self.slots)
+            if all(place not in rests and auto.is_released(state.tensors[place]) for place in slot.places)
+        ]
+
+    def _local_arguments(self, call: Call, first: int) -> list[int]:
+        """Return the positions of local arguments with dims, which the planner lays out."""
+        if self.options.auto is None or self.placement is None:
+            return []
+        return [first + i for i, t in enumerate(call.tensors) if t._layout is None and t.ndim]
+
+    def settle(self, lent: Lent, state: State) -> None:
+        """Lay the state out as this program takes it."""
+        chosen = {number: self.in_layouts[1 + number] for number in self.released}
+        lent.settle(state.tensors, layouts_of_slots(self.slots, chosen))
+
     def _plan(self, layouts: list) -> None:
+        """Plan and lower the program; the chosen layouts of released slots and local arguments go into ``layouts``."""
         closed = self.jaxpr
         donate = tuple(1 + i for i in self.written)
         if self.placement is None:
@@ -216,8 +255,9 @@ class Program:
                 Layout(self.placement, everywhere, aval.shape, aval.dtype) if lay is None else lay
                 for lay, aval in zip(layouts, closed.in_avals, strict=True)
             ]
-            before = [self.slots[i].layout for i in self.written]
-            pins = [everywhere if layout is None else layout.sbp for layout in before]
+            free = sorted([*(1 + number for number in self.released), *self._arguments])
+            before = [1 + i if i in self.released else self.slots[i].layout for i in self.written]
+            pins: list = [everywhere if p is None else p.sbp if isinstance(p, Layout) else p for p in before]
             pins += [None] * (len(closed.out_avals) - len(pins))
             made = compile_program(
                 closed,
@@ -226,11 +266,17 @@ class Program:
                 pins,
                 donate,
                 lowering=self.options.lowering,
+                free_inputs=free,
+                whole_dims={1 + i: (0,) for i in self.released if len(self.slots[i].places) > 1},
                 cost=self.options.cost,
                 memory_bytes=self.options.memory_bytes,
             )
             self.plan, self.in_layouts, self.out_layouts = made.plan, list(made.in_layouts), list(made.out_layouts)
             self._call = made.call
+            for number in self.released:
+                self.slots[number].layout = made.in_layouts[1 + number]
+            for i in free:
+                layouts[i] = made.in_layouts[i]
         self._state_layouts = self.out_layouts[: len(self.written)]
 
     def _input_structs(self, owned: list, rest: list, layouts: list) -> list:
@@ -320,6 +366,8 @@ class Program:
         del arrays
         if self._loose:
             self._replicate(inputs)
+        for i in self._arguments:
+            inputs[i] = eager.from_logical(inputs[i], self.placement, self.in_layouts[i].sbp)[0]
         count = len(self.written)
         with Uninterrupted():
             outs = compiled(*inputs)

@@ -9,8 +9,9 @@ The plan comes from the disk cache if the same program was planned before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import jax
 from jax.extend.core import ClosedJaxpr
@@ -68,6 +69,7 @@ def compile_program(
     lowering: str = "spmd",
     roll: bool = False,
     free_inputs: Sequence[int] = (),
+    whole_dims: Mapping[int, Sequence[int]] = MappingProxyType({}),
     cost: CostModel = DEFAULT,
     memory_bytes: float | None = None,
 ) -> CompiledProgram:
@@ -85,6 +87,7 @@ def compile_program(
             (``"spmd"`` only). Without it they are calls of one function on CPU (`sbpjax.sbp.outline`), and copies
             elsewhere.
         free_inputs: positions of inputs whose layout the planner chooses.
+        whole_dims: position of a free input → dims of it that stay whole.
         cost: the prices.
         memory_bytes: what one device may hold at most.
 
@@ -119,9 +122,9 @@ def compile_program(
             )
     program = fn if isinstance(fn, Program) else normalise(fn if isinstance(fn, ClosedJaxpr) else trace(fn, in_layouts))
     pins = _codes_of_pins(program, placement, out_pins)
-    plan = cached_plan(
-        program, placement.hierarchy, tuple(x.codes for x in in_layouts), pins, tuple(free_inputs), cost, memory_bytes
-    )
+    whole = {i: tuple(dims) for i, dims in sorted(whole_dims.items())}
+    codes = tuple(x.codes for x in in_layouts)
+    plan = cached_plan(program, placement.hierarchy, codes, pins, tuple(free_inputs), cost, memory_bytes, whole)
     if lowering == "spmd":
         repeats = "loops" if roll else "calls" if placement.type == "cpu" else "copies"
         function = spmd_function(plan, placement, repeats=repeats)
@@ -144,14 +147,25 @@ def trace(fn: Callable, layouts: Sequence[Layout]) -> ClosedJaxpr:
     return jax.make_jaxpr(fn)(*(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in layouts))
 
 
-def cached_plan(program: Program, sizes, in_codes, pins, free_inputs, cost, memory_bytes) -> Plan:
+def cached_plan(
+    program: Program, sizes, in_codes, pins, free_inputs, cost, memory_bytes, whole_dims: Mapping = MappingProxyType({})
+) -> Plan:
     """Return the plan of a program, from disk if it was made before."""
     free = set(free_inputs)
     asked = tuple(None if i in free else c for i, c in enumerate(in_codes))
-    key = disk.digest(program, sizes, asked, pins, free_inputs, cost, memory_bytes)
+    key = disk.digest(program, sizes, asked, pins, free_inputs, cost, memory_bytes, dict(whole_dims))
     plan = disk.load(key, program, sizes)
     if plan is None:
-        plan = plan_program(program, sizes, asked, pins, free_inputs=free_inputs, cost=cost, memory_bytes=memory_bytes)
+        plan = plan_program(
+            program,
+            sizes,
+            asked,
+            pins,
+            free_inputs=free_inputs,
+            whole_dims=whole_dims,
+            cost=cost,
+            memory_bytes=memory_bytes,
+        )
         disk.store(key, plan)
     return plan
 

@@ -155,6 +155,8 @@ def _pin(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
     codes = algebra.parse(sbp, placement.hierarchy, x._array.ndim)
     if grad_sbp is not None:
         grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, x._array.ndim))
+    if mode.auto is not None and mode.auto.ignore_user:
+        return dispatch.restore(x._array, TracedLayout(placement), x._edge, x._idx)
     static = (("placement", placement), ("sbp", algebra.to_sbp(codes)), ("grad_sbp", grad_sbp))
     out = dispatch.run(op_of(to_sbp, static), (x,))
     out._layout = TracedLayout(placement)

@@ -86,7 +86,11 @@ def run_traced(op, inputs: tuple):
     if found is not None and not getattr(op.fn, "crosses_placements", False):
         _check_placements(op, inputs, found.placement)
     layout = None if found is None else TracedLayout(found.placement)
-    if found is not None and any(isinstance(x, Tensor) and x._layout is None and x._array.ndim for x in inputs):
+    if (
+        found is not None
+        and mode.auto is None
+        and any(isinstance(x, Tensor) and x._layout is None and x._array.ndim for x in inputs)
+    ):
         raise dispatch.mixed(op.name, inputs)
     try:
         if not needs:

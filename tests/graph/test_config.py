@@ -15,7 +15,7 @@ ONEFLOW = (
     "enable_fused_model_update_cast enable_multi_tensor_update enable_straighten_algorithm set_outputs_buffer_size "
     "training enable_cudnn_conv_heuristic_search_algo set_zero_redundancy_optimizer_mode"
 ).split()
-OTHER = {"enable_auto_memory", "enable_straighten_algorithm", "enable_auto_parallel_ignore_user_sbp_config"}
+OTHER = {"enable_auto_memory", "enable_straighten_algorithm"}
 FLAGS = [n for n in ONEFLOW if n.startswith(("allow_", "enable_")) and n not in OTHER]
 
 
@@ -58,6 +58,9 @@ def test_what_chooses_nothing_says_so(name):
         lambda c: c.set_lowering("gspmd"),
         lambda c: c.enable_block_scan(True),
         lambda c: c.enable_auto_memory("HeavyAutoMemory"),
+        lambda c: c.enable_auto_parallel(),
+        lambda c: c.enable_auto_parallel(True, placement=flow.placement("cpu", [0, 1])),
+        lambda c: (c.enable_auto_parallel(), c.enable_auto_parallel_ignore_user_sbp_config()),
     ],
 )
 def test_what_changes_the_program_is_part_of_its_key(set_it):
@@ -85,7 +88,8 @@ def test_what_changes_the_program_is_part_of_its_key(set_it):
         (lambda c: c.enable_auto_memory("Some"), "AdaptiveMemory"),
         (lambda c: c.set_auto_parallel_wait_time(-1), "at least 0"),
         (lambda c: c.set_auto_parallel_computation_cost_ratio("1"), "at least 0"),
-        (lambda c: c.enable_auto_parallel_ignore_user_sbp_config(True), "keeps parameters in the layouts"),
+        (lambda c: c.enable_auto_parallel_ignore_user_sbp_config(1), "on or off"),
+        (lambda c: c.enable_auto_parallel(True, placement="cpu"), "placement is a sbpjax.placement"),
     ],
 )
 def test_values_out_of_range_are_refused_and_change_nothing(set_it, rule):

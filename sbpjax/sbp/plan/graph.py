@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, cast
 
 from jax.extend.core import Literal, Var
@@ -47,6 +48,7 @@ class Group:
         port: for ports, their kind.
         turns: for ports, how often their loop turns.
         times: how often each member runs in one run of the program.
+        whole: for inputs, dims that may not be split.
     """
 
     members: list[int]
@@ -56,6 +58,7 @@ class Group:
     port: str | None = None
     turns: int = 1
     times: int = 1
+    whole: tuple[int, ...] = ()
 
     @property
     def count(self) -> int:
@@ -113,6 +116,7 @@ def build(
     out_pins: Sequence,
     free_inputs: Sequence[int],
     everywhere: Codes,
+    whole_dims: Mapping[int, Sequence[int]] = MappingProxyType({}),
 ) -> Graph:
     """Return the graph of a program.
 
@@ -122,6 +126,7 @@ def build(
         out_pins: for every output its nd-sbp, None (free), or the position of the input whose layout it takes.
         free_inputs: positions of the inputs whose layout the planner chooses.
         everywhere: the all-broadcast nd-sbp.
+        whole_dims: position of a free input → dims of it that stay whole.
     """
     free = set(free_inputs)
     given = {v: (None if i in free else in_codes[i]) for i, v in enumerate(program.invars)}
@@ -140,7 +145,7 @@ def build(
             back.setdefault(pin, []).append(v)
         elif pin is not None and isinstance(v, Var) and v not in uniform:
             readers.setdefault(v, []).append(Fixed(pin))
-    node_of_input = _free_nodes(program, sorted(free), readers, back, ends, builder.nodes, uniform)
+    node_of_input = _free_nodes(program, sorted(free), readers, back, ends, builder.nodes, uniform, whole_dims)
     builder.add_values(readers, ends, 1)
     graph = Graph(region, builder.signatures, builder.nodes, builder.values, node_of_input, uniform)
     graph.live = _live(program, ends, uniform)
@@ -298,7 +303,9 @@ def _resolved(program: Program, in_codes, out_pins, free: set) -> list:
     return result
 
 
-def _free_nodes(program: Program, free: list[int], readers: dict, back: dict, ends: dict, nodes, uniform) -> dict:
+def _free_nodes(
+    program: Program, free: list[int], readers: dict, back: dict, ends: dict, nodes, uniform, whole_dims: Mapping
+) -> dict:
     """Add a node per class of free inputs; inputs read at the same places by the same classes are one class."""
     index: dict = {}
     node_of_input = {}
@@ -311,11 +318,12 @@ def _free_nodes(program: Program, free: list[int], readers: dict, back: dict, en
             str(aval.dtype),
             tuple(sorted(set(readers.get(v, ())), key=str)),
             tuple(str(ends.get(u)) for u in returned if u is not v),
+            tuple(whole_dims.get(i, ())),
         )
         node = index.get(key)
         if node is None:
             node = index[key] = len(nodes)
-            nodes.append(Group([], -1, v.aval, bool(returned)))
+            nodes.append(Group([], -1, v.aval, bool(returned), whole=key[-1]))
         nodes[node].members.append(i)
         node_of_input[i] = node
         ends[v] = (node, 0)

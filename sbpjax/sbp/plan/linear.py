@@ -73,7 +73,7 @@ class Problem:
             elif group.port is not None:
                 found = port_rows(group.port, group.aval)
             else:
-                codes = [*(d for d, n in enumerate(group.aval.shape) if n > 1), B]
+                codes = [*(d for d, n in enumerate(group.aval.shape) if n > 1 and d not in group.whole), B]
                 found = [Row((c,) if group.returned else (), (c,)) for c in codes]
             self._rows[key] = found
         return found
@@ -151,7 +151,7 @@ class Problem:
 
 
 def _key_of(group: Group) -> tuple:
-    return group.port, group.aval.shape, str(group.aval.dtype), group.returned
+    return group.port, group.aval.shape, str(group.aval.dtype), group.returned, group.whole
 
 
 def _rank_of(code: int, ndim: int, axes: int) -> int:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from jax.extend.core import Literal
 
@@ -48,6 +49,7 @@ def plan_program(
     out_pins: Sequence | None = None,
     *,
     free_inputs: Sequence[int] = (),
+    whole_dims: Mapping[int, Sequence[int]] = MappingProxyType({}),
     cost: CostModel = DEFAULT,
     memory_bytes: float | None = None,
 ) -> Plan:
@@ -60,6 +62,7 @@ def plan_program(
         out_pins: for every output its nd-sbp, None where the planner is free, or an input's position: the output comes
             back in the layout of that input (an updated parameter).
         free_inputs: positions of inputs whose layout the planner chooses.
+        whole_dims: position of a free input → dims of it that stay whole.
         cost: the prices; ``cost.alpha_us == 0`` compares conversions by bytes.
         memory_bytes: what one device may hold at most; None for no limit.
 
@@ -70,7 +73,7 @@ def plan_program(
         SbpError: no plan found keeps to ``memory_bytes``.
     """
     out_pins = tuple(out_pins) if out_pins is not None else (None,) * len(program.outvars)
-    graph = build(program, tuple(in_codes), out_pins, free_inputs, (B,) * len(sizes))
+    graph = build(program, tuple(in_codes), out_pins, free_inputs, (B,) * len(sizes), whole_dims)
     problem = Problem(graph, tuple(sizes), cost, memory_bytes)
     best, best_us, bound = _search(problem)
     gap = max(0.0, 1 - bound / best_us) if best_us > 0 else 0.0

@@ -1,0 +1,166 @@
+"""Auto parallelism of a graph: which of its state the planner lays out, and how the state gets there.
+
+    self.config.enable_auto_parallel(True)                      # the state lies on a placement, broadcast
+    self.config.enable_auto_parallel(True, placement=p)         # the state is local: an ordinary model
+
+A tensor of the state (parameter, buffer, optimizer state) is *released* if it is local, or broadcast on every axis:
+nobody has said how it should lie. Whoever wrote ``weight.to_global(sbp=split(0))`` has, and is obeyed, but with
+``enable_auto_parallel_ignore_user_sbp_config(True)``. The program is planned with released tensors as free inputs, an
+updated one coming back in the layout it came in; then `settle` converts them, once. So ``param.sbp`` tells the truth
+afterwards, in eager code too.
+
+What a plan has laid out stays so: it is marked, and later programs of this and of other graphs (another batch size, an
+evaluation) take it as it is, or two programs would convert the model back and forth. `release` takes the marks away,
+`keep` sets them: so a broadcast can be insisted on.
+
+In such a program a local tensor is the logical value: an ordinary model makes constants that know no placement. Local
+arguments are laid out as the plan likes in every call; if all arguments are local, the results are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sbpjax.errors import GraphConfigError, message
+from sbpjax.sbp import Layout, eager
+from sbpjax.sbp.abstract import of_layout
+from sbpjax.sbp.algebra import B, shifted
+from sbpjax.sbp.layout import layout_of
+from sbpjax.sbp.placement import placement as Placement
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.mode import mode
+
+from .slots import Slot
+
+_MARK = "_laid_by_plan"  # a tensor's layout if it is to be taken as it is, or `_FREE`
+_FREE = "free"
+
+
+@dataclass(frozen=True)
+class Auto:
+    """What `GraphConfig` says about auto parallelism; part of a program's key.
+
+    Attributes:
+        placement: where a local state goes; None if the state lies on its placement already.
+        ignore_user: whether layouts that the user gave to state and intermediate values are given up.
+    """
+
+    placement: Placement | None = None
+    ignore_user: bool = False
+
+    @contextlib.contextmanager
+    def tracing(self):
+        """Take local tensors as logical values within the block, and drop `to_global` if the user is ignored."""
+        before, mode.auto = mode.auto, self
+        try:
+            yield
+        finally:
+            mode.auto = before
+
+    def is_released(self, t: Tensor) -> bool:
+        """Return whether the planner may choose the layout of a tensor of the state; a local one was not asked for."""
+        layout = t._layout
+        mark = t.__dict__.get(_MARK)
+        if layout is None or not layout.shape or mark is layout:
+            return False
+        return self.ignore_user or mark is _FREE or all(c == B for c in layout.codes)
+
+
+def keep(tensors: Iterable[Tensor]) -> None:
+    """Mark global tensors as laid out for good: planners take them as they are."""
+    for t in tensors:
+        t.__dict__[_MARK] = t._layout
+
+
+def release(tensors: Iterable[Tensor]) -> None:
+    """Let the next plan choose the layouts of tensors, however they lie."""
+    for t in tensors:
+        t.__dict__[_MARK] = _FREE
+
+
+class Lent:
+    """A state with its local tensors standing on a placement, without data, while a program is made of them."""
+
+    def __init__(self, tensors: Sequence[Tensor], placement: Placement | None) -> None:
+        self._saved: dict[int, tuple] = {}
+        if placement is None:
+            return
+        everywhere = (B,) * len(placement.hierarchy)
+        for t in tensors:
+            if t._fresh()._layout is not None:
+                continue
+            self._saved[id(t)] = t, t._array, t._plain, t._cell
+            layout = layout_of(placement, everywhere, tuple(t._array.shape), t._array.dtype)
+            t._array, t._layout, t._plain, t._cell = of_layout(layout), layout, False, None
+
+    def give_back(self) -> None:
+        """Make the tensors local again, as they were."""
+        for t, array, plain, cell in self._saved.values():
+            t._array, t._layout, t._plain, t._cell = array, None, plain, cell
+
+    def settle(self, tensors: Sequence[Tensor], laid: dict[int, Layout]) -> None:
+        """Lay tensors of the state out as a program takes them, and mark them.
+
+        Args:
+            tensors: the state.
+            laid: position in the state → its layout; local tensors without one become broadcast.
+        """
+        stood = {i: t._layout for i, t in enumerate(tensors) if id(t) in self._saved}
+        self.give_back()
+        for i, layout in {**stood, **laid}.items():
+            t = tensors[i]
+            if t._layout is None:
+                t._set(*eager.from_logical(t._fresh()._array, layout.placement, layout.sbp))
+            elif t._layout is not layout:
+                t._set(*eager.convert(t._fresh()._array, t._layout, layout.placement, layout.sbp))
+        keep(tensors[i] for i in {*stood, *laid})
+
+
+def layouts_of_slots(slots: Sequence[Slot], chosen: dict[int, Layout]) -> dict[int, Layout]:
+    """Return position in the state → layout, for slots of which a plan has chosen the layout.
+
+    Args:
+        slots: the slots of a program.
+        chosen: number of a slot → its layout; of a stack, the layout of its tensors is one dim less.
+    """
+    found = {}
+    for number, layout in chosen.items():
+        places = slots[number].places
+        if len(places) > 1:
+            layout = layout_of(layout.placement, shifted(layout.codes, -1), layout.shape[1:], layout.dtype)
+        found.update(dict.fromkeys(places, layout))
+    return found
+
+
+def check_arguments(asked: str, placement: Placement | None, tensors: Sequence[Tensor]) -> None:
+    """Refuse local arguments of a program on devices of several processes.
+
+    Raises:
+        GraphConfigError: there is one.
+    """
+    local = [t for t in tensors if t._layout is None and t.ndim]
+    if placement is not None and placement.spans_processes and local:
+        raise GraphConfigError(
+            message(
+                asked,
+                f"a local argument {local[0].dtype.name}{list(local[0].shape)} on {placement!r}",
+                "a local argument is the whole value, and every process has its own",
+                "x.to_global(placement, sbp.split(0))",
+            )
+        )
+
+
+def not_on_one_placement(asked: str, places: Iterable[Any]) -> GraphConfigError:
+    """Return the error for a graph whose state lies on several placements."""
+    names = ", ".join(sorted(map(repr, places)))
+    return GraphConfigError(
+        message(
+            asked,
+            f"enable_auto_parallel(True) with tensors on {names}",
+            "the layouts of one placement are planned as a whole; stages of a pipeline are cut by pipeline.auto_stages",
+            "config.enable_auto_parallel(False), or put the state on one placement",
+        )
+    )
