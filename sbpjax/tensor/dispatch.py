@@ -97,7 +97,8 @@ def scalar_array(value):
         )
     found = table.get(value)
     if found is None:
-        found = jnp.asarray(value)
+        with jax.ensure_compile_time_eval():  # an array also within a trace, since it outlives that
+            found = jnp.asarray(value)
         if len(table) >= _MAX_SCALARS:
             table.clear()
         if value != 0 or str(value) == str(cls(0)):  # -0.0 == 0.0 must not share an entry

@@ -1,5 +1,6 @@
 """What a recorded op saves, how its errors read, and that the short ways agree with the long one."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -93,6 +94,12 @@ def test_numbers_keep_their_sign_and_kind():
     assert (sbpjax.tensor([1, 2]) * 2).dtype == sbpjax.int64 and (sbpjax.tensor([1, 2]) * 2.0).dtype == sbpjax.float32
     assert (sbpjax.tensor([1, 2]) ** 2).dtype == sbpjax.int64 and (sbpjax.tensor([1, 2]) ** 2.0).dtype == sbpjax.float32
     assert (x + float("nan")).isnan().all() and (x * True).dtype == sbpjax.float32
+
+
+def test_a_number_first_met_in_a_trace_outlives_it():
+    value = 40961.125
+    jax.make_jaxpr(lambda x: dispatch.scalar_array(value) + x)(1.0)
+    assert float(dispatch.scalar_array(value)) == value
 
 
 def test_errors_have_four_parts_and_the_users_line():
