@@ -19,7 +19,7 @@ from .weight_norm import weight_norm as weight_norm
 
 
 def __getattr__(name: str):
-    if name in ("parametrizations", "parametrize", "stateless"):  # rarely used
+    if name in ("parametrizations", "parametrize", "prune", "stateless"):  # rarely used
         import importlib
 
         return importlib.import_module(f"sbpjax.nn.utils.{name}")
