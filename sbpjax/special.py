@@ -6,7 +6,9 @@ tensor(0.5000)
 
 from __future__ import annotations
 
+from sbpjax.ops import bessel as _bessel
 from sbpjax.ops import special as _ops
+from sbpjax.ops.polynomials import OPS as _POLYNOMIALS
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.binding import bind, into_out
 from sbpjax.tensor.functions import digamma as digamma
@@ -33,6 +35,29 @@ _UNARY = "entr i0 i0e i1 i1e log_ndtr ndtr ndtri spherical_bessel_j0".split()
 entr, i0, i0e, i1, i1e, log_ndtr, ndtr, ndtri, spherical_bessel_j0 = (
     bind(getattr(_ops, name), ("input",)) for name in _UNARY
 )
+airy_ai, erfcx, bessel_j0, bessel_j1, bessel_y0, bessel_y1, modified_bessel_i0, modified_bessel_i1 = (
+    bind(fn, ("input",), name)
+    for fn, name in (
+        (_bessel.airy_ai, "airy_ai"),
+        (_bessel.erfcx, "erfcx"),
+        (_bessel.bessel_j0, "bessel_j0"),
+        (_bessel.bessel_j1, "bessel_j1"),
+        (_bessel.bessel_y0, "bessel_y0"),
+        (_bessel.bessel_y1, "bessel_y1"),
+        (_ops.i0, "modified_bessel_i0"),
+        (_ops.i1, "modified_bessel_i1"),
+    )
+)
+modified_bessel_k0, modified_bessel_k1, scaled_modified_bessel_k0, scaled_modified_bessel_k1 = (
+    bind(fn, ("input",) if fn.__name__[0] == "m" else ("x",))
+    for fn in (
+        _bessel.modified_bessel_k0,
+        _bessel.modified_bessel_k1,
+        _bessel.scaled_modified_bessel_k0,
+        _bessel.scaled_modified_bessel_k1,
+    )
+)
+globals().update({name: bind(fn, ("input", "n"), name) for name, fn in _POLYNOMIALS.items()})
 xlog1py = bind(_ops.xlog1py, ("input", "other"))
 zeta = bind(_ops.zeta, ("input", "other"))
 gammainc = bind(_ops.igamma, ("input", "other"), "gammainc")
