@@ -16,7 +16,7 @@ from .activation import logsigmoid
 from .dims import fail
 from .gather import pick, scatter, take_along
 from .loss import _reduced, _weighted
-from .promote import cast, promote, spread
+from .promote import cast, floats, promote, spread
 
 
 def poisson_nll_loss(
@@ -32,7 +32,7 @@ def poisson_nll_loss(
         eps: keeps the logarithm finite.
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
     """
-    x, target = promote(x, target)
+    x, target = promote(floats(x), target)
     loss = lax.exp(x) - target * x if log_input else x - target * lax.log(x + eps)
     if full:
         large = lax.gt(target, np.ones((), target.dtype))

@@ -14,7 +14,7 @@ from jax import lax
 
 from .arithmetic import add, sub
 from .dims import fail, one, restore, several
-from .promote import cast, compute_dtype, is_float, promote, spread
+from .promote import cast, compute_dtype, floats, is_float, promote, spread
 from .reduce import norm as _vector_norm
 
 
@@ -275,7 +275,7 @@ def local_response_norm(x, /, size: int, alpha: float = 1e-4, beta: float = 0.75
     """Return x divided by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
 
     Args:
-        x: ``(N, C, ...)`` floats.
+        x: ``(N, C, ...)``; integers become floats.
         size: how many channels count, the missing ones at the ends as zeros.
         alpha: factor of the mean.
         beta: exponent.
@@ -289,5 +289,7 @@ def local_response_norm(x, /, size: int, alpha: float = 1e-4, beta: float = 0.75
     total = lax.slice_in_dim(squares, 0, x.shape[1], axis=1)
     for i in range(1, size):
         total = lax.add(total, lax.slice_in_dim(squares, i, i + x.shape[1], axis=1))
+    if np.issubdtype(x.dtype, np.integer):  # torch takes the mean of integers, without its fraction, and then floats
+        total, x, alpha = floats(lax.div(total, np.asarray(size, x.dtype))), floats(x), alpha * size
     scale = lax.add(lax.mul(total, np.asarray(alpha / size, x.dtype)), np.asarray(k, x.dtype))
     return lax.div(x, lax.pow(scale, np.asarray(beta, x.dtype)))

@@ -15,7 +15,7 @@ from .conv import _batched, per_dim
 from .dims import fail
 from .gather import scatter, take_along
 from .pool import _geometry, _windows
-from .promote import INT64, cast, compute_dtype
+from .promote import INT64, cast, compute_dtype, floats
 
 
 def max_unpool(x, indices, /, n: int, kernel_size, stride=None, padding=0, output_size=None):
@@ -71,14 +71,14 @@ def lp_pool(x, /, n: int, norm_type: float, kernel_size, stride=None, ceil_mode:
     """Return the p-norm of every window over the last n dims; a window whose powers sum to no more than 0 gives 0.
 
     Args:
-        x: ``(N, C, ...)`` or ``(C, ...)``, floats.
+        x: ``(N, C, ...)`` or ``(C, ...)``; integers become floats.
         n: the number of spatial dims.
         norm_type: p.
         kernel_size: number(s).
         stride: number(s), by default the kernel's.
         ceil_mode: count a last window that reaches past the end; its sum is scaled up to a whole window's.
     """
-    x, single, dims = _geometry(x, n, kernel_size, stride, 0, 1, ceil_mode, f"lp_pool{n}d")
+    x, single, dims = _geometry(floats(x), n, kernel_size, stride, 0, 1, ceil_mode, f"lp_pool{n}d")
     p = np.asarray(norm_type, x.dtype)
     total, sizes = lax.pow(x, p) if norm_type != 2 else lax.square(x), x.shape[2:]
     for i, (kernel, step, _, _, count) in enumerate(dims):

@@ -135,8 +135,8 @@ def _(g):
 
 @op("nn.functional.poisson_nll_loss", method=False)
 def _(g):
-    x = g.tensor(g.pick((3,), (2, 3)), "f")
-    target = g.tensor(x.shape, x.dtype, low=0.5, high=4.0, grad=False)
+    x = g.tensor(g.pick((3,), (2, 3)), "fi")
+    target = g.tensor(x.shape, g.pick(x.dtype, "float32"), low=0.5, high=4.0, grad=False)
     return call(x, target, **_reduction(g), **g.maybe(full=True))
 
 

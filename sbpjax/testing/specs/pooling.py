@@ -23,7 +23,7 @@ def _unpool(n: int) -> None:
 def _lp(n: int) -> None:
     @op(f"nn.functional.lp_pool{n}d", method=False, tol={"float32": 2e-5})
     def make(g):
-        x = g.tensor((1, 2, *(4, 5, 4)[:n]), "f", low=0.5, high=2.0)
+        x = g.tensor((1, 2, *(4, 5, 4)[:n]), "fi", low=0.5, high=2.0)
         return call(x, g.pick(2.0, 1.0, 3.0), 2, **g.maybe(stride=1, ceil_mode=True))
 
 
@@ -85,7 +85,7 @@ def _(g):
 
 @op("nn.functional.local_response_norm", method=False, tol={"float32": 2e-5})
 def _(g):
-    return call(g.tensor(g.pick((2, 4, 3), (1, 5, 2, 2)), "f"), g.pick(3, 2), **g.maybe(alpha=0.1, beta=0.5, k=2.0))
+    return call(g.tensor(g.pick((2, 4, 3), (1, 5, 2, 2)), "fi"), g.pick(3, 2), **g.maybe(alpha=0.1, beta=0.5, k=2.0))
 
 
 @op("nn.functional.instance_norm", method=False, tol={"float32": 5e-5})
