@@ -246,6 +246,10 @@ class GraphConfigError(GraphError, ValueError):
     """An option of ``graph.config`` is unknown or out of its range."""
 
 
+class NanError(GraphError, FloatingPointError):
+    """Under ``jax.debug_nans`` a task of a pipeline made a nan; the step ends there, and nothing was written."""
+
+
 class StaticInputError(GraphError):
     """A graph with ``config.set_static_inputs(True)`` was called with other shapes, dtypes, layouts or values."""
 
