@@ -9,6 +9,10 @@ preference for one all-reduce over a reduce-scatter and an all-gather where the 
 computation is never done everywhere to save a few bytes. `CostModel.with_latency` gives the model with the full latency
 of each collective, which in small programs outweighs every byte.
 
+On a placement each mesh axis may have a *link* of its own (`sbpjax.sbp.links`). With ``hides`` the latency of a
+conversion counts only as far as other work does not cover it (`sbpjax.sbp.plan.slack`), and with ``memory_us_per_byte``
+what a device holds at the fullest moment has a price.
+
 Sources of the presets (peak without sparsity; ``wire`` is what one device receives per second from its group):
 
 * a100: NVIDIA A100 80GB SXM data sheet: 156 TF (TF32), 312 TF (BF16), 2,039 GB/s, NVLink 300 GB/s each way.
@@ -17,7 +21,11 @@ Sources of the presets (peak without sparsity; ``wire`` is what one device recei
 * v4, v5e, v5p, v6e: Google Cloud TPU system architecture pages: 275, 197, 459, 918 TF (BF16); 1,200, 819, 2,765, 1,640
   GB/s; inter-chip links 2,400, 1,600, 4,800, 3,584 Gbit/s per chip. Float32 products run as several BF16 passes; a
   sixth is assumed.
+* between hosts: NVIDIA DGX A100 and H100 data sheets: one 200 or 400 Gbit/s adapter per GPU.
 * cpu: eight virtual devices that share two cores: orders of magnitude only, from runs of XLA:CPU.
+* oneflow: the constants of OneFlow's auto parallelism (`oneflow/core/auto_parallel`, `job_conf.proto`,
+  `sbp_infer_util.cpp`). Its unit is a byte moved by any rank of a group, so a "µs" here is that: 16,500 per transfer
+  (its wait time), 0.05 per flop of a product or element that another op reads or writes (its cost ratio).
 """
 
 from __future__ import annotations
@@ -28,6 +36,19 @@ import math
 from dataclasses import dataclass
 
 from .steps import Step
+
+
+@dataclass(frozen=True)
+class Link:
+    """What joins the ranks of one mesh axis.
+
+    Attributes:
+        alpha_us: what one collective costs apart from its bytes.
+        bytes_per_s: what one device receives per second in it.
+    """
+
+    alpha_us: float
+    bytes_per_s: float
 
 
 @dataclass(frozen=True)
@@ -42,6 +63,14 @@ class CostModel:
         memory_bytes: its size.
         wire_bytes_per_s: what one device receives per second in a collective.
         alpha_us: what one collective costs apart from its bytes.
+        hosts: the link of one device to other hosts, None if there is no other way than ``wire_bytes_per_s``.
+        compute_ratio: what the time of computing is multiplied with.
+        fused: what share of its result a pointwise equation moves; the rest stays in the kernel it is fused into.
+        links: the link of every mesh axis, outer first; empty if all are alike.
+        shares: whether a conversion that several readers want is paid once.
+        hides: whether latency that other work covers costs nothing.
+        memory_us_per_byte: the price of a byte that one device holds at the fullest moment.
+        is_summed: whether bytes are counted over all ranks of a group, not per rank.
     """
 
     name: str
@@ -51,14 +80,49 @@ class CostModel:
     memory_bytes: float
     wire_bytes_per_s: float
     alpha_us: float = 0.005
+    hosts: Link | None = None
+    compute_ratio: float = 1.0
+    fused: float = 0.1
+    links: tuple[Link, ...] = ()
+    shares: bool = True
+    hides: bool = False
+    memory_us_per_byte: float = 0.0
+    is_summed: bool = False
 
     def with_latency(self, alpha_us: float | None = None) -> CostModel:
-        """Return this model with the latency of a collective counted."""
-        return dataclasses.replace(self, alpha_us=_ALPHA_US[self.name] if alpha_us is None else alpha_us)
+        """Return this model with the latency of a collective counted; between hosts it is at least what that takes."""
+        alpha = _ALPHA_US.get(self.name, self.alpha_us) if alpha_us is None else alpha_us
+        slow = 0.0 if self.hosts is None or alpha_us is not None else self.hosts.alpha_us
+        links = tuple(
+            Link(slow if slow and link.bytes_per_s < self.wire_bytes_per_s else alpha, link.bytes_per_s)
+            for link in self.links
+        )
+        return dataclasses.replace(self, alpha_us=alpha, links=links)
 
-    def wire_us(self, bytes: float) -> float:
+    def on(self, axes: tuple[int, ...]) -> CostModel:
+        """Return the model of some of the mesh axes, which are then numbered from 0."""
+        if not self.links:
+            return self
+        return dataclasses.replace(self, links=tuple(self.links[a] for a in axes))
+
+    def link(self, axis: int | None = None) -> Link:
+        """Return the link of a mesh axis; without one, the slowest."""
+        if not self.links:
+            return Link(self.alpha_us, self.wire_bytes_per_s)
+        return min(self.links, key=lambda link: link.bytes_per_s) if axis is None else self.links[axis]
+
+    def wire_us(self, bytes: float, axis: int | None = None) -> float:
         """Return the time of one collective that brings ``bytes`` to each device."""
-        return self.alpha_us + bytes / self.wire_bytes_per_s * 1e6 if bytes else 0.0
+        if not bytes:
+            return 0.0
+        if not self.links:
+            return self.alpha_us + bytes / self.wire_bytes_per_s * 1e6
+        link = self.link(axis)
+        return link.alpha_us + bytes / link.bytes_per_s * 1e6
+
+    def latency_us(self, steps: tuple[Step, ...]) -> float:
+        """Return what of the time of a conversion is latency."""
+        return sum(self.link(s.axis).alpha_us for s in steps if s.bytes)
 
     def memory_us(self, bytes: float) -> float:
         """Return the time to read or write ``bytes`` once."""
@@ -66,11 +130,11 @@ class CostModel:
 
     def steps_us(self, steps: tuple[Step, ...], block_bytes: float) -> float:
         """Return the time of a conversion: its collectives, and one pass over memory for each local step."""
-        return sum(self.wire_us(s.bytes) if s.bytes else self.memory_us(block_bytes) for s in steps)
+        return sum(self.wire_us(s.bytes, s.axis) if s.bytes else self.memory_us(block_bytes) for s in steps)
 
     def equation_us(self, eqn) -> float:
         """Return the time of one equation on one device that does all of it."""
-        return work_us(self, eqn)
+        return self.compute_ratio * work_us(self, eqn)
 
 
 _ALPHA_US = {
@@ -81,13 +145,14 @@ PRESETS = {
     m.name: m
     for m in (
         CostModel("cpu", 1.2e10, 1.2e10, 2e9, 8e9, 1e9),
-        CostModel("a100", 156e12, 312e12, 2.039e12, 80e9, 300e9),
-        CostModel("h100", 494.5e12, 989e12, 3.35e12, 80e9, 450e9),
-        CostModel("h200", 494.5e12, 989e12, 4.8e12, 141e9, 450e9),
+        CostModel("a100", 156e12, 312e12, 2.039e12, 80e9, 300e9, hosts=Link(18.0, 25e9)),
+        CostModel("h100", 494.5e12, 989e12, 3.35e12, 80e9, 450e9, hosts=Link(18.0, 50e9)),
+        CostModel("h200", 494.5e12, 989e12, 4.8e12, 141e9, 450e9, hosts=Link(18.0, 50e9)),
         CostModel("v4", 275e12 / 6, 275e12, 1.2e12, 32e9, 300e9),
         CostModel("v5e", 197e12 / 6, 197e12, 0.819e12, 16e9, 200e9),
         CostModel("v5p", 459e12 / 6, 459e12, 2.765e12, 95e9, 600e9),
         CostModel("v6e", 918e12 / 6, 918e12, 1.64e12, 32e9, 448e9),
+        CostModel("oneflow", 1e6, 1e6, 4e6, 80e9, 1e6, 1.65e4, compute_ratio=0.05, fused=2.0, is_summed=True),
     )
 }
 
@@ -113,8 +178,8 @@ def flops(eqn) -> float:
     return 0.0
 
 
-# A pointwise equation is mostly fused with its neighbours: a chain writes its result once, often into a product.
-_FUSED = 0.1
+# A pointwise equation is mostly fused with its neighbours: a chain writes its result once, often into a product. So it
+# moves only the share `CostModel.fused` of its result.
 _READS = ("reduce", "dot_general", "conv", "gather", "scatter", "sort", "cum", "arg")
 
 
@@ -132,7 +197,7 @@ def work_us(model: CostModel, eqn) -> float:
     if name.startswith(_READS):
         moved += sum(_nbytes(v) for v in eqn.invars)
     else:
-        moved *= _FUSED
+        moved *= model.fused
     peak = (
         model.flops_bf16 if eqn.outvars and str(getattr(eqn.outvars[0].aval, "dtype", "")) in _HALF else model.flops_f32
     )
