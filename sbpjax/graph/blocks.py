@@ -35,6 +35,7 @@ from sbpjax.tensor.dtype import of as dtype_of
 from sbpjax.tensor.generator import Generator, default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.op_calls import inlined
 from sbpjax.tensor.traced import TracedLayout, logical
 
 from .capture import place_tracer
@@ -223,7 +224,7 @@ class _Block:
         shapes = [jax.ShapeDtypeStruct(tuple(t.shape), t.dtype.np) for t in inputs]
         root = default_generator._traced
         self._random = () if root is None else (jax.typeof(root), jax.ShapeDtypeStruct((), np.uint32))
-        closed = jax.make_jaxpr(lambda *arrays: self._whole(call, arrays))(*shapes, *self._random)
+        closed = inlined(jax.make_jaxpr(lambda *arrays: self._whole(call, arrays))(*shapes, *self._random))
         if before is None or form_of(call.module) != before:
             raise NotPlain("forward changes its attributes")
         if any(isinstance(c, jax.core.Tracer) for c in closed.consts):

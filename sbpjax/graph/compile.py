@@ -23,6 +23,7 @@ from sbpjax.tensor.mode import mode
 
 from .capture import State
 from .collectives import Traffic, traffic_of
+from .garbage import collected_later
 from .memory import Memory, estimate, memory
 from .program import Options, Program
 from .signature import Call, signature_of
@@ -99,5 +100,6 @@ class Compiled:
         found = self._programs.get(key)
         if found is None:
             asked = f"compile({getattr(self._fn, '__name__', type(self._fn).__name__)})"
-            found = self._programs[key] = Program(self._fn, state, call, self._options, asked)
+            with collected_later():
+                found = self._programs[key] = Program(self._fn, state, call, self._options, asked)
         return state, call, found

@@ -42,6 +42,7 @@ from .auto import Lent, not_on_one_placement
 from .capture import State, infos, plain_attributes
 from .collectives import Traffic, traffic_of
 from .config import GraphConfig
+from .garbage import collected_later
 from .masters import keep_masters
 from .memory import Memory, estimate, memory
 from .program import Options, Program
@@ -457,7 +458,8 @@ class Graph(Views):
         if found is None:
             self._announce(key, call)
             step = Step(self, state, {} if zero is None else zero.sums(state.tensors))
-            found = self._made(step, state, call, options, zero)
+            with collected_later():
+                found = self._made(step, state, call, options, zero)
             if auto is not None:
                 key = self._key(state, call, options, kept)  # the state lies as planned from now on
             found.scope, found.arguments = step.scope, runtime.arguments_of(call.leaves, call.structure)

@@ -37,6 +37,7 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.abstract import check_runnable
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.op_calls import called, inlined
 from sbpjax.tensor.parked import Elsewhere, is_parked
 from sbpjax.tensor.storage import drop_own_cell
 from sbpjax.tensor.traced import TracedLayout, logical
@@ -197,12 +198,13 @@ class Program:
 
         extra = [_example(t) for t in self._lifted.tensors]
         try:
-            closed = jax.make_jaxpr(pure)(*examples, *extra)
+            with called():
+                closed = jax.make_jaxpr(pure)(*examples, *extra)
         except SbpjaxError as error:
             error.__notes__ = []  # what JAX says about its own frames helps no user
             raise error from None
         watch.check(self.asked, results)
-        return widened(closed)
+        return widened(inlined(closed))
 
     def _roll(self, state: State, rests: dict[int, Layout]) -> None:
         """Make loops of repeated layers, and stacks of the state that they own."""

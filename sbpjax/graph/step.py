@@ -26,6 +26,7 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.op_calls import inlined
 from sbpjax.tensor.traced import TracedLayout, logical
 
 from . import tree
@@ -144,6 +145,7 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
         shapes,
         [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in micros],
     )
+    closed = inlined(closed)
     if not body.random:
         default_generator._counter = drawn
     casts: list[jax.Array] = []  # of weights: made once, not in every turn

@@ -31,7 +31,7 @@ _CALLS = {
     "xla_metadata_call": "jaxpr",
 }
 # Hints of GSPMD programs: what they pin is the planner's to choose, and inside `shard_map` they have no meaning.
-_HINTS = ("sharding_constraint", "layout_constraint", "reshard", "relayout", "device_put")
+_HINTS = frozenset({"sharding_constraint", "layout_constraint", "reshard", "relayout", "device_put"})
 
 
 @dataclass
@@ -70,10 +70,10 @@ def _read(env: dict, atom):
 
 def _inline(source, env: dict, eqns: list, consts: dict, stack) -> None:
     for eqn in source:
-        own = eqn.source_info.name_stack
-        names = own if stack is None else stack + own  # as in JAX's own lowering: a call's names go before its body's
-        invars = [_read(env, v) for v in eqn.invars]
-        name = eqn.primitive.name
+        primitive, invars = eqn.primitive, eqn.invars
+        if stack is not None or env and any(v in env for v in invars if v.__class__ is not Literal):
+            invars = [v if v.__class__ is Literal else env.get(v, v) for v in invars]
+        name = primitive.name
         if name in _HINTS and len(invars) == len(eqn.outvars) and not _moves_to_other_memory(eqn):
             env.update(zip(eqn.outvars, invars, strict=True))
             continue
@@ -91,12 +91,18 @@ def _inline(source, env: dict, eqns: list, consts: dict, stack) -> None:
             if name in ("remat2", "checkpoint") and eqn.params["prevent_cse"] and eqn.params["differentiated"]:
                 invars = _barrier(invars, eqn, eqns)
             inner_env.update(zip(inner.invars, invars, strict=True))
-            _inline(inner.eqns, inner_env, eqns, consts, names)
-            env.update(zip(eqn.outvars, (_read(inner_env, v) for v in inner.outvars), strict=True))
+            own = eqn.source_info.name_stack
+            _inline(inner.eqns, inner_env, eqns, consts, own if stack is None else stack + own)
+            env.update(zip(eqn.outvars, [_read(inner_env, v) for v in inner.outvars], strict=True))
             continue
-        outvars = [v if isinstance(v, core.DropVar) else Var(v.aval) for v in eqn.outvars]
+        if stack is None:
+            # Of the program itself: it keeps its variables.
+            eqns.append(eqn if invars is eqn.invars else eqn.replace(invars=invars))
+            continue
+        outvars = [v if v.__class__ is core.DropVar else Var(v.aval) for v in eqn.outvars]
         env.update(zip(eqn.outvars, outvars, strict=True))
-        info = eqn.source_info if names is own else eqn.source_info.replace(name_stack=names)
+        info = eqn.source_info
+        info = info.replace(name_stack=stack + info.name_stack)  # as in JAX's lowering: a call's names come first
         eqns.append(eqn.replace(invars=invars, outvars=outvars, source_info=info))
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src.source_info_util import current_name_stack, set_name_stack  # no public names
+from jax._src import source_info_util  # no public names
 from jax.core import Tracer
 
 from sbpjax.autograd.node import VjpNode, sequence
 
-from . import dispatch
+from . import dispatch, op_calls
 from .failure import translate
 from .mode import mode
-from .op import _conjugate, _is_float, entry_of
+from .op import _conjugate, entry_of
 from .tensor import Tensor
 
 
@@ -111,25 +111,14 @@ def _check_placements(op, inputs: tuple, placement) -> None:
 
 
 def _recorded(op, inputs, arrays, needs, layout):
-    shape = {}
-
-    def forward(*wanted):
-        merged = list(arrays)
-        for i, value in zip(needs, wanted, strict=True):
-            merged[i] = value
-        out = op.traced(*merged)
-        shape["single"] = not isinstance(out, (tuple, list))
-        outs = (out,) if shape["single"] else tuple(out)
-        shape["diff"] = tuple(i for i, o in enumerate(outs) if _is_float(o.dtype))
-        return tuple(outs[i] for i in shape["diff"]), tuple(o for i, o in enumerate(outs) if i not in shape["diff"])
-
-    diff, vjp, rest = jax.vjp(forward, *[arrays[i] for i in needs], has_aux=True)
+    where = source_info_util.current()
+    diff, vjp, rest, (single, floats) = op_calls.forward(op, needs, arrays)
     diff, rest = list(diff), list(rest)
     n_out = len(diff) + len(rest)
-    outs = [dispatch.wrap_any(diff.pop(0) if i in shape["diff"] else rest.pop(0), layout) for i in range(n_out)]
-    if shape["diff"]:
+    outs = [dispatch.wrap_any(diff.pop(0) if i in floats else rest.pop(0), layout) for i in range(n_out)]
+    if floats:
         node = VjpNode.__new__(VjpNode)
-        node.op, node.vjp, node.n_out, node.diff_outs = op, vjp, n_out, shape["diff"]
+        node.op, node.vjp, node.n_out, node.diff_outs = op, vjp, n_out, floats
         node.entry = tuple(jax.ShapeDtypeStruct(o._array.shape, o._array.dtype) for o in outs)
         node.inputs = inputs
         node.edges = tuple(inputs[i]._edge for i in needs)
@@ -137,11 +126,11 @@ def _recorded(op, inputs, arrays, needs, layout):
         node.hooks = None
         node.seq = sequence()
         node.layouts = tuple(inputs[i]._layout for i in needs)
-        node.scope = current_name_stack()
-        for i in shape["diff"]:
+        node.scope = where
+        for i in floats:
             outs[i]._edge = node
             outs[i]._idx = i
-    return outs[0] if shape["single"] else tuple(outs)
+    return outs[0] if single else tuple(outs)
 
 
 def _layout_like(layout):
@@ -155,8 +144,9 @@ def backward(node: VjpNode, grads: list) -> tuple:
         struct = node.entry[i]
         g = grads[i]
         cotangents.append(jnp.zeros(struct.shape, struct.dtype) if g is None else logical(g).astype(struct.dtype))
-    with set_name_stack(node.scope):  # a gradient is named after the module whose forward it differentiates
-        results = map(_conjugate, node.vjp(tuple(map(_conjugate, cotangents))))
+    # A gradient is named after the module whose forward it differentiates, and comes from that line.
+    with source_info_util.user_context(node.scope.traceback, name_stack=node.scope.name_stack):
+        results = map(_conjugate, op_calls.backward(node.op, node.vjp, tuple(map(_conjugate, cotangents))))
     return tuple(dispatch.wrap_any(g, _layout_like(lay)) for g, lay in zip(results, node.layouts, strict=True))
 
 

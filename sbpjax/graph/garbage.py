@@ -1,0 +1,23 @@
+"""Garbage while a program is made: collected afterwards, once.
+
+A trace of 24 layers makes half a million objects that live until it is over, and nothing that a collection would free.
+Yet Python walks all of them again and again as they grow: a third of the time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+
+
+@contextlib.contextmanager
+def collected_later():
+    """Let Python look for garbage only behind the block."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
