@@ -439,7 +439,8 @@ class Graph(Views):
         if not config.zero_stage:
             return None
         optimizers = [entry.optimizer for entry in self._g.optimizers]
-        return Zero(config.zero_stage, config.zero_min_size, config.zero_restore_level, optimizers, call.tensors)
+        sizes = config.zero_stage, config.zero_min_size, config.zero_restore_level
+        return Zero(*sizes, optimizers, call.tensors, self._g.blocks.values())
 
     def _program(self, state: State, call: Call, zero: Zero | None) -> Program:
         life = self._g

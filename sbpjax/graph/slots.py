@@ -37,18 +37,26 @@ class Slot:
     _shelf: Shelf | None = None
 
     def array(self, tensors: Sequence[Tensor]):
-        """Return the payload that the program takes for these tensors of the state."""
+        """Return the payload that the program takes for these tensors of the state.
+
+        What has to be stacked or divided for that stays so: the tensors are parked, and the next call finds it.
+        """
         first = tensors[0]
         if self.own:
             return first._fresh()._array
         shelf = first._cell.shelf if is_parked(first) else self._shelf
         if shelf is not None and shelf.layout is self.layout and shelf.holds(tensors):
             return shelf.array
-        arrays = [t._fresh()._array for t in tensors]
+        shelf = self._shelf = Shelf(self._made([t._fresh() for t in tensors]), self.layout)
+        shelf.park(tensors, written=False)
+        return shelf.array
+
+    def _made(self, tensors: list[Tensor]):
+        arrays = [t._array for t in tensors]
         if self.layout is None:
             return _stack(arrays)
         if len(self.places) == 1:
-            return eager.convert(arrays[0], first._layout, self.layout.placement, self.layout.sbp)[0]
+            return eager.convert(arrays[0], tensors[0]._layout, self.layout.placement, self.layout.sbp)[0]
         layouts = [t._layout for t in tensors]
         return eager.execute(_stacked, (), arrays, layouts, out_sbps=(self.layout.sbp,))[0][0]
 

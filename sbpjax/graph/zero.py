@@ -9,13 +9,15 @@ axes on which it is broadcast, along a dim that no other axis splits and that di
 rest is the planner's: the gradient is a partial sum, the update wants a part of it, so it is reduce-scattered; the
 parameter goes back whole, so its parts are gathered.
 
-A parameter keeps the sbp that the user gave it: in stage 3 it is parked (`sbpjax.tensor.parked`).
+A parameter keeps the sbp that the user gave it: in stage 3 it is parked (`sbpjax.tensor.parked`). A graph without
+optimizers divides the parameters of its modules in stage 3, so that an evaluation gathers layer by layer, as the
+training step does; it takes them as they lie if a training graph left them in those parts.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import jax
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
@@ -69,16 +71,25 @@ class Zero:
         level: 1 gathers a parameter of stage 3 at every use; otherwise the planner chooses when, usually once.
         optimizers: the graph's optimizers.
         arguments: the arguments of the call.
+        modules: the graph's modules, whose parameters count if there are no optimizers.
     """
 
     def __init__(
-        self, stage: int, min_size: int, level: int, optimizers: Sequence, arguments: Sequence[Tensor]
+        self,
+        stage: int,
+        min_size: int,
+        level: int,
+        optimizers: Sequence,
+        arguments: Sequence[Tensor],
+        modules: Iterable = (),
     ) -> None:
         self.stage = stage
         self.per_use = stage == 3 and level == 1
         axes = data_axes(arguments)
         self._optimizers = optimizers
         parameters = [p for o in optimizers for group in o.param_groups for p in group["params"]]
+        if not optimizers:
+            parameters = [p for module in modules for p in module.parameters()]
         found = {id(p): divided(p._layout, axes, min_size) for p in parameters}
         self._layouts = {key: layout for key, layout in found.items() if layout is not None}
 

@@ -88,20 +88,29 @@ class Shelf:
         """Note that a tensor of the shelf was given this array."""
         self.fetched[index] = weakref.ref(array)
 
-    def park(self, tensors: Sequence[Tensor]) -> None:
-        """Make tensors the slices of this shelf's stack, or the one tensor that it holds."""
+    def park(self, tensors: Sequence[Tensor], written: bool = True) -> None:
+        """Make tensors the slices of this shelf's stack, or the one tensor that it holds.
+
+        Args:
+            tensors: the tensors.
+            written: whether their values are new; else the shelf was made of them.
+        """
         for index, x in enumerate(tensors):
             place = index if self.layout_is_stack(x) else None
-            if not is_parked(x) and not drop_own_cell(x):  # shared with a view or alias: they must see it
+            shared = not is_parked(x) and not drop_own_cell(x)
+            if shared and not written:
+                self.remember(place, x._array)
+                continue
+            if shared:  # with a view or alias: they must see it
                 x._set(self.fetch(place, x._layout), x._layout)
                 self.remember(place, x._array)
                 continue
-            if mode.touch is not None:
+            if written and mode.touch is not None:
                 mode.touch(x)
             version = x._cell.version if x._cell is not None else x._ver
             x._array = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
             x._plain = False
-            x._cell = Parked(self, place, version + 1)
+            x._cell = Parked(self, place, version + written)
             x._seen = 0
 
     def layout_is_stack(self, x: Tensor) -> bool:

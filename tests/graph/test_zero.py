@@ -182,16 +182,20 @@ def test_a_divided_parameter_is_an_ordinary_tensor_to_its_user():
     assert np.abs(weight.detach().numpy() - 2 * value).max() < 0.1  # the step went on from the written value
 
 
+class Eval(nn.Graph):
+    def __init__(self, net, stage=0, scan=False):
+        super().__init__()
+        self.net = net
+        self.config.enable_block_scan(scan)
+        if stage:
+            self.config.enable_zero(True, stage=stage, shard_min_size=256)
+
+    def build(self, x):
+        return self.net(x)
+
+
 @pytest.mark.parametrize("scan", [False, True])
 def test_another_graph_takes_divided_parameters_whole(scan):
-    class Eval(nn.Graph):
-        def __init__(self, net):
-            super().__init__()
-            self.net = net
-
-        def build(self, x):
-            return self.net(x)
-
     graph, same = (Train("dp", 3, scan=scan) for _ in range(2))
     evaluate = Eval(graph.net)
     x = flow.ones(8, WIDTH).to_global(graph.place, graph.batch)
@@ -201,6 +205,46 @@ def test_another_graph_takes_divided_parameters_whole(scan):
         for _ in range(2):
             np.testing.assert_allclose(evaluate(x).numpy(), graph.net(x).detach().numpy(), rtol=1e-5, atol=1e-5)
     assert [same.steps(1), same.steps(1), same.steps(1)][-1] == graph.steps(1)
+
+
+@pytest.mark.parametrize("scan,trained", [(False, False), (True, True)])
+def test_an_evaluation_gathers_layer_by_layer(scan, trained):
+    graph = Train("dp", 3, scan=scan, layers=4)
+    x = flow.ones(MANY, WIDTH).to_global(graph.place, graph.batch)
+    expected = graph.net(x).detach().numpy()
+    if trained:
+        graph.steps(1)
+        expected = Eval(graph.net)(x).numpy()
+    evaluate = Eval(graph.net, stage=3, scan=scan)
+    weight = graph.net.layers[1].up.weight
+    version = weight._version
+    for _ in range(2):
+        np.testing.assert_allclose(evaluate(x).numpy(), expected, rtol=1e-5, atol=1e-5)
+        assert is_parked(weight) and weight._version == version
+    large = [p for p in graph.net.parameters() if p.numel() >= 256]
+    assert held(large) * 4 == sum(p.numel() * 4 for p in large)
+    gathers = [b for b in evaluate.program.plan.boxings if b.steps[0].kind == "all_gather"]
+    assert sum(b.times for b in gathers) == len(large)
+    assert sum(b.bytes for b in gathers) == sum(p.numel() * 4 for p in large) * 3 // 4
+    if scan:
+        assert max(b.times for b in gathers) == 3  # the first layer reads the input: no loop
+    assert weight.sbp == (sbp.broadcast,) and np.isfinite(weight.detach().numpy()).all()
+    np.testing.assert_allclose(evaluate(x).numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_written_weight_is_seen_by_an_evaluation_that_parked_it():
+    graph = Train("dp", 3)
+    x = flow.ones(8, WIDTH).to_global(graph.place, graph.batch)
+    evaluate = Eval(graph.net, stage=3)
+    evaluate(x)
+    layer = graph.net.layers[0]
+    alias = layer.up.weight.detach()
+    with flow.no_grad():
+        layer.up.weight.mul_(2.0)
+    np.testing.assert_allclose(evaluate(x).numpy(), graph.net(x).detach().numpy(), rtol=1e-5, atol=1e-5)
+    with flow.no_grad():
+        alias.mul_(2.0)
+    np.testing.assert_allclose(evaluate(x).numpy(), graph.net(x).detach().numpy(), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
