@@ -97,6 +97,8 @@ class Graph:
         live: values present where most bytes are alive, with their counts; for the memory limit.
         untouched: the axes on which the user gave no layout: every pinned input, and every pin inside, is broadcast.
         returned: node → ``(position, shape, itemsize)`` of what it gives to outputs without a pin.
+        variables: the variables of every value, those in loops left out.
+        slack_us: of values for which a reader can wait, for how long, see `sbpjax.sbp.plan.slack`.
     """
 
     region: Region
@@ -108,6 +110,8 @@ class Graph:
     live: dict = field(default_factory=dict)
     untouched: tuple[int, ...] = ()
     returned: dict = field(default_factory=dict)
+    variables: dict[Value, list[Var]] = field(default_factory=dict)
+    slack_us: dict[Value, float] = field(default_factory=dict)
 
 
 def build(
@@ -148,6 +152,8 @@ def build(
     node_of_input = _free_nodes(program, sorted(free), readers, back, ends, builder.nodes, uniform, whole_dims)
     builder.add_values(readers, ends, 1)
     graph = Graph(region, builder.signatures, builder.nodes, builder.values, node_of_input, uniform)
+    for v, found in readers.items():
+        graph.variables.setdefault(_value(v, ends[v], found), []).append(v)
     graph.live = _live(program, ends, uniform)
     given_codes = [c for v, c in given.items() if c is not None and v not in uniform] + builder.asked
     graph.untouched = tuple(a for a in range(len(everywhere)) if all(c[a] == everywhere[a] for c in given_codes))

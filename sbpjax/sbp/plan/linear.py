@@ -25,6 +25,7 @@ from ..rules import Row, jointly_legal, rows_of
 from .exact import hidden_bytes
 from .graph import Fixed, Graph, Group, Value
 from .ports import port_rows
+from .slack import VISIBLE
 from .types import Codes
 
 # Branch and bound is rarely needed; node and gap limits, unlike a time limit, keep it deterministic.
@@ -96,8 +97,19 @@ class Problem:
         if work is None:
             work = self._work[group.signature] = self.model.equation_us(eqn)
         share = math.prod(self.sizes[a] for a, row in zip(axes, chosen) if any(c >= 0 for c in (*row.ins, *row.outs)))
-        inner = self.model.wire_us(self.inner_bytes(node, chosen, axes))
-        return work / share + inner + self._invented_us(node, chosen, axes)
+        return work / share + self._inner_us(node, chosen, axes) + self._invented_us(node, chosen, axes)
+
+    def _inner_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+        """Return the time that one member of a node moves data inside itself; on unlike links, axis by axis."""
+        total = self.inner_bytes(node, chosen, axes)
+        if not total or not self.model.links:
+            return self.model.wire_us(total)
+        single = []
+        for a in axes:
+            alone = tuple(r if b == a else self.rows(node, b)[-1] for b, r in zip(axes, chosen))
+            single.append(self.inner_bytes(node, alone, axes))
+        known = sum(single) or 1  # an axis alone moves the bytes of the whole, so only the shares are taken
+        return sum(self.model.wire_us(total * part / known, a) for a, part in zip(axes, single))
 
     def _held_us(self, group: Group, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
         """Return what orders the layouts of a loop's stacks where all else is equal: the bytes that one device holds.
@@ -145,9 +157,19 @@ class Problem:
             sizes = tuple(self.sizes[a] for a in axes)
             steps = boxing.path(shape, itemsize, sizes, source, target)
             block = math.prod(local_shape(shape, target, sizes)) * itemsize
-            return self.model.steps_us(steps, block), sum(s.bytes for s in steps)
+            return self.model.on(axes).steps_us(steps, block), sum(s.bytes for s in steps)
 
         return price
+
+    def conversion(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> tuple[float, int]:
+        """Return the time and bytes of a conversion of a value, less the latency that other work hides."""
+        us, moved = self.price(value.shape, value.itemsize, axes, source, target)
+        slack = self.graph.slack_us.get(value, 0.0) if self.model.hides and moved else 0.0
+        if not slack:
+            return us, moved
+        sizes = tuple(self.sizes[a] for a in axes)
+        steps = boxing.path(value.shape, value.itemsize, sizes, source, target)
+        return us - min(slack, (1 - VISIBLE) * self.model.on(axes).latency_us(steps)), moved
 
 
 def _key_of(group: Group) -> tuple:
@@ -198,12 +220,17 @@ def total_us(problem: Problem, assignment: Assignment) -> float:
         total += group.count * problem.node_us(node, assignment.chosen(node, axes), axes)
     for value, count in problem.graph.values.items():
         source = assignment.codes(value.source, axes, True)
-        targets = {assignment.codes(r, axes, False) for r in value.readers} - {source}
+        wanted = [assignment.codes(r, axes, False) for r in value.readers]
+        targets = set(wanted) - {source}
         for target in targets:
-            cost, moved = problem.price(value.shape, value.itemsize, axes, source, target)
-            if moved and any(_covers(problem, value, axes, source, u, target) for u in targets):
+            cost, moved = problem.conversion(value, axes, source, target)
+            if not problem.model.shares:
+                cost *= wanted.count(target)
+            elif moved and any(_covers(problem, value, axes, source, u, target) for u in targets):
                 continue
             total += count * cost
+    if problem.model.memory_us_per_byte:
+        total += problem.model.memory_us_per_byte * memory(problem, assignment)
     return total + _OVER_LIMIT_US_PER_BYTE * max(0.0, memory(problem, assignment) - (problem.memory_bytes or math.inf))
 
 
@@ -265,7 +292,7 @@ class _Assembly:
         for value, count in problem.graph.values.items():
             self._add_value(value, count)
         self._slack = None
-        if problem.memory_bytes is not None:
+        if problem.memory_bytes is not None or problem.model.memory_us_per_byte:
             self._add_memory()
 
     def _column(self, cost: float) -> int:
@@ -342,8 +369,8 @@ class _Assembly:
             for (s, t), flow in self._flow(value, reader).items():
                 source = self.assignment.codes(value.source, self.axes, True, self.axis, s)
                 target = self.assignment.codes(reader, self.axes, False, self.axis, t)
-                cost, moved = self.problem.price(value.shape, value.itemsize, self.axes, source, target)
-                if moved:
+                cost, moved = self.problem.conversion(value, self.axes, source, target)
+                if moved and self.problem.model.shares:
                     source_codes[s] = source
                     shared.setdefault(s, {}).setdefault(target, []).append((reader, flow))
                 elif cost:
@@ -362,7 +389,7 @@ class _Assembly:
         used = {u for found in covers.values() for u in found}
         paid: dict[Codes, int] = {}
         for target, flows in wanted.items():
-            cost = count * self.problem.price(value.shape, value.itemsize, self.axes, source, target)[0]
+            cost = count * self.problem.conversion(value, self.axes, source, target)[0]
             if len(flows) == 1 and not covers[target] and target not in used:
                 self._charge(flows[0][1], cost)
             else:
@@ -390,6 +417,9 @@ class _Assembly:
                 nbytes = count * math.prod(local_shape(value.shape, codes, sizes)) * value.itemsize
                 held += constant * nbytes
                 terms += [(c, nbytes) for c in columns]
+                self._charge((columns, constant), nbytes * self.problem.model.memory_us_per_byte)
+        if self.problem.memory_bytes is None:
+            return
         limit = self.problem.memory_bytes or 0.0
         scale = 1 / max(limit, 1.0)
         self._slack = self._column(_OVER_LIMIT_US_PER_BYTE / scale)

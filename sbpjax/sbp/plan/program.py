@@ -27,6 +27,7 @@ from ..rules import Row
 from .graph import Graph, build
 from .linear import Assignment, Problem, memory, solve_axis, total_us
 from .ports import Loop, Region
+from .slack import slack_us
 from .types import Codes, Plan
 
 log = logging.getLogger("sbpjax.plan")
@@ -74,6 +75,8 @@ def plan_program(
     """
     out_pins = tuple(out_pins) if out_pins is not None else (None,) * len(program.outvars)
     graph = build(program, tuple(in_codes), out_pins, free_inputs, (B,) * len(sizes), whole_dims)
+    if cost.hides:
+        _find_slack(graph, sizes, cost)
     problem = Problem(graph, tuple(sizes), cost, memory_bytes)
     best, best_us, bound = _search(problem)
     gap = max(0.0, 1 - bound / best_us) if best_us > 0 else 0.0
@@ -87,6 +90,25 @@ def plan_program(
             )
         )
     return _plan(problem, best, in_codes, out_pins, gap, best_us)
+
+
+def _find_slack(graph: Graph, sizes: Codes, cost: CostModel) -> None:
+    """Note for how long the readers of values can wait, if every equation is divided over all ranks."""
+    ranks = math.prod(sizes)
+    times: dict[int, float] = {}
+
+    def equation_us(eqn) -> float:
+        found = times.get(id(eqn))
+        if found is None:
+            found = times[id(eqn)] = cost.equation_us(eqn) / ranks
+        return found
+
+    slack = slack_us(graph.region.program, equation_us)
+    graph.slack_us = {
+        value: least
+        for value, members in graph.variables.items()
+        if (least := min(slack.get(v, 0.0) for v in members)) > 0
+    }
 
 
 def _search(problem: Problem) -> tuple[Assignment, float, float]:
