@@ -96,6 +96,7 @@ class Program:
         in_layouts: the layouts of its inputs, None on one device and for numbers.
         out_layouts: the layouts of its outputs.
         released: the numbers of the slots whose layouts the planner chose.
+        asked_codes: the nd-sbp of every input before the planner chose, None on one device.
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
     """
 
@@ -104,6 +105,7 @@ class Program:
     arguments: Any
     is_random: bool
     released: list[int] = []
+    asked_codes: tuple | None = None
     _arguments: list[int] = []
     written: list[int]
     _out_tree: Any
@@ -257,6 +259,7 @@ class Program:
                 Layout(self.placement, everywhere, aval.shape, aval.dtype) if lay is None else lay
                 for lay, aval in zip(layouts, closed.in_avals, strict=True)
             ]
+            self.asked_codes = tuple(layout.codes for layout in whole)
             free = sorted([*(1 + number for number in self.released), *self._arguments])
             before = [1 + i if i in self.released else self.slots[i].layout for i in self.written]
             pins: list = [everywhere if p is None else p.sbp if isinstance(p, Layout) else p for p in before]

@@ -96,6 +96,48 @@ class Views:
         state, call, program = self._prepared(args, kwargs)  # type: ignore[attr-defined]
         return profile(self, program, state, list(call.tensors), steps, directory)
 
+    def auto_parallel_report(self, *args: Any, against: Sequence[str] | None = None, **kwargs: Any) -> Any:
+        """Return how the tensors of a step lie and what that costs, beside the usual strategies; nothing runs.
+
+        The plan is that of `build`'s program: with ``config.enable_auto_parallel(True)`` the one that was found. The
+        other strategies are planned for this call, which takes as long as the plan did, for each.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            against: strategies to compare with: ``"dp"``, ``"zero1"``, ``"fsdp"``, ``"tp"``, ``"own"``, on several
+                axes their products such as ``"dp+tp"``; all of them by default.
+            **kwargs: arguments by name.
+
+        Returns:
+            A `sbpjax.auto.report.Report`: print it, show it in a notebook, or save it as a page, a picture or a plan.
+
+        Raises:
+            MixedTensorError: the program runs on one device, or on several placements.
+
+        Example:
+            >>> graph.auto_parallel_report(x, y).save("plan.html")
+        """
+        from .auto_views import report_of
+
+        return report_of(self, *prepared(self, args, kwargs), against)
+
+    def why(self, name: str, sbp: Any) -> Any:
+        """Return what it would cost to lay one tensor of the last program otherwise, and what would follow.
+
+        Args:
+            name: a parameter, state, argument or boundary activation as `auto_parallel_report` names it, or a pattern.
+            sbp: its nd-sbp, in any form.
+
+        Raises:
+            SbpError: no tensor has that name, or the layout does not fit it.
+
+        Example:
+            >>> print(graph.why("model.blocks.*.up.weight", "B"))
+        """
+        from .auto_views import why_of
+
+        return why_of(self, *prepared(self, (), {}), name, sbp)
+
     def _repr_html_(self) -> str:
         return page(self)
 

@@ -1,0 +1,112 @@
+"""Auto parallelism seen from a graph: names are the user's."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.auto import plan_file
+from sbpjax.errors import MixedTensorError
+from sbpjax.graph.auto_views import subject_of_program
+from sbpjax.graph.views import prepared
+from sbpjax.nn import functional as F
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.act, self.down = nn.Linear(8, 256), nn.GELU(), nn.Linear(256, 8)
+
+    def forward(self, x):
+        return x + self.down(self.act(self.up(x)))
+
+
+class Train(nn.Graph):
+    def __init__(self, place, auto=True, scan=False):
+        super().__init__()
+        flow.manual_seed(0)
+        self.model = nn.Sequential(Block(), Block())
+        if place is not None and not auto:
+            self.model.to_global(place, flow.sbp.broadcast)
+        self.add_optimizer(flow.optim.Adam(self.model.parameters(), lr=0.1))
+        self.config.enable_auto_parallel(auto, placement=place if auto else None)
+        self.config.enable_block_scan(scan)
+
+    def build(self, x, *, y):
+        loss = F.cross_entropy(self.model(x), y)
+        loss.backward()
+        return loss
+
+
+def batch():
+    return flow.randn(16, 8), flow.tensor(np.zeros(16, np.int64))
+
+
+@functools.cache
+def trained():
+    graph = Train(flow.placement("cpu", list(range(8))))
+    x, y = batch()
+    graph.build_graph(x, y=y)
+    return graph
+
+
+def test_tensors_have_the_names_of_the_model():
+    graph = trained()
+    case = subject_of_program(graph, *prepared(graph, (), {}))
+    names = {x.name: x for x in case.inputs}
+    wanted = [f"model.{k}.{layer}.{kind}" for k in (0, 1) for layer in ("up", "down") for kind in ("weight", "bias")]
+    assert [n for n, x in names.items() if x.kind == "parameter"] == wanted
+    assert {x.name for x in case.inputs if x.kind == "batch"} == {"x", "y"}
+    states = [x for x in case.inputs if x.kind == "state" and x.shape]
+    assert {x.name.partition(":")[2] for x in states} == {"exp_avg", "exp_avg_sq"}
+    assert all(case.inputs[x.parent].name == x.name.partition(":")[0] for x in states)
+    assert list(case.activations())[:3] == ["model.0.up.output", "model.0.act.output", "model.0.down.output"]
+    assert "model.output" in case.activations() and not any("Adam" in n for n in case.activations())
+
+
+def test_the_report_speaks_of_the_graphs_own_plan():
+    graph = trained()
+    made = graph.auto_parallel_report(against=["dp", "own"])
+    assert made.plan is graph.program.plan and made.subject.title == graph.name
+    for name, p in graph.model.to(nn.Module).named_parameters(prefix="model"):
+        assert made.sbp(name) == tuple(p.sbp)
+    assert made["found"].time_us < made["data parallel"].time_us
+    assert made["your own"].standing_bytes > 2 * made["found"].standing_bytes
+
+
+def test_the_price_of_a_layout():
+    graph = trained()
+    found = graph.why("model.*.up.weight", "B")
+    assert found.names == ("model.0.up.weight", "model.1.up.weight") and found.time_us > 0
+    assert graph.why("model.0.act.output", "B").time_us > 0
+
+
+def test_a_stack_of_layers_has_the_names_of_its_members(tmp_path):
+    graph = Train(flow.placement("cpu", list(range(8))), scan=True)
+    x, y = batch()
+    graph.build_graph(x, y=y)
+    made = graph.auto_parallel_report(against=["tp"])
+    row = next(r for r in made.rows if r.name == "model.*.up.weight")
+    assert row.shape == (256, 8) and row.names == ("model.0.up.weight", "model.1.up.weight")
+    assert made.sbp("model.1.up.weight") == tuple(graph.model.to(nn.Module)[1].up.weight.sbp)
+    path = made.save(tmp_path / "sharding.py")
+    again = plan_file.load(path).plan(made.subject)
+    assert again.in_codes == made.plan.in_codes
+
+
+def test_without_auto_parallelism_it_is_about_the_layouts_given():
+    place = flow.placement("cpu", list(range(8)))
+    graph = Train(place, auto=False)
+    x, y = (t.to_global(place, flow.sbp.split(0)) for t in batch())
+    made = graph.auto_parallel_report(x, y=y, against=["own"])
+    assert made["found"].as_dict() == made["your own"].as_dict()
+    assert made.sbp("x") == (flow.sbp.split(0),) and not made.subject.free
+
+
+def test_one_device_has_no_layouts():
+    graph = Train(None, auto=False)
+    x, y = batch()
+    with pytest.raises(MixedTensorError, match="a program on one device"):
+        graph.auto_parallel_report(x, y=y)
