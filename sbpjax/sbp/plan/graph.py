@@ -8,7 +8,6 @@ linear program of every mesh axis is written from this graph, so it is built onc
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -94,7 +93,8 @@ class Graph:
         values: each value with the number of times it occurs.
         node_of_input: the node of every free input.
         uniform: values that take no part.
-        live: values present where most bytes are alive, with their counts; for the memory limit.
+        live: values held at the fullest moment, with how many of their members are; empty while memory has no price.
+        kept: those of them that are read before and after: a copy in another layout is held too.
         untouched: the axes on which the user gave no layout: every pinned input, and every pin inside, is broadcast.
         returned: node → ``(position, shape, itemsize)`` of what it gives to outputs without a pin.
         variables: the variables of every value, those in loops left out.
@@ -107,7 +107,8 @@ class Graph:
     values: dict[Value, int]
     node_of_input: dict[int, int]
     uniform: set
-    live: dict = field(default_factory=dict)
+    live: dict[Value, int] = field(default_factory=dict)
+    kept: dict[Value, int] = field(default_factory=dict)
     untouched: tuple[int, ...] = ()
     returned: dict = field(default_factory=dict)
     variables: dict[Value, list[Var]] = field(default_factory=dict)
@@ -154,7 +155,6 @@ def build(
     graph = Graph(region, builder.signatures, builder.nodes, builder.values, node_of_input, uniform)
     for v, found in readers.items():
         graph.variables.setdefault(_value(v, ends[v], found), []).append(v)
-    graph.live = _live(program, ends, uniform)
     given_codes = [c for v, c in given.items() if c is not None and v not in uniform] + builder.asked
     graph.untouched = tuple(a for a in range(len(everywhere)) if all(c[a] == everywhere[a] for c in given_codes))
     for v, pin in pins:
@@ -343,35 +343,3 @@ def _free_nodes(
 def _value(v, source, readers) -> Value:
     itemsize = getattr(getattr(v.aval, "dtype", None), "itemsize", 1)
     return Value(tuple(getattr(v.aval, "shape", ())), itemsize, source, tuple(sorted(set(readers), key=str)))
-
-
-def _live(program: Program, ends: dict, uniform: set) -> dict:
-    """Return the values that are alive where the program holds most bytes: ``(shape, itemsize, end) → count``."""
-    last: dict = {}
-    for i, eqn in enumerate(program.eqns):
-        last.update((v, i) for v in eqn.invars if not isinstance(v, Literal))
-    last.update((v, len(program.eqns)) for v in program.outvars if not isinstance(v, Literal))
-    alive = {v: _bytes(v) for v in (*program.invars, *program.consts) if v in last}
-    total = best = sum(alive.values())
-    moment = -1
-    for i, eqn in enumerate(program.eqns):
-        for v in eqn.outvars:
-            if v in last:
-                alive[v] = _bytes(v)
-                total += alive[v]
-        if total > best:
-            best, moment = total, i
-        for v in {v for v in eqn.invars if not isinstance(v, Literal) and last.get(v) == i}:
-            total -= alive.pop(v, 0)
-    born = dict.fromkeys((*program.invars, *program.consts), -1)
-    born.update((v, i) for i, eqn in enumerate(program.eqns) for v in eqn.outvars)
-    result: dict = {}
-    for v, end in last.items():
-        if born[v] <= moment <= end and v not in uniform and v in ends:
-            value = _value(v, ends[v], ())
-            result[value] = result.get(value, 0) + 1
-    return result
-
-
-def _bytes(v) -> int:
-    return math.prod(getattr(v.aval, "shape", ())) * getattr(getattr(v.aval, "dtype", None), "itemsize", 1)

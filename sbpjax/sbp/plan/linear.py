@@ -231,17 +231,25 @@ def total_us(problem: Problem, assignment: Assignment) -> float:
             total += count * cost
     if problem.model.memory_us_per_byte:
         total += problem.model.memory_us_per_byte * memory(problem, assignment)
-    return total + _OVER_LIMIT_US_PER_BYTE * max(0.0, memory(problem, assignment) - (problem.memory_bytes or math.inf))
+    if problem.memory_bytes is not None:
+        total += _OVER_LIMIT_US_PER_BYTE * max(0.0, memory(problem, assignment) - problem.memory_bytes)
+    return total
 
 
 def memory(problem: Problem, assignment: Assignment) -> float:
-    """Return the bytes per device of the values alive where the program holds most."""
+    """Return the bytes per device of the values alive where the program holds most, and of copies kept there."""
     axes = assignment.axes
     sizes = tuple(problem.sizes[a] for a in axes)
-    return sum(
+    total = sum(
         count * math.prod(local_shape(v.shape, assignment.codes(v.source, axes, True), sizes)) * v.itemsize
         for v, count in problem.graph.live.items()
     )
+    for value, count in problem.graph.kept.items():
+        source = assignment.codes(value.source, axes, True)
+        for target in {assignment.codes(r, axes, False) for r in value.readers} - {source}:
+            if problem.price(value.shape, value.itemsize, axes, source, target)[1]:
+                total += count * math.prod(local_shape(value.shape, target, sizes)) * value.itemsize
+    return total
 
 
 def _covers(problem: Problem, value: Value, axes, source: Codes, u: Codes, target: Codes) -> bool:
@@ -288,6 +296,7 @@ class _Assembly:
         self.options: list[list[Row]] = []
         self.first: list[int] = []
         self._flows: dict = {}
+        self._copies: list[tuple] = []  # value, layout, expression: what readers convert for themselves
         self._add_nodes()
         for value, count in problem.graph.values.items():
             self._add_value(value, count)
@@ -392,8 +401,10 @@ class _Assembly:
             cost = count * self.problem.conversion(value, self.axes, source, target)[0]
             if len(flows) == 1 and not covers[target] and target not in used:
                 self._charge(flows[0][1], cost)
+                self._copies.append((value, target, flows[0][1]))
             else:
                 paid[target] = self._column(cost)
+                self._copies.append((value, target, ([paid[target]], 0.0)))
         through: dict = {}  # (copy, reader) → columns of what the reader takes from that copy for other targets
         for target, column in paid.items():
             for reader, (columns, constant) in wanted[target]:
@@ -410,21 +421,25 @@ class _Assembly:
 
     def _add_memory(self) -> None:
         sizes = tuple(self.problem.sizes[a] for a in self.axes)
-        terms, held = [], 0.0
+        held: list[tuple] = []  # bytes and expressions
         for value, count in self.problem.graph.live.items():
-            for s, (columns, constant) in self._layouts(value.source, True).items():
+            for s, expression in self._layouts(value.source, True).items():
                 codes = self.assignment.codes(value.source, self.axes, True, self.axis, s)
-                nbytes = count * math.prod(local_shape(value.shape, codes, sizes)) * value.itemsize
-                held += constant * nbytes
-                terms += [(c, nbytes) for c in columns]
-                self._charge((columns, constant), nbytes * self.problem.model.memory_us_per_byte)
+                held.append((count * math.prod(local_shape(value.shape, codes, sizes)) * value.itemsize, expression))
+        for value, target, expression in self._copies:
+            count = self.problem.graph.kept.get(value, 0)
+            if count:
+                held.append((count * math.prod(local_shape(value.shape, target, sizes)) * value.itemsize, expression))
+        for nbytes, expression in held:
+            self._charge(expression, nbytes * self.problem.model.memory_us_per_byte)
         if self.problem.memory_bytes is None:
             return
-        limit = self.problem.memory_bytes or 0.0
+        limit = self.problem.memory_bytes
         scale = 1 / max(limit, 1.0)
         self._slack = self._column(_OVER_LIMIT_US_PER_BYTE / scale)
-        terms = [*((c, b * scale) for c, b in terms), (self._slack, -1.0)]
-        self._constrain(terms, -math.inf, (limit - held) * scale)
+        terms = [(c, nbytes * scale) for nbytes, (columns, _) in held for c in columns]
+        fixed = sum(nbytes * constant for nbytes, (_, constant) in held)
+        self._constrain([*terms, (self._slack, -1.0)], -math.inf, (limit - fixed) * scale)
 
     def solve(self) -> Solution:
         """Run HiGHS: the relaxation first, branch and bound only if it is not integral."""

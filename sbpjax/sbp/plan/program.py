@@ -18,14 +18,13 @@ from types import MappingProxyType
 
 from jax.extend.core import Literal
 
-from sbpjax.errors import SbpError, message
-
 from ..algebra import B
 from ..cost import DEFAULT, CostModel
 from ..normalise import Program
 from ..rules import Row
 from .graph import Graph, build
-from .linear import Assignment, Problem, memory, solve_axis, total_us
+from .limit import at_fullest, fastest_within, holds_bytes
+from .linear import Assignment, Problem, solve_axis, total_us
 from .ports import Loop, Region
 from .slack import slack_us
 from .types import Codes, Plan
@@ -71,25 +70,40 @@ def plan_program(
         The plan; ``plan.gap`` is its relative distance to the lower bound of the last linear program of each axis.
 
     Raises:
-        SbpError: no plan found keeps to ``memory_bytes``.
+        OutOfMemoryError: no plan found keeps to ``memory_bytes``.
     """
     out_pins = tuple(out_pins) if out_pins is not None else (None,) * len(program.outvars)
     graph = build(program, tuple(in_codes), out_pins, free_inputs, (B,) * len(sizes), whole_dims)
     if cost.hides:
         _find_slack(graph, sizes, cost)
-    problem = Problem(graph, tuple(sizes), cost, memory_bytes)
-    best, best_us, bound = _search(problem)
-    gap = max(0.0, 1 - bound / best_us) if best_us > 0 else 0.0
-    if memory_bytes is not None and memory(problem, best) > memory_bytes:
-        raise SbpError(
-            message(
-                f"a plan within {memory_bytes:.3g} bytes per device",
-                f"the smallest plan found holds {memory(problem, best):.3g} bytes at its peak",
-                "parameters, state and saved activations must fit",
-                "raise memory_bytes, release pins (free_inputs), split the batch, or use more devices",
-            )
-        )
-    return _plan(problem, best, in_codes, out_pins, gap, best_us)
+    plain = Problem(graph, tuple(sizes), cost)
+
+    def solve(prices: CostModel, limit: float | None = None) -> tuple[Plan, float]:
+        """Return the cheapest plan at some prices, and its time apart from the price of memory."""
+        if prices.memory_us_per_byte or limit is not None:
+            _find_live(graph, program)
+        problem = plain if prices is cost and limit is None else Problem(graph, tuple(sizes), prices, limit)
+        best, best_us, bound = _search(problem)
+        gap = max(0.0, 1 - bound / best_us) if best_us > 0 else 0.0
+        if problem is not plain:
+            best_us = total_us(plain, best)
+        return _plan(plain, best, in_codes, out_pins, gap, best_us), best_us
+
+    if memory_bytes is None:
+        return solve(cost)[0]
+    return fastest_within(solve, lambda plan: holds_bytes(plan, out_pins), cost, memory_bytes)
+
+
+def _find_live(graph: Graph, program: Program) -> None:
+    """Note what an undivided program holds at its fullest moment."""
+    if graph.live:
+        return
+    held, kept = at_fullest(program)
+    for value, members in graph.variables.items():
+        for table, names in ((graph.live, held), (graph.kept, kept)):
+            count = sum(v in names for v in members)
+            if count:
+                table[value] = count
 
 
 def _find_slack(graph: Graph, sizes: Codes, cost: CostModel) -> None:

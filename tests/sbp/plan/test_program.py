@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from cases import compiled, mesh_of, reference, run
 
-from sbpjax.errors import SbpError
+from sbpjax.errors import OutOfMemoryError
 from sbpjax.sbp import boxing_marker, cost, hlo
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.layout import Layout, layout_of
@@ -22,6 +22,7 @@ from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.placement import placement
 from sbpjax.sbp.plan import plan_exactly, plan_program
 from sbpjax.sbp.plan.graph import build
+from sbpjax.sbp.plan.limit import holds_bytes
 from sbpjax.sbp.plan.linear import Problem, total_us
 from sbpjax.sbp.plan.program import Assignment
 
@@ -222,7 +223,8 @@ def test_memory_limit_splits_the_state():
     plan = plan_program(program, (8,), codes, pins, free_inputs=free, memory_bytes=held // 2)
     big = [plan.in_codes[i] for i in free if len(step.avals[i].shape) == 2]
     assert any(c >= 0 for (c,) in big)
-    with pytest.raises(SbpError, match="smallest plan found holds"):
+    assert holds_bytes(plan, pins) <= held // 2
+    with pytest.raises(OutOfMemoryError, match=r"smallest plan found holds [\d,]+ bytes[\s\S]*memory_limit_bytes=\d+"):
         plan_program(program, (8,), codes, pins, memory_bytes=held // 2)
 
 
