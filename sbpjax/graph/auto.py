@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sbpjax.errors import GraphConfigError, message
+from sbpjax.nn.containers import ModuleList, Sequential
 from sbpjax.sbp import Layout, eager
 from sbpjax.sbp.abstract import of_layout
 from sbpjax.sbp.algebra import B, shifted
@@ -33,6 +34,7 @@ from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 
+from .proxy import CHANGES, _options, checkpoints_of
 from .slots import Slot
 
 _MARK = "_laid_by_plan"  # a tensor's layout if it is to be taken as it is, or `_FREE`
@@ -151,6 +153,42 @@ def check_arguments(asked: str, placement: Placement | None, tensors: Sequence[T
                 "x.to_global(placement, sbp.split(0))",
             )
         )
+
+
+def checkpointed(graph: Any) -> list[Any]:
+    """Checkpoint the equal layers of a graph that have most parameters and no policy yet; return them.
+
+    Layers are what a `ModuleList` or `Sequential` has two or more of, of one class.
+    """
+    found: list[tuple[int, list]] = []
+    set_already = checkpoints_of(graph)
+    for name, block in graph._g.blocks.items():
+        for path, module in block.named_modules(prefix=name):
+            if not isinstance(module, (ModuleList, Sequential)):
+                continue
+            kinds: dict[type, list] = {}
+            for key, child in module.named_children():
+                if child not in set_already and any(True for _ in child.children()):
+                    kinds.setdefault(type(child), []).append((f"{path}.{key}", child))
+            found += [
+                (sum(p.numel() for _, layer in layers for p in layer.parameters()), layers)
+                for layers in kinds.values()
+                if len(layers) > 1
+            ]
+    if not found:
+        return []
+    layers = max(found, key=lambda entry: entry[0])[1]
+    options = [_options(graph, path, layer) for path, layer in layers]
+    for each in options:
+        each.activation_checkpointing = True
+    return options
+
+
+def as_before(layers: Iterable[Any]) -> None:
+    """Take back what `checkpointed` did."""
+    for each in layers:
+        each._activation_checkpointing = None
+    CHANGES[0] += 1
 
 
 def not_on_one_placement(asked: str, places: Iterable[Any]) -> GraphConfigError:

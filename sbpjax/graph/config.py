@@ -12,18 +12,22 @@ checked, and listed by ``repr`` with what becomes of them, so that no option is 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sbpjax.amp.casting import Casting
 from sbpjax.amp.lists import ACCELERATOR, Lists
 from sbpjax.errors import GraphConfigError, message
 from sbpjax.sbp.compile import LOWERINGS
+from sbpjax.sbp.cost import DEFAULT, CostModel, preset
+from sbpjax.sbp.links import of_placement
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.sbp.roll import LEAST_TURNS
 from sbpjax.tensor import dtype as _dtypes
 from sbpjax.tensor.mode import mode as _mode
 
 from .auto import Auto
+from .memory import _capacity
 
 _XLA = "XLA does this on its own"
 _ALWAYS = "always on"
@@ -40,10 +44,6 @@ STATED = {
     "enable_compress_memory": f"{_XLA}: buffer assignment shares memory of values that do not live together",
     "enable_straighten_algorithm": f"{_XLA}: the scheduler orders the program for memory and overlap",
     "enable_cudnn_conv_heuristic_search_algo": f"{_XLA}: convolutions are autotuned, see XLA_FLAGS",
-    "enable_auto_parallel_trunk_algo": f"{_NONE_HERE}: the planner weighs the whole program",
-    "enable_auto_parallel_sbp_collector": f"{_ALWAYS}: a conversion that several readers need is made once",
-    "set_auto_parallel_wait_time": f"{_NONE_HERE}: the planner's prices come from its cost model",
-    "set_auto_parallel_computation_cost_ratio": f"{_NONE_HERE}: the planner's prices come from its cost model",
     "set_outputs_buffer_size": f"{_NONE_HERE}: results are returned as futures, as many as are asked for",
 }
 
@@ -52,7 +52,16 @@ STATED = {
 _MANY_LAYERS, _MANY_ON_CPU = 16, 40
 
 STRAIGHTEN = ("Disable", "SpeedFirst", "MemoryFirst", "OverlapCpuGpu", "DelayShortGpu", "CompressMemory")
-AUTO_MEMORY = ("Disable", "SlightAutoMemory", "ModerateAutoMemory", "HeavyAutoMemory", "AdaptiveMemory")
+AUTO_MEMORY = ("Disable", "SlightMemoryDown", "ModerateMemoryDown", "HeavyMemoryDown", "AdaptiveMemory")
+AUTO_MEMORY_ALIASES = {
+    "SlightAutoMemory": "SlightMemoryDown",
+    "ModerateAutoMemory": "ModerateMemoryDown",
+    "HeavyAutoMemory": "HeavyMemoryDown",
+    "AdaptiveAutoMemory": "AdaptiveMemory",
+}
+# What a byte of memory weighs against bytes that the ranks move together: OneFlow's numbers.
+MEMORY_WEIGHT = {"SlightMemoryDown": 0.4, "ModerateMemoryDown": 4.3, "HeavyMemoryDown": 11.0}
+_USABLE = 0.85  # of a device's memory: what a plan holds is known to about 15 %
 
 
 class GraphConfig:
@@ -72,11 +81,17 @@ class GraphConfig:
         block_scan: whether equal layers are traced and compiled once.
         max_programs: how many compiled programs are kept.
         clip_grad_norm: ``(bound, p)`` of the norm of all gradients, or None.
-        auto_memory: how much is spent on saving memory, see `enable_auto_memory`.
+        auto_memory: what memory may cost in time, see `enable_auto_memory`.
+        memory_limit_bytes: what one device may hold, or None.
         pipeline_schedule: in which order the stages of a pipeline work, see `set_pipeline`.
         auto_parallel: whether the planner lays out the state, see `enable_auto_parallel`.
         auto_placement: where a local state goes then.
         auto_ignores_user: whether it gives up the layouts that the user gave.
+        auto_trunk: whether latency that other work covers costs nothing.
+        auto_collector: whether a conversion for several readers is priced once.
+        auto_compute_ratio: what the time of computing is multiplied with, or None.
+        auto_wait_time: what a collective costs apart from its bytes, or None.
+        auto_cost: the prices, or None for those of the devices.
     """
 
     training: bool = False
@@ -95,10 +110,16 @@ class GraphConfig:
         self.max_programs = 10
         self.clip_grad_norm: tuple[float, float] | None = None
         self.auto_memory = "Disable"
+        self.memory_limit_bytes: float | None = None
         self.pipeline_schedule: str | tuple = "1f1b"
         self.auto_parallel = False
         self.auto_placement: Placement | None = None
         self.auto_ignores_user = False
+        self.auto_trunk = True
+        self.auto_collector = True
+        self.auto_compute_ratio: float | None = None
+        self.auto_wait_time: float | None = None
+        self.auto_cost: str | CostModel | None = None
         self._stated: dict[str, Any] = {}
 
     def key(self) -> tuple:
@@ -111,9 +132,16 @@ class GraphConfig:
             self.lowering,
             self.block_scan,
             self.clip_grad_norm,
-            self.auto_memory,
+            (self.auto_memory, self.memory_limit_bytes),
             self.pipeline_schedule,
             self.auto(),
+            (
+                self.auto_trunk,
+                self.auto_collector,
+                self.auto_compute_ratio,
+                self.auto_wait_time,
+                self.auto_cost,
+            ),
         )
 
     # -- what is compiled ------------------------------------------------------------------------------------------
@@ -253,17 +281,27 @@ class GraphConfig:
         """Keep at most this many compiled programs; the one not used for longest goes first."""
         self.max_programs = _whole("set_max_programs", value, 1)
 
-    def enable_auto_memory(self, mode: str = "AdaptiveMemory") -> None:
-        """Say how much may be spent on saving memory.
+    def enable_auto_memory(self, mode: str = "AdaptiveMemory", *, memory_limit_bytes: float | None = None) -> None:
+        """Say what a byte of memory may cost in time.
 
-        XLA orders programs for memory on its own, so the levels differ in nothing but their names.
+        At a price, a byte that a device holds at the fullest moment of a step (parameters, state, saved activations,
+        gathered copies) weighs like 0.4, 4.3 or 11 bytes that the ranks move together.
 
         Args:
-            mode: ``"Disable"``, ``"SlightAutoMemory"``, ``"ModerateAutoMemory"``, ``"HeavyAutoMemory"`` or
-                ``"AdaptiveMemory"``.
+            mode: ``"Disable"`` (memory costs nothing), ``"SlightMemoryDown"``, ``"ModerateMemoryDown"`` (much like data
+                parallelism with ZeRO), ``"HeavyMemoryDown"``, or ``"AdaptiveMemory"``: the fastest plan that fits into
+                the device, or into ``memory_limit_bytes``, for which equal layers are checkpointed if they must be.
+            memory_limit_bytes: what one device may hold, whatever the mode; None for what the device has under
+                ``"AdaptiveMemory"``, and for no limit under the other modes. If no plan fits, the error names the
+                smallest limit that one does.
         """
-        self.auto_memory = _one_of("enable_auto_memory", mode, AUTO_MEMORY)
-        self._stated["enable_auto_memory"] = mode
+        if memory_limit_bytes is not None:
+            asked = "enable_auto_memory(memory_limit_bytes=...)"
+            if _number(asked, memory_limit_bytes) < 1:
+                raise _error(asked, repr(memory_limit_bytes), "a number of at least 1", "memory_limit_bytes=80e9")
+        name = AUTO_MEMORY_ALIASES.get(mode, mode) if isinstance(mode, str) else mode
+        mode = _one_of("enable_auto_memory", name, AUTO_MEMORY)
+        self.auto_memory, self.memory_limit_bytes = mode, memory_limit_bytes
 
     # -- what XLA does, or what is always done ---------------------------------------------------------------------
 
@@ -341,25 +379,76 @@ class GraphConfig:
         return Auto(self.auto_placement, self.auto_ignores_user) if self.auto_parallel else None
 
     def prices(self, placement: Placement | None) -> dict[str, Any]:
-        """Return the options of a program by which its planner chooses."""
-        return {}
+        """Return the options of a program by which its planner chooses: ``cost`` and ``memory_bytes``."""
+        memory = self.auto_memory != "Disable" or self.memory_limit_bytes is not None
+        if placement is None or not (self.auto_parallel or memory):
+            return {}
+        cost = DEFAULT
+        if self.auto_parallel:
+            given = self.auto_cost
+            cost = of_placement(placement, preset(given) if isinstance(given, str) else given)
+            if self.auto_wait_time is not None:
+                cost = cost.with_latency(self.auto_wait_time)
+            ratio = cost.compute_ratio if self.auto_compute_ratio is None else self.auto_compute_ratio
+            cost = replace(cost, compute_ratio=ratio, shares=self.auto_collector, hides=self.auto_trunk)
+        weight = MEMORY_WEIGHT.get(self.auto_memory, 0.0)
+        if weight:
+            ranks = 1 if cost.is_summed else placement.size
+            cost = replace(cost, memory_us_per_byte=weight / ranks / cost.wire_bytes_per_s * 1e6)
+        limit = self.memory_limit_bytes
+        if limit is None and self.auto_memory == "AdaptiveMemory":
+            capacity = _capacity(placement)
+            limit = None if capacity is None else _USABLE * capacity
+        return {"cost": cost, "memory_bytes": limit}
 
     def enable_auto_parallel_trunk_algo(self, mode: bool = True) -> None:
-        """Favour the longest path. The planner weighs the whole program, so this has no effect."""
-        self._state("enable_auto_parallel_trunk_algo", _flag("enable_auto_parallel_trunk_algo", mode))
+        """Let latency that other work covers cost nothing; on by default with auto parallelism.
+
+        The reduction of a gradient need not be waited for until the update; what the next product reads is waited for
+        at once. Only the wait time is covered: all conversions share one wire. See `sbpjax.sbp.plan.slack`.
+        """
+        self.auto_trunk = _flag("enable_auto_parallel_trunk_algo", mode)
 
     def enable_auto_parallel_sbp_collector(self, mode: bool = True) -> None:
-        """Convert once for several readers. The planner always does."""
-        self._state("enable_auto_parallel_sbp_collector", _flag("enable_auto_parallel_sbp_collector", mode))
+        """Price a conversion that several readers want once; on by default with auto parallelism.
+
+        Off, every reader is charged, as by a runtime that does not share copies; the program shares them all the same.
+        """
+        self.auto_collector = _flag("enable_auto_parallel_sbp_collector", mode)
 
     def set_auto_parallel_computation_cost_ratio(self, ratio: float) -> None:
-        """Weigh computation against communication. Prices come from the planner's cost model; no effect."""
-        name = "set_auto_parallel_computation_cost_ratio"
-        self._state(name, _number(name, ratio))
+        """Multiply the time of computing with a number in auto parallelism.
+
+        Args:
+            ratio: 1 by default, 0.05 with the prices ``"oneflow"``; 0 looks at communication alone.
+        """
+        self.auto_compute_ratio = _number("set_auto_parallel_computation_cost_ratio", ratio)
 
     def set_auto_parallel_wait_time(self, cost: float) -> None:
-        """Say what it costs to start a transfer. Prices come from the planner's cost model; no effect."""
-        self._state("set_auto_parallel_wait_time", _number("set_auto_parallel_wait_time", cost))
+        """Say what every collective costs apart from its bytes, in auto parallelism.
+
+        Args:
+            cost: in microseconds; that of the prices by default, which is next to nothing unless they were measured.
+        """
+        self.auto_wait_time = _number("set_auto_parallel_wait_time", cost)
+
+    def set_auto_parallel_cost_model(self, model: str | CostModel | None = None) -> None:
+        """Say by which prices auto parallelism chooses.
+
+        Args:
+            model: the name of a preset (``"h100"``, ``"v5p"``, ``"oneflow"``…), a `sbpjax.auto.CostModel`, or None for
+                what `sbpjax.auto.calibrate` measured, else the preset of the placement's devices.
+
+        Raises:
+            SbpError: there is no such preset.
+        """
+        if isinstance(model, str):
+            preset(model)
+        elif model is not None and not isinstance(model, CostModel):
+            rule = "prices are the name of a preset or a CostModel"
+            fix = 'set_auto_parallel_cost_model("h100")'
+            raise _error("set_auto_parallel_cost_model(...)", f"a {type(model).__name__}", rule, fix)
+        self.auto_cost = model
 
     def _state(self, name: str, value: Any) -> None:
         self._stated[name] = value
@@ -369,8 +458,21 @@ class GraphConfig:
     def _auto_text(self) -> str:
         if not self.auto_parallel:
             return "off"
-        where = "the state's placement" if self.auto_placement is None else repr(self.auto_placement)
-        return f"on {where}" + (", whatever sbp the user gave" if self.auto_ignores_user else "")
+        cost = self.auto_cost if isinstance(self.auto_cost, str) else getattr(self.auto_cost, "name", None)
+        said = [
+            "the state's placement" if self.auto_placement is None else repr(self.auto_placement),
+            "whatever sbp the user gave" if self.auto_ignores_user else "",
+            "" if cost is None else f"prices of {cost}",
+            "" if self.auto_compute_ratio is None else f"computing × {self.auto_compute_ratio:g}",
+            "" if self.auto_wait_time is None else f"{self.auto_wait_time:g} µs per collective",
+            "" if self.auto_trunk else "no latency hidden",
+            "" if self.auto_collector else "readers priced one by one",
+        ]
+        return "on " + ", ".join(part for part in said if part)
+
+    def _memory_text(self) -> str:
+        limit = "" if self.memory_limit_bytes is None else f", at most {self.memory_limit_bytes:,.0f} bytes per device"
+        return self.auto_memory + limit
 
     def __repr__(self) -> str:
         amp = f"{self.amp_dtype!r}" if self.amp else "off"
@@ -392,6 +494,7 @@ class GraphConfig:
             f"  block_scan: {blocks}",
             f"  max_programs: {self.max_programs}",
             f"  auto_parallel: {self._auto_text()}",
+            f"  auto_memory: {self._memory_text()}",
         ]
         for name, value in self._stated.items():
             lines.append(f"  {name}({value!r}): {STATED.get(name, _XLA)}")

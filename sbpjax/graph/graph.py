@@ -31,14 +31,14 @@ from typing import Any, NamedTuple
 import jax
 from jax.core import Tracer
 
-from sbpjax.errors import GraphError, GraphTypeError, StaticInputError, message
+from sbpjax.errors import GraphError, GraphTypeError, OutOfMemoryError, StaticInputError, message
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
 
 from . import report, runtime, saving, tree
-from .auto import Lent, not_on_one_placement
+from .auto import Lent, as_before, checkpointed, not_on_one_placement
 from .capture import State, infos, plain_attributes
 from .collectives import Traffic, traffic_of
 from .config import GraphConfig
@@ -452,17 +452,13 @@ class Graph(Views):
             auto=auto,
             **self.config.prices(place or _placement_of(state)),
         )
-        kept = tuple([(id(module), policy) for module, policy in checkpoints_of(self).items()])
-        kept += tuple([(id(module), place) for module, place in stages_of(self).items()])
-        key = self._key(state, call, options, kept)
+        key = self._key(state, call, options)
         found = life.programs.get(key)
         if found is None:
             self._announce(key, call)
-            step = Step(self, state, {} if zero is None else zero.sums(state.tensors))
             with collected_later():
-                found = self._made(step, state, call, options, zero)
-            if auto is not None:
-                key = self._key(state, call, options, kept)  # the state lies as planned from now on
+                found, step = self._fitting(state, call, options, zero)
+            key = self._key(state, call, options)  # the state lies as planned, layers may be checkpointed now
             found.scope, found.arguments = step.scope, runtime.arguments_of(call.leaves, call.structure)
             life.debug.traced(self, found)
             life.programs[key] = found
@@ -472,9 +468,29 @@ class Graph(Views):
         life.latest = key, found
         return found
 
-    def _key(self, state: State, call: Call, options: Options, kept: tuple) -> Signature:
+    def _key(self, state: State, call: Call, options: Options) -> Signature:
+        kept = tuple([(id(module), policy) for module, policy in checkpoints_of(self).items()])
+        kept += tuple([(id(module), place) for module, place in stages_of(self).items()])
         key = signature_of(call, state, self.build, (self.config.key(), options, kept))
         return key._replace(modes=(("self", plain_attributes(self)), *key.modes))
+
+    def _fitting(self, state: State, call: Call, options: Options, zero: Zero | None) -> tuple[Program, Step]:
+        """Return a program and what it was traced from; under "AdaptiveMemory" layers are checkpointed to fit one."""
+        sums = {} if zero is None else zero.sums(state.tensors)
+        step = Step(self, state, sums)
+        try:
+            return self._made(step, state, call, options, zero), step
+        except OutOfMemoryError:
+            layers = checkpointed(self) if self.config.auto_memory == "AdaptiveMemory" else []
+            if not layers:
+                raise
+        log.warning("%s: %d equal layers are checkpointed to fit into memory", self.name, len(layers))
+        try:
+            step = Step(self, state, sums)
+            return self._made(step, state, call, options, zero), step
+        except BaseException:
+            as_before(layers)
+            raise
 
     def _made(self, step: Step, state: State, call: Call, options: Options, zero: Zero | None) -> Program:
         asked = f"{self.name}.build"

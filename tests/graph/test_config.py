@@ -58,6 +58,12 @@ def test_what_chooses_nothing_says_so(name):
         lambda c: c.set_lowering("gspmd"),
         lambda c: c.enable_block_scan(True),
         lambda c: c.enable_auto_memory("HeavyAutoMemory"),
+        lambda c: c.enable_auto_memory("Disable", memory_limit_bytes=1e9),
+        lambda c: c.set_auto_parallel_computation_cost_ratio(0.5),
+        lambda c: c.set_auto_parallel_wait_time(10),
+        lambda c: c.set_auto_parallel_cost_model("v5p"),
+        lambda c: c.enable_auto_parallel_trunk_algo(False),
+        lambda c: c.enable_auto_parallel_sbp_collector(False),
         lambda c: c.enable_auto_parallel(),
         lambda c: c.enable_auto_parallel(True, placement=flow.placement("cpu", [0, 1])),
         lambda c: (c.enable_auto_parallel(), c.enable_auto_parallel_ignore_user_sbp_config()),
@@ -86,6 +92,9 @@ def test_what_changes_the_program_is_part_of_its_key(set_it):
         (lambda c: c.set_outputs_buffer_size(0), "at least 1"),
         (lambda c: c.enable_straighten_algorithm("Fast"), "MemoryFirst"),
         (lambda c: c.enable_auto_memory("Some"), "AdaptiveMemory"),
+        (lambda c: c.enable_auto_memory(memory_limit_bytes=0), "at least 1"),
+        (lambda c: c.enable_auto_memory(memory_limit_bytes="80G"), "at least 0"),
+        (lambda c: c.set_auto_parallel_cost_model(3), "name of a preset or a CostModel"),
         (lambda c: c.set_auto_parallel_wait_time(-1), "at least 0"),
         (lambda c: c.set_auto_parallel_computation_cost_ratio("1"), "at least 0"),
         (lambda c: c.enable_auto_parallel_ignore_user_sbp_config(1), "on or off"),
@@ -106,7 +115,28 @@ def test_orders(mode):
 
 @pytest.mark.parametrize("mode", AUTO_MEMORY)
 def test_memory_levels(mode):
-    GraphConfig().enable_auto_memory(mode)
+    config = GraphConfig()
+    config.enable_auto_memory(mode, memory_limit_bytes=2e9)
+    assert f"auto_memory: {mode}, at most 2,000,000,000 bytes per device" in repr(config)
+
+
+def test_prices_are_what_the_options_say():
+    place = flow.placement("cpu", [0, 1, 2, 3])
+    config = GraphConfig()
+    assert config.prices(place) == {}  # what every program is planned by
+    config.enable_auto_parallel()
+    config.set_auto_parallel_cost_model("v5p")
+    config.set_auto_parallel_computation_cost_ratio(0.5)
+    config.set_auto_parallel_wait_time(7)
+    config.enable_auto_parallel_trunk_algo(False)
+    config.enable_auto_parallel_sbp_collector(False)
+    config.enable_auto_memory("ModerateMemoryDown", memory_limit_bytes=1e9)
+    prices = config.prices(place)
+    cost = prices["cost"]
+    assert (cost.name, cost.compute_ratio, cost.alpha_us, cost.hides, cost.shares) == ("v5p", 0.5, 7, False, False)
+    assert cost.memory_us_per_byte == pytest.approx(4.3 / 4 / 600e9 * 1e6) and prices["memory_bytes"] == 1e9
+    config.set_auto_parallel_cost_model()
+    assert config.prices(place)["cost"].name == "h100"
 
 
 def test_the_text_names_what_is_set():

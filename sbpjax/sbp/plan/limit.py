@@ -1,8 +1,9 @@
 """Plans within a limit of memory: the fastest one whose fullest moment fits.
 
-A step of Adam on a 64 MB weight holds 192 MB of state on every rank of a data-parallel run, and 24 MB if split over 8; between them lie plans that split a part. Bytes held get a price, which is raised until the cheapest plan just
-fits: that plan is the fastest one for what it holds. What falls between two prices is looked for with a row of the
-linear program that bounds what it sees of memory. What a plan really holds is counted by `sbpjax.sbp.plan.liveness`: inputs,
+A step of Adam on a 64 MB weight holds 192 MB of state on every rank of a data-parallel run, and 24 MB if split over 8.
+Between them lie plans that split a part. Bytes held get a price, which is raised until the cheapest plan just fits:
+that plan is the fastest one for what it holds. What falls between two prices is looked for with a row of the linear
+program that bounds what it sees of memory. What a plan really holds is counted by `sbpjax.sbp.plan.liveness`: inputs,
 and at the fullest moment saved activations, gathered copies and gradients.
 
 If the plan at a price beyond all speed does not fit, none does that the planner knows, and the error names what that
