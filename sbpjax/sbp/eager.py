@@ -1,6 +1,6 @@
 """Eager global ops: one op, one cached compiled program.
 
-`execute` turns ``fn`` over logical arrays into a jaxpr, plans it exactly for the layouts at hand, lowers it to one
+`execute` turns ``fn`` over logical arrays into a jaxpr, plans it for the layouts at hand, lowers it to one
 SPMD program and keeps that under (function, static attributes, layouts). The second call is a dictionary lookup and
 a compiled call. The programs of a start are also kept on disk (`program_cache`): the next process does none of this.
 """
@@ -22,7 +22,7 @@ from .layout import Layout, layout_of
 from .lower import spmd_function
 from .normalise import normalise
 from .placement import placement as Placement
-from .plan import Plan, disk, plan_exactly
+from .plan import Plan, disk, plan_one
 
 _PROGRAMS: dict = {}
 Payload = Any  # a jax.Array, or an `abstract.Abstract` in the place of one
@@ -261,12 +261,12 @@ _WORTH_KEEPING_S = 0.005
 
 
 def _planned(program, sizes, codes, pins) -> Plan:
-    """Return the exact plan of an op, from disk if an earlier process took long over it."""
+    """Return the plan of an op, from disk if an earlier process took long over it."""
     key = disk.digest(program, "exact", sizes, codes, pins)
     plan = disk.load(key, program, sizes)
     if plan is None:
         start = time.thread_time()
-        plan = plan_exactly(program, sizes, codes, pins)
+        plan = plan_one(program, sizes, codes, pins)
         if time.thread_time() - start > _WORTH_KEEPING_S:
             disk.store(key, plan)
     return plan

@@ -42,17 +42,35 @@ def is_long(program: Program) -> bool:
     return len(program.eqns) > _LONG
 
 
-def inner_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes) -> int:
-    """Return the bytes that the bodies of a control-flow equation move under rows; a ``while`` counts one turn."""
+def inner_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes, rough: bool = False) -> int:
+    """Return the bytes that the bodies of a control-flow equation move under rows; a ``while`` counts one turn.
+
+    Args:
+        eqn: the equation.
+        chosen: a row per axis.
+        sizes: the placement's hierarchy.
+        rough: for a long body on several axes add up what each axis moves with the others broadcast, which takes a
+            plan per row of an axis instead of one per combination of rows.
+    """
     name = eqn.primitive.name
     if name not in ("scan", "while", "cond") or all(c == B for row in chosen for c in (*row.ins, *row.outs)):
         return 0
+    if rough and len(sizes) > 1 and any(is_long(body_program(body)) for body in _bodies(eqn)):
+        return sum(inner_bytes(eqn, (row,), (n,)) for row, n in zip(chosen, sizes, strict=True))
     ins = tuple(zip(*(row.ins for row in chosen), strict=True)) if eqn.invars else ()
     outs = tuple(zip(*(row.outs for row in chosen), strict=True)) if eqn.outvars else ()
     bodies = body_plans(eqn, sizes, ins, outs)
     if name == "cond":
         return max(p.bytes for p in bodies)
     return sum(p.bytes for p in bodies) * eqn.params.get("length", 1)
+
+
+def _bodies(eqn) -> tuple:
+    """Return the closed jaxprs of an equation's bodies."""
+    params = eqn.params
+    if eqn.primitive.name == "while":
+        return params["cond_jaxpr"], params["body_jaxpr"]
+    return (params["jaxpr"],) if eqn.primitive.name == "scan" else params["branches"]
 
 
 def body_plans(eqn, sizes: Codes, ins, outs) -> list:

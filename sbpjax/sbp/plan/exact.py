@@ -63,14 +63,14 @@ def candidates(eqn, sizes: Codes) -> list[Candidate]:
         outs = tuple(zip(*(row.outs for row in chosen), strict=True)) if eqn.outvars else ()
         undivided = math.prod(n for n, row in zip(sizes, chosen, strict=True) if not row.divided)
         work = max((math.prod(getattr(v.aval, "shape", ())) for v in eqn.outvars), default=0)
-        cost = hidden_bytes(eqn, chosen, sizes) * _BYTES + undivided * work * _UNDIVIDED + order
+        cost = hidden_bytes(eqn, chosen, sizes, rough=True) * _BYTES + undivided * work * _UNDIVIDED + order
         found.append(Candidate(chosen, ins, outs, cost))
     return found
 
 
-def hidden_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes) -> int:
-    """Return the bytes that an equation moves inside itself under rows ``chosen``."""
-    total = inner_bytes(eqn, chosen, sizes)
+def hidden_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes, rough: bool = False) -> int:
+    """Return the bytes that an equation moves inside itself under rows ``chosen``; `rough` as in `inner_bytes`."""
+    total = inner_bytes(eqn, chosen, sizes, rough)
     for axis, row in enumerate(chosen):
         for i in row.hidden:
             aval = eqn.outvars[i].aval
