@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,7 @@ from .exact import hidden_bytes
 from .graph import Fixed, Graph, Group, Value
 from .ports import port_rows
 from .slack import VISIBLE
+from .solver import Basis, Linear, branched, solve
 from .types import Codes
 
 # Branch and bound is rarely needed; node and gap limits, unlike a time limit, keep it deterministic.
@@ -268,16 +270,25 @@ class Solution:
         rows: a row per node.
         bound_us: a lower bound on the cost of every choice on this axis.
         integral: whether the relaxation was integral.
+        basis: where the solver ended; a later solve of the axis starts there.
     """
 
     rows: list[Row]
     bound_us: float
     integral: bool
+    basis: Basis | None = None
 
 
-def solve_axis(problem: Problem, assignment: Assignment, axis: int) -> Solution:
-    """Return the best rows on ``axis``, the other axes of ``assignment`` staying as they are."""
-    return _Assembly(problem, assignment, axis).solve()
+def solve_axis(problem: Problem, assignment: Assignment, axis: int, start: Basis | None = None) -> Solution:
+    """Return the best rows on ``axis``, the other axes of ``assignment`` staying as they are.
+
+    Args:
+        problem: the graph with its prices.
+        assignment: rows on the other axes.
+        axis: the axis.
+        start: where an earlier solve of an axis ended.
+    """
+    return _Assembly(problem, assignment, axis).solve(start)
 
 
 class _Assembly:
@@ -289,6 +300,8 @@ class _Assembly:
         self.axis = axis
         self.axes = tuple(sorted({*assignment.axes, axis}))
         self.cost: list[float] = []
+        self.names: list[tuple] = []  # of the columns
+        self.constraints: list[tuple] = []  # the names of the constraints
         self.constant = 0.0
         self.entries: list[tuple[int, int, float]] = []  # (constraint, column, coefficient)
         self.lower: list[float] = []
@@ -298,19 +311,21 @@ class _Assembly:
         self._flows: dict = {}
         self._copies: list[tuple] = []  # value, layout, expression: what readers convert for themselves
         self._add_nodes()
-        for value, count in problem.graph.values.items():
-            self._add_value(value, count)
+        for number, (value, count) in enumerate(problem.graph.values.items()):
+            self._add_value(number, value, count)
         self._slack = None
         if problem.memory_bytes is not None or problem.model.memory_us_per_byte:
             self._add_memory()
 
-    def _column(self, cost: float) -> int:
+    def _column(self, cost: float, *name) -> int:
         self.cost.append(cost)
+        self.names.append(name)
         return len(self.cost) - 1
 
-    def _constrain(self, terms, lower: float, upper: float) -> None:
+    def _constrain(self, terms, lower: float, upper: float, *name) -> None:
         """Add ``lower ≤ Σ coefficient · column ≤ upper``; terms may repeat a column."""
         row = len(self.lower)
+        self.constraints.append(name)
         self.entries += [(row, column, coefficient) for column, coefficient in terms]
         self.lower.append(lower)
         self.upper.append(upper)
@@ -323,9 +338,9 @@ class _Assembly:
             self.first.append(len(self.cost))
             for place, row in enumerate(options):
                 us = self.problem.node_us(node, self._chosen(node, row), self.axes)
-                self._column(group.count * (us + _ORDER_US * place))
+                self._column(group.count * (us + _ORDER_US * place), "row", node, row.ins, row.outs)
             columns = range(self.first[node], self.first[node] + len(options))
-            self._constrain([(c, 1.0) for c in columns], 1.0, 1.0)
+            self._constrain([(c, 1.0) for c in columns], 1.0, 1.0, "node", node)
 
     def _chosen(self, node: int, row: Row) -> tuple[Row, ...]:
         return self.assignment.chosen(node, self.axes, self.axis, row)
@@ -354,16 +369,16 @@ class _Assembly:
                 t = next(iter(targets))
                 found = {(s, t): expression for s, expression in sources.items()}
             else:
-                found = {(s, t): ([self._column(0.0)], 0.0) for s in sources for t in targets}
+                found = {(s, t): ([self._column(0.0, "flow", *key, s, t)], 0.0) for s in sources for t in targets}
                 for s, (columns, _) in sources.items():
-                    self._balance([found[s, t][0][0] for t in targets], columns)
+                    self._balance([found[s, t][0][0] for t in targets], columns, "out", *key, s)
                 for t, (columns, _) in list(targets.items())[:-1]:  # the last one follows from the others
-                    self._balance([found[s, t][0][0] for s in sources], columns)
+                    self._balance([found[s, t][0][0] for s in sources], columns, "in", *key, t)
             self._flows[key] = found
         return found
 
-    def _balance(self, flows: list[int], columns: list[int]) -> None:
-        self._constrain([*((f, 1.0) for f in flows), *((c, -1.0) for c in columns)], 0.0, 0.0)
+    def _balance(self, flows: list[int], columns: list[int], *name) -> None:
+        self._constrain([*((f, 1.0) for f in flows), *((c, -1.0) for c in columns)], 0.0, 0.0, *name)
 
     def _charge(self, expression, cost: float) -> None:
         columns, constant = expression
@@ -371,23 +386,26 @@ class _Assembly:
         for c in columns:
             self.cost[c] += cost
 
-    def _add_value(self, value: Value, count: int) -> None:
+    def _add_value(self, number: int, value: Value, count: int) -> None:
         shared: dict[int, dict[Codes, list]] = {}
-        source_codes: dict[int, Codes] = {}
+        sources: dict[int, Codes] = {}
         for reader in value.readers:
+            targets: dict[int, Codes] = {}
             for (s, t), flow in self._flow(value, reader).items():
-                source = self.assignment.codes(value.source, self.axes, True, self.axis, s)
-                target = self.assignment.codes(reader, self.axes, False, self.axis, t)
+                if s not in sources:
+                    sources[s] = self.assignment.codes(value.source, self.axes, True, self.axis, s)
+                if t not in targets:
+                    targets[t] = self.assignment.codes(reader, self.axes, False, self.axis, t)
+                source, target = sources[s], targets[t]
                 cost, moved = self.problem.conversion(value, self.axes, source, target)
                 if moved and self.problem.model.shares:
-                    source_codes[s] = source
                     shared.setdefault(s, {}).setdefault(target, []).append((reader, flow))
                 elif cost:
                     self._charge(flow, count * cost)
         for s, wanted in shared.items():
-            self._share(value, count, source_codes[s], wanted)
+            self._share(number, value, count, sources[s], wanted)
 
-    def _share(self, value: Value, count: int, source: Codes, wanted: dict[Codes, list]) -> None:
+    def _share(self, number: int, value: Value, count: int, source: Codes, wanted: dict[Codes, list]) -> None:
         """Charge the conversions of one source layout, each once however many readers want it.
 
         ``wanted`` has for every target layout ``(reader, flow)`` pairs. A copy that gives another target for free
@@ -397,27 +415,38 @@ class _Assembly:
         covers = {t: [u for u in wanted if _covers(self.problem, value, self.axes, source, u, t)] for t in wanted}
         used = {u for found in covers.values() for u in found}
         paid: dict[Codes, int] = {}
+        names = self._names_of(number, source, wanted)
         for target, flows in wanted.items():
             cost = count * self.problem.conversion(value, self.axes, source, target)[0]
             if len(flows) == 1 and not covers[target] and target not in used:
                 self._charge(flows[0][1], cost)
                 self._copies.append((value, target, flows[0][1]))
             else:
-                paid[target] = self._column(cost)
+                paid[target] = self._column(cost, "paid", *names[target])
                 self._copies.append((value, target, ([paid[target]], 0.0)))
         through: dict = {}  # (copy, reader) → columns of what the reader takes from that copy for other targets
         for target, column in paid.items():
             for reader, (columns, constant) in wanted[target]:
                 terms = [(column, 1.0), *((c, -1.0) for c in columns)]
                 for u in covers[target]:
-                    detour = self._column(0.0)
+                    detour = self._column(0.0, "detour", *names[target], *names[u], reader)
                     through.setdefault((u, reader), []).append(detour)
                     terms.append((detour, 1.0))
-                self._constrain(terms, constant, math.inf)
+                self._constrain(terms, constant, math.inf, "copy", *names[target], reader)
         for (u, reader), detours in through.items():
             columns, constant = dict(wanted[u]).get(reader, ([], 0.0))
             terms = [(paid[u], 1.0), *((c, -1.0) for c in (*columns, *detours))]
-            self._constrain(terms, constant, math.inf)
+            self._constrain(terms, constant, math.inf, "through", *names[u], reader)
+
+    def _names_of(self, number: int, source: Codes, targets) -> dict[Codes, tuple]:
+        """Return names for conversions of a value that stay when the other axes choose anew."""
+        at = self.axes.index(self.axis)
+        seen: Counter[int] = Counter()
+        names = {}
+        for target in targets:
+            names[target] = (number, source[at], target[at], seen[target[at]])
+            seen[target[at]] += 1
+        return names
 
     def _add_memory(self) -> None:
         sizes = tuple(self.problem.sizes[a] for a in self.axes)
@@ -436,52 +465,43 @@ class _Assembly:
             return
         limit = self.problem.memory_bytes
         scale = 1 / max(limit, 1.0)
-        self._slack = self._column(_OVER_LIMIT_US_PER_BYTE / scale)
+        self._slack = self._column(_OVER_LIMIT_US_PER_BYTE / scale, "slack")
         terms = [(c, nbytes * scale) for nbytes, (columns, _) in held for c in columns]
         fixed = sum(nbytes * constant for nbytes, (_, constant) in held)
-        self._constrain([*terms, (self._slack, -1.0)], -math.inf, (limit - fixed) * scale)
+        self._constrain([*terms, (self._slack, -1.0)], -math.inf, (limit - fixed) * scale, "memory")
 
-    def solve(self) -> Solution:
+    def solve(self, start: Basis | None = None) -> Solution:
         """Run HiGHS: the relaxation first, branch and bound only if it is not integral."""
         if not self.cost:
             return Solution([], self.constant, True)
         cost = np.asarray(self.cost)
         positive = cost[cost > 0]
         scale = 1.0 / float(np.median(positive)) if positive.size else 1.0
-        relaxed = self._highs(cost * scale, 0)
-        bound = relaxed.fun / scale + self.constant if relaxed.x is not None else -math.inf
+        program = self._linear(cost * scale)
+        relaxed = solve(program, start)
+        bound = relaxed.cost / scale + self.constant if relaxed.x is not None else -math.inf
         chosen = relaxed.x
         integral = chosen is not None and all(
             chosen[a : a + len(o)].max() > 1 - _INTEGRAL for a, o in zip(self.first, self.options)
         )
         if not integral:
-            branched = self._highs(cost * scale, 1)
-            chosen = branched.x if branched.x is not None else chosen
-            bound = max(bound, (branched.mip_dual_bound or -math.inf) / scale + self.constant)
+            whole = np.zeros(len(cost))
+            for a, options in zip(self.first, self.options):
+                whole[a : a + len(options)] = 1
+            result = branched(program, whole, {"mip_rel_gap": _GAP, "node_limit": _NODES})
+            chosen = result.x if result.x is not None else chosen
+            bound = max(bound, (result.mip_dual_bound or -math.inf) / scale + self.constant)
         if chosen is None:  # the solver gave up: every choice is feasible, so broadcast everywhere is one
             return Solution([o[-1] for o in self.options], bound, False)
         rows = [o[int(np.argmax(chosen[a : a + len(o)]))] for a, o in zip(self.first, self.options)]
-        return Solution(rows, bound, integral)
+        return Solution(rows, bound, integral, relaxed.basis)
 
-    def _highs(self, cost, whole: int):
-        from scipy.optimize import Bounds, LinearConstraint, milp
+    def _linear(self, cost: np.ndarray) -> Linear:
         from scipy.sparse import csr_matrix
 
         row, column, value = zip(*self.entries)
         matrix = csr_matrix((value, (row, column)), shape=(len(self.lower), len(cost)))
-        integrality = np.zeros(len(cost))
-        upper = np.ones(len(cost))
+        bound = np.ones(len(cost))
         if self._slack is not None:
-            upper[self._slack] = np.inf
-        if whole:
-            for a, options in zip(self.first, self.options):
-                integrality[a : a + len(options)] = 1
-        options = {"mip_rel_gap": _GAP, "node_limit": _NODES} if whole else {}
-        limits: list = [np.asarray(self.lower), np.asarray(self.upper)]
-        return milp(
-            cost,
-            integrality=integrality,
-            bounds=Bounds(0.0, upper),  # pyright: ignore[reportArgumentType]  # scipy's stubs know no arrays here
-            constraints=LinearConstraint(matrix, *limits),
-            options=options,
-        )
+            bound[self._slack] = np.inf
+        return Linear(cost, bound, matrix, np.asarray(self.lower), np.asarray(self.upper), self.names, self.constraints)

@@ -141,10 +141,13 @@ def _descend(problem: Problem, order: tuple[int, ...], give_up_us: float) -> tup
     """Solve axis after axis in ``order``, then in rounds until nothing improves."""
     assignment = Assignment({})
     bounds: dict[int, float] = {}
+    ends: dict = {}  # of each axis where its last solve ended; the first of an axis starts where the one before ended
+    basis = None
     for axis in order:
-        solution = solve_axis(problem, assignment, axis)
+        solution = solve_axis(problem, assignment, axis, basis)
         assignment = Assignment({**assignment.rows, axis: solution.rows})
-        bounds[axis] = solution.bound_us
+        bounds[axis], ends[axis] = solution.bound_us, solution.basis
+        basis = solution.basis
     bounds = {order[-1]: bounds[order[-1]]}
     us = total_us(problem, assignment)
     stale = 1  # the last axis is optimal given the others
@@ -152,8 +155,8 @@ def _descend(problem: Problem, order: tuple[int, ...], give_up_us: float) -> tup
         if stale >= len(order) or us > give_up_us:
             break
         others = Assignment({a: r for a, r in assignment.rows.items() if a != axis})
-        solution = solve_axis(problem, others, axis)
-        bounds[axis] = solution.bound_us
+        solution = solve_axis(problem, others, axis, ends[axis])
+        bounds[axis], ends[axis] = solution.bound_us, solution.basis
         candidate = Assignment({**others.rows, axis: solution.rows})
         after = total_us(problem, candidate)
         stale = stale + 1 if after > us * (1 - _SETTLED) else 1

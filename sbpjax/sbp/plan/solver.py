@@ -1,0 +1,171 @@
+"""The solver of the planner's linear programs: HiGHS, started from what it found before.
+
+Alternation solves one mesh axis after the other, again and again: of 12,000 columns of a GPT's program a few hundred
+change their cost from one round to the next, and some come or go. From scratch each solve takes as long as the first;
+from the last basis of the same axis it takes a tenth.
+
+Columns and constraints have *names* that stay from round to round, so that a basis of one problem can start another:
+what is new is nonbasic, and HiGHS completes the rest. SciPy bundles HiGHS, whose own interface is private there
+(``scipy.optimize._highspy``, SciPy 1.15 to 1.17); where it is missing or refuses, `scipy.optimize.milp` solves from
+scratch, to the same cost.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+log = logging.getLogger("sbpjax.plan")
+
+
+@dataclass
+class Linear:
+    """Minimise ``cost · x`` with ``lower ≤ matrix · x ≤ upper`` and ``0 ≤ x ≤ bound``.
+
+    Attributes:
+        cost: of each column.
+        bound: of each column.
+        matrix: a sparse matrix, a row per constraint.
+        lower: of each constraint.
+        upper: of each constraint.
+        columns: the names of the columns.
+        constraints: the names of the constraints.
+    """
+
+    cost: np.ndarray
+    bound: np.ndarray
+    matrix: Any
+    lower: np.ndarray
+    upper: np.ndarray
+    columns: Sequence[Hashable] = ()
+    constraints: Sequence[Hashable] = ()
+
+
+@dataclass
+class Basis:
+    """Where an earlier solve ended.
+
+    Attributes:
+        columns: name → HiGHS's status, of the columns that were not at their lower bound.
+        constraints: name → HiGHS's status, of the constraints that were not basic.
+    """
+
+    columns: dict = field(default_factory=dict)
+    constraints: dict = field(default_factory=dict)
+
+
+@dataclass
+class Found:
+    """What a solver found.
+
+    Attributes:
+        x: the values of the columns, None if it gave up.
+        cost: their cost.
+        basis: where it ended, None if that is not known.
+        iterations: of the simplex method.
+    """
+
+    x: np.ndarray | None
+    cost: float
+    basis: Basis | None = None
+    iterations: int = 0
+
+
+def solve(problem: Linear, start: Basis | None = None) -> Found:
+    """Return the optimum of a linear program.
+
+    Args:
+        problem: the program.
+        start: where an earlier solve of a similar program ended.
+    """
+    highs = _highspy()
+    if highs is not None:
+        try:
+            found = _direct(highs, problem, start)
+        except (AttributeError, TypeError, ValueError) as error:  # another version of what is private there
+            log.info("HiGHS is called through SciPy: %s", error)
+        else:
+            if found.x is not None:
+                return found
+    result = branched(problem, None, {})
+    return Found(result.x, result.fun if result.x is not None else np.inf)
+
+
+def branched(problem: Linear, whole: np.ndarray | None, options: dict):
+    """Return what `scipy.optimize.milp` makes of a program.
+
+    Args:
+        problem: the program.
+        whole: which columns are integers; None for none.
+        options: of the solver.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    limits: list = [problem.lower, problem.upper]
+    return milp(
+        problem.cost,
+        integrality=np.zeros(len(problem.cost)) if whole is None else whole,
+        bounds=Bounds(0.0, problem.bound),  # pyright: ignore[reportArgumentType]  # scipy's stubs know no arrays here
+        constraints=LinearConstraint(problem.matrix, *limits),
+        options=options,
+    )
+
+
+def _highspy():
+    try:
+        from scipy.optimize._highspy import _core
+    except ImportError:
+        return None
+    return _core
+
+
+def _direct(h, problem: Linear, start: Basis | None) -> Found:
+    solver = h._Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.passModel(_model(h, problem))
+    if start is not None:
+        solver.setBasis(_basis(h, problem, start))
+    solver.run()
+    if solver.getModelStatus() != h.HighsModelStatus.kOptimal:
+        return Found(None, np.inf)
+    info = solver.getInfo()
+    x = np.asarray(solver.getSolution().col_value)
+    basis = _kept(h, problem, solver.getBasis()) if problem.columns else None
+    return Found(x, info.objective_function_value, basis, info.simplex_iteration_count)
+
+
+def _model(h, problem: Linear):
+    lp = h.HighsLp()
+    rows, columns = problem.matrix.shape
+    lp.num_col_, lp.num_row_ = columns, rows
+    lp.a_matrix_.num_col_, lp.a_matrix_.num_row_ = columns, rows
+    lp.a_matrix_.format_ = h.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = problem.matrix.indptr
+    lp.a_matrix_.index_ = problem.matrix.indices
+    lp.a_matrix_.value_ = problem.matrix.data
+    lp.col_cost_ = problem.cost
+    lp.col_lower_, lp.col_upper_ = np.zeros(columns), problem.bound
+    lp.row_lower_, lp.row_upper_ = problem.lower, problem.upper
+    return lp
+
+
+def _basis(h, problem: Linear, start: Basis):
+    lower, basic = h.HighsBasisStatus.kLower, h.HighsBasisStatus.kBasic
+    basis = h.HighsBasis()
+    basis.col_status = [start.columns.get(name, lower) for name in problem.columns]
+    basis.row_status = [start.constraints.get(name, basic) for name in problem.constraints]
+    basis.alien = True  # it may have too many or too few basic entries: HiGHS completes it
+    basis.valid = True
+    return basis
+
+
+def _kept(h, problem: Linear, basis) -> Basis:
+    lower, basic = h.HighsBasisStatus.kLower, h.HighsBasisStatus.kBasic
+    return Basis(
+        {n: s for n, s in zip(problem.columns, basis.col_status, strict=True) if s != lower},
+        {n: s for n, s in zip(problem.constraints, basis.row_status, strict=True) if s != basic},
+    )
