@@ -1,8 +1,9 @@
 """Pipelines: the bubble with stages of fixed waits, what the driver costs, compile time against one program.
 
-    python -m benchmarks.pipeline [--part bubble overhead compile]
+    python -m benchmarks.pipeline [--part bubble processes overhead compile]
 
 * bubble: 4 stages that only wait (40 ms forward, 80 ms backward), one device each, so that two cores suffice.
+* processes: the same with a process per stage, under the launcher.
 * overhead: CPU time of the main thread per task call, stages of next to no work, whole steps without waiting.
 * compile: trace, plan and compile of a 24-layer GPT in 4 equal stages against the same on one placement (wall and CPU).
 """
@@ -17,8 +18,11 @@ import sys
 import tempfile
 import time
 
-os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
-os.environ.setdefault("NPROC", "64")
+if "RANK" not in os.environ:
+    os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
+    os.environ.setdefault("NPROC", "64")
+
+import jax
 
 import sbpjax as flow
 from sbpjax import nn
@@ -27,7 +31,7 @@ from sbpjax.tensor.op import op_of
 from tests.pipeline.waiting import wait
 
 B = flow.sbp.broadcast
-PLACES = [flow.placement("cpu", [r]) for r in range(8)]
+PLACES = [flow.placement("cpu", [r]) for r in range(len(flow.placement.all("cpu").ranks))]
 
 
 class Row(nn.Graph):
@@ -64,15 +68,18 @@ def row(stages, micro_batches, schedule, chunks=1, seconds=0.0, width=64):
 
 
 def settle(graph) -> None:
-    for p in graph.layers.parameters():
-        p.numpy()
+    """Wait until all processes have done the step."""
+    jax.block_until_ready([s.data for p in graph.layers.parameters() for s in p.jax().addressable_shards])
+    flow.distributed.barrier()
 
 
-def bubble() -> None:
+def bubble(most: int = 4) -> None:
     seconds = 0.04
     for stages, micro_batches, schedule, chunks in (
         (4, 8, "1f1b", 1), (4, 8, "gpipe", 1), (4, 8, "interleaved", 2), (4, 32, "1f1b", 1), (2, 8, "1f1b", 1)
     ):  # fmt: skip
+        if stages > most or most < 4 and schedule != "1f1b":
+            continue
         graph, batch = row(stages, micro_batches, schedule, chunks, seconds)
         times = []
         for _ in range(5):
@@ -85,8 +92,18 @@ def bubble() -> None:
         best = 1 - 3 * seconds * micro_batches / min(times)
         ideal = (stages - 1) / (micro_batches + stages - 1)
         planned = graph.program.pipeline.body.schedule.bubble
-        print(f"{schedule:12} S={stages} M={micro_batches:2} bubble {found:.3f} (best {best:.3f}), ideal {ideal:.3f}, "
-              f"of the schedule {planned:.3f}, ratio {found / ideal:.2f}", flush=True)  # fmt: skip
+        if flow.env.get_rank() == 0:
+            print(f"{schedule:12} S={stages} M={micro_batches:2} bubble {found:.3f} (best {best:.3f}), ideal "
+                  f"{ideal:.3f}, of the schedule {planned:.3f}, ratio {found / ideal:.2f}", flush=True)  # fmt: skip
+
+
+def processes() -> None:
+    environment = {k: v for k, v in os.environ.items() if k not in ("NPROC", "SBPJAX_CPU_DEVICES")}
+    for count in (4, 2):
+        print(f"{count} processes", flush=True)
+        command = [sys.executable, "-m", "sbpjax.distributed.launch", "--port", "0", "--nproc_per_node", str(count)]
+        command += ["--cpu_devices", "1", "-m", "benchmarks.pipeline", "--most", str(count), "--part", "bubble"]
+        subprocess.run(command, env=environment, check=True)
 
 
 def overhead() -> None:
@@ -168,15 +185,18 @@ def compile_once(stages: int) -> None:
     print(f"{time.process_time() - cpu:.1f} s CPU, {time.perf_counter() - start:.1f} s wall ({phases})")
 
 
-PARTS = {"bubble": bubble, "overhead": overhead, "compile": compile_times}
+PARTS = {"bubble": bubble, "processes": processes, "overhead": overhead, "compile": compile_times}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="*", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--stages", type=int, help="only compile the deep model in so many stages")
+    parser.add_argument("--most", type=int, default=4, help="leave out bubbles of more stages")
     args = parser.parse_args()
     if args.stages:
         compile_once(args.stages)
+    elif args.part == ["bubble"]:
+        bubble(args.most)
     else:
         for part in args.part:
             PARTS[part]()

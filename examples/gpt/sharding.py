@@ -89,7 +89,7 @@ class Layout:
 
     def place(self, batch: np.ndarray) -> flow.Tensor:
         """Return a batch of tokens `(B, T)` as a global tensor."""
-        return flow.tensor(batch).to_global(self.placement, self.batch)
+        return flow.tensor(batch, placement=self.placement, sbp=self.batch)  # every process has the whole batch
 
 
 LAYOUTS = {

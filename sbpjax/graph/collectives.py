@@ -133,6 +133,10 @@ def traffic_of(program) -> Traffic:
     Raises:
         MixedTensorError: it runs on one device, and moves nothing.
     """
+    if program.pipeline is not None:
+        from sbpjax.pipeline import sizes  # only here: most programs have one placement
+
+        return sizes.traffic_of(program)
     if program.plan is None:
         raise MixedTensorError(
             message(

@@ -10,7 +10,7 @@
 (`sbpjax.graph.manifest`). A graph with optimizers is exported with their state, and its copy goes on training.
 
 A local graph runs on any one device of the exported platforms. A sharded one is exported as it was planned, with its
-collectives, and runs on any placement of the same hierarchy.
+collectives, and runs on any placement of the same hierarchy. A pipelined one becomes one program for one device.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ def export(
     else:
         state, call, program = graph._prepared(args, kwargs)
     _check_data(asked, state)
+    if program.pipeline is not None:
+        program = program.sequential()
     content: dict[str, Any] = {
         "format": manifest.FORMAT,
         "format_version": manifest.VERSION,
@@ -71,7 +73,7 @@ def export(
         "class": type(graph).__name__,
         "packages": manifest.packages(),
         "placement": _placement_json(program),
-        "inputs": _inputs_json(graph, call, asked),
+        "inputs": _inputs_json(graph, call, program, asked),
         "outputs": _outputs_json(program, asked),
     }
     content["state"], weights = _state_json(graph, state, program)
@@ -153,12 +155,13 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
 # -- what is said of it ------------------------------------------------------------------------------------------------
 
 
-def _inputs_json(graph: Any, call: Call, asked: str) -> dict:
+def _inputs_json(graph: Any, call: Call, program: Program, asked: str) -> dict:
     places = set(call.places)
     found = []
     for i, (path, leaf) in enumerate(zip(call.paths(graph.build), call.leaves, strict=True)):
         if i in places:
-            found.append(manifest.tensor_json(path, leaf.shape, leaf._array.dtype, leaf._layout))
+            layout = None if program.placement is None else leaf._layout
+            found.append(manifest.tensor_json(path, leaf.shape, leaf._array.dtype, layout))
         else:
             found.append(manifest.static_json(leaf, path, asked))
     return {"structure": manifest.structure_json(call.structure, asked), "leaves": found}
@@ -188,9 +191,9 @@ def _state_json(graph: Any, state: State, program: Program) -> tuple[dict, dict[
     weights: dict[str, np.ndarray] = {}
     tensors, captured = [], []
     for name, t in zip(_unique(state.names), state.tensors, strict=True):
-        tensors.append({**_stored(name, t, weights), "kind": kinds.get(id(t), "tensor")})
+        tensors.append({**_stored(name, t, program, weights), "kind": kinds.get(id(t), "tensor")})
     for i, t in enumerate(program._lifted.tensors):
-        captured.append(_stored(f"captured[{i}]", t, weights))
+        captured.append(_stored(f"captured[{i}]", t, program, weights))
     written = set(program.written)
     inputs = [
         {
@@ -209,11 +212,11 @@ def _state_json(graph: Any, state: State, program: Program) -> tuple[dict, dict[
     return {"tensors": tensors, "captured": captured, "inputs": inputs, "order": order, "numbers": numbers}, weights
 
 
-def _stored(name: str, t: Tensor, weights: dict) -> dict:
+def _stored(name: str, t: Tensor, program: Program, weights: dict) -> dict:
     array = t._fresh()._array
     whole = array if t._layout is None else eager.to_logical(array, t._layout)
     weights[name], stored_as = manifest.storable(np.asarray(whole))
-    found = manifest.tensor_json(name, whole.shape, whole.dtype, t._layout)
+    found = manifest.tensor_json(name, whole.shape, whole.dtype, None if program.placement is None else t._layout)
     return {**found, "stored_as": stored_as}
 
 

@@ -142,6 +142,8 @@ def estimate(program, state) -> Memory:
         program: a traced and planned `sbpjax.graph.program.Program`.
         state: the `State` that it was traced with.
     """
+    if program.pipeline is not None:
+        return _of_stages(program, state, False)
     flat = program.plan.program if program.plan is not None else normalise(program.jaxpr)
     held = Spans(flat, program.plan).at_peak()
     return replace(
@@ -164,6 +166,8 @@ def memory(program, state) -> Memory:
     Raises:
         OutOfMemoryError: the compiler finds that the device has less.
     """
+    if program.pipeline is not None:
+        return _of_stages(program, state, True)
     guess = estimate(program, state)
     try:
         figures = program.compile().memory_analysis()
@@ -185,6 +189,12 @@ def memory(program, state) -> Memory:
         code=figures.generated_code_size_in_bytes,
         compiled=True,
     )
+
+
+def _of_stages(program, state, compiled: bool) -> Memory:
+    from sbpjax.pipeline import sizes  # only here: most programs have one placement
+
+    return sizes.memory(program, state, compiled)
 
 
 def _shared_out(guess: Held, total: int) -> Held:

@@ -130,6 +130,15 @@ def profile(graph: Any, program: Any, state: Any, arguments: list[Tensor], steps
         raise GraphError(
             message(f"{graph.name}.profile({steps!r})", f"{steps!r} steps", "a profile is of one step or more", "10")
         )
+    if program.pipeline is not None:
+        raise GraphError(
+            message(
+                f"{graph.name}.profile",
+                f"a step of {len(program.pipeline.compiled)} programs on {len(program.pipeline.stages)} stages",
+                "a profile names the ops of one program that runs on one placement",
+                "graph.pipeline_report() times every task of every stage",
+            )
+        )
     folder = Path(tempfile.mkdtemp(prefix="sbpjax-profile-") if directory is None else directory)
     named = _with_own_names(program)
     before, own = _held(state.tensors), program._compiled

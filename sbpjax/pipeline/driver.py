@@ -1,23 +1,28 @@
 """Runs a planned pipeline: issues its tasks in the order of the schedule, and moves values between stages.
 
 Launches return before the work is done, so one thread keeps all stages busy. What bounds the work in flight is the
-schedule: before a stage takes a micro-batch in, it waits for the one to be out whose place it takes.
+schedule: before a stage takes a micro-batch in, it waits for the one to be out whose place it takes. In a run of
+several processes each of them issues the tasks on its own devices, and its ends of the transfers (`courier`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal, Var
 
+from sbpjax.errors import NanError, message
+from sbpjax.sbp import spread
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.normalise import evaluate, live
 from sbpjax.sbp.program_cache import compiled_afresh
 
+from .courier import Coming, Courier, Shipment, acquaint, elsewhere, here
 from .plan import Body, Pipeline, Run
 from .relocate import relocated
 from .schedule import FORWARD
@@ -33,32 +38,54 @@ class Driver:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
+        placements = list(dict.fromkeys([*pipeline.stages, *(t.task.placement for t in pipeline.compiled)]))
+        self.courier = Courier(pipeline.layouts, placements)
         self._numbers: dict = {}
-        self._starts: dict[Var, object] = {}
+        self._starts: dict[Var, Any] = {}
         self._turns: list[dict] = []
 
     def compile(self) -> None:
-        """Compile all tasks, two at a time, and those that are equal but for their devices once."""
+        """Compile this process's tasks, two at a time, and those that are equal but for their devices once."""
         groups: dict[tuple, list] = {}
         for task in self.pipeline.compiled:
-            lowered = task.program.lower()
             place = task.task.placement
-            groups.setdefault((lowered.as_text(), place.type, place.hierarchy), []).append((task, lowered))
+            if here(place):
+                lowered = task.program.lower()
+                groups.setdefault((lowered.as_text(), place.type, place.hierarchy), []).append((task, lowered))
         with ThreadPoolExecutor(2) as pool:  # the compiler leaves Python alone
             list(pool.map(_compile_equal, groups.values()))
         body = self.pipeline.body
         if body is not None:
             self._prepare(body)
 
+    def meet(self, agreed: Callable[[], Any]) -> None:
+        """Compile the transfers between processes and connect the processes of each program, before it matters.
+
+        Args:
+            agreed: called when this process is ready; it returns when all are.
+        """
+        if not self.courier.far:
+            return
+        parcels = [p for run in self.pipeline.runs for s in (run.first, *run.sends) for p in self.courier.parcels(s)]
+        agreed()
+        for placement in dict.fromkeys(t.task.placement for t in self.pipeline.compiled):
+            if placement.spans_processes and here(placement):
+                acquaint(placement)
+        for parcel in parcels:
+            if isinstance(parcel, Shipment):
+                parcel.warm_up()
+
     def _prepare(self, body: Body) -> None:
         """Make what every step needs again."""
-        places = self.pipeline.stages
+        places = [p for p in self.pipeline.stages if here(p)]
         self._turns = [
-            {p: jax.device_put(np.int32(i), replicated(p, body.turn.aval).sharding) for p in places}
+            {p: spread.on(np.int32(i), replicated(p, body.turn.aval).sharding) for p in places}
             for i in range(body.count)
         ]
         self._starts = {
-            c.before: _start(self.pipeline, c, body.starts[c.before]) for c in body.carries if c.before in body.starts
+            c.before: _start(self.pipeline, c, body.starts[c.before])
+            for c in body.carries
+            if c.before in body.starts and here(body.starts[c.before].placement)
         }
         works = body.schedule.works
         carried = {c.before for c in body.carries if c.after is not c.before}
@@ -73,6 +100,24 @@ class Driver:
         # A stage that begins with a forward takes in no more micro-batches than it has credits; others work them off.
         self._gates = {i: s for s, i in entry.items() if works[i].kind == FORWARD}
         self._exits = {max(i for i, w in enumerate(works) if w.stage == s): s for s in entry}
+        self._events = self._ordered(body)
+
+    def _ordered(self, body: Body) -> list[tuple[int, int, bool, bool]]:
+        """Return what this process does, in order: (task, micro-batch, whether to run it, whether to send its results).
+
+        Within a process a send is issued with its task. Between processes it waits for the other side, so both sides
+        have it where the schedule says that its task is done: a total order of tasks and sends in which everything
+        comes behind what it needs, and of which every process does a part. So whatever is first of what is left to do
+        can be done, and nobody waits for ever.
+        """
+        slots = body.schedule.slots
+        mine = [here(t.task.placement) for t in body.tasks]
+        if not self.courier.far:
+            return [(work, micro, True, True) for work, micro, _, _ in slots]
+        sending = [bool(self.courier.parcels(sends)) for sends in body.sends]
+        order = [(start, 1, i, work, micro) for i, (work, micro, start, _) in enumerate(slots) if mine[work]]
+        order += [(finish, 0, i, work, micro) for i, (work, micro, _, finish) in enumerate(slots) if sending[work]]
+        return [(work, micro, kind == 1, kind == 0) for _, kind, _, work, micro in sorted(order)]
 
     # -- one step --------------------------------------------------------------------------------------------------
 
@@ -87,53 +132,73 @@ class Driver:
             Their payloads.
         """
         env: dict = dict(zip(self.pipeline.program.invars, inputs, strict=True))
+        self.courier.drain()
         self._once(self.pipeline.pre, env)
         if self.pipeline.body is not None:
             self._micro_batches(self.pipeline.body, env)
         self._once(self.pipeline.post, env)
-        return [self._out(v, env) for v in outs]
+        found = [self._out(v, env) for v in outs]
+        self.courier.settle()
+        return found
 
     def _out(self, v, env: dict):
-        return jnp.asarray(v.val, v.aval.dtype) if isinstance(v, Literal) else env[v]
+        if isinstance(v, Literal):
+            return jnp.asarray(v.val, v.aval.dtype)
+        layout = self.pipeline.layouts.get(v)
+        if layout is not None and not here(layout.placement):
+            return elsewhere(layout)
+        value = env[v]
+        return value.array() if value.__class__ is Coming else value
 
     def _once(self, run: Run, env: dict) -> None:
-        self._send(run.first, env)
+        self.courier.send(run.first, env)
         for task, sends in zip(run.tasks, run.sends, strict=True):
             place = task.task.placement
-            results = task.executable(*[self._given(v, env, place) for v in task.task.ins])
-            env.update(zip(task.task.outs, results, strict=False))
-            self._send(sends, env)
+            if here(place):
+                results = task.executable(*[self._given(v, env, place) for v in task.task.ins])
+                if jax.config.jax_debug_nans:
+                    self._check(task, results)
+                env.update(zip(task.task.outs, results, strict=False))
+            self.courier.send(sends, env)
 
     def _given(self, v: Var, env: dict, place):
         """Return what a task reads: an array as it is, a number on the devices of the task."""
         value = env[v]
         if v in self.pipeline.layouts:
+            if value.__class__ is Coming:
+                value = env[v] = value.array()
             return value
         key = (v, place)
         known = self._numbers.get(key)
         same = known is not None and (known[0] is value or (isinstance(value, float) and known[0] == value))
         if not same:
-            array = jax.device_put(np.asarray(value, v.aval.dtype), replicated(place, v.aval).sharding)
+            array = spread.on(np.asarray(value, v.aval.dtype), replicated(place, v.aval).sharding)
             known = self._numbers[key] = (value, array)
         return known[1]
 
-    def _send(self, sends: Sequence, env: dict) -> None:
-        for send in sends:
-            env[send.arrived] = jax.device_put(env[send.value], self.pipeline.layouts[send.arrived].sharding)
-
     def _micro_batches(self, body: Body, env: dict) -> None:
-        schedule = body.schedule
+        schedule, courier = body.schedule, self.courier
         turns, rows = self._begun(body, env)
         done: list[dict[int, object]] = [{} for _ in range(schedule.stages)]  # micro-batch → what says that it is out
-        for work, micro, _, _ in schedule.slots:
+        watched = jax.config.jax_debug_nans
+        waiting: dict[tuple[int, int], list] = {}  # what a task made for other processes, until its send is due
+        for work, micro, runs, sends in self._events:
+            own = turns[micro]
+            if not runs:
+                for parcel, arrays in waiting.pop((work, micro), None) or self._taken(body, work, own):
+                    courier.move(parcel, arrays, own)
+                continue
             stage = self._gates.get(work)
             if stage is not None:
                 jax.block_until_ready(done[stage].pop(micro - schedule.in_flight[stage], None))
-            task, own = body.tasks[work], turns[micro]
+            task = body.tasks[work]
             arguments = rows[work].copy()
             for i, v in self._holes[work]:
-                arguments[i] = self._turns[micro][task.task.placement] if v is None else own[v]
+                value = self._turns[micro][task.task.placement] if v is None else own[v]
+                arguments[i] = value.array() if value.__class__ is Coming else value
             results = task.executable(*arguments)
+            if watched:
+                self._check(task, results, f"{body.schedule.works[work].kind} of micro-batch {micro}")
             del arguments
             following = turns[micro + 1]
             for v, array in zip(task.task.outs, results, strict=False):
@@ -146,41 +211,74 @@ class Driver:
                 if stage not in self._gates.values():
                     done[stage].pop(micro - 1, None)
             del results
-            self._send(body.sends[work], own)
+            if sends:
+                courier.send(body.sends[work], own)
+            elif body.sends[work]:
+                waiting[work, micro] = self._taken(body, work, own)
             for v in body.dropped[work]:
                 own.pop(v, None)
         # What follows takes over the memory of the state, so it starts when no stage can fail any more.
         jax.block_until_ready(done)
         for c in body.carries:
-            env[c.last] = turns[-1][c.before] if c.before in turns[-1] else turns[0][c.before]
+            last = turns[-1] if c.before in turns[-1] else turns[0]
+            if c.before in last:
+                env[c.last] = last[c.before]
+
+    def _check(self, task: Any, results: Sequence, what: str = "what surrounds the micro-batches") -> None:
+        """Raise if a result holds a nan: JAX itself looks for them behind calls of `jit`, not of compiled programs."""
+        for v, array in zip(task.task.outs, results, strict=False):
+            blocks = [s.data for s in array.addressable_shards] if jnp.issubdtype(array.dtype, jnp.inexact) else []
+            if any(bool(jnp.isnan(block).any()) for block in blocks):
+                place = task.task.placement
+                stages = self.pipeline.stages
+                raise NanError(
+                    message(
+                        f"stage {stages.index(place) if place in stages else place!r}, {what}",
+                        f"a nan in a {v.aval.str_short()} that it made",
+                        "under jax.debug_nans a step ends at the first nan; parameters are those of the step before",
+                        "look at the inputs of the step, or lower the learning rate",
+                    )
+                )
+
+    def _taken(self, body: Body, work: int, own: dict) -> list:
+        return [(parcel, parcel.taken(own)) for parcel in self.courier.parcels(body.sends[work])]
 
     def _begun(self, body: Body, env: dict) -> tuple[list[dict], list[list]]:
         """Return what each micro-batch reads so far, and per task its arguments with holes for what differs."""
         turns: list[dict] = [{} for _ in range(body.count + 1)]
         for c in body.carries:
             start = self._starts.get(c.before)
-            turns[0][c.before] = env[c.start] if start is None else start(env)
+            if start is not None:
+                turns[0][c.before] = start(env)
+            elif c.before not in body.starts and c.start in env:
+                turns[0][c.before] = env[c.start]
         constant = {own: env[v] for own, v in body.outer.items() if v in env}
-        constant |= {c.before: turns[0][c.before] for c in body.carries if c.after is c.before}
-        self._send(self._sent_once, constant)
-        self._send(self._sent_each, turns[0])
+        constant |= {c.before: turns[0][c.before] for c in body.carries if c.after is c.before and c.before in turns[0]}
+        self.courier.send(self._sent_once, constant)
+        self.courier.send(self._sent_each, turns[0])
         rows = []
         for task in body.tasks:
             place = task.task.placement
-            rows.append([self._given(v, constant, place) if v in constant else None for v in task.task.ins])
+            if here(place):
+                rows.append([self._given(v, constant, place) if v in constant else None for v in task.task.ins])
+            else:
+                rows.append([])
         return turns, rows
 
 
 def _compile_equal(group: list) -> None:
     (first, lowered), *others = group
-    if first.task.placement.type != "cpu" or all(t.task.placement == first.task.placement for t, _ in others):
+    place = first.task.placement
+    if place.type != "cpu" or place.spans_processes or all(t.task.placement == place for t, _ in others):
         for task, own in group:
             task.executable = own.compile()
         return
     first.executable = compiled_afresh(lowered)
     source = list(first.task.placement.mesh.devices.flat)
     for task, own in others:
-        task.executable = relocated(first.executable, source, list(task.task.placement.mesh.devices.flat))
+        task.executable = None
+        if not task.task.placement.spans_processes:
+            task.executable = relocated(first.executable, source, list(task.task.placement.mesh.devices.flat))
         if task.executable is None:
             task.executable = own.compile()
 

@@ -95,8 +95,12 @@ class Pipeline:
     @property
     def compiled(self) -> list[Compiled]:
         """All tasks."""
-        runs = [self.pre, self.post] if self.body is None else [self.pre, self.body, self.post]
-        return [task for run in runs for task in run.tasks]
+        return [task for run in self.runs for task in run.tasks]
+
+    @property
+    def runs(self) -> list[Run]:
+        """What runs before, for and behind the micro-batches."""
+        return [self.pre, self.post] if self.body is None else [self.pre, self.body, self.post]
 
     @property
     def sends(self) -> list[tuple[Send, Layout, int]]:

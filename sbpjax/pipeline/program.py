@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import re
 import sys
 import time
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
-from jax.extend.core import Var
+from jax.extend.core import Var, jaxpr_as_fun
 
 from sbpjax import world
 from sbpjax.errors import GraphConfigError, GraphError, message
+from sbpjax.graph.agreement import agree
 from sbpjax.graph.capture import Lifted, State
 from sbpjax.graph.interrupt import Uninterrupted
 from sbpjax.graph.program import _NO_SEED, _SEED, _UNSHARED, Options, Program, _example, _slot
 from sbpjax.graph.signature import Call
+from sbpjax.graph.slots import Slot
 from sbpjax.graph.zero import Zero
+from sbpjax.sbp import spread
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.placement import one_per_process
 from sbpjax.sbp.stage import stage_transfer_p
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
@@ -29,6 +36,7 @@ from .driver import Driver
 from .plan import Pipeline, Planner
 
 log = logging.getLogger("sbpjax.pipeline")
+_REPORT_S = 2.0  # a process that fails tells so first; `sbpjax.processes.failure` ends this one after three seconds
 
 
 class PipelinedProgram(Program):
@@ -61,16 +69,17 @@ class PipelinedProgram(Program):
                     "config.enable_zero(True, stage=2)",
                 )
             )
-        if world.current().size > 1:
+        if world.current().size > jax.process_count():
             raise GraphError(
                 message(
                     asked,
-                    f"stages on several placements in {world.current().size} processes",
-                    "the driver of a pipeline runs the stages of one process; eager mode moves between all",
-                    "start one process that sees the devices of all stages, or put the state on one placement",
+                    f"stages on several placements, and {world.current().size} threads as ranks",
+                    "the driver of a pipeline runs in one thread of each process",
+                    "leave sbpjax.simulate out, or start processes: python -m sbpjax.distributed.launch",
                 )
             )
         self.asked, self.options = asked, options
+        self._agreed = self._met = False
         self.seconds = {}
         self.plan = None
         self.placement = None
@@ -114,11 +123,13 @@ class PipelinedProgram(Program):
             )
 
     def compile(self, to_run: bool = False):
-        """Compile all tasks.
+        """Compile the tasks of this process.
 
         Args:
-            to_run: accepted; what runs is the same.
+            to_run: it is about to run: if there are several processes, they compare it first.
         """
+        if to_run and not self._agreed:
+            self._agree()
         if self._compiled is None:
             start = time.perf_counter()
             self.driver.compile()
@@ -126,27 +137,70 @@ class PipelinedProgram(Program):
             self.seconds["compile"] = time.perf_counter() - start
         return self._compiled
 
+    def _agree(self) -> None:
+        """Compare the program with those of the other processes: each of them runs a part of one schedule."""
+        layouts = zip(self.pipeline.program.invars, self.in_layouts, strict=True)
+        inputs = [str(v.aval) if layout is None else repr(layout) for v, layout in layouts]
+        text = "\n".join([str(self.jaxpr), *(str(t.out_layouts) for t in self.pipeline.compiled)])
+        body = self.pipeline.body
+        agree(self.asked, inputs, re.sub(r"0x[0-9a-f]+", "", text) + ("" if body is None else f"\n{body.schedule}"))
+        self._agreed = True
+
     def run(self, state: State, arguments: list):
         """Run a step, write the new state, and return the function's result."""
-        self.compile()
+        self.compile(to_run=True)
+        if not self._met:
+            asked = f"the first step of {re.sub('_[0-9]+', '', self.asked)}"
+            self.driver.meet(lambda: world.current().exchange(asked, None))
+            self._met = True
         tensors: list[Tensor] = state.tensors
         generator = default_generator
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else _NO_SEED
+        if self.is_random and self.driver.courier.far:  # a process that drew numbers of its own has counted on
+            everyone = one_per_process(self.pipeline.stages[0].type)
+            seed = np.asarray(spread.from_first(seed, everyone).addressable_data(0))
         arrays = [t._fresh()._array for t in tensors]
         for i in self._donated:
             # Held by its tensor, its cell and the list; what somebody else holds too must survive.
-            if sys.getrefcount(arrays[i]) > _UNSHARED + (tensors[i]._cell is not None):
+            shared = sys.getrefcount(arrays[i]) > _UNSHARED + (tensors[i]._cell is not None)
+            if shared and arrays[i].sharding.addressable_devices:
                 arrays[i] = jnp.copy(arrays[i])
         given = [t._fresh()._array for t in (*arguments, *self._lifted.tensors)]
         numbers = state.numbers()
         with Uninterrupted():
             inputs = [seed, *arrays, *numbers, *given]
             del arrays, given
-            outs = self.driver.run(inputs, self._outs)
+            try:
+                outs = self.driver.run(inputs, self._outs)
+            except jax.errors.JaxRuntimeError as error:
+                if not self.driver.courier.far:
+                    raise
+                raise world.lost(self.asked, [], range(world.current().size), _what_failed(error)) from None
             self._write(tensors, outs[: len(self.written)])
         if self.is_random:
             generator._counter += 1
         return self._results(outs[len(self.written) :])
+
+    def sequential(self) -> Program:
+        """Return the same trace as one program on one device, where moving between stages does nothing."""
+        found = copy.copy(self)
+        found.pipeline = found.placement = found.plan = None
+        found.slots = [Slot(slot.places, None, True) for slot in self.slots]
+        found.in_layouts = [None] * len(self.in_layouts)
+        found.out_layouts = [None] * len(self.out_layouts)
+        found._global_outs = [False] * len(self._global_outs)
+        avals = self.jaxpr.in_avals
+        found._structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+        found._call = jax.jit(jaxpr_as_fun(self.jaxpr), donate_argnums=tuple(1 + i for i in self.written))
+        return found
+
+
+def _what_failed(error: Exception) -> str:
+    """Return what another process reported, or after a while what its absence did to a transfer."""
+    end = time.monotonic() + _REPORT_S
+    while world.current().failure is None and time.monotonic() < end:
+        time.sleep(0.05)
+    return world.current().failure or f"another process is gone: {str(error).splitlines()[0]}"
 
 
 def _return_home(flat, places: list[int], layouts: list[Layout | None]) -> tuple[dict[Var, tuple], dict[Var, Var]]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import html
 import json
-import math
 import os
 import statistics
 import time
@@ -28,6 +27,7 @@ from sbpjax.graph.communication import _text
 from sbpjax.graph.memory import bytes_text
 
 from .schedule import BACKWARD, BOTH, FORWARD, Schedule, Work, schedule
+from .sizes import waiting
 
 _COLOURS = {FORWARD: "#4c78a8", BACKWARD: "#f58518", BOTH: "#b279a2", "W": "#72b7b2"}
 
@@ -163,14 +163,8 @@ def report(graph: Any, program: Any, turns: int = 3) -> PipelineReport:
     for task, work in zip(body.tasks, body.schedule.works, strict=True):
         works.append(work._replace(cost=_seconds(task, turns)))
     timed = retimed(body.schedule, works)
-    held = [0] * timed.stages
-    for task, work in zip(body.tasks, works, strict=True):
-        kept = set(task.task.outs) - {c.after for c in body.carries if not isinstance(c.after, jax.extend.core.Literal)}
-        sent = {s.value for sends in body.sends for s in sends}
-        if work.kind == FORWARD:
-            held[work.stage] += sum(_bytes(pipeline.layouts[v]) for v in kept - sent)
-    chunks = [max(1, len({w.chunk for w in works if w.stage == s and w.kind == FORWARD})) for s in range(timed.stages)]
-    peak = [per // n * timed.in_flight[s] for s, (per, n) in enumerate(zip(held, chunks, strict=True))]
+    peak = [waiting(pipeline, place) for place in pipeline.stages]
+    held = [bytes_ // max(1, timed.in_flight[s]) for s, bytes_ in enumerate(peak)]
     return PipelineReport(graph.name, timed, held, peak)
 
 
@@ -190,7 +184,3 @@ def _seconds(task: Any, turns: int) -> float:
         jax.block_until_ready(task.executable(*arrays))
         times.append(time.perf_counter() - start)
     return statistics.median(times[1:])
-
-
-def _bytes(layout: Any) -> int:
-    return math.prod(layout.local_shape) * layout.dtype.itemsize

@@ -71,7 +71,11 @@ def can_travel(layout: Layout, target: Placement) -> bool:
     """Return whether a value in a layout can be sent as it lies."""
     if layout.partial_axes:
         return False
-    return layout.placement.hierarchy == target.hierarchy or layout.is_even
+    if layout.placement.hierarchy == target.hierarchy:
+        return True
+    if layout.placement.spans_processes or target.spans_processes:  # blocks go as they are
+        return all(code == B for code in layout.codes)
+    return layout.is_even
 
 
 def plan_task(

@@ -1,0 +1,54 @@
+"""Pipelines whose stages lie in several processes: numbers of one process, and what happens when one fails."""
+
+import time
+from pathlib import Path
+
+import pytest
+from distributed.running import launch
+
+SCRIPTS = Path(__file__).parent / "scripts"
+TIMEOUT_S = 60
+
+
+def passed(ranks, devices, *cases):
+    run(ranks, devices, "processes.py", *cases)
+
+
+def run(ranks, devices, script, *arguments):
+    code, out, err = launch("--nproc_per_node", ranks, "--cpu_devices", devices, SCRIPTS / script, *arguments)
+    assert code == 0, f"{out[-2000:]}\n{err[-6000:]}"
+    for rank in range(ranks):
+        assert f"[rank {rank}] rank {rank} of {ranks} passed" in out, out[-3000:]
+
+
+def test_numbers_of_one_process():
+    passed(2, 1, "sample")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("case", ["net", "schedules", "fifty", "interleaved", "random", "several_ranks", "all_skip"])
+@pytest.mark.parametrize(("ranks", "devices"), [(2, 1), (4, 1), (2, 2), (2, 4)])
+def test_every_case(ranks, devices, case):
+    if (ranks * devices, case) in [(8, "schedules"), (8, "fifty")]:
+        case = "net"
+    passed(ranks, devices, case)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("ranks", "devices"), [(2, 4), (4, 2)])
+def test_the_gpt_example_has_the_curve_of_one_device(ranks, devices):
+    run(ranks, devices, "gpt.py", 12, 4)
+
+
+@pytest.mark.parametrize("how", ["raises", "killed"])
+def test_a_failing_stage_ends_all_with_one_message(how):
+    start = time.monotonic()
+    code, out, err = launch("--nproc_per_node", 2, "--cpu_devices", 1, SCRIPTS / "failing.py", how, timeout=TIMEOUT_S)
+    assert time.monotonic() - start < TIMEOUT_S
+    first, second = ([line for line in out.splitlines() if line.startswith(f"[rank {r}] loss")] for r in range(2))
+    assert len(first) == 2 and [line.replace("rank 0", "rank 1") for line in first] == second, err[-4000:]
+    if how == "killed":
+        assert code == 128 + 9 and "rank 1" in err and "was killed by SIGKILL" in err
+        return
+    assert code == 1 and "rank 1 has the weights of the last finished step" in out
+    assert "rank 1" in err and "exited with code 1" in err and "FloatingPointError: a nan in micro-batch 2" in err
