@@ -11,6 +11,7 @@ gets what all gave, or an error that names the ranks that did not come.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import threading
@@ -23,6 +24,7 @@ import jax
 from sbpjax.errors import AgreementError, LostRankError, message
 
 DEFAULT_TIMEOUT_S = 600.0
+ENDED = "sbpjax/ended"  # below it, in the store, the ranks that came to the end of their programs
 _SLICE_MS = 500  # a wait looks up this often, to see whether another process reported a failure
 
 
@@ -116,19 +118,33 @@ class Processes(World):
 
     def exchange(self, asked, value, members=None):
         members = tuple(range(self.size)) if members is None else members
-        number = self._counts.get(members, 0)
-        self._counts[members] = number + 1
+        ordered = tuple(sorted(members))
+        if ordered != members:  # one way for all orders of a group, so that ranks that differ in it meet
+            asked = f"{asked} in the group {list(members)}"
+        number = self._counts.get(ordered, 0)
+        self._counts[ordered] = number + 1
         client = _state().client
-        base = "sbpjax/all" if len(members) == self.size else f"sbpjax/{'.'.join(map(str, members))}"
-        client.key_value_set_bytes(f"{base}/{number}/{self.rank}", pickle.dumps((asked, value)))
+        base = "sbpjax/all" if len(members) == self.size else f"sbpjax/{'.'.join(map(str, ordered))}"
+        mine = f"{base}/{number}/{self.rank}"
+        client.key_value_set_bytes(mine, pickle.dumps((asked, value)))
         if number > 1:  # who is here has read all that was given two meetings ago
             client.key_value_delete(f"{base}/{number - 2}/{self.rank}")
         deadline = time.monotonic() + timeout_s()
         given = {self.rank: (asked, value)}
-        for rank in members:
-            if rank != self.rank:
-                given[rank] = pickle.loads(self._awaited(asked, f"{base}/{number}", rank, members, deadline))
+        try:
+            for rank in ordered:
+                if rank != self.rank:
+                    given[rank] = pickle.loads(self._awaited(asked, f"{base}/{number}", rank, ordered, deadline))
+        except LostRankError:  # the meeting did not take place: nobody who comes later may think that it did
+            with contextlib.suppress(jax.errors.JaxRuntimeError):
+                client.key_value_delete(mine)
+            self._counts[ordered] = number
+            raise
         return agreed(given)
+
+    def ended(self, rank: int) -> bool:
+        """Return whether a rank has come to the end of its program, and so will not come to any meeting."""
+        return self._given(f"{ENDED}/{rank}")
 
     def _awaited(self, asked: str, base: str, rank: int, members: tuple[int, ...], deadline: float) -> bytes:
         client = _state().client
@@ -140,11 +156,13 @@ class Processes(World):
                     raise lost(asked, [0], members, f"the coordinator does not answer: {error}") from None
             if self.failure is not None:
                 raise lost(asked, [], members, self.failure)
+            if self.ended(rank) and not self._given(f"{base}/{rank}"):
+                raise lost(asked, [rank], members, f"rank {rank} has come to the end of its program")
             if time.monotonic() > deadline:
-                missing = [r for r in members if r != self.rank and not self._came(f"{base}/{r}")]
+                missing = [r for r in members if r != self.rank and not self._given(f"{base}/{r}")]
                 raise lost(asked, missing or [rank], members, f"waited {timeout_s():g} s")
 
-    def _came(self, key: str) -> bool:
+    def _given(self, key: str) -> bool:
         try:
             _state().client.key_value_try_get_bytes(key)
         except jax.errors.JaxRuntimeError:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from sbpjax.tensor.tensor import Tensor
 
 from . import document
 from .saving import ARRAYS, CHECKSUMS, STATE, VERSION, checksum, on_disk
+from .together import together
 
 
 def located(path: str | os.PathLike) -> Path:
@@ -136,50 +139,94 @@ def load(
         CheckpointError: there is no checkpoint, a file is damaged (nothing is loaded then), a tensor of ``into`` is
             not in it or has another shape.
     """
-    directory = located(path)
-    facts = read_facts(directory)
+
+    def found() -> tuple[Path, dict]:
+        directory = located(path)
+        return directory, read_facts(directory)
+
+    def planned() -> Plan:
+        wanted = document.chosen(list(facts["tensors"]), pattern)
+        if into is not None:
+            return _planned_into(directory, facts, wanted, into, pattern)
+        return Plan(directory, facts, {n: _target(facts["tensors"][n], placement, sbp) for n in wanted})
+
+    (directory, facts), told = together("loading a checkpoint", found, lambda both: [str(both[0])])
+    _alike(told)
     if check:
         verify(path)
-    names = list(facts["tensors"])
-    index = {n: i for i, n in enumerate(names)}
-    wanted = document.chosen(names, pattern)
+    plan, told = together(
+        "loading a checkpoint", planned, lambda made: [f"{n} as {t}" for n, t in made.targets.items()]
+    )
+    _alike(told)
+    arrays = _read(plan)
     if into is not None:
-        return _load_into(directory, facts, index, wanted, into, pattern)
-    targets = {n: _target(facts["tensors"][n], placement, sbp) for n in wanted}
-    arrays = _read(directory, facts, {n: index[n] for n in wanted}, targets)
+        return _written_into(plan, into, arrays)
 
     def make(name: str):
         if name not in arrays:
             return document.MISSING
-        return _made(arrays[name], targets[name], facts["tensors"][name])
+        return _made(arrays[name], plan.targets[name], plan.facts["tensors"][name])
 
-    return document.unpack(facts["state"], make)
+    return document.unpack(plan.facts["state"], make)
 
 
-def _load_into(directory: Path, facts: dict, index: dict, wanted: list[str], into: Any, pattern) -> Any:
-    structure, found = document.pack(into)
+def _alike(told: dict[int, list[str]]) -> None:
+    """Raise if a rank loads something else than rank 0."""
+    for rank, theirs in told.items():
+        if theirs == told[0]:
+            continue
+        both = zip_longest(told[0], theirs, fillvalue="nothing more")
+        first, other = next((a, b) for a, b in both if a != b)
+        seen = f"rank {rank} loads {other}, rank 0 {first}"
+        rule = "all ranks load the same tensors of one checkpoint, into the same layouts"
+        raise CheckpointError(message("loading a checkpoint", seen, rule, "give all ranks one path and one state"))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a load reads.
+
+    Attributes:
+        directory: where the checkpoint is.
+        facts: what its `state.json` says.
+        targets: the layout in which each tensor is wanted, by name; None for a local one.
+        found: the tensors and arrays that are written in place.
+    """
+
+    directory: Path
+    facts: dict
+    targets: dict[str, Layout | None]
+    found: dict[str, Any] = field(default_factory=dict)
+
+
+def _planned_into(directory: Path, facts: dict, wanted: list[str], into: Any, pattern) -> Plan:
+    _, found = document.pack(into)
     if pattern is not None:
         found = {n: v for n, v in found.items() if n in wanted}
-    missing = [n for n in found if n not in index]
+    known = facts["tensors"]
+    missing = [n for n in found if n not in known]
     if missing:
         fix = "pattern= loads a part; sbpjax.checkpoint.inspect(path) lists the names"
         seen = f"{len(missing)} tensors are not in it: {missing[:4]}"
         rule = "every tensor of `into` is in the checkpoint"
         raise CheckpointError(message(f"loading {str(directory)!r}", seen, rule, fix))
     for name, value in found.items():
-        shape = tuple(facts["tensors"][name]["shape"])
+        shape = tuple(known[name]["shape"])
         if tuple(value.shape) != shape:
             seen = f"{name}: {list(value.shape)} here, {list(shape)} in the checkpoint"
             rule = "a tensor is loaded into one of its shape"
             raise CheckpointError(message(f"loading {str(directory)!r}", seen, rule, "build the model as it was saved"))
-    targets = {n: v._fresh()._layout if isinstance(v, Tensor) else None for n, v in found.items()}
+    layouts = {n: v._fresh()._layout if isinstance(v, Tensor) else None for n, v in found.items()}
     targets = {
-        n: None if x is None else Layout(x.placement, x.sbp, x.shape, dtypes.of(facts["tensors"][n]["dtype"]).np)
-        for n, x in targets.items()
+        n: None if x is None else Layout(x.placement, x.sbp, x.shape, dtypes.of(known[n]["dtype"]).np)
+        for n, x in layouts.items()
     }
-    arrays = _read(directory, facts, {n: index[n] for n in found}, targets)
-    for name, value in found.items():
-        made = _made(arrays[name], targets[name], facts["tensors"][name])
+    return Plan(directory, facts, targets, found)
+
+
+def _written_into(plan: Plan, into: Any, arrays: dict[str, Any]) -> Any:
+    for name, value in plan.found.items():
+        made = _made(arrays[name], plan.targets[name], plan.facts["tensors"][name])
         if isinstance(value, Tensor):
             from sbpjax.autograd import no_grad
 
@@ -187,7 +234,7 @@ def _load_into(directory: Path, facts: dict, index: dict, wanted: list[str], int
                 value.copy_(made.to(value.dtype) if made.dtype != value.dtype else made)
         else:
             value[...] = made
-    return _merged(into, document.unpack(facts["state"], lambda name: found.get(name, document.MISSING)))
+    return _merged(into, document.unpack(plan.facts["state"], lambda name: plan.found.get(name, document.MISSING)))
 
 
 def _merged(into: Any, loaded: Any) -> Any:
@@ -211,15 +258,16 @@ def fitting(sbp: Any, placement: Placement, ndim: int) -> tuple:
     return algebra.to_sbp(tuple(algebra.B if c >= ndim else c for c in codes))
 
 
-def _read(directory: Path, facts: dict, index: dict[str, int], targets: dict) -> dict[str, Any]:
+def _read(plan: Plan) -> dict[str, Any]:
     """Return the physical arrays of the wanted layouts, whole NumPy arrays where there is none."""
     import orbax.checkpoint as ocp  # takes a second to import
 
-    if not index:
+    if not plan.targets:
         return {}
+    index = {n: i for i, n in enumerate(plan.facts["tensors"])}
     item, options, even = {}, {}, {}
-    for name, place in index.items():
-        key, target, known = str(place), targets[name], facts["tensors"][name]
+    for name, target in plan.targets.items():
+        key, known = str(index[name]), plan.facts["tensors"][name]
         dtype = dtypes.of(known["dtype"]).np
         if target is None:
             item[key] = np.zeros((), dtype)
@@ -232,16 +280,15 @@ def _read(directory: Path, facts: dict, index: dict[str, int], targets: dict) ->
     args = ocp.args.PyTreeRestore(item=item, restore_args=options, partial_restore=True)
     reader = ocp.Checkpointer(ocp.PyTreeCheckpointHandler(use_ocdbt=True, use_zarr3=True))
     try:
-        read = reader.restore(directory / ARRAYS, args=args)
+        read = reader.restore(plan.directory / ARRAYS, args=args)
     except Exception as error:
-        raise _damaged(directory, f"{type(error).__name__}: {str(error)[:300]}") from error
+        raise _damaged(plan.directory, f"{type(error).__name__}: {str(error)[:300]}") from error
     finally:
         reader.close()
     result = {}
-    for name, place in index.items():
-        array = read[str(place)]
-        if targets[name] is not None:
-            target = targets[name]
+    for name, target in plan.targets.items():
+        array = read[str(index[name])]
+        if target is not None:
             array, _ = eager.convert(array, even[name], target.placement, target.sbp)
         result[name] = array
     return result

@@ -14,7 +14,6 @@ was at ``path`` before.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -34,6 +33,7 @@ from sbpjax.sbp.transfer import travelling
 from sbpjax.tensor.tensor import Tensor
 
 from . import document
+from .together import together
 
 STATE, CHECKSUMS, ARRAYS = "state.json", "checksums.json", "arrays"
 _BLOCK_BYTES = 1 << 22
@@ -86,8 +86,7 @@ def save(state: Any, path: str | os.PathLike, *, asynchronous: bool = False) -> 
 
     Args:
         state: dicts (string or integer keys), lists and tuples of tensors, NumPy arrays and plain values. Of local
-        tensors
-            and plain values, those of rank 0 are written.
+            tensors and plain values, those of rank 0 are written.
         path: the directory, which all processes reach; an older checkpoint there is replaced at the end.
         asynchronous: return as soon as the values are copied; `Saving.wait` waits for the rest.
 
@@ -95,28 +94,29 @@ def save(state: Any, path: str | os.PathLike, *, asynchronous: bool = False) -> 
         The `Saving`; complete unless ``asynchronous``.
 
     Raises:
-        CheckpointError: something in ``state`` cannot be stored, or it cannot be written.
+        CheckpointError: something in ``state`` cannot be stored, ranks save other states, or it cannot be written.
     """
     import orbax.checkpoint as ocp  # takes a second to import
 
     target = Path(path).absolute()
     partial = target.with_name(target.name + ".partial")
-    structure, found = document.pack(state)
-    names = list(found)
-    arrays = {str(i): _array(found[n]) for i, n in enumerate(names)}
     world = _world.current()
-    if world.rank == 0:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir()
-        facts = {"version": VERSION, "tensors": {n: _facts(found[n]) for n in names}, "state": structure}
-        (partial / STATE).write_text(json.dumps(facts), encoding="utf-8")
-    told = world.exchange(f"saving {target}", names)
-    if any(theirs != names for theirs in told.values()):
-        rank = next(r for r, theirs in told.items() if theirs != told[0])
-        differing = sorted(set(told[0]) ^ set(told[rank]))[:4]
-        seen = f"rank {rank} has other names than rank 0: {differing}"
-        raise CheckpointError(message(f"saving {target}", seen, "all ranks save one state", "save the same names"))
+
+    def begin() -> tuple[Any, dict[str, Any]]:
+        structure, found = document.pack(state)
+        if world.rank == 0:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir()
+            facts = {"version": VERSION, "tensors": {n: _facts(x) for n, x in found.items()}, "state": structure}
+            (partial / STATE).write_text(json.dumps(facts), encoding="utf-8")
+        return structure, found
+
+    (_, found), told = together(f"saving {target}", begin, lambda result: _shared(result[1]))
+    for rank, theirs in told.items():
+        if theirs != told[0]:
+            raise _other_state(target, rank, told[0], theirs)
+    arrays = {str(i): _array(x) for i, x in enumerate(found.values())}
     checkpointer = ocp.AsyncCheckpointer(ocp.PyTreeCheckpointHandler(use_ocdbt=True, use_zarr3=True))
     if arrays:
         checkpointer.save(partial / ARRAYS, args=ocp.args.PyTreeSave(arrays), force=True)
@@ -165,6 +165,24 @@ def on_disk(layout: Layout) -> Layout:
     return travelling(layout)
 
 
+def _shared(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what must be equal on all ranks: the names, and shape, dtype and layout of global tensors."""
+    return {n: _facts(x) if isinstance(x, Tensor) and x.is_global else None for n, x in found.items()}
+
+
+def _other_state(target: Path, rank: int, first: dict, theirs: dict) -> CheckpointError:
+    """Return the error for a rank that saves another state than rank 0."""
+    differing = sorted(set(first) ^ set(theirs))[:4]
+    if differing:
+        seen = f"rank {rank} has other names than rank 0: {differing}"
+    else:
+        name = next((n for n in first if first[n] != theirs[n]), None)
+        seen = (
+            f"{name}: {first[name]} on rank 0, {theirs[name]} on rank {rank}" if name else "the names in another order"
+        )
+    return CheckpointError(message(f"saving {target}", seen, "all ranks save one state", "save the same names"))
+
+
 def _facts(value: Any) -> dict:
     if not isinstance(value, Tensor):
         return {"shape": list(value.shape), "dtype": str(value.dtype), "index": None}
@@ -197,8 +215,8 @@ def _commit(partial: Path, target: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
     old = target.with_name(target.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
-    with contextlib.suppress(FileNotFoundError):
+    if target.exists():  # otherwise a crash came between these two renames, and the checkpoint is the old one
+        shutil.rmtree(old, ignore_errors=True)
         target.rename(old)
     partial.rename(target)
     shutil.rmtree(old, ignore_errors=True)

@@ -47,6 +47,33 @@ def agree(asked: str, inputs: list[str], text: str) -> None:
     raise AgreementError(message(asked, f"{len(ranks)} programs, on ranks {groups}; {seen}", rule, fix))
 
 
+def agree_on_numbers(asked: str, state, values: list[float]) -> None:
+    """Raise on all ranks unless all ranks call the program with the same learning rates and other numbers.
+
+    Args:
+        asked: what runs, for the error.
+        state: what the numbers belong to.
+        values: the numbers.
+
+    Raises:
+        AgreementError: they do not; the text names the first number that differs.
+    """
+    world = _world.current()
+    if world.size == 1:
+        return
+    asked = re.sub(r"_\d+\b", "", asked.split("\n")[0])
+    told = world.exchange(f"{asked}: its numbers", list(values))
+    names = [name for _, name in getattr(state, "options", ())] or [f"number {i}" for i in range(len(values))]
+    for i, name in enumerate(names):
+        ranks: dict[float, list[int]] = {}
+        for rank, theirs in told.items():
+            ranks.setdefault(theirs[i], []).append(rank)
+        if len(ranks) > 1:
+            seen = f"{name}: " + ", ".join(f"{value:g} on ranks {some}" for value, some in ranks.items())
+            rule = "all ranks run the same program with the same numbers"
+            raise AgreementError(message(asked, seen, rule, "configure the optimizer alike on all ranks"))
+
+
 def _first_input(mine: tuple, ranks: list[int], rest: list) -> str | None:
     for (_, theirs), others in rest:
         for i, (a, b) in enumerate(zip(mine, theirs, strict=False)):

@@ -43,7 +43,7 @@ from sbpjax.tensor.storage import drop_own_cell
 from sbpjax.tensor.traced import TracedLayout, logical
 
 from . import tree
-from .agreement import agree
+from .agreement import agree, agree_on_numbers
 from .auto import Auto, Lent, layouts_of_slots
 from .auto import check_arguments as check_local_arguments
 from .capture import Lifted, State
@@ -366,7 +366,10 @@ class Program:
             held = _UNSHARED + (not alone)  # a cell holds the array too, and so does the shelf of parked tensors
             if sys.getrefcount(arrays[i]) > held:
                 arrays[i] = jax.numpy.copy(arrays[i])
-        numbers = self._on_device(state.numbers())
+        numbers = state.numbers()
+        if numbers and self._held[0] == (None, None) and self.placement is not None and world.current().size > 1:
+            agree_on_numbers(self.asked, state, numbers)
+        numbers = self._on_device(numbers)
         inputs = [seed, *arrays, *numbers, *given, *[t._fresh()._array for t in self._lifted.tensors]]
         del arrays
         if self._loose:

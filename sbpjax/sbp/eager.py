@@ -7,6 +7,7 @@ a compiled call. The programs of a start are also kept on disk (`program_cache`)
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -100,11 +101,13 @@ def execute(
     )
     found = _PROGRAMS.get(key)
     if found is None:
-        found = _PROGRAMS[key] = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate)
+        found = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate)
         # Whether memory is handed over is each process's own affair: one may still be writing a checkpoint of it.
         if key[:-1] not in _MET and found.layouts and found.layouts[0].placement.spans_processes:
+            facts = _facts(fn, static, arrays, layouts)
+            spread.come_together(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices, facts)
             _MET.add(key[:-1])
-            spread.come_together(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices)
+        _PROGRAMS[key] = found
     if policy.current.mode != "auto":
         policy.check(getattr(fn, "__name__", "op"), found.plan.boxings)
     if abstract.Abstract in map(type, arrays) or not found.present:
@@ -118,6 +121,19 @@ def execute(
     # A kept program takes arrays exactly as they were when it was compiled, and no tracers.
     found = _PROGRAMS[key] = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate, on_disk=False)
     return found.call(*inputs), found.layouts
+
+
+def _facts(fn, static: tuple, arrays, layouts) -> str:
+    """Return what must be equal on all processes before they run a program: its options, layouts and numbers."""
+    made_of = getattr(fn, "made_of", ())
+    options = dict(static) | (dict(made_of[2]) if made_of[:1] == ("closed",) else {})
+    inputs = []
+    for array, layout in zip(arrays, layouts, strict=True):
+        if layout is not None:
+            inputs.append(f"{layout.dtype}{list(layout.shape)} as {algebra.nd_name(layout.codes)}")
+        else:
+            inputs.append(f"{array.dtype}{list(array.shape)}" if isinstance(array, jax.Array) else repr(array))
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{options or ''} {', '.join(inputs)}".strip())
 
 
 def _kind(array):

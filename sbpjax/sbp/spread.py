@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
+from sbpjax.errors import AgreementError, message
 from sbpjax.world import current
 
 from .algebra import B
@@ -23,16 +24,33 @@ from .layout import Layout, layout_of
 from .placement import placement as Placement
 
 
-def come_together(asked: str, devices: Any) -> None:
+def come_together(asked: str, devices: Any, facts: str = "") -> None:
     """Wait until every process that owns some of the devices is about to run a new program on them.
 
     XLA connects the processes of a program when it runs for the first time, and gives up after 30 seconds (jaxlib 0.10,
     Gloo). One that is late, because it read data meanwhile, is waited for as long as ``SBPJAX_TIMEOUT`` says instead.
+
+    Args:
+        asked: the program.
+        devices: where it runs.
+        facts: what else of it must be equal on all processes.
+
+    Raises:
+        AgreementError: it is not; every process raises it.
+        LostRankError: a process did not come.
     """
     world = current()
     members = tuple(sorted({d.process_index for d in devices.flat}))
-    if len(members) > 1 and world.rank in members:
-        world.exchange(f"the first run of {asked} on processes {list(members)}", None, members)
+    if len(members) == 1 or world.rank not in members:
+        return
+    told = world.exchange(f"the first run of {asked} on processes {list(members)}", facts, members)
+    ranks: dict[str, list[int]] = {}
+    for rank, theirs in told.items():
+        ranks.setdefault(theirs, []).append(rank)
+    if len(ranks) > 1:
+        seen = "; ".join(f"ranks {some}: {theirs[:400]}" for theirs, some in ranks.items())
+        rule = "all ranks run the same operations, with the same options and numbers, on tensors of the same layouts"
+        raise AgreementError(message(asked, seen, rule, "look for what depends on the rank"))
 
 
 def put(blocks: dict, layout: Layout) -> jax.Array:

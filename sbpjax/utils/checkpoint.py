@@ -69,8 +69,8 @@ def _write(target: Path, document: Any, arrays: list[np.ndarray]) -> None:
         np.save(fresh / f"{index:06d}.npy", array, allow_pickle=False)
     (fresh / _STATE).write_text(json.dumps(document))
     old = target.with_name(target.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
-    if target.exists():
+    if target.exists():  # otherwise a crash came between these two renames, and the checkpoint is the old one
+        shutil.rmtree(old, ignore_errors=True)
         target.rename(old)
     fresh.rename(target)
     shutil.rmtree(old, ignore_errors=True)
