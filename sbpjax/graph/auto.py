@@ -29,6 +29,7 @@ from sbpjax.nn.containers import ModuleList, Sequential
 from sbpjax.sbp import Layout, eager
 from sbpjax.sbp.abstract import of_layout
 from sbpjax.sbp.algebra import B, shifted
+from sbpjax.sbp.hierarchies import Hierarchies
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import Tensor
@@ -46,11 +47,12 @@ class Auto:
     """What `GraphConfig` says about auto parallelism; part of a program's key.
 
     Attributes:
-        placement: where a local state goes; None if the state lies on its placement already.
+        placement: where a local state goes, or devices whose grid is to be chosen; None if the state lies on its
+            placement already.
         ignore_user: whether layouts that the user gave to state and intermediate values are given up.
     """
 
-    placement: Placement | None = None
+    placement: Placement | Hierarchies | None = None
     ignore_user: bool = False
 
     @contextlib.contextmanager
@@ -94,13 +96,13 @@ class Lent:
         for t in tensors:
             if t._fresh()._layout is not None:
                 continue
-            self._saved[id(t)] = t, t._array, t._plain, t._cell
             layout = layout_of(placement, everywhere, tuple(t._array.shape), t._array.dtype)
+            self._saved[id(t)] = t, t._array, t._plain, t._cell, layout
             t._array, t._layout, t._plain, t._cell = of_layout(layout), layout, False, None
 
     def give_back(self) -> None:
         """Make the tensors local again, as they were."""
-        for t, array, plain, cell in self._saved.values():
+        for t, array, plain, cell, _ in self._saved.values():
             t._array, t._layout, t._plain, t._cell = array, None, plain, cell
 
     def settle(self, tensors: Sequence[Tensor], laid: dict[int, Layout]) -> None:
@@ -110,7 +112,7 @@ class Lent:
             tensors: the state.
             laid: position in the state → its layout; local tensors without one become broadcast.
         """
-        stood = {i: t._layout for i, t in enumerate(tensors) if id(t) in self._saved}
+        stood = {i: self._saved[id(t)][-1] for i, t in enumerate(tensors) if id(t) in self._saved}
         self.give_back()
         for i, layout in {**stood, **laid}.items():
             t = tensors[i]

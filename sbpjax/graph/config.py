@@ -20,6 +20,7 @@ from sbpjax.amp.lists import ACCELERATOR, Lists
 from sbpjax.errors import GraphConfigError, message
 from sbpjax.sbp.compile import LOWERINGS
 from sbpjax.sbp.cost import DEFAULT, CostModel, preset
+from sbpjax.sbp.hierarchies import Hierarchies
 from sbpjax.sbp.links import of_placement
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.sbp.roll import LEAST_TURNS
@@ -85,7 +86,7 @@ class GraphConfig:
         memory_limit_bytes: what one device may hold, or None.
         pipeline_schedule: in which order the stages of a pipeline work, see `set_pipeline`.
         auto_parallel: whether the planner lays out the state, see `enable_auto_parallel`.
-        auto_placement: where a local state goes then.
+        auto_placement: where a local state goes then; devices whose grid is to be chosen until the first program.
         auto_ignores_user: whether it gives up the layouts that the user gave.
         auto_trunk: whether latency that other work covers costs nothing.
         auto_collector: whether a conversion for several readers is priced once.
@@ -113,7 +114,7 @@ class GraphConfig:
         self.memory_limit_bytes: float | None = None
         self.pipeline_schedule: str | tuple = "1f1b"
         self.auto_parallel = False
-        self.auto_placement: Placement | None = None
+        self.auto_placement: Placement | Hierarchies | None = None
         self.auto_ignores_user = False
         self.auto_trunk = True
         self.auto_collector = True
@@ -347,7 +348,7 @@ class GraphConfig:
 
     # -- auto parallelism ------------------------------------------------------------------------------------------
 
-    def enable_auto_parallel(self, mode: bool = True, *, placement: Placement | None = None) -> None:
+    def enable_auto_parallel(self, mode: bool = True, *, placement: Placement | Hierarchies | None = None) -> None:
         """Let the planner lay out parameters, buffers and optimizer state too, not only what is computed.
 
         What you have split yourself keeps its sbp; what is local or broadcast is laid out with the first program, and
@@ -356,10 +357,11 @@ class GraphConfig:
         Args:
             mode: on or off.
             placement: the devices, for a model that is local so far; None if it lies on a placement already. A local
-                argument of the graph is then the whole batch, and is laid out in every call.
+                argument of the graph is then the whole batch, and is laid out in every call. For ``placement.auto(n)``
+                the first program is planned on every grid of n devices, and the fastest is kept.
         """
         _flag("enable_auto_parallel", mode)
-        if placement is not None and not isinstance(placement, Placement):
+        if placement is not None and not isinstance(placement, (Placement, Hierarchies)):
             raise _error(f"enable_auto_parallel(placement={placement!r})", f"a {type(placement).__name__}",
                          "placement is a sbpjax.placement", 'placement=sbpjax.placement.all("cpu")')  # fmt: skip
         self.auto_parallel, self.auto_placement = mode, placement

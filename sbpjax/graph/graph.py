@@ -26,6 +26,7 @@ import functools
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -35,6 +36,7 @@ from sbpjax.errors import GraphError, GraphTypeError, OutOfMemoryError, StaticIn
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
+from sbpjax.sbp.hierarchies import Hierarchies, fastest
 from sbpjax.tensor import Tensor
 
 from . import report, runtime, saving, tree
@@ -59,6 +61,19 @@ def _on_cpu(state: State) -> bool:
     """Return whether a program on this state runs on CPUs, present or not."""
     types = {t._layout.placement.type for t in state.tensors if t._layout is not None}
     return types == {"cpu"} if types else jax.default_backend() == "cpu"
+
+
+def planned(asked: str, step: Step, state: State, call: Call, options: Options, zero: Zero | None):
+    """Return a program that chose the layouts of a state, and the state's tensors that stand on its placement."""
+    lent = Lent(state.tensors, options.auto and options.auto.placement)
+    try:
+        places = {t._layout.placement for t in (*state.tensors, *call.tensors) if t._layout is not None}
+        if len(places) > 1:
+            raise not_on_one_placement(asked, places)
+        return Program(step, state, call, options, asked, zero), lent
+    except BaseException:
+        lent.give_back()
+        raise
 
 
 def _placement_of(state: State) -> Any:
@@ -444,20 +459,14 @@ class Graph(Views):
 
     def _program(self, state: State, call: Call, zero: Zero | None) -> Program:
         life = self._g
-        auto = self.config.auto()
-        place = None if auto is None else auto.placement
-        options = Options(
-            lowering=self.config.lowering,
-            roll=self.config.least_turns(_on_cpu(state) if place is None else place.type == "cpu"),
-            auto=auto,
-            **self.config.prices(place or _placement_of(state)),
-        )
+        options = self._options(state)
         key = self._key(state, call, options)
         found = life.programs.get(key)
         if found is None:
             self._announce(key, call)
             with collected_later():
                 found, step = self._fitting(state, call, options, zero)
+            options = self._options(state)  # a grid of devices may have been chosen
             key = self._key(state, call, options)  # the state lies as planned, layers may be checkpointed now
             found.scope, found.arguments = step.scope, runtime.arguments_of(call.leaves, call.structure)
             life.debug.traced(self, found)
@@ -467,6 +476,19 @@ class Graph(Views):
         life.programs.move_to_end(key)
         life.latest = key, found
         return found
+
+    def _options(self, state: State, place: Any = None) -> Options:
+        """Return how a program is compiled on a placement; on that of the options, or of the state, by default."""
+        auto = self.config.auto()
+        if place is not None and auto is not None:
+            auto = replace(auto, placement=place)
+        place = None if auto is None else auto.placement
+        return Options(
+            lowering=self.config.lowering,
+            roll=self.config.least_turns(_on_cpu(state) if place is None else place.type == "cpu"),
+            auto=auto,
+            **self.config.prices(None if isinstance(place, Hierarchies) else place or _placement_of(state)),
+        )
 
     def _key(self, state: State, call: Call, options: Options) -> Signature:
         kept = tuple([(id(module), policy) for module, policy in checkpoints_of(self).items()])
@@ -506,15 +528,17 @@ class Graph(Views):
     def _planned(self, step: Step, state: State, call: Call, options: Options, zero: Zero | None) -> Program:
         """Return a program that chose the layouts of the state, which lies so afterwards."""
         asked = f"{self.name}.build"
-        lent = Lent(state.tensors, options.auto and options.auto.placement)
-        try:
-            places = {t._layout.placement for t in (*state.tensors, *call.tensors) if t._layout is not None}
-            if len(places) > 1:
-                raise not_on_one_placement(asked, places)
-            program = Program(step, state, call, options, asked, zero)
-        except BaseException:
-            lent.give_back()
-            raise
+        place = options.auto and options.auto.placement
+        if not isinstance(place, Hierarchies):
+            program, lent = planned(asked, step, state, call, options, zero)
+        else:
+
+            def on(grid: Any) -> tuple[Any, float]:
+                made = planned(asked, step, state, call, self._options(state, grid), zero)
+                made[1].give_back()
+                return made, made[0].plan.modelled_us
+
+            (program, lent), self.config.auto_placement = fastest(place.candidates(), on)
         program.settle(lent, state)
         return program
 

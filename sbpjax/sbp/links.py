@@ -82,12 +82,13 @@ def _torus_shares(placement) -> list[float]:
     return shares
 
 
-_MEASURED: dict[tuple, CostModel] = {}  # (device type, hierarchy's ranks) → what `sbpjax.auto.calibrate` found
+# (device type, ranks) → the hierarchy on which `sbpjax.auto.calibrate` measured them, and what it found
+_MEASURED: dict[tuple, tuple[tuple[int, ...], CostModel]] = {}
 
 
 def remember(placement, model: CostModel) -> None:
     """Let `of_placement` return a measured model for this placement, and for others of the same devices."""
-    _MEASURED[_devices_key(placement)] = model
+    _MEASURED[_devices_key(placement)] = tuple(placement.hierarchy), model
 
 
 def forget(placement) -> None:
@@ -113,15 +114,16 @@ def of_placement(placement, model: CostModel | None = None) -> CostModel:
         model: the prices of one device, if they are known; only the links are taken from the placement then.
     """
     if model is None:
-        measured = _MEASURED.get(_devices_key(placement))
+        hierarchy, measured = _MEASURED.get(_devices_key(placement), ((), None))
         if measured is not None:
-            return (
-                measured
-                if len(measured.links) in (0, len(placement.hierarchy))
-                else dataclasses.replace(measured, links=())
-            )
-        model = PRESETS.get(_kind_of(placement), DEFAULT)
+            return measured if hierarchy == placement.hierarchy else dataclasses.replace(measured, links=())
+        model = preset_of(placement)
     return on_placement(model, placement)
+
+
+def preset_of(placement) -> CostModel:
+    """Return the prices of the kind of a placement's devices, without its links."""
+    return PRESETS.get(_kind_of(placement), DEFAULT)
 
 
 def _kind_of(placement) -> str:

@@ -148,6 +148,30 @@ class placement:
             return placement(type, [0])
         return placement(type, range(len(devices_of(type))))
 
+    @staticmethod
+    def auto(count: int | None = None, type: str = "cpu", *, topology: str | None = None, axes: int = 2):
+        """Return devices whose grid a graph with auto parallelism chooses; see `sbpjax.sbp.hierarchies`.
+
+        Args:
+            count: how many devices, the first ones; all by default.
+            type: the device type.
+            topology: a machine that is not there, see `topology`, instead.
+            axes: the most axes that the grid may have.
+
+        Returns:
+            A `Hierarchies`, for ``config.enable_auto_parallel(placement=...)``; its ``candidates()`` are the grids.
+
+        Raises:
+            PlacementError: there are fewer devices.
+
+        Example:
+            >>> [p.hierarchy for p in placement.auto(4).candidates()]
+            [(4,), (2, 2)]
+        """
+        from .hierarchies import hierarchies
+
+        return hierarchies(count, type, topology, axes)
+
     def _seal(self) -> None:
         self._ranks.setflags(write=False)
         self._reach = None

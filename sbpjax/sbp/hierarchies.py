@@ -1,0 +1,118 @@
+"""Hierarchies: the grids that a number of devices can form, and which of them a program is fastest on.
+
+    placement.auto(8).candidates()     [8], [2, 4], [4, 2]
+
+Eight devices in a line split a batch of 8 and the heads of a layer of 8; two by four split both at once, and on two
+hosts the outer axis is the slow one. Which is best depends on the program, so `placement.auto` only says which devices,
+and a graph with auto parallelism plans its step on each grid and keeps the fastest (`fastest`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sbpjax.errors import PlacementError, message
+
+from .placement import devices_of
+from .placement import placement as Placement
+
+_BETTER = 0.99  # a grid of more axes must win by a percent: its plans are harder to find, and to read
+
+
+@dataclass(frozen=True)
+class Hierarchies:
+    """Devices whose grid is to be chosen; what `placement.auto` returns.
+
+    Attributes:
+        type: the device type; of a topology, that of its devices.
+        count: how many devices, the first ones of that type.
+        topology: the machine that is not there, None for devices of this machine.
+        axes: the most axes of a grid.
+    """
+
+    type: str
+    count: int
+    topology: str | None = None
+    axes: int = 2
+
+    def candidates(self) -> list[Placement]:
+        """Return a placement per grid: fewer axes first, then the outer axis small first."""
+        found = []
+        for shape in shapes(self.count, self.axes):
+            if self.topology is not None:
+                found.append(Placement.topology(self.topology, shape))
+            else:
+                found.append(Placement(self.type, np.arange(self.count).reshape(shape)))
+        return found
+
+    def __repr__(self) -> str:
+        where = f"topology={self.topology!r}" if self.topology is not None else f"type={self.type!r}"
+        return f"sbpjax.placement.auto({self.count}, {where}, axes={self.axes})"
+
+
+def hierarchies(count: int | None, type: str, topology: str | None, axes: int) -> Hierarchies:
+    """Return the devices of `placement.auto`, checked.
+
+    Raises:
+        PlacementError: there are fewer devices, or no such machine.
+    """
+    if topology is not None:
+        from .topology import devices
+
+        found = devices(topology)
+        there, type = len(found), "cuda" if found[0].platform == "gpu" else found[0].platform
+        if count not in (None, there):
+            raise _error(count, f"{topology} has {there} devices", "a topology is taken whole", topology)
+    else:
+        there = len(devices_of(type))
+    count = there if count is None else count
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= there:
+        raise _error(count, f"there are {there} {type} devices", f"a number of devices from 1 to {there}", None)
+    if isinstance(axes, bool) or not isinstance(axes, int) or axes < 1:
+        raise _error(count, f"axes={axes!r}", "a grid has at least one axis", None)
+    return Hierarchies(type, count, topology, axes)
+
+
+def _error(count: Any, seen: str, rule: str, topology: str | None) -> PlacementError:
+    fix = "placement.auto(8)" if topology is None else f"placement.auto(topology={topology!r})"
+    return PlacementError(message(f"placement.auto({count!r})", seen, rule, fix))
+
+
+def shapes(count: int, axes: int) -> list[tuple[int, ...]]:
+    """Return the grids of ``count`` devices with at most ``axes`` axes of two or more, fewer axes first."""
+    found = [(count,)]
+    for number in range(2, axes + 1):
+        found += sorted(_products(count, number))
+    return found
+
+
+def _products(count: int, number: int) -> list[tuple[int, ...]]:
+    if number == 1:
+        return [(count,)] if count > 1 else []
+    return [
+        (outer, *inner)
+        for outer in range(2, count // 2 + 1)
+        if count % outer == 0
+        for inner in _products(count // outer, number - 1)
+    ]
+
+
+def fastest(candidates: Sequence[Placement], plan: Callable[[Placement], tuple[Any, float]]) -> tuple[Any, Placement]:
+    """Return what a program is on the grid where it takes least time, and the grid.
+
+    Args:
+        candidates: the grids, simple ones first.
+        plan: placement → a planned program and its modelled time.
+    """
+    best: tuple | None = None
+    for place in candidates:
+        made, us = plan(place)
+        if best is None or us < best[1] * (_BETTER if len(place.hierarchy) > len(best[2].hierarchy) else 1.0):
+            best = made, us, place
+    if best is None:
+        raise _error(0, "no grid", "there is at least one", None)
+    return best[0], best[2]
