@@ -66,12 +66,14 @@ class History:
                         getattr(self, row["kind"])[int(row["step"])] = float(row["loss"])
 
     def save(self) -> None:
-        """Write the file anew."""
-        with self.path.open("w", newline="") as file:
+        """Write the file anew; a crash leaves the one before."""
+        fresh = self.path.with_suffix(".new")
+        with fresh.open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["kind", "step", "loss"])
             for kind in ("train", "valid"):
                 writer.writerows([kind, step, repr(loss)] for step, loss in getattr(self, kind).items())
+        fresh.replace(self.path)
 
     def plot(self, path: Path, title: str, unigram: float) -> None:
         """Draw both curves, with the loss of a unigram model as a line to beat."""

@@ -85,7 +85,12 @@ class Layout:
         for module_name, module in model.named_modules():
             for name, tensor in list(module.named_parameters(recurse=False)):
                 full = f"{module_name}.{name}" if module_name else name
-                tensor.data = tensor.data.to_global(places[stage_of.get(module, 0)], self.parameter(full))
+                tensor.data = self._everywhere(tensor.data, places[stage_of.get(module, 0)], self.parameter(full))
+
+    @staticmethod
+    def _everywhere(value: flow.Tensor, place: flow.placement, layout: list) -> flow.Tensor:
+        """Return a tensor that every process has, global: with several processes a split local one is but a part."""
+        return value.to_global(place, [sbp.broadcast] * len(layout)).to_global(place, layout)
 
     def place(self, batch: np.ndarray) -> flow.Tensor:
         """Return a batch of tokens `(B, T)` as a global tensor."""

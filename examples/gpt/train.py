@@ -7,7 +7,8 @@
     --amp                              matrices in bfloat16
     --checkpointing                    compute a block's activations again for its backward instead of keeping them
     --no-block-scan                    trace and compile every block by itself
-    --resume                           go on from the last checkpoint, bit by bit as if nothing had happened
+    --resume                           go on from the last checkpoint if there is one, bit by bit as if nothing had
+                                       happened; a start by the launcher after a failure does so by itself
     --explain                          print what every step communicates, and stop
 
 The run leaves `loss.png`, `losses.csv`, `sample.txt` and the last checkpoint in its output directory.
@@ -23,7 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")  # before the first tensor
+# Eight devices in all, before the first tensor.
+os.environ.setdefault("SBPJAX_CPU_DEVICES", str(8 // int(os.environ.get("WORLD_SIZE", "1"))))
 
 import sbpjax as flow
 from examples.gpt.data import Corpus, decode, encode, load_corpus
@@ -209,7 +211,7 @@ class Trainer:
             padded = np.zeros((1, context), np.int64)
             padded[0, : len(window)] = window
             whole = [flow.sbp.broadcast] * len(self.layout.axes)
-            tokens = flow.tensor(padded).to_global(self.layout.placement, whole)
+            tokens = flow.tensor(padded, placement=self.layout.placement, sbp=whole)
             logits = forward(tokens).float().numpy()[0, len(window) - 1].astype(np.float64) / temperature
             odds = np.exp(logits - logits.max())
             text = np.append(text, random.choice(len(odds), p=odds / odds.sum()))
@@ -223,14 +225,16 @@ def train(options: Options, out: Path, resume: bool = False, text: str | None = 
     Args:
         options: the run.
         out: the output directory.
-        resume: go on from the checkpoint in `out`.
+        resume: go on from the checkpoint in `out`, if there is one.
         text: a file to train on instead of the language reference.
     """
     out.mkdir(parents=True, exist_ok=True)
     corpus = load_corpus(text, options.seed)
     trainer = Trainer(options, corpus)
-    if resume:
+    if resume and any((out / name).exists() for name in ("checkpoint", "checkpoint.old")):
         trainer.load(out / "checkpoint")
+    first_rank = flow.env.get_rank() == 0  # it writes and prints; all take part in what it writes
+    console.quiet = not first_rank
     history = History(out / "losses.csv", upto=trainer.step)
     parameters = sum(p.numel() for p in trainer.model.parameters())
     console.print(
@@ -252,10 +256,12 @@ def train(options: Options, out: Path, resume: bool = False, text: str | None = 
             if trainer.step % options.eval_every == 0 or trainer.step == options.steps:
                 history.valid[trainer.step] = valid = trainer.validate()
                 bar.console.print(f"step {trainer.step:5d}   training {loss:.4f}   validation {valid:.4f}")
-                history.save()
+                if first_rank:
+                    history.save()
                 trainer.save(out / "checkpoint")
     title = f"GPT on the Python language reference, layout {options.layout}"
-    history.plot(out / "loss.png", title, corpus.unigram_entropy())
+    if first_rank:
+        history.plot(out / "loss.png", title, corpus.unigram_entropy())
     return trainer
 
 
@@ -294,9 +300,11 @@ def main() -> None:
             return
         console.print(communication(Explanation(trainer.train_graph.program.plan, trainer.train_graph.name)))
         return
-    trainer = train(options, out, args.resume, args.text)
+    again = int(os.environ.get("RESTART_COUNT", "0")) > 0
+    trainer = train(options, out, args.resume or again, args.text)
     sample = trainer.sample(args.prompt, 400)
-    (out / "sample.txt").write_text(sample)
+    if flow.env.get_rank() == 0:
+        (out / "sample.txt").write_text(sample)
     console.rule("sample")
     console.print(sample, markup=False, highlight=False)
     console.rule()

@@ -222,6 +222,11 @@ class Launcher:
         how = f"exited with code {code}" if code > 0 else f"was killed by {_signal_name(-code)}"
         lines = rank.last_lines()
         self._say(f"rank {rank.rank} (process {rank.process.pid}) {how}; the other ranks are stopped")
+        for other in self.ranks:
+            if other.process.poll() == 0:
+                self._say(f"rank {other.rank} (process {other.process.pid}) had ended before, with code 0")
+            elif _is_stopped(other.process):
+                self._say(f"rank {other.rank} (process {other.process.pid}) was stopped by a signal, and did not go on")
         if lines:
             where = f" (more in {rank.log})" if rank.log else ""
             text = "\n".join(f"    {line}" for line in lines)
@@ -273,6 +278,15 @@ def _kill(process: subprocess.Popen, number: int) -> None:
         os.killpg(process.pid, number)  # its own session: the whole group is what it started
     except (ProcessLookupError, PermissionError):
         pass
+
+
+def _is_stopped(process: subprocess.Popen) -> bool:
+    """Return whether a signal (SIGSTOP) halted the process; not known without /proc."""
+    try:
+        with open(f"/proc/{process.pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False
 
 
 def _signal_name(number: int) -> str:

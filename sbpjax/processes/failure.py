@@ -157,12 +157,11 @@ class Watch:
         if self.failed:
             return
         self.world.failure = text
-        if self._over.wait(_GRACE_S):
-            return
-        if not self.failed:
-            where = f"rank {self.world.rank} ends too, at {self._standing.line()}"
+        if not self.failed:  # at once: with the coordinator JAX's client would end this process without a word
+            where = f"rank {self.world.rank} is at {self._standing.line()}"
             print(f"sbpjax: {text}\nsbpjax: {where}", file=sys.stderr, flush=True)
-        self._end()
+        if not self._over.wait(_GRACE_S):
+            self._end()
 
     def _stuck(self) -> NoReturn:
         """Report that this rank waits for others in a program, and end."""
