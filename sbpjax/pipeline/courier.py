@@ -291,7 +291,8 @@ class Shipment(Parcel):
     def _spread(self, array, i: int) -> jax.Array:
         blocks = self._zeros[i]
         if array is not None:
-            own = [array.addressable_data(k) for k in range(self._held)]
+            # `addressable_data` of a replicated array is always its first block.
+            own = [array.addressable_data(0)] if self._held == 1 else [s.data for s in array.addressable_shards]
             if not self._blocks[i]:
                 own = [block.reshape(1) for block in own]
             blocks = [blocks[k] if place is None else own[place] for k, place in enumerate(self._from)]

@@ -90,6 +90,16 @@ def test_options_compose(what):
     same(found, train(ROWS_OF, 4, sbp=S0, configure=configure, pipelined=False))
 
 
+def test_stages_of_unlike_sizes():
+    places = [flow.placement("cpu", [0]), flow.placement("cpu", [1, 2, 3])]  # 16 rows do not divide by 3
+
+    def configure(graph):
+        graph.config.set_clip_grad_norm(0.05)
+
+    found = train(places, 4, configure=configure, steps=2)
+    same(found, train(ONE[:2], 4, configure=configure, steps=2, pipelined=False))
+
+
 def half(scale):
     def configure(graph):
         graph.config.enable_amp(True, dtype=flow.float16)
