@@ -14,3 +14,5 @@ from sbpjax.sbp.cost import Link as Link
 from sbpjax.sbp.cost import preset as preset
 
 from .calibrate import calibrate as calibrate
+from .plan_file import Sharding as Sharding
+from .plan_file import load as load

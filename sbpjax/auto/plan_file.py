@@ -62,6 +62,12 @@ class Sharding:
     notes: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False)
     title: str = field(default="step", compare=False)
 
+    def __hash__(self) -> int:
+        return hash((self.hierarchy, self._items()))
+
+    def _items(self) -> tuple:
+        return tuple((kind, tuple(table.items())) for kind, table in self.entries.items())
+
     def find(self, kind: str, name: str) -> Codes | None:
         """Return the nd-sbp of a name, None where the file says nothing."""
         table = self.entries.get(kind, {})

@@ -193,7 +193,8 @@ def report(subject: Subject, plan: Plan | None = None, *, against: Sequence[str]
     plans = {}
     for name in names:
         pins = subject.own_pins() if name == "own" else hand_pins(subject, name)
-        plans[OWN if name == "own" else title(name)] = subject.plan(pins, is_limited=False)
+        marks = subject.marks if name == "own" else None
+        plans[OWN if name == "own" else title(name)] = subject.plan(pins, marks, obeys=False)
     return Report(subject, plan, plans)
 
 

@@ -95,6 +95,7 @@ class Subject:
         cost: the prices.
         memory_bytes: what one device may hold; None for no limit.
         title: what to call it.
+        marks: boundary activations that the user laid, with their nd-sbps.
         planner: ``(program, sizes, in_codes, out_pins, free_inputs, cost, memory_bytes, whole_dims) -> Plan``.
     """
 
@@ -105,6 +106,7 @@ class Subject:
     cost: CostModel = DEFAULT
     memory_bytes: float | None = None
     title: str = "step"
+    marks: Mapping[Activation, Codes] = dataclasses.field(default_factory=dict, repr=False, compare=False)
     planner: Callable[..., Plan] = dataclasses.field(default=cached_plan, repr=False, compare=False)
 
     @property
@@ -135,20 +137,21 @@ class Subject:
         pins: Mapping[int, Codes] | None = None,
         marks: Mapping[Activation, Codes] | None = None,
         *,
-        is_limited: bool = True,
+        obeys: bool = True,
     ) -> Plan:
         """Return the cheapest plan found with some layouts given.
 
         Args:
             pins: position of an input → its nd-sbp; free inputs that are not named are the planner's to choose.
             marks: boundary activation → its nd-sbp.
-            is_limited: whether the subject's limit of memory counts.
+            obeys: whether the subject's limit of memory and its pinned activations count.
         """
         pins = dict(pins or {})
         codes = tuple(pins.get(i, x.own) for i, x in enumerate(self.inputs))
         free = tuple(i for i in self.free if i not in pins)
+        marks = {**(self.marks if obeys else {}), **(marks or {})}
         program = pinned(self.program, marks, self.placement) if marks else self.program
-        limit = self.memory_bytes if is_limited else None
+        limit = self.memory_bytes if obeys else None
         whole = {i: (0,) for i in free if self.inputs[i].members}
         return self.planner(program, self.sizes, codes, self.out_pins, free, self.cost, limit, whole)
 

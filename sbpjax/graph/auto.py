@@ -50,10 +50,12 @@ class Auto:
         placement: where a local state goes, or devices whose grid is to be chosen; None if the state lies on its
             placement already.
         ignore_user: whether layouts that the user gave to state and intermediate values are given up.
+        given: a `sbpjax.auto.plan_file.Sharding` whose layouts are obeyed.
     """
 
     placement: Placement | Hierarchies | None = None
     ignore_user: bool = False
+    given: Any = None
 
     @contextlib.contextmanager
     def tracing(self):

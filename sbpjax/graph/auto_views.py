@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.auto.report import Report, report
-from sbpjax.auto.subject import BATCH, BUFFER, NUMBER, PARAMETER, STATE, Input, Subject
+from sbpjax.auto.subject import Input, Subject
 from sbpjax.auto.why import Why, why
 from sbpjax.errors import MixedTensorError, message
+from sbpjax.sbp.normalise import normalise
 
 from . import tree
 from .capture import State
-from .owners import _names, _pattern
+from .given import named_inputs
 from .signature import TensorSpec, argument_paths
 
 
@@ -41,45 +42,23 @@ def subject_of_program(graph: Any, state: State, program: Any) -> Subject:
                 "config.enable_auto_parallel(True, placement=sbpjax.placement.all(...))",
             )
         )
-    free = {*(1 + number for number in program.released), *program._arguments}
-    facts = zip(_inputs(graph, state, program), program.jaxpr.in_avals, program.asked_codes, strict=True)
+    leaves, structure = tree.flatten(program.arguments)
+    paths = argument_paths(structure, graph.build)
+    named = [path for path, leaf in zip(paths, leaves, strict=True) if isinstance(leaf, TensorSpec)]
+    asked = program.given
+    laid = asked.codes if asked else {}
+    free = {*(1 + number for number in program.released), *program._arguments} - set(laid)
+    facts = zip(named_inputs(state, program, named), program.jaxpr.in_avals, program.asked_codes, strict=True)
     inputs = tuple(
-        Input(name, kind, tuple(aval.shape), aval.dtype, codes, parent, i in free, members)
+        Input(name, kind, tuple(aval.shape), aval.dtype, laid.get(i, codes), parent, i in free, members)
         for i, ((name, kind, parent, members), aval, codes) in enumerate(facts)
     )
     rest = len(program.jaxpr.out_avals) - len(program.written)
     back = (*(1 + i for i in program.written), *(None,) * rest)
     options = program.options
-    flat = program.plan.program
-    return Subject(flat, program.placement, inputs, back, options.cost, options.memory_bytes, graph.name)
-
-
-def _inputs(graph: Any, state: State, program: Any) -> list[tuple]:
-    """Return ``(name, kind, parent, members)`` of every input of a program: seed, slots, numbers, arguments."""
-    found: list[tuple] = [("seed", NUMBER, None, ())]
-    names = _names(state)
-    trained = {id(p) for o in state.optimizers for g in o.param_groups for p in g["params"]}
-    trained |= {id(p) for m in state.modules for p in m._parameters.values() if p is not None}
-    place_of: dict[str, int] = {}
-    for i, slot in enumerate(program.slots):
-        members = [f"{n}:{kind}" if kind else n for kind, n in (names[p] for p in slot.places)]
-        kind, name = _pattern([names[p] for p in slot.places])
-        what = STATE if kind else PARAMETER if id(state.tensors[slot.places[0]]) in trained else BUFFER
-        if not program.jaxpr.in_avals[1 + i].shape:
-            what = NUMBER
-        if what == PARAMETER:
-            place_of[name] = 1 + i
-        found.append((f"{name}:{kind}" if kind else name, what, name, tuple(members) if len(members) > 1 else ()))
-    found = [(n, k, place_of.get(owner) if k == STATE else None, m) for n, k, owner, m in found]
-    found += [(f"number[{i}]", NUMBER, None, ()) for i in range(program._numbers)]
-    leaves, structure = tree.flatten(program.arguments)
-    paths = argument_paths(structure, graph.build)
-    given = [path for path, leaf in zip(paths, leaves, strict=True) if isinstance(leaf, TensorSpec)]
-    rest = len(program.jaxpr.in_avals) - len(found) - len(given)
-    given += [f"outside[{i}]" for i in range(rest)]
-    for name, aval in zip(given, program.jaxpr.in_avals[len(found) :], strict=True):
-        found.append((name, BATCH if aval.shape else NUMBER, None, ()))
-    return found
+    flat = normalise(program.jaxpr) if asked else program.plan.program
+    limit, marks = options.memory_bytes, asked.marks if asked else {}
+    return Subject(flat, program.placement, inputs, back, options.cost, limit, graph.name, marks)
 
 
 def report_of(graph: Any, state: State, program: Any, against: Any) -> Report:

@@ -93,6 +93,7 @@ class GraphConfig:
         auto_compute_ratio: what the time of computing is multiplied with, or None.
         auto_wait_time: what a collective costs apart from its bytes, or None.
         auto_cost: the prices, or None for those of the devices.
+        auto_plan: a plan that is obeyed, or None.
     """
 
     training: bool = False
@@ -121,6 +122,7 @@ class GraphConfig:
         self.auto_compute_ratio: float | None = None
         self.auto_wait_time: float | None = None
         self.auto_cost: str | CostModel | None = None
+        self.auto_plan: Any = None
         self._stated: dict[str, Any] = {}
 
     def key(self) -> tuple:
@@ -378,7 +380,7 @@ class GraphConfig:
 
     def auto(self) -> Auto | None:
         """Return what is asked of auto parallelism, None if it is off."""
-        return Auto(self.auto_placement, self.auto_ignores_user) if self.auto_parallel else None
+        return Auto(self.auto_placement, self.auto_ignores_user, self.auto_plan) if self.auto_parallel else None
 
     def prices(self, placement: Placement | None) -> dict[str, Any]:
         """Return the options of a program by which its planner chooses: ``cost`` and ``memory_bytes``."""
@@ -433,6 +435,22 @@ class GraphConfig:
             cost: in microseconds; that of the prices by default, which is next to nothing unless they were measured.
         """
         self.auto_wait_time = _number("set_auto_parallel_wait_time", cost)
+
+    def set_auto_parallel_plan(self, plan: Any = None) -> None:
+        """Obey a plan in auto parallelism: what it names is laid out so, the rest is the planner's choice.
+
+        Args:
+            plan: a file that `Graph.auto_parallel_report` saved (``sharding.py`` or JSON), edited or not; what
+                `sbpjax.auto.load` returned; or None.
+
+        Raises:
+            SbpError: the file is no plan.
+        """
+        if plan is not None:
+            from sbpjax.auto.plan_file import Sharding, load
+
+            plan = plan if isinstance(plan, Sharding) else load(plan)
+        self.auto_plan = plan
 
     def set_auto_parallel_cost_model(self, model: str | CostModel | None = None) -> None:
         """Say by which prices auto parallelism chooses.

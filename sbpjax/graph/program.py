@@ -97,6 +97,7 @@ class Program:
         out_layouts: the layouts of its outputs.
         released: the numbers of the slots whose layouts the planner chose.
         asked_codes: the nd-sbp of every input before the planner chose, None on one device.
+        given: the layouts that the user gave by a file, a `sbpjax.graph.given.Given`.
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
     """
 
@@ -106,6 +107,7 @@ class Program:
     is_random: bool
     released: list[int] = []
     asked_codes: tuple | None = None
+    given: Any = None
     _arguments: list[int] = []
     written: list[int]
     _out_tree: Any
@@ -150,6 +152,8 @@ class Program:
         first = 1 + len(self.slots)
         self.released = self._released(state, rests)
         self._arguments = self._local_arguments(call, first + self._numbers)
+        if auto is not None and auto.given is not None and self.placement is not None:
+            self._obey(auto.given, state, call, fn)
         self._plan(layouts)
         self._present = self.placement is None or self.placement.is_present
         self._structs = self._input_structs([state.tensors[slot.places[0]] for slot in self.slots], rest, layouts)
@@ -239,6 +243,14 @@ class Program:
             return []
         return [first + i for i, t in enumerate(call.tensors) if t._layout is None and t.ndim]
 
+    def _obey(self, sharding: Any, state: State, call: Call, step: Any) -> None:
+        """Release what a file lays out otherwise than it lies."""
+        from .given import given  # only here: few programs have a file
+
+        self.given = given(sharding, self, state, call, step._graph)
+        named = (i - 1 for i in self.given.codes if 1 <= i <= len(self.slots))
+        self.released = sorted({*self.released, *named})
+
     def settle(self, lent: Lent, state: State) -> None:
         """Lay the state out as this program takes it."""
         chosen = {number: self.in_layouts[1 + number] for number in self.released}
@@ -260,19 +272,22 @@ class Program:
                 for lay, aval in zip(layouts, closed.in_avals, strict=True)
             ]
             self.asked_codes = tuple(layout.codes for layout in whole)
-            free = sorted([*(1 + number for number in self.released), *self._arguments])
+            laid = {*(1 + number for number in self.released), *self._arguments}
+            pinned = {} if self.given is None else {i: c for i, c in self.given.codes.items() if i in laid}
+            whole = [lay.with_codes(pinned[i]) if i in pinned else lay for i, lay in enumerate(whole)]
+            free = sorted(laid - set(pinned))
             before = [1 + i if i in self.released else self.slots[i].layout for i in self.written]
             pins: list = [everywhere if p is None else p.sbp if isinstance(p, Layout) else p for p in before]
             pins += [None] * (len(closed.out_avals) - len(pins))
             made = compile_program(
-                closed,
+                closed if self.given is None else self.given.flat,
                 self.placement,
                 whole,
                 pins,
                 donate,
                 lowering=self.options.lowering,
                 free_inputs=free,
-                whole_dims={1 + i: (0,) for i in self.released if len(self.slots[i].places) > 1},
+                whole_dims={1 + i: (0,) for i in self.released if 1 + i in free and len(self.slots[i].places) > 1},
                 cost=self.options.cost,
                 memory_bytes=self.options.memory_bytes,
             )
@@ -280,7 +295,7 @@ class Program:
             self._call = made.call
             for number in self.released:
                 self.slots[number].layout = made.in_layouts[1 + number]
-            for i in free:
+            for i in laid:
                 layouts[i] = made.in_layouts[i]
         self._state_layouts = self.out_layouts[: len(self.written)]
 

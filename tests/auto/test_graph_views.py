@@ -8,10 +8,13 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.auto import plan_file
-from sbpjax.errors import MixedTensorError
+from sbpjax.errors import MixedTensorError, SbpError
 from sbpjax.graph.auto_views import subject_of_program
 from sbpjax.graph.views import prepared
 from sbpjax.nn import functional as F
+
+
+_ONE_STEP = 2e-6
 
 
 class Block(nn.Module):
@@ -94,6 +97,54 @@ def test_a_stack_of_layers_has_the_names_of_its_members(tmp_path):
     path = made.save(tmp_path / "sharding.py")
     again = plan_file.load(path).plan(made.subject)
     assert again.in_codes == made.plan.in_codes
+
+
+@pytest.mark.parametrize("ending", [".py", ".json"])
+def test_a_plan_is_loaded_back_into_another_graph(ending, tmp_path):
+    made = trained().auto_parallel_report(against=[])
+    path = made.save(tmp_path / f"sharding{ending}")
+    again = Train(flow.placement("cpu", list(range(8))))
+    again.config.set_auto_parallel_plan(path)
+    x, y = batch()
+    again.build_graph(x, y=y)
+    assert again.program.in_layouts == trained().program.in_layouts
+    assert again.program.plan.bytes == trained().program.plan.bytes
+    assert plan_file.sharding_of(*_planned(again)) == plan_file.sharding_of(*_planned(trained()))
+
+
+def test_an_edited_plan_is_obeyed_and_trains_as_one_device_does(tmp_path):
+    path = trained().auto_parallel_report(against=[]).save(tmp_path / "sharding.py")
+    text = path.read_text()
+    assert '"model.*.up.weight": "S0"' in text and '"model.*.act.output": "S1"' in text
+    text = text.replace('"model.*.up.weight": "S0"', '"model.*.up.weight": "S0", "model.1.up.weight": "B"')
+    path.write_text(text.replace('"model.*.act.output": "S1"', '"model.*.act.output": "S0"'))
+    edited, alone = Train(flow.placement("cpu", list(range(8)))), Train(None, auto=False)
+    edited.config.set_auto_parallel_plan(path)
+    x, y = batch()
+    losses = [[float(graph(x, y=y)) for _ in range(3)] for graph in (edited, alone)]
+    np.testing.assert_allclose(*losses, rtol=_ONE_STEP)
+    model = edited.model.to(nn.Module)
+    assert model[0].up.weight.sbp == (flow.sbp.split(0),) and model[1].up.weight.sbp == (flow.sbp.broadcast,)
+    made = edited.auto_parallel_report(against=["own", "dp"])
+    before = trained().auto_parallel_report(against=[])
+    differ = {n for r in before.rows for n in r.names if made.sbp(n) != before.sbp(n)}
+    assert differ == {"model.1.up.weight", "model.0.act.output", "model.1.act.output"}
+    assert made["found"].bytes == made["your own"].bytes > before["found"].bytes
+
+
+def test_a_plan_of_another_graph_is_refused(tmp_path):
+    path = tmp_path / "sharding.py"
+    path.write_text('HIERARCHY = (8,)\nPARAMETERS = {"model.7.up.weight": "B"}\n')
+    graph = Train(flow.placement("cpu", list(range(8))))
+    graph.config.set_auto_parallel_plan(path)
+    x, y = batch()
+    with pytest.raises(SbpError, match="no tensor of the step is called 'model.7.up.weight'"):
+        graph.build_graph(x, y=y)
+    assert graph.model.to(nn.Module)[0].up.weight.layout is None  # as before
+
+
+def _planned(graph):
+    return subject_of_program(graph, *prepared(graph, (), {})), graph.program.plan
 
 
 def test_without_auto_parallelism_it_is_about_the_layouts_given():
