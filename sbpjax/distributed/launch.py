@@ -265,6 +265,8 @@ class Launcher:
             self._send(signal.SIGTERM)
         deadline = time.monotonic() + grace_s
         for rank in self.ranks:
+            if _is_stopped(rank.process):  # it hears no other signal
+                _kill(rank.process, signal.SIGKILL)
             try:
                 rank.process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:

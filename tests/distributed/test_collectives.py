@@ -1,4 +1,4 @@
-"""Collectives between processes, and the same script with threads as ranks."""
+"""Collectives between four processes (two: test_together.py), and the same script with threads as ranks."""
 
 import pytest
 
@@ -7,13 +7,13 @@ import sbpjax as flow
 from .running import SCRIPTS, passed
 
 
-@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.exhaustive)])
-def test_processes(ranks):
-    passed("collectives.py", ranks)
+@pytest.mark.exhaustive
+def test_four_processes():
+    passed("collectives.py", 4)
 
 
-@pytest.mark.parametrize("ranks", [3])
-def test_threads(ranks, capsys, monkeypatch):
+def test_threads(capsys, monkeypatch):
+    ranks = 3
     monkeypatch.setenv("SBPJAX_CHECK", "first")  # the script sets it
     source = compile((SCRIPTS / "collectives.py").read_text(), "collectives.py", "exec")
     flow.simulate(ranks=ranks)(lambda: exec(source, {"__name__": "script"}))()

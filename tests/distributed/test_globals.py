@@ -2,7 +2,11 @@
 
 import pytest
 
+from . import foundation
 from .running import passed
+
+# The command `python -m distributed.foundation` runs all of them; these make a tensor in every way, in little time.
+FEW = ["tests/tensor/test_global.py", "tests/tensor/test_creation.py", "tests/tensor/test_printing.py"]
 
 
 @pytest.mark.parametrize("share", ["sample", pytest.param("all", marks=pytest.mark.exhaustive)])
@@ -10,8 +14,19 @@ def test_recorded_facts_on_four_ranks(share):
     passed("facts.py", 4, 1, share)
 
 
-@pytest.mark.parametrize(
-    "ranks, devices", [(2, 2), *(pytest.param(r, d, marks=pytest.mark.exhaustive) for r, d in ((4, 1), (2, 1)))]
-)
+@pytest.mark.exhaustive  # two processes of two devices: test_together.py
+@pytest.mark.parametrize("ranks, devices", [(4, 1), (2, 1)])
 def test_training_gives_the_numbers_of_one_device(ranks, devices):
     passed("training.py", ranks, devices)
+
+
+def test_a_sample_of_the_tests_of_global_tensors_on_two_processes():
+    found = foundation.run(2, FEW, one_in=20, quiet=True)
+    assert len(found) >= 4 and not foundation.failures(found)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("processes", [2, 4])
+def test_the_tests_of_global_tensors(processes):
+    found = foundation.run(processes, foundation.FILES)
+    assert len(found) > 500 and not foundation.failures(found)

@@ -9,7 +9,7 @@ import pytest
 
 from sbpjax.distributed import launch as launcher
 
-from .running import SCRIPTS, finish, launch, start
+from .running import finish, launch, start
 
 
 def shell(text, ranks=2, *options, **environment):
@@ -118,12 +118,8 @@ def test_bad_options(options, words, capsys):
     assert ended.value.code == 2 and words in capsys.readouterr().err
 
 
-def test_failures_of_ranks_end_all_of_them_and_the_launcher_starts_them_again():
-    options = ["--nproc_per_node", 2, "--cpu_devices", 1, "--max_restarts", 3]
-    code, out, err = launch(*options, SCRIPTS / "restarted.py")
-    assert code == 0, f"{out[-2000:]}\n{err[-6000:]}"
-    said = [line for line in err.splitlines() if line.startswith("launch: rank")]
-    assert "rank 1" in said[0] and "was killed by SIGKILL" in said[0]
-    assert "rank 1" in said[1] and "exited with code 1" in said[1] and "    ValueError: this is rank 1's error" in err
-    assert "rank 0" in said[2] and "exited with code 7" in said[2] and len(said) == 3
-    assert out.count("of 2 passed") == 2
+def test_ranks_that_ended_before_and_ranks_that_stand_still_are_named():
+    text = "case $RANK in 0) sleep 1; exit 3;; 1) exit 0;; 2) kill -STOP $$;; esac"
+    code, _, err = shell(text, 3)
+    assert code == 3 and re.search(r"launch: rank 1 \(process \d+\) had ended before, with code 0", err)
+    assert re.search(r"launch: rank 2 \(process \d+\) was stopped by a signal, and did not go on", err)

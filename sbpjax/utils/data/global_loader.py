@@ -20,6 +20,7 @@ import jax
 import numpy as np
 
 from sbpjax.errors import DataError, message
+from sbpjax.sbp import spread
 from sbpjax.sbp.algebra import B, parse
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.tensor import Tensor, dispatch
@@ -140,8 +141,9 @@ class GlobalLoader:
         _check_even(layout)
         rows = rows_here(self.placement, self._part.codes, size)
         array = here.numpy()
-        if len(rows) == size:
-            made = jax.device_put(array, layout.sharding)
+        if len(rows) == size:  # `device_put` would compare the whole batch with the other processes first
+            spans = self.placement.spans_processes
+            made = spread.from_logical(array, layout) if spans else jax.device_put(array, layout.sharding)
         else:
             places = {row: i for i, row in enumerate(rows)}
 

@@ -1,4 +1,4 @@
-"""Run by test_checkpoints.py on two ranks of two devices: load what one process saved, save what it will load."""
+"""Run by test_together.py on two ranks of two devices: load what one process saved, save what it will load."""
 
 import sys
 from pathlib import Path

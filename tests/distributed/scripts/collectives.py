@@ -1,4 +1,4 @@
-"""Run by test_collectives.py once per rank: every collective against what NumPy computes from all ranks' inputs."""
+"""Run by test_together.py once per rank: every collective against what NumPy computes from all ranks' inputs."""
 
 import os
 

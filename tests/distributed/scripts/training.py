@@ -1,4 +1,4 @@
-"""Run by test_globals.py on several processes: training over all ranks gives the numbers of rank 0 alone."""
+"""Run by test_together.py on several processes: training over all ranks gives the numbers of rank 0 alone."""
 
 import numpy as np
 

@@ -1,38 +1,13 @@
-"""Run by test_launch.py on two ranks: each start fails in another way, the last one trains."""
-
-import os
-import signal
-import sys
+"""Run by test_together.py on two ranks: local models under DistributedDataParallel train as one on all the data."""
 
 import numpy as np
 
 import sbpjax as flow
 from sbpjax.nn.parallel import DistributedDataParallel as ddp
 
-rank, start = flow.env.get_rank(), int(os.environ["RESTART_COUNT"])
-everywhere = flow.placement.all("cpu")
+rank = flow.env.get_rank()
 assert (flow.env.get_world_size(), flow.env.get_local_rank(), flow.env.get_node_size()) == (2, rank, 1)
 assert flow.env.is_multi_client() and not flow.env.rdma_is_initialized()
-
-
-def wait_for_the_other():
-    """Wait in a collective for a rank that does not come."""
-    flow.ones(2, placement=everywhere, sbp=flow.sbp.split(0)).sum().item()
-
-
-if start == 0:
-    if rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-    wait_for_the_other()
-if start == 1:
-    if rank == 1:
-        raise ValueError("this is rank 1's error")
-    wait_for_the_other()
-if start == 2:
-    if rank == 0:
-        sys.exit(7)
-    flow.distributed.barrier()
-
 points = np.float32([[1, 2], [2, 1], [3, 5], [4, 4]])
 values = points @ np.float32([[2.0], [-1.0]]) + 0.5
 

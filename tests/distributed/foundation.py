@@ -1,0 +1,97 @@
+"""The tests of global tensors, with several processes: ``PYTHONPATH=tests python -m distributed.foundation``.
+
+    --processes 4          how many (2 by default), with 8 devices among them
+    --one_in 20            a fair sample of the tests
+    tests/tensor -k views  what to run, as for pytest; all files of `FILES` by default
+
+Every process runs every test, each on placements that reach over all of them (`lockstep`), so values, gradients, errors
+and layouts are held against the same expectations as with one process. Tests that count on one process are listed in
+`ONE_PROCESS` with the reason.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+LAUNCHER = ROOT / "sbpjax" / "distributed" / "launch.py"
+DEVICES = 8
+RESTARTS = 200
+# The programs are small and run once: compile them quickly, not well.
+QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+
+# The files whose tests make global tensors.
+FILES = [
+    *(f"tests/sbp/test_{name}.py" for name in ("eager", "transfer", "gspmd", "lower", "fallback", "interop", "roll")),
+    *(f"tests/tensor/test_{name}.py" for name in ("global", "creation", "dispatch", "device", "bounds", "parked")),
+    *(f"tests/tensor/test_{name}.py" for name in ("printing", "random", "user_scripts", "linear_algebra")),
+    *(f"tests/autograd/test_{name}.py" for name in ("cond", "checkpoint", "graph")),
+    *(f"tests/oracle/test_{name}.py" for name in ("gradients", "layouts", "moves")),
+    *(f"tests/utils/test_{name}.py" for name in ("checkpoint", "global_view")),
+    *("tests/independence", "tests/checkpoint", "tests/nn", "tests/optim", "tests/graph", "tests/amp"),
+]
+
+# What cannot be asked of several processes: beginnings of test names, and why.
+ONE_PROCESS: dict[str, str] = {}
+
+
+def run(processes, arguments, one_in=1, limit_s=120, timeout_s=30, quiet=False):
+    """Run tests on so many processes and return how each ended: ``{name: {rank: (outcome, text)}}``."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {k: v for k, v in os.environ.items() if k not in ("NPROC", "SBPJAX_CPU_DEVICES", "XLA_FLAGS")}
+        env["XLA_FLAGS"] = QUICK
+        env["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, ROOT / "tests", ROOT / "examples")))
+        command = [
+            *(sys.executable, LAUNCHER, "--port", 0, "--timeout", timeout_s, "--max_restarts", RESTARTS),
+            *("--nproc_per_node", processes, "--cpu_devices", DEVICES // processes),
+            *("-m", "distributed.lockstep", "--folder", folder, "--one_in", one_in, "--limit", limit_s),
+            *("--left_out", json.dumps(ONE_PROCESS), *arguments),
+        ]
+        sink = subprocess.DEVNULL if quiet else None
+        done = subprocess.run(list(map(str, command)), cwd=ROOT, env=env, stdout=sink, stderr=sink)
+        ended = Path(folder) / "ended"
+        found = dict(json.loads(line) for line in ended.read_text().splitlines()) if ended.exists() else {}
+        begun = Path(folder) / "begun"
+        for name in begun.read_text().splitlines() if begun.exists() else ():
+            found.setdefault(name, {"all": ["lost", f"no rank's end was heard of within {limit_s} s"]})
+        if done.returncode:
+            found["the run"] = {"all": ["failed", f"ended with code {done.returncode}"]}
+    return found
+
+
+def failures(found):
+    """Return a line for every test that did not end well on all ranks."""
+    lines = []
+    for name, told in found.items():
+        bad = {rank: t for rank, t in told.items() if t[0] not in ("passed", "skipped")}
+        if bad or len({t[0] for t in told.values()}) > 1:
+            last = "; ".join(
+                f"rank {r} {o}: {text.strip().splitlines()[-1][:200] if text else ''}" for r, (o, text) in bad.items()
+            )
+            lines.append(f"{name}: {last}")
+    return lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--one_in", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds that a test may take")
+    parser.add_argument("--report", type=Path, help="write all outcomes to this file")
+    options, rest = parser.parse_known_args()
+    found = run(options.processes, rest or FILES, options.one_in, options.limit)
+    if options.report:
+        options.report.write_text(json.dumps(found, indent=1))
+    bad = failures(found)
+    passed = sum(all(o == "passed" for o, _ in told.values()) for told in found.values())
+    print("\n".join(bad))
+    print(f"{options.processes} processes: {passed} tests passed on all ranks, {len(bad)} did not")
+    sys.exit(bool(bad))
+
+
+if __name__ == "__main__":
+    main()

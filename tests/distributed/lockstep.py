@@ -1,0 +1,214 @@
+"""Runs in every rank that `foundation` starts: pytest over the same tests in the same order, in lock step.
+
+Rank 3 of 4 runs ``test_matmul[S0]`` together with the others, on one placement that reaches over all of them. After
+the setup and after the test the ranks tell each other how it ended; a test passes when it passed on all. Where it ended
+differently the ranks may have parted in the middle of a collective, so all processes end and the launcher starts them
+again behind that test. A rank that does not come back (it waits in a program for one that failed) is ended likewise.
+
+What tests written for one process take for granted is put right here, outside the library: `jax.devices()` deals out
+the devices in turn (rank k of a placement belongs to process k mod n, so that two neighbours never share one),
+``tmp_path`` is one folder for all, ``local_shards`` gives those of all ranks, and a test (never the library) may read a
+`jax.Array` that lies on several processes.
+"""
+
+import argparse
+import faulthandler
+import json
+import os
+import pickle
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import jax
+import pytest
+
+import sbpjax
+from sbpjax import world as worlds
+from sbpjax.sbp import eager
+
+RESTART = 75  # the code that the launcher starts all ranks again from
+LIBRARY = str(Path(sbpjax.__file__).parent) + os.sep
+JAX = str(Path(jax.__file__).parent) + os.sep
+
+
+def deal_devices():
+    """Let `jax.devices` name the devices of the processes in turn."""
+    ask = jax.devices
+
+    def dealt(backend=None):
+        found = ask(backend)
+        places = {}
+        for d in found:
+            places[d] = sum(1 for other in places if other.process_index == d.process_index)
+        return sorted(found, key=lambda d: (places[d], d.process_index))
+
+    jax.devices = dealt
+
+
+def read_whole_arrays():
+    """Let a test read a `jax.Array` of which this process has a part only; all ranks read it together."""
+    from jax._src.array import ArrayImpl  # no public way to change what np.asarray(array) does
+
+    own = ArrayImpl._value.fget
+
+    def value(self):
+        spread = not self.is_fully_addressable and not (
+            self.is_fully_replicated and self.sharding.has_addressable_devices
+        )
+        if not spread or self.is_deleted() or asked_by_the_library():
+            return own(self)
+        if self._npy_value is None:
+            import numpy as np
+
+            shards = [(s.index, np.asarray(s.data)) for s in self.addressable_shards]
+            whole = np.zeros(self.shape, self.dtype)
+            for theirs in worlds.current().exchange("a test reads an array", shards).values():
+                for index, block in theirs:
+                    whole[index] = block
+            self._npy_value = whole
+        return self._npy_value
+
+    ArrayImpl._value = property(value)
+
+
+def show_all_shards():
+    """Let a test see what the ranks of all processes hold."""
+    own = eager.local_shards
+
+    def local_shards(array, layout):
+        mine = own(array, layout)
+        if asked_by_the_library() or not layout.placement.spans_processes:
+            return mine
+        return {
+            r: v
+            for theirs in worlds.current().exchange("a test reads shards", mine).values()
+            for r, v in theirs.items()
+        }
+
+    def of_tensor(self):
+        layout = self._fresh()._layout
+        return convert_shards(self) if layout is None else dict(sorted(local_shards(self._array, layout).items()))
+
+    convert_shards, eager.local_shards, sbpjax.Tensor.local_shards = sbpjax.Tensor.local_shards, local_shards, of_tensor
+
+
+def asked_by_the_library():
+    """Return whether the innermost frame outside JAX and NumPy is the library's."""
+    frame = sys._getframe(2)
+    while frame is not None and (frame.f_code.co_filename.startswith(JAX) or "numpy" in frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(LIBRARY)
+
+
+class LockStep:
+    """A pytest plugin; see the module.
+
+    Args:
+        folder: what all ranks reach.
+        left_out: beginnings of test names that are for one process, with the reason of each.
+        one_in: run the tests whose name's hash divides by it.
+        limit_s: how long a test may take.
+    """
+
+    def __init__(self, folder, left_out, one_in, limit_s):
+        self.folder, self.left_out, self.one_in, self.limit_s = Path(folder), left_out, one_in, limit_s
+        self.world = worlds.current()
+        self.errors = os.fdopen(os.dup(2), "w")  # pytest takes the other one away
+        self.meetings = 0
+        self.start = os.environ.get("RESTART_COUNT", "0")
+        self.log = self.folder / "begun"
+        self.begun = set(self.log.read_text().splitlines()) if self.log.exists() else set()
+
+    # -- which tests ---------------------------------------------------------------------------------------------------
+
+    def pytest_collection_modifyitems(self, config, items):
+        kept, away = [], []
+        for item in items:
+            out = any(item.nodeid.startswith(name) for name in self.left_out)
+            sampled = zlib.crc32(item.nodeid.encode()) % self.one_in == 0
+            (kept if sampled and not out and item.nodeid not in self.begun else away).append(item)
+        items[:] = kept
+        config.hook.pytest_deselected(items=away)
+        self.meet("collected", [i.nodeid for i in kept])
+
+    @pytest.fixture
+    def tmp_path(self, request):
+        folder = self.folder / f"{zlib.crc32(request.node.nodeid.encode()):08x}"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    # -- together ------------------------------------------------------------------------------------------------------
+
+    def meet(self, what, value):
+        """Return what every rank gives here; by a way of its own, since the library's may have parted."""
+        client = jax._src.distributed.global_state.client
+        key = f"lockstep/{self.start}/{self.meetings}"
+        self.meetings += 1
+        client.key_value_set_bytes(f"{key}/{self.world.rank}", pickle.dumps((what, value)))
+        told = {}
+        for rank in range(self.world.size):
+            while rank not in told:
+                try:
+                    told[rank] = pickle.loads(client.blocking_key_value_get_bytes(f"{key}/{rank}", 1000))
+                except jax.errors.JaxRuntimeError as error:
+                    if "DEADLINE_EXCEEDED" not in str(error):
+                        raise
+        if len({t[0] for t in told.values()}) > 1 or (what == "collected" and len({str(t) for t in told.values()}) > 1):
+            raise SystemExit(f"the ranks came for {sorted({t[0] for t in told.values()})}: they are not in lock step")
+        return {rank: t[1] for rank, t in told.items()}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item, nextitem):
+        if self.world.rank == 0:
+            with open(self.log, "a", encoding="utf-8") as file:
+                file.write(item.nodeid + "\n")
+        faulthandler.dump_traceback_later(self.limit_s, exit=True, file=self.errors)
+        result = yield
+        faulthandler.cancel_dump_traceback_later()
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        report = yield
+        if call.when == "teardown":
+            return report
+        text = "" if report.outcome == "passed" else str(report.longrepr)[-3000:]
+        told = self.meet(f"{call.when} of {item.nodeid}", (report.outcome, text))
+        outcomes = {rank: outcome for rank, (outcome, _) in told.items()}
+        if call.when == "call" or set(outcomes.values()) != {"passed"}:
+            self.note(item.nodeid, told)
+        if len(set(outcomes.values())) > 1:
+            time.sleep(0.2 if self.world.rank else 0.6)  # the others have read it
+            sys.stdout.flush()
+            os._exit(RESTART)
+        return report
+
+    def note(self, name, told):
+        """Write down how a test ended."""
+        if self.world.rank == 0:
+            with open(self.folder / "ended", "a", encoding="utf-8") as file:
+                file.write(json.dumps([name, {r: list(t) for r, t in told.items()}]) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--folder", required=True)
+    parser.add_argument("--left_out", default="{}")
+    parser.add_argument("--one_in", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=120.0)
+    options, rest = parser.parse_known_args()
+    if sbpjax.env.get_world_size() < 2:
+        raise SystemExit("started by hand: python -m distributed.foundation starts the ranks")
+    deal_devices()
+    read_whole_arrays()
+    show_all_shards()
+    plugin = LockStep(options.folder, json.loads(options.left_out), options.one_in, options.limit)
+    code = pytest.main(["-p", "no:cacheprovider", "-p", "no:faulthandler", "-q", "--no-header", *rest], [plugin])
+    plugin.meet("done", None)
+    sys.exit(0 if code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED) else int(code))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Run by test_training.py on one, two or four processes with eight devices among them: the demo GPT, from its script.
+
+    gpt.py FOLDER LAYOUT STEPS KILLS LATEST_S
+
+The run goes on from its checkpoint if there is one, as under `--resume`. The first KILLS starts are killed, a rank
+each, at a random moment before LATEST_S. FOLDER holds the curve in the end, and what rank 0 noted of every batch.
+"""
+
+import os
+import random
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import sbpjax as flow
+from examples.gpt import train
+from examples.gpt.model import GPTConfig
+
+folder, layout = Path(sys.argv[1]), sys.argv[2]
+steps, kills, latest_s = int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
+rank, ranks, start = flow.env.get_rank(), flow.env.get_world_size(), int(os.environ["RESTART_COUNT"])
+OPTIONS = train.Options(
+    layout=layout,
+    steps=steps,
+    batch=8,
+    lr=1e-2,
+    warmup=2,
+    eval_every=5,
+    eval_batches=1,
+    model=GPTConfig(context=16, layers=1, heads=4, width=16, dropout=0.1),
+)
+
+
+class Noted(train.Trainer):
+    """A trainer that writes down its batches: in which start, of which step, and the sum of the tokens."""
+
+    def batch(self, step):
+        if rank == 0:
+            tokens, _ = self.corpus.batch(step, OPTIONS.batch, OPTIONS.model.context)
+            with open(folder / "batches", "a", encoding="utf-8") as file:
+                file.write(f"{start} {step} {int(tokens.sum())}\n")
+        return super().batch(step)
+
+
+train.Trainer = Noted
+if start < kills:
+    if rank == start % ranks:
+        moment = random.Random(start).uniform(0.0, latest_s)
+        threading.Timer(moment, os.kill, (os.getpid(), signal.SIGKILL)).start()
+trainer = train.train(OPTIONS, folder, resume=True)
+flow.distributed.barrier()
+if start < kills:  # it ended before its moment: wait for it
+    threading.Event().wait(latest_s + 30)
+print(f"rank {rank} of {ranks} passed")
