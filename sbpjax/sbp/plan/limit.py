@@ -13,6 +13,7 @@ plan needs.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +31,8 @@ from .types import Codes, Plan
 # Prices, as multiples of the time to move a byte: from what changes little to what outweighs all speed.
 _LOWEST, _HIGHEST = 1.0 / 64, 1e6
 _TRIES, _ROW_TRIES = 5, 2
+# A plan that is made for one fullest moment may have another; after so many it is what it is.
+_LESSONS = 3
 
 
 def holds_bytes(plan: Plan, out_pins: Sequence) -> int:
@@ -37,14 +40,28 @@ def holds_bytes(plan: Plan, out_pins: Sequence) -> int:
 
     Args:
         plan: the plan.
-        out_pins: its pins; an output that comes back in the layout of an input is written in its place.
+        out_pins: its pins. What is asked for in a layout that an input of the same shape has is written in its place,
+            as the new value of a parameter is.
     """
     program = plan.program
-    standing = sum(_bytes(v, c, plan.sizes) for v, c in zip(program.invars, plan.in_codes, strict=True))
+    standing = 0
+    places: Counter = Counter()
+    for v, codes in zip(program.invars, plan.in_codes, strict=True):
+        standing += _bytes(v, codes, plan.sizes)
+        places[_form(v, codes)] += 1
     for v, codes, pin in zip(program.outvars, plan.out_codes, out_pins, strict=True):
-        if not isinstance(pin, int) and not isinstance(v, Literal):
+        if isinstance(v, Literal):
+            continue
+        if pin is not None and places[_form(v, codes)]:
+            places[_form(v, codes)] -= 1
+        else:
             standing += _bytes(v, codes, plan.sizes)
     return standing + Spans(program, plan).fullest()[1]
+
+
+def _form(v: Var, codes: Codes) -> tuple:
+    aval: Any = v.aval
+    return tuple(aval.shape), str(aval.dtype), codes
 
 
 def _bytes(v: Var, codes: Codes, sizes: Codes) -> int:
@@ -52,12 +69,16 @@ def _bytes(v: Var, codes: Codes, sizes: Codes) -> int:
     return math.prod(local_shape(aval.shape, codes, sizes)) * getattr(aval.dtype, "itemsize", 4)
 
 
-def at_fullest(program: Program) -> tuple[set, set]:
-    """Return the variables that an undivided program holds at its fullest moment, and those it reads on both sides.
+def at_fullest(program: Program, plan: Plan | None = None) -> tuple[set, set]:
+    """Return the variables that a program holds at its fullest moment, and those it reads on both sides of it.
 
     The second are read before and after: a copy of one in another layout lives there too.
+
+    Args:
+        program: the flat program.
+        plan: its plan; None for the program undivided.
     """
-    spans = Spans(program)
+    spans = Spans(program, plan)
     when, _ = spans.fullest()
     held = spans.held_at(when) | set(program.invars)
     before: set = set()
@@ -76,6 +97,7 @@ class _Found:
 
 def fastest_within(
     solve: Callable[..., tuple[Any, float]],
+    learn: Callable[[Any], None],
     holds: Callable[[Any], int],
     cost: CostModel,
     limit_bytes: float,
@@ -84,6 +106,7 @@ def fastest_within(
 
     Args:
         solve: prices, and a bound in the planner's own terms or None → plan, and its time apart from memory's price.
+        learn: let the price of memory also count at the fullest moment of a plan.
         holds: plan → the bytes it needs.
         cost: the prices.
         limit_bytes: what one device may hold.
@@ -100,7 +123,14 @@ def fastest_within(
     if free.bytes <= limit_bytes:
         return free.plan
     byte_us = 1e6 / cost.wire_bytes_per_s
-    smallest = at(_HIGHEST * byte_us)
+    smallest = free
+    for _ in range(_LESSONS):
+        found = at(_HIGHEST * byte_us)
+        is_smaller = found.bytes < smallest.bytes
+        smallest = found if is_smaller else smallest
+        learn(found.plan)
+        if smallest.bytes <= limit_bytes or not is_smaller and smallest is not free:
+            break
     if smallest.bytes > limit_bytes:
         raise OutOfMemoryError(
             message(

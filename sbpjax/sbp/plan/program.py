@@ -81,7 +81,8 @@ def plan_program(
     def solve(prices: CostModel, limit: float | None = None) -> tuple[Plan, float]:
         """Return the cheapest plan at some prices, and its time apart from the price of memory."""
         if prices.memory_us_per_byte or limit is not None:
-            _find_live(graph, program)
+            if not graph.live:
+                _note_live(graph, *at_fullest(program))
         problem = plain if prices is cost and limit is None else Problem(graph, tuple(sizes), prices, limit)
         best, best_us, bound = _search(problem)
         gap = max(0.0, 1 - bound / best_us) if best_us > 0 else 0.0
@@ -91,19 +92,22 @@ def plan_program(
 
     if memory_bytes is None:
         return solve(cost)[0]
-    return fastest_within(solve, lambda plan: holds_bytes(plan, out_pins), cost, memory_bytes)
+    return fastest_within(
+        solve,
+        lambda plan: _note_live(graph, *at_fullest(program, plan)),
+        lambda plan: holds_bytes(plan, out_pins),
+        cost,
+        memory_bytes,
+    )
 
 
-def _find_live(graph: Graph, program: Program) -> None:
-    """Note what an undivided program holds at its fullest moment."""
-    if graph.live:
-        return
-    held, kept = at_fullest(program)
+def _note_live(graph: Graph, held: set, kept: set) -> None:
+    """Add what a program holds at a moment to what memory's price counts."""
     for value, members in graph.variables.items():
         for table, names in ((graph.live, held), (graph.kept, kept)):
             count = sum(v in names for v in members)
             if count:
-                table[value] = count
+                table[value] = max(count, table.get(value, 0))
 
 
 def _find_slack(graph: Graph, sizes: Codes, cost: CostModel) -> None:
