@@ -100,8 +100,8 @@ def bubble(most: int = 4) -> None:
         ideal = (stages - 1) / (micro_batches + stages - 1)
         planned = graph.program.pipeline.body.schedule.bubble
         if flow.env.get_rank() == 0:
-            print(f"{schedule:12} S={stages} M={micro_batches:2} bubble {real:.3f} ({asked:.3f} of the asked time), ideal "
-                  f"{ideal:.3f}, of the schedule {planned:.3f}, ratio {real / ideal:.2f}", flush=True)  # fmt: skip
+            print(f"{schedule:11} S={stages} M={micro_batches:2} bubble {real:.3f} (by time asked {asked:.3f}), "
+                  f"ideal {ideal:.3f}, planned {planned:.3f}, ratio {real / ideal:.2f}", flush=True)  # fmt: skip
 
 
 def processes() -> None:

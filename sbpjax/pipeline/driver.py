@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src import api_util
 from jax.extend.core import Literal, Var
 
 from sbpjax.errors import NanError, message
@@ -27,6 +28,9 @@ from .plan import Body, Pipeline, Run
 from .relocate import relocated
 from .schedule import FORWARD
 from .task import replicated
+
+# What compiled programs raise under `jax.debug_nans` and `jax.debug_infs`; no public name (jax 0.10).
+_FOUND_NAN: Any = getattr(api_util, "InternalFloatingPointError", FloatingPointError)
 
 
 class Driver:
@@ -105,19 +109,14 @@ class Driver:
     def _ordered(self, body: Body) -> list[tuple[int, int, bool, bool]]:
         """Return what this process does, in order: (task, micro-batch, whether to run it, whether to send its results).
 
-        Within a process a send is issued with its task. Between processes it waits for the other side, so both sides
-        have it where the schedule says that its task is done: a total order of tasks and sends in which everything
-        comes behind what it needs, and of which every process does a part. So whatever is first of what is left to do
-        can be done, and nobody waits for ever.
+        Within a process a send is issued with its task; between processes both sides have it in the schedule's order.
         """
-        slots = body.schedule.slots
-        mine = [here(t.task.placement) for t in body.tasks]
+        assert body.schedule is not None
         if not self.courier.far:
-            return [(work, micro, True, True) for work, micro, _, _ in slots]
+            return [(work, micro, True, True) for work, micro, _, _ in body.schedule.slots]
+        mine = [here(t.task.placement) for t in body.tasks]
         sending = [bool(self.courier.parcels(sends)) for sends in body.sends]
-        order = [(start, 1, i, work, micro) for i, (work, micro, start, _) in enumerate(slots) if mine[work]]
-        order += [(finish, 0, i, work, micro) for i, (work, micro, _, finish) in enumerate(slots) if sending[work]]
-        return [(work, micro, kind == 1, kind == 0) for _, kind, _, work, micro in sorted(order)]
+        return [(work, micro, runs, not runs) for work, micro, runs in body.schedule.events(mine, sending)]
 
     # -- one step --------------------------------------------------------------------------------------------------
 
@@ -155,9 +154,12 @@ class Driver:
         for task, sends in zip(run.tasks, run.sends, strict=True):
             place = task.task.placement
             if here(place):
-                results = task.executable(*[self._given(v, env, place) for v in task.task.ins])
-                if jax.config.jax_debug_nans:
-                    self._check(task, results)
+                arguments = [self._given(v, env, place) for v in task.task.ins]
+                try:
+                    results = task.executable(*arguments)
+                except _FOUND_NAN as error:
+                    raise self._nan(error, place, "what surrounds the micro-batches") from None
+                del arguments
                 env.update(zip(task.task.outs, results, strict=False))
             self.courier.send(sends, env)
 
@@ -180,7 +182,6 @@ class Driver:
         schedule, courier = body.schedule, self.courier
         turns, rows = self._begun(body, env)
         done: list[dict[int, object]] = [{} for _ in range(schedule.stages)]  # micro-batch → what says that it is out
-        watched = jax.config.jax_debug_nans
         waiting: dict[tuple[int, int], list] = {}  # what a task made for other processes, until its send is due
         for work, micro, runs, sends in self._events:
             own = turns[micro]
@@ -196,9 +197,11 @@ class Driver:
             for i, v in self._holes[work]:
                 value = self._turns[micro][task.task.placement] if v is None else own[v]
                 arguments[i] = value.array() if value.__class__ is Coming else value
-            results = task.executable(*arguments)
-            if watched:
-                self._check(task, results, f"{body.schedule.works[work].kind} of micro-batch {micro}")
+            try:
+                results = task.executable(*arguments)
+            except _FOUND_NAN as error:
+                what = f"{schedule.works[work].kind} of micro-batch {micro}"
+                raise self._nan(error, task.task.placement, what) from None
             del arguments
             following = turns[micro + 1]
             for v, array in zip(task.task.outs, results, strict=False):
@@ -224,21 +227,16 @@ class Driver:
             if c.before in last:
                 env[c.last] = last[c.before]
 
-    def _check(self, task: Any, results: Sequence, what: str = "what surrounds the micro-batches") -> None:
-        """Raise if a result holds a nan: JAX itself looks for them behind calls of `jit`, not of compiled programs."""
-        for v, array in zip(task.task.outs, results, strict=False):
-            blocks = [s.data for s in array.addressable_shards] if jnp.issubdtype(array.dtype, jnp.inexact) else []
-            if any(bool(jnp.isnan(block).any()) for block in blocks):
-                place = task.task.placement
-                stages = self.pipeline.stages
-                raise NanError(
-                    message(
-                        f"stage {stages.index(place) if place in stages else place!r}, {what}",
-                        f"a nan in a {v.aval.str_short()} that it made",
-                        "under jax.debug_nans a step ends at the first nan; parameters are those of the step before",
-                        "look at the inputs of the step, or lower the learning rate",
-                    )
-                )
+    def _nan(self, error: Exception, place: Any, what: str) -> NanError:
+        stages = self.pipeline.stages
+        return NanError(
+            message(
+                f"stage {stages.index(place) if place in stages else repr(place)}, {what}",
+                f"a value that is no number ({error.args[-1] if error.args else error})",
+                "under jax.debug_nans a step ends at the first one; parameters are those of the step before",
+                "look at the inputs of the step, or lower the learning rate",
+            )
+        )
 
     def _taken(self, body: Body, work: int, own: dict) -> list:
         return [(parcel, parcel.taken(own)) for parcel in self.courier.parcels(body.sends[work])]

@@ -115,6 +115,21 @@ class Schedule:
             found[work.stage].append((work.kind, work.chunk, slot.micro))
         return found
 
+    def events(self, runs: Sequence[bool], sends: Sequence[bool]) -> list[tuple[int, int, bool]]:
+        """Return what one of several processes does, in order: (task, micro-batch, whether to run it or to send).
+
+        A send waits for the other side, so both sides have it where the schedule says that its task is done: a total
+        order of tasks and sends in which everything comes behind what it needs, and of which every process does a
+        part. So whatever is first of what is left to do can be done, and nobody waits for ever.
+
+        Args:
+            runs: per task whether the process runs it.
+            sends: per task whether it sends or receives what the task makes.
+        """
+        order = [(start, 1, i, work, micro) for i, (work, micro, start, _) in enumerate(self.slots) if runs[work]]
+        order += [(finish, 0, i, work, micro) for i, (work, micro, _, finish) in enumerate(self.slots) if sends[work]]
+        return [(work, micro, kind == 1) for _, kind, _, work, micro in sorted(order)]
+
     def __str__(self) -> str:
         several = len({w.chunk for w in self.works}) > self.stages
         lines = [

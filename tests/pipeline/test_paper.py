@@ -9,7 +9,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import GraphConfigError, GraphError, GraphTypeError
-from sbpjax.pipeline import auto_stages, simulate
+from sbpjax.pipeline import auto_stages, linear, schedule, simulate
 from sbpjax.pipeline.stages import cut
 
 from .test_timing import PLACES, graph_of
@@ -42,6 +42,67 @@ def test_links_delay_and_are_counted():
 
 def test_many_ranks_are_simulated_fast():
     assert simulate("1f1b", 64, 256).bubble == pytest.approx(63 / 319)
+
+
+def finish(plan, owners, threads):
+    """Do what processes do, one event at a time where both sides have come to it; return how many are left.
+
+    Args:
+        plan: the schedule.
+        owners: per stage the processes that it lies on.
+        threads: whether a thread of its own sends and receives.
+    """
+    works = plan.works
+    targets = [{w.stage for w in works if i in w.after} - {work.stage} for i, work in enumerate(works)]
+    ends = [
+        {p for s in (w.stage, *targets[i]) for p in owners[s]} if targets[i] else set() for i, w in enumerate(works)
+    ]
+    chains = {}
+    for p in {p for own in owners for p in own}:
+        events = plan.events([p in owners[w.stage] for w in works], [p in e for e in ends])
+        for event in events:
+            chains.setdefault((p, threads and not event[2]), []).append(event)
+    done, moved = set(), set()
+
+    def members(event):
+        work, _, runs = event
+        return [(p, threads and not runs) for p in (owners[works[work].stage] if runs else ends[work])]
+
+    def can(event):
+        work, micro, runs = event
+        if not all(chains[m] and chains[m][0] == event for m in members(event)):
+            return False
+        stage = works[work].stage
+        needed = [((j, micro), works[j].stage == stage) for j in works[work].after] if runs else [((work, micro), True)]
+        return all(key in (done if near else moved) for key, near in needed)
+
+    while ready := [chain[0] for chain in chains.values() if chain and can(chain[0])]:
+        event = ready[0]
+        for m in members(event):
+            del chains[m][0]
+        (done if event[2] else moved).add(event[:2])
+    assert len(done) == len(works) * plan.micro_batches or any(chains.values())
+    return sum(map(len, chains.values()))
+
+
+@pytest.mark.parametrize("threads", [False, True])
+@pytest.mark.parametrize("rule", ["1f1b", "gpipe", "zero_bubble", "interleaved"])
+def test_no_process_waits_for_ever(rule, threads):
+    for stages, micro_batches in ((2, 1), (2, 4), (4, 8)):
+        works = linear(stages, 2 if rule == "interleaved" else 1, split_weights=rule == "zero_bubble")
+        plan = schedule(rule, works, micro_batches)
+        one_each = [[s] for s in range(stages)]
+        for owners in (one_each, [[s // 2] for s in range(stages)], [[s % 2] for s in range(stages)],
+                       [[2 * s, 2 * s + 1] for s in range(stages)], [[0, 1]] * stages):  # fmt: skip
+            assert finish(plan, owners, threads) == 0
+
+
+def test_a_wrong_order_of_two_processes_is_seen_to_wait():
+    plan = schedule("1f1b", linear(2), 4)
+    plan.slots.sort(key=lambda slot: (-slot.start, slot.work))
+    before = plan.events
+    plan.events = lambda runs, sends: before(runs, sends)[:: 1 if runs[0] else -1]
+    assert finish(plan, [[0], [1]], True) > 0
 
 
 def test_cuts_are_the_best_ones():
