@@ -14,8 +14,9 @@ _PAGE = pathlib.Path(__file__).parents[2] / "docs" / "primitives.md"
 
 def test_page_is_up_to_date():
     text = _PAGE.read_text()
+    words, made = set(text.split()), set(report.primitives())  # once: it looks at every object of the process
     for names in report.families().values():
-        assert all(n in text.split() for n in names if n in report.primitives())
+        assert words >= made & set(names)
     if f"JAX {jax.__version__}." in text:
         # In a process of its own: what other tests import brings more primitives.
         command = [sys.executable, "-m", "sbpjax.sbp.rules.report"]
