@@ -170,7 +170,8 @@ def compare(case: Subject, fn: Callable, names: list[str], *, plans_too: bool) -
     print(f"bytes: found / best hand plan ({best}) {found.bytes / max(hand[best].bytes, 1):.3f}")
     print(f"bytes: planned / compiled {modelled['found'].bytes / max(found.bytes, 1):.4f}")
     least = min(modelled[n].time_us for n in names)
-    print(f"modelled time: found / best hand plan {modelled['found'].time_us / least:.3f}; gap {modelled['found'].gap:.1e}")
+    shown = modelled["found"]
+    print(f"modelled time: found / best hand plan {shown.time_us / least:.3f}; gap {shown.gap:.1e}")
     print(f"memory: predicted / compiled {modelled['found'].memory_bytes / found.memory:.3f}")
     if found.seconds is not None:
         best = min(names, key=lambda n: hand[n].seconds)
@@ -179,7 +180,8 @@ def compare(case: Subject, fn: Callable, names: list[str], *, plans_too: bool) -
         every = ["found", *names]
         model = [modelled[n].time_us for n in every]
         if found.seconds is not None:
-            print(f"Spearman, model and compiler, {len(every)} plans: {spearman(model, [told[n].seconds for n in every]):.3f}")
+            compiler = [told[n].seconds for n in every]
+            print(f"Spearman of time, {len(every)} plans: {spearman(model, compiler):.3f}")
         print(f"Spearman of bytes: {spearman([modelled[n].bytes for n in every], [told[n].bytes for n in every]):.3f}")
 
 

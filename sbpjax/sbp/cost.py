@@ -19,8 +19,8 @@ Sources of the presets (peak without sparsity; ``wire`` is what one device recei
 * h100: NVIDIA H100 SXM data sheet: 494.5 TF (TF32), 989 TF (BF16), 3,350 GB/s, NVLink 450 GB/s each way.
 * h200: NVIDIA H200 SXM data sheet: as h100, with 4,800 GB/s and 141 GB.
 * v4, v5e, v5p, v6e: Google Cloud TPU system architecture pages: 275, 197, 459, 918 TF (BF16); 1,200, 819, 2,765, 1,640
-  GB/s; inter-chip links 2,400, 1,600, 4,800, 3,584 Gbit/s per chip. Float32 products run as several BF16 passes; a
-  sixth is assumed.
+  GB/s; inter-chip links 2,400, 1,600, 4,800, 3,584 Gbit/s per chip. A float32 product is one BF16 pass at JAX's
+  default precision, three at ``HIGH`` and six at ``HIGHEST``.
 * between hosts: NVIDIA DGX A100 and H100 data sheets: one 200 or 400 Gbit/s adapter per GPU.
 * cpu: eight virtual devices that share two cores: orders of magnitude only, from runs of XLA:CPU.
 * oneflow: the constants of OneFlow's auto parallelism (`oneflow/core/auto_parallel`, `job_conf.proto`,
@@ -71,6 +71,8 @@ class CostModel:
         hides: whether latency that other work covers costs nothing.
         memory_us_per_byte: the price of a byte that one device holds at the fullest moment.
         is_summed: whether bytes are counted over all ranks of a group, not per rank.
+        tiles: whether memory is read in tiles, so that equations are priced by their blocks (`sbpjax.sbp.local_work`),
+            and products take several passes only where they ask for more than the default precision.
     """
 
     name: str
@@ -88,6 +90,7 @@ class CostModel:
     hides: bool = False
     memory_us_per_byte: float = 0.0
     is_summed: bool = False
+    tiles: bool = False
 
     def with_latency(self, alpha_us: float | None = None) -> CostModel:
         """Return this model with the latency of a collective counted; between hosts it is at least what that takes."""
@@ -148,10 +151,10 @@ PRESETS = {
         CostModel("a100", 156e12, 312e12, 2.039e12, 80e9, 300e9, hosts=Link(18.0, 25e9)),
         CostModel("h100", 494.5e12, 989e12, 3.35e12, 80e9, 450e9, hosts=Link(18.0, 50e9)),
         CostModel("h200", 494.5e12, 989e12, 4.8e12, 141e9, 450e9, hosts=Link(18.0, 50e9)),
-        CostModel("v4", 275e12 / 6, 275e12, 1.2e12, 32e9, 300e9),
-        CostModel("v5e", 197e12 / 6, 197e12, 0.819e12, 16e9, 200e9),
-        CostModel("v5p", 459e12 / 6, 459e12, 2.765e12, 95e9, 600e9),
-        CostModel("v6e", 918e12 / 6, 918e12, 1.64e12, 32e9, 448e9),
+        CostModel("v4", 275e12, 275e12, 1.2e12, 32e9, 300e9, tiles=True),
+        CostModel("v5e", 197e12, 197e12, 0.819e12, 16e9, 200e9, tiles=True),
+        CostModel("v5p", 459e12, 459e12, 2.765e12, 95e9, 600e9, tiles=True),
+        CostModel("v6e", 918e12, 918e12, 1.64e12, 32e9, 448e9, tiles=True),
         CostModel("oneflow", 1e6, 1e6, 4e6, 80e9, 1e6, 1.65e4, compute_ratio=0.05, fused=2.0, is_summed=True),
     )
 }
@@ -183,6 +186,24 @@ def flops(eqn) -> float:
 _READS = ("reduce", "dot_general", "conv", "gather", "scatter", "sort", "cum", "arg")
 
 
+def products_us(model: CostModel, eqn) -> float:
+    """Return the time of an equation's products at the peak of their dtype and precision; 0 if it has none."""
+    count = flops(eqn)
+    if not count:
+        return 0.0
+    peak = model.flops_bf16 if str(eqn.outvars[0].aval.dtype) in _HALF else model.flops_f32
+    return count * (_passes(eqn) if model.tiles else 1) / peak * 1e6
+
+
+def _passes(eqn) -> int:
+    precision = eqn.params.get("precision")
+    asked = precision if isinstance(precision, tuple) else (precision,)
+    return max(_PASSES.get(getattr(p, "name", str(p)), 1) for p in asked)
+
+
+_PASSES = {"HIGH": 3, "HIGHEST": 6, "BF16_BF16_F32_X3": 3, "BF16_BF16_F32_X6": 6}
+
+
 def work_us(model: CostModel, eqn) -> float:
     """Return the roofline time of an equation; of a loop, the time of its body times its length."""
     params = eqn.params
@@ -200,10 +221,7 @@ def work_us(model: CostModel, eqn) -> float:
         moved += sum(_nbytes(v) for v in eqn.invars)
     else:
         moved *= model.fused
-    peak = (
-        model.flops_bf16 if eqn.outvars and str(getattr(eqn.outvars[0].aval, "dtype", "")) in _HALF else model.flops_f32
-    )
-    return max(flops(eqn) / peak * 1e6, model.memory_us(moved)) if eqn.outvars else 0.0
+    return max(products_us(model, eqn), model.memory_us(moved)) if eqn.outvars else 0.0
 
 
 _HALF = ("bfloat16", "float16")

@@ -13,7 +13,6 @@ from sbpjax.graph.auto_views import subject_of_program
 from sbpjax.graph.views import prepared
 from sbpjax.nn import functional as F
 
-
 _ONE_STEP = 2e-6
 
 

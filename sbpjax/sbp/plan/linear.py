@@ -20,8 +20,9 @@ import numpy as np
 
 from .. import boxing
 from ..algebra import B
-from ..cost import CostModel
+from ..cost import CostModel, products_us
 from ..layout import local_shape
+from ..local_work import local_bytes
 from ..rules import Row, jointly_legal, rows_of
 from .exact import hidden_bytes
 from .graph import Fixed, Graph, Group, Value
@@ -64,6 +65,7 @@ class Problem:
         self._rows: dict = {}
         self._work: dict = {}
         self._hidden: dict = {}
+        self._tiled: dict = {}
 
     def rows(self, node: int, axis: int) -> list[Row]:
         """Return the rows of a node on an axis."""
@@ -99,7 +101,24 @@ class Problem:
         if work is None:
             work = self._work[group.signature] = self.model.equation_us(eqn)
         share = math.prod(self.sizes[a] for a, row in zip(axes, chosen) if any(c >= 0 for c in (*row.ins, *row.outs)))
-        return work / share + self._inner_us(node, chosen, axes) + self._invented_us(node, chosen, axes)
+        own = self._tiled_us(group.signature, chosen, axes, work, share) if self.model.tiles else work / share
+        return own + self._inner_us(node, chosen, axes) + self._invented_us(node, chosen, axes)
+
+    def _tiled_us(self, signature: int, chosen: tuple[Row, ...], axes: tuple[int, ...], work: float, share: int):
+        """Return the time of an equation by the blocks that one device touches; see `sbpjax.sbp.local_work`."""
+        key = (signature, chosen, axes)
+        found = self._tiled.get(key)
+        if found is None:
+            eqn = self.graph.signatures.examples[signature]
+            ins, outs = (tuple(zip(*(getattr(row, side) for row in chosen))) for side in ("ins", "outs"))
+            touched = local_bytes(eqn, ins, outs, tuple(self.sizes[a] for a in axes))
+            if touched is None:
+                found = work / share
+            else:
+                products = products_us(self.model, eqn) / share
+                found = self.model.compute_ratio * max(products, self.model.memory_us(touched))
+            self._tiled[key] = found
+        return found
 
     def _inner_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
         """Return the time that one member of a node moves data inside itself; on unlike links, axis by axis."""
@@ -113,11 +132,30 @@ class Problem:
         known = sum(single) or 1  # an axis alone moves the bytes of the whole, so only the shares are taken
         return sum(self.model.wire_us(total * part / known, a) for a, part in zip(axes, single))
 
+    def _sizes(self, axes: tuple[int, ...]) -> Codes:
+        return tuple(self.sizes[a] for a in axes)
+
+    @functools.cached_property
+    def standing_us(self) -> float:
+        """The time to read pinned inputs and to write pinned outputs, the same in every plan of these pins."""
+        if not self.model.tiles:
+            return 0.0
+        total = 0.0
+        for value, count in self.graph.values.items():
+            for end in (value.source, *value.readers):
+                if isinstance(end, Fixed):
+                    block = math.prod(local_shape(value.shape, end.codes, self.sizes)) * value.itemsize
+                    total += count * self.model.memory_us(block)
+        return total
+
     def _held_us(self, group: Group, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
         """Return what orders the layouts of a loop's stacks where all else is equal: the bytes that one device holds.
 
         A stack that is gathered before its loop, or reduced behind it, moves as much as its slices do inside.
         """
+        if group.port is None and self.model.tiles:  # a free input: read, and written if it comes back
+            block = math.prod(local_shape(group.aval.shape, tuple(r.outs[0] for r in chosen), self._sizes(axes)))
+            return self.model.memory_us(block * group.aval.dtype.itemsize * (1 + group.returned))
         if group.port not in ("sliced", "stacked"):
             return 0.0
         codes = tuple((row.outs if group.port == "sliced" else row.ins)[0] for row in chosen)
@@ -217,7 +255,7 @@ class Assignment:
 def total_us(problem: Problem, assignment: Assignment) -> float:
     """Return the modelled time of a plan: nodes, then conversions with shared ones paid once."""
     axes = assignment.axes
-    total = 0.0
+    total = problem.standing_us
     for node, group in enumerate(problem.graph.nodes):
         total += group.count * problem.node_us(node, assignment.chosen(node, axes), axes)
     for value, count in problem.graph.values.items():
@@ -302,7 +340,7 @@ class _Assembly:
         self.cost: list[float] = []
         self.names: list[tuple] = []  # of the columns
         self.constraints: list[tuple] = []  # the names of the constraints
-        self.constant = 0.0
+        self.constant = problem.standing_us
         self.entries: list[tuple[int, int, float]] = []  # (constraint, column, coefficient)
         self.lower: list[float] = []
         self.upper: list[float] = []

@@ -1,0 +1,85 @@
+"""The price of an equation's blocks where memory is read in tiles."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from sbpjax.sbp.cost import PRESETS, products_us
+from sbpjax.sbp.local_work import local_bytes
+from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.plan import plan_program
+
+_TILE = 8 * 512  # bytes: eight rows of 128 lanes
+
+
+def equation(fn, primitive, *shapes):
+    avals = [jax.ShapeDtypeStruct(s, jnp.int32 if k == 1 and primitive != "dot_general" else jnp.float32)
+             for k, s in enumerate(shapes)]  # fmt: skip
+    return next(e for e in normalise(jax.make_jaxpr(fn)(*avals)).eqns if e.primitive.name == primitive)
+
+
+def lookup(width):
+    return equation(lambda t, i: t.at[i].get(mode="fill", fill_value=0), "gather", (4000, width), (1024,))
+
+
+def test_a_lookup_reads_a_tile_per_row():
+    ids_split = local_bytes(lookup(64), ((-1,), (0,)), ((0,),), (8,))
+    assert ids_split == 128 * 64 * 4 + 128 * _TILE
+    rows_split = local_bytes(lookup(64), ((0,), (-1,)), ((-2,),), (8,))
+    assert rows_split == 1024 * 64 * 4 + 1024 * _TILE
+
+
+def test_narrow_rows_lie_across_tiles():
+    columns_split = local_bytes(lookup(64), ((1,), (-1,)), ((1,),), (8,))
+    assert columns_split == 1024 * 8 * 4 + 1024 * 16 * _TILE
+    assert local_bytes(lookup(1024), ((1,), (-1,)), ((1,),), (8,)) == 1024 * 128 * 4 + 1024 * _TILE
+
+
+def test_a_sum_into_a_table_reads_and_writes_rows_and_writes_the_table():
+    eqn = equation(lambda t, i, u: t.at[i].add(u), "scatter-add", (4000, 64), (1024,), (1024, 64))
+    found = local_bytes(eqn, ((-1,), (0,), (0,)), ((-2,),), (8,))
+    assert found == 4000 * 64 * 4 + 128 * 64 * 4 + 2 * 128 * _TILE
+
+
+def test_a_product_whose_contracted_dim_is_split_writes_its_whole_result():
+    eqn = equation(jnp.dot, "dot_general", (1024, 512), (512, 256))
+    assert local_bytes(eqn, ((1,), (0,)), ((-2,),), (8,)) == 4 * (1024 * 64 + 64 * 256 + 1024 * 256)
+    assert local_bytes(eqn, ((0, 1), (-1, 0)), ((0, -2),), (2, 4)) == 4 * (512 * 128 + 128 * 256 + 512 * 256)
+
+
+def test_pointwise_equations_are_divided_as_ever():
+    assert local_bytes(equation(lambda x: x * 2, "mul", (8, 8)), ((0,), (-1,)), ((0,),), (8,)) is None
+
+
+@pytest.mark.parametrize(("precision", "passes"), [(None, 1), ("high", 3), ("highest", 6)])
+def test_products_take_the_passes_that_they_ask_for(precision, passes):
+    eqn = equation(lambda a, b: jnp.dot(a, b, precision=precision), "dot_general", (256, 256), (256, 256))
+    assert products_us(PRESETS["v5p"], eqn) == pytest.approx(passes * 2 * 256**3 / 459e12 * 1e6)
+
+
+def test_a_table_is_not_split_into_narrow_columns():
+    def step(table, ids):
+        return table[ids].sum()
+
+    avals = jax.ShapeDtypeStruct((1_000_000, 64), jnp.float32), jax.ShapeDtypeStruct((65536,), jnp.int32)
+    program = normalise(jax.make_jaxpr(step)(*avals))
+    plans = {
+        n: plan_program(program, (8,), (None, (-1,)), [(-1,)], free_inputs=[0], cost=PRESETS[n])
+        for n in ("v5p", "h100")
+    }
+    assert plans["v5p"].in_codes[0] != (1,)
+    assert plans["v5p"].modelled_us > plans["h100"].modelled_us
+
+
+def test_inputs_are_read_and_results_written_in_every_plan_of_their_pins():
+    def step(w, g):
+        return w - g
+
+    aval = jax.ShapeDtypeStruct((4096, 4096), jnp.float32)
+    program = normalise(jax.make_jaxpr(step)(aval, aval))
+    least = 3 * 4096 * 4096 * 4 / PRESETS["v5p"].memory_bytes_per_s * 1e6
+    whole = plan_program(program, (8,), ((-1,), (-1,)), [0], cost=PRESETS["v5p"])
+    divided = plan_program(program, (8,), ((0,), (0,)), [0], cost=PRESETS["v5p"])
+    free = plan_program(program, (8,), (None, None), [0], free_inputs=[0, 1], cost=PRESETS["v5p"])
+    assert whole.modelled_us == pytest.approx(8 * divided.modelled_us, rel=0.2) and whole.modelled_us > least
+    assert free.modelled_us == pytest.approx(divided.modelled_us)
