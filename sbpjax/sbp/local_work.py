@@ -8,9 +8,14 @@ A table of ``(4,000,000, 64)`` float32 and 1.7 million ids on 8 TPU chips:
 
 An eighth of the whole says the same for all three. A product whose contracted dim is split writes its whole result,
 too. So equations that read and write memory are priced by the blocks that a device really touches, and a looked-up row
-by what memory gives at once: on TPU a tile of 8 rows by 128 lanes, since the compiler reads whole tiles. The figures
-are those of libtpu's compiler for v5p, which counts 8 kB per looked-up row of 64 to 128 float32, and 66 kB for one of
-8, 16 or 32: such tables are turned. A sum into a table reads and writes the rows.
+by what memory gives at once: on TPU a tile of 8 rows by 128 lanes, since the compiler reads whole tiles. libtpu's
+compiler counts, for 213,000 rows of float32 on v5p, in kB per row:
+
+    width              1     16     32     64    128    256    512
+    looked up        4.2     67     66    8.4    5.7     11     23
+    added to a table        132    132    5.6    2.9    5.8     12
+
+Tables of 2 to 32 columns are turned, so that a row lies across tiles.
 
 Only models whose memory is read in tiles (`CostModel.tiles`) are priced so.
 """
@@ -23,8 +28,10 @@ from .layout import local_shape
 
 _LANE_BYTES = 512  # 128 lanes of 4 bytes
 _TILE_ROWS = 8
-# A row of fewer bytes than this lies across tiles: the compiler turns the table so that its long dim is the minor one.
-_NARROW_BYTES, _NARROW_FACTOR = 256, 16
+# How many times a row's tiles are touched: by a lookup, and by a sum, whose rows are sorted first.
+_READ, _ADDED = 1.35, 0.7
+# A row of fewer bytes than this, but of more than one element, lies across tiles.
+_NARROW_BYTES, _READ_NARROW, _ADDED_NARROW = 256, 16, 32
 
 _READS = ("reduce", "dot_general", "conv", "sort", "cum", "arg")
 
@@ -40,27 +47,26 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
     """
     name = eqn.primitive.name
     if name == "gather":
-        return _looked_up(eqn.outvars[0], outs[0], eqn.invars[1], ins[1], sizes, 1)
+        return _looked_up(eqn.outvars[0], outs[0], eqn.invars[1], ins[1], sizes, _READ, _READ_NARROW)
     if name.startswith("scatter"):
         written = _held(eqn.outvars[0], outs[0], sizes)
-        return written + _looked_up(eqn.invars[2], ins[2], eqn.invars[1], ins[1], sizes, 2)
+        return written + _looked_up(eqn.invars[2], ins[2], eqn.invars[1], ins[1], sizes, _ADDED, _ADDED_NARROW)
     if not name.startswith(_READS):
         return None
     operands = sum(_held(v, c, sizes) for v, c in zip(eqn.invars, ins, strict=True))
     return operands + sum(_held(v, c, sizes) for v, c in zip(eqn.outvars, outs, strict=True))
 
 
-def _looked_up(windows, window_codes, indices, index_codes, sizes, times: int) -> float:
-    """Return the bytes of rows that are looked up, ``times`` for each (a sum is read and written)."""
+def _looked_up(windows, window_codes, indices, index_codes, sizes, times: float, narrow: float) -> float:
+    """Return the bytes of rows that are looked up, and of the block that they come to."""
     held = _held(windows, window_codes, sizes)
     count = math.prod(local_shape(indices.aval.shape, index_codes, sizes)[:-1])
     if not count:
         return held
     row = held / count
-    touched = _TILE_ROWS * _LANE_BYTES * math.ceil(row / _LANE_BYTES)
-    if row < _NARROW_BYTES:
-        touched *= _NARROW_FACTOR
-    return held + times * count * touched
+    tiles = _TILE_ROWS * _LANE_BYTES * math.ceil(row / _LANE_BYTES)
+    across = windows.aval.dtype.itemsize < row < _NARROW_BYTES
+    return held + count * tiles * (narrow if across else times)
 
 
 def _held(v, codes, sizes) -> float:
