@@ -20,12 +20,15 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
+from sbpjax import world
 from sbpjax.errors import GraphError, message
 from sbpjax.graph.communication import _text
 from sbpjax.graph.memory import bytes_text
+from sbpjax.sbp.layout import Layout
 
+from .courier import here
 from .schedule import BACKWARD, BOTH, FORWARD, Schedule, Work, schedule
 from .sizes import waiting
 
@@ -157,11 +160,11 @@ def report(graph: Any, program: Any, turns: int = 3) -> PipelineReport:
                 "config.set_gradient_accumulation_steps(M), and parameters on several placements",
             )
         )
-    program.compile()
+    program.compile(to_run=True)
     body = pipeline.body
-    works = []
-    for task, work in zip(body.tasks, body.schedule.works, strict=True):
-        works.append(work._replace(cost=_seconds(task, turns)))
+    own = [_seconds(task, turns) if here(task.task.placement) else 0.0 for task in body.tasks]
+    every = world.current().exchange(f"pipeline_report of {program.asked}", own).values()
+    works = [w._replace(cost=max(costs)) for w, *costs in zip(body.schedule.works, *every, strict=True)]
     timed = retimed(body.schedule, works)
     peak = [waiting(pipeline, place) for place in pipeline.stages]
     held = [bytes_ // max(1, timed.in_flight[s]) for s, bytes_ in enumerate(peak)]
@@ -178,9 +181,17 @@ def retimed(plan: Schedule, works: list[Work]) -> Schedule:
 def _seconds(task: Any, turns: int) -> float:
     times = []
     for _ in range(turns + 1):
-        arrays = [jax.device_put(jnp.zeros(x.physical_shape, x.dtype), x.sharding) for x in task.in_layouts]
+        arrays = [_zeros(x) for x in task.in_layouts]
         jax.block_until_ready(arrays)
         start = time.perf_counter()
         jax.block_until_ready(task.executable(*arrays))
         times.append(time.perf_counter() - start)
     return statistics.median(times[1:])
+
+
+def _zeros(layout: Layout) -> jax.Array:
+    """Return zeros on the devices of a layout, of which other processes may own some."""
+    sharding = layout.sharding
+    block = np.zeros(sharding.shard_shape(layout.physical_shape), layout.dtype)
+    blocks = [jax.device_put(block, device) for device in sharding.addressable_devices]
+    return jax.make_array_from_single_device_arrays(layout.physical_shape, sharding, blocks, dtype=layout.dtype)
