@@ -121,4 +121,4 @@ def _place(given: dict, layout: Layout) -> jax.Array:
             block = padded
         stacked = sum(c == P for c in layout.codes)
         local.append(jax.device_put(block.reshape((1,) * stacked + block.shape), device))
-    return jax.make_array_from_single_device_arrays(layout.physical_shape, layout.sharding, local)
+    return jax.make_array_from_single_device_arrays(layout.physical_shape, layout.sharding, local, dtype=layout.dtype)
