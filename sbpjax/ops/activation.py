@@ -7,8 +7,10 @@ way. Functions that lose digits in bfloat16 compute in float32 and round once at
 
 from __future__ import annotations
 
+import functools
 import math
 
+import jax
 from jax import lax
 
 from .dims import fail, one
@@ -277,12 +279,21 @@ def softmax(x, /, dim: int, dtype=None):
     if x.size == 0:
         return x
 
-    @_wide
-    def formula(x):
-        e = lax.exp(_shifted(x, dim))
-        return lax.div(e, lax.expand_dims(lax.reduce_sum(e, (dim,)), (dim,)))
-
+    formula = _wide(lambda x: _softmax(x, dim))
     return formula(x) if x.ndim else lax.squeeze(formula(lax.expand_dims(x, (0,))), (0,))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _softmax(x, dim: int):
+    e = lax.exp(_shifted(x, dim))
+    return lax.div(e, lax.expand_dims(lax.reduce_sum(e, (dim,)), (dim,)))
+
+
+@_softmax.defjvp
+def _softmax_jvp(dim: int, primals, tangents):
+    """The slope in terms of the result, ``p (t - sum(p t))``: half the passes of differentiating the formula."""
+    p, (t,) = _softmax(primals[0], dim), tangents
+    return p, lax.mul(p, lax.sub(t, lax.expand_dims(lax.reduce_sum(lax.mul(p, t), (dim,)), (dim,))))
 
 
 def log_softmax(x, /, dim: int, dtype=None):
@@ -291,13 +302,22 @@ def log_softmax(x, /, dim: int, dtype=None):
     if x.size == 0:
         return x
 
-    @_wide
-    def formula(x):
-        x = _shifted(x, dim)
-        total = lax.reduce_sum(lax.exp(x), (dim,))
-        return lax.sub(x, lax.expand_dims(lax.log(total), (dim,)))
-
+    formula = _wide(lambda x: _log_softmax(x, dim))
     return formula(x) if x.ndim else lax.squeeze(formula(lax.expand_dims(x, (0,))), (0,))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _log_softmax(x, dim: int):
+    x = _shifted(x, dim)
+    total = lax.reduce_sum(lax.exp(x), (dim,))
+    return lax.sub(x, lax.expand_dims(lax.log(total), (dim,)))
+
+
+@_log_softmax.defjvp
+def _log_softmax_jvp(dim: int, primals, tangents):
+    (x,), (t,) = primals, tangents
+    mean = lax.reduce_sum(lax.mul(_softmax(x, dim), t), (dim,))
+    return _log_softmax(x, dim), lax.sub(t, lax.expand_dims(mean, (dim,)))
 
 
 def softmin(x, /, dim: int, dtype=None):

@@ -165,11 +165,14 @@ def _weights(scores, mask, groups: int, never_empty: bool):
     mask = spread(mask, scores.shape)
     if mask.dtype != BOOL:
         return softmax(lax.add(scores, cast(mask, scores.dtype)), dim=-1)
+    if never_empty:  # every query has a key, so masked weights are e**-huge: adding costs backward nothing
+        low = np.asarray(np.finfo(scores.dtype).min / 2, scores.dtype)
+        return softmax(
+            lax.add(scores, lax.select_n(mask, lax.full_like(scores, low), lax.full_like(scores, 0))), dim=-1
+        )
     # A row without any key gives 0, not 0 / 0: the lowest finite score for all, and the weights cleared after.
     low = lax.full_like(scores, np.finfo(scores.dtype).min)
     weights = softmax(lax.select_n(mask, low, scores), dim=-1)
-    if never_empty:  # every query has a key: the masked weights are e**-huge, 0 already
-        return weights
     return lax.select_n(mask, lax.full_like(weights, 0), weights)
 
 
