@@ -92,6 +92,7 @@ METHODS = {  # those that are methods of `Tensor` too
  is_inference is_same_size lcm_ ldexp_ less_ less_equal_ log_normal_ logaddexp2_ map2_ map_ mvlgamma_
  negative_ nextafter_ not_equal_ polygamma_ put_ record_stream renorm_ resize resize_as sgn_
  split_with_sizes to_dense true_divide_ unsafe_chunk unsafe_split""",
+    "sbpjax.tensor.lowrank": "nonzero_static",
     "sbpjax.tensor.signal": "istft stft",
     "sbpjax.tensor.linear_algebra": """cholesky cholesky_inverse cholesky_solve det inverse logdet lu
  lu_solve matrix_exp matrix_power orgqr pinverse qr slogdet svd triangular_solve""",

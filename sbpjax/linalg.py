@@ -318,4 +318,4 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return _diagonal(A, offset, dim1, dim2)
 
 
-publish(globals(), "vector_norm matrix_norm norm cond")
+publish(globals(), "vector_norm matrix_norm norm cond vecdot")

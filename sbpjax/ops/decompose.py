@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail
-from .promote import is_float
+from .promote import cast, compute_dtype, is_float
 
 _EXACT = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex64), np.dtype(np.complex128))
 
@@ -351,7 +351,8 @@ def _one_by_one(x, tau):
 
 def matrix_exp(x, /):
     """Return the exponentials of square matrices."""
-    matrices("linalg.matrix_exp", x, square=True)
+    wide = cast(x, compute_dtype(x.dtype))
+    matrices("linalg.matrix_exp", wide, square=True)
     from jax.scipy.linalg import expm
 
-    return expm(x)
+    return cast(expm(wide), x.dtype)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from jax import lax
 
+from .arithmetic import mul
 from .dims import fail
 from .promote import cast, promote
 
@@ -258,4 +259,4 @@ def kron(x, y, /):
     x, y = (lax.reshape(z, (1,) * (n - z.ndim) + z.shape) for z in (x, y))
     left = lax.expand_dims(x, tuple(range(1, 2 * n, 2)))
     right = lax.expand_dims(y, tuple(range(0, 2 * n, 2)))
-    return lax.reshape(lax.mul(left, right), tuple(a * b for a, b in zip(x.shape, y.shape)))
+    return lax.reshape(mul(left, right), tuple(a * b for a, b in zip(x.shape, y.shape)))

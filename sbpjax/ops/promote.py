@@ -122,6 +122,8 @@ def cast(x, dtype) -> Any:
         if category(aval.dtype) == 3 and category(dtype) < 3:
             if dtype != BOOL:
                 x = lax.real(x)
+        if dtype.itemsize < 4 and dtype.kind in "iu" and is_float(aval.dtype):  # torch wraps: 300.5 as uint8 is 44
+            x = lax.convert_element_type(x, np.int32)
         return lax.convert_element_type(x, dtype)
     with np.errstate(over="ignore", invalid="ignore"):  # 1e40 as float32 is inf, as in torch
         value = np.asarray(x)

@@ -15,7 +15,7 @@ from jax import lax
 
 from .decompose import adjoint, dot, eigh, identity, matrices, singular, svd, svdvals
 from .dims import fail
-from .promote import cast
+from .promote import INT64, cast, is_float
 
 
 def _back(packed, order, b, trans: int):
@@ -261,7 +261,8 @@ def multi_dot(*arrays):
 
 
 def vander(x, /, N: int | None = None, increasing: bool = True):
-    """Return the powers 0 to N - 1 of the last dim's elements along a new last dim."""
+    """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
+    x = x if is_float(x.dtype) else cast(x, INT64)
     n = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
         fail("shape", f"linalg.vander(N={N})", f"x {x.shape}", "N must be greater than 1.", "N=2")

@@ -314,4 +314,4 @@ def _binomial(key, count, prob, /):
 
 
 publish(globals(), "frobenius_norm nuclear_norm index_reduce histogram")
-publish(globals(), "histogramdd norm_except_dim", out=False)
+publish(globals(), "histogramdd norm_except_dim gradient dsplit put", out=False)

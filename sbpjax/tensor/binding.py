@@ -88,10 +88,18 @@ def _public(fn, name: str, takes_out: bool):
 
 def _no_tensor(error: AttributeError, name: str, args: tuple) -> Exception:
     """Return what to raise when a function missed an attribute: an error about the input, if that is no tensor."""
-    if not args or isinstance(args[0], Tensor):
-        return error
-    seen = f"{type(args[0]).__name__} as its first argument"
+    return error if not args or isinstance(args[0], Tensor) else _wants_tensor(name, args[0])
+
+
+def _wants_tensor(name: str, value) -> OpTypeError:
+    seen = f"{type(value).__name__} as its first argument"
     return OpTypeError(message(f"{name}(...)", seen, "its first argument is a tensor", "sbpjax.tensor(value)"))
+
+
+def must_be_tensor(name: str, value) -> None:
+    """Refuse what is no tensor, for functions that would return it as it is."""
+    if not isinstance(value, Tensor):
+        raise _wants_tensor(name, value)
 
 
 class Form:

@@ -12,7 +12,7 @@ from sbpjax.errors import OpError, message
 from sbpjax.ops import complex as _ops
 
 from . import dispatch, steps, views
-from .binding import bind, publish
+from .binding import bind, must_be_tensor, publish
 from .op import op_of
 from .storage import steps_of
 from .tensor import Tensor, attach
@@ -54,11 +54,13 @@ def resolve_conj(input: Tensor) -> Tensor:
 
 def resolve_neg(input: Tensor) -> Tensor:
     """Return the tensor itself: no view here is negated without being computed."""
+    must_be_tensor("resolve_neg", input)
     return input
 
 
 def is_neg(input: Tensor) -> bool:
     """Return False: no view here is negated without being computed."""
+    must_be_tensor("is_neg", input)
     return False
 
 

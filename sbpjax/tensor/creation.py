@@ -631,3 +631,4 @@ def _attach() -> None:
 
 _attach()
 publish(globals(), "zeros ones empty full arange linspace logspace eye")
+publish(globals(), "full_like", out=False)

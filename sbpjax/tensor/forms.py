@@ -5,14 +5,16 @@ from __future__ import annotations
 from sbpjax.errors import OpError, OpTypeError, message
 
 from . import dispatch
+from .binding import publish
 from .convert import host
+from .functions import trunc as fix  # noqa: F401
 from .indexing import _with
 from .op import op_of
 from .tensor import Tensor
 
 METHODS = """abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_
  atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_ cosh_ deg2rad_ detach detach_ erf_ erfc_ erfinv_
- exp2_ exp_ expm1_ fill_ fix fix_ floor_ frac_ gcd_ i0_ index_put index_put_ lcm_ ldexp_ lerp_ log10_
+ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put index_put_ lcm_ ldexp_ lerp_ log10_
  log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ new_empty new_full new_ones new_tensor new_zeros
  rad2deg_ reciprocal_ relu_ resize_as_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_
  trunc_ xlogy_ zero_ is_signed is_same_size is_inference is_distributed adjoint unsafe_chunk unsafe_split
@@ -30,6 +32,7 @@ def _function(name: str):
 
 for _name in METHODS:
     globals()[_name] = _function(_name)
+publish(globals(), " ".join(METHODS), out=False)
 
 
 _VIEWS = """alias as_strided detach diagonal expand permute select slice split split_with_sizes squeeze t transpose
@@ -42,9 +45,12 @@ def _copied(name: str):
 
         from .binding import into_out
 
-        viewed = input if name == "alias" else getattr(input, name, None) or getattr(sbpjax, name)
-        if name != "alias":
-            viewed = viewed(*args, **options) if hasattr(input, name) else viewed(input, *args, **options)
+        if name == "alias":
+            viewed = _alone(input, *args, **options)
+        elif hasattr(Tensor, name):
+            viewed = getattr(input, name)(*args, **options)
+        else:
+            viewed = getattr(sbpjax, name)(input, *args, **options)
         copied = tuple(v.clone() for v in viewed) if isinstance(viewed, tuple) else viewed.clone()
         return copied if out is None else into_out(out, copied)
 
@@ -53,9 +59,14 @@ def _copied(name: str):
     return function
 
 
+def _alone(input):
+    return input
+
+
 for _name in _VIEWS:
     if _name not in ("slice", "as_strided"):
         globals()[f"{_name}_copy"] = _copied(_name)
+publish(globals(), " ".join(f"{_name}_copy" for _name in _VIEWS if _name not in ("slice", "as_strided")))
 
 
 # ------------------------------------------------------------------------------------------------------------- OneFlow

@@ -17,7 +17,7 @@ from sbpjax.ops import einsum as _einsum
 
 from . import dispatch
 from . import dtype as dtypes
-from .binding import bind, hashable, inplace_of, into_out, publish
+from .binding import bind, hashable, inplace_of, into_out, must_be_tensor, publish
 from .op import op_of
 from .tensor import Tensor, attach
 
@@ -247,8 +247,14 @@ def repeat(input: Tensor, *repeats) -> Tensor:
     return dispatch.run(op_of(arrange.repeat, (("repeats", hashable(_spread(repeats))),)), (input,))
 
 
+def _some(name: str, dims: tuple) -> None:
+    if not dims:
+        raise OpTypeError(message(f"{name}(x)", "no dims", "dims is a required argument", f"{name}(x, (0,))"))
+
+
 def tile(input: Tensor, *dims) -> Tensor:
     """Return the tensor repeated along its last dims."""
+    _some("tile", dims)
     return dispatch.run(op_of(arrange.tile, (("dims", hashable(_spread(dims))),)), (input,))
 
 
@@ -267,6 +273,7 @@ def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, *, ou
 
 def flip(input: Tensor, *dims) -> Tensor:
     """Return the tensor with dims reversed."""
+    _some("flip", dims)
     return dispatch.run(op_of(arrange.flip, (("dims", hashable(_spread(dims))),)), (input,))
 
 
@@ -359,6 +366,7 @@ def is_complex(input: Tensor) -> bool:
 
 def is_nonzero(input: Tensor) -> bool:
     """Return whether the one element is not zero."""
+    must_be_tensor("is_nonzero", input)
     return bool(input)
 
 
@@ -497,3 +505,4 @@ def _attach() -> None:
 _attach()
 publish(globals(), "addcmul addcdiv lerp hstack vstack dstack column_stack tensordot float_power vdot")
 publish(globals(), "is_floating_point is_complex is_nonzero numel clone allclose equal", out=False)
+publish(globals(), "atleast_1d atleast_2d atleast_3d broadcast_tensors cross", out=False)

@@ -70,7 +70,7 @@ def check_writable(x: Tensor, asked: str) -> None:
                     "it is recorded",
                     "write to x.narrow(...) instead, or under no_grad()",
                 )
-    same_everywhere = asked in ("fill_", "zero_") or 0 in x.shape
+    same_everywhere = asked in ("fill_", "zero_", "masked_fill_") or 0 in x.shape
     for fn, static, _ in () if same_everywhere else steps_of(x):
         if fn is steps.expand or (fn is steps.unfold and dict(static)["step"] < dict(static)["size"]):
             raise inplace_error(

@@ -73,16 +73,17 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out=None) -> Tens
     return linalg.lu_solve(LU_data, LU_pivots, b, out=out)
 
 
-def lu(A: Tensor, *, pivot: bool = True, get_infos: bool = False):
+def lu(A: Tensor, *, pivot: bool = True, get_infos: bool = False, out=None):
     """Return L and U in one matrix, the pivots, and if asked where U is singular."""
-    found = linalg.lu_factor_ex(A, pivot=pivot)
-    return tuple(found) if get_infos else tuple(found[:2])
+    found = tuple(linalg.lu_factor_ex(A, pivot=pivot))[: 3 if get_infos else 2]
+    return found if out is None else into_out(out, found)
 
 
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True):
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out=None):
     """Return P, L and U of what `linalg.lu_factor` gave."""
     static = (("unpack_data", bool(unpack_data)), ("unpack_pivots", bool(unpack_pivots)))
-    return lu_unpack_result(*dispatch.run(op_of(decompose.lu_unpack, static), (LU_data, LU_pivots)))
+    found = lu_unpack_result(*dispatch.run(op_of(decompose.lu_unpack, static), (LU_data, LU_pivots)))
+    return found if out is None else into_out(out, tuple(found))
 
 
 def chain_matmul(*matrices, out=None) -> Tensor:

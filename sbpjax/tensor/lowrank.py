@@ -7,6 +7,7 @@ from collections import namedtuple
 from sbpjax import linalg
 from sbpjax.errors import OpError, OpValueError, message
 
+from .binding import into_out, publish
 from .random import randn
 from .tensor import Tensor
 
@@ -56,18 +57,18 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
 
 
-def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out=None) -> Tensor:
     """Return ``size`` rows of indices of elements that are not zero, filled up with a number."""
     if size < 0:
         rule = "nonzero_static: 'size' must be an non-negative integer"
         raise OpError(message(f"nonzero_static(size={size})", str(size), rule, "size=1"))
     found = input.nonzero()[:size]
     lacking = size - found.shape[0]
-    if not lacking:
-        return found
-    from .functions import cat
+    if lacking:
+        from .functions import cat
 
-    return cat([found, found.new_full((lacking, found.shape[1]), fill_value)])
+        found = cat([found, found.new_full((lacking, found.shape[1]), fill_value)])
+    return found if out is None else into_out(out, found)
 
 
 def native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float):
@@ -132,3 +133,4 @@ def _inplace(name: str):
 dropout_, alpha_dropout_, feature_alpha_dropout_ = (
     _inplace(n) for n in ("dropout", "alpha_dropout", "feature_alpha_dropout")
 )
+publish(globals(), "fill nonzero_static native_layer_norm", out=False)

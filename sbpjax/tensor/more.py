@@ -10,7 +10,7 @@ from sbpjax.ops import activation
 
 from . import dtype as dtypes
 from . import views
-from .binding import bind
+from .binding import bind, publish
 from .complex import conj as conj
 from .complex import imag as imag
 from .complex import real as real
@@ -136,3 +136,4 @@ def _attach() -> None:
 
 
 _attach()
+publish(globals(), "hsplit vsplit", out=False)

@@ -6,11 +6,12 @@ from collections import namedtuple
 
 import numpy as np
 
+from sbpjax.errors import OpError, message
 from sbpjax.ops import cumulative
 from sbpjax.ops import sort as _sort
 
 from . import dispatch
-from .binding import bind, hashable, into_out, publish
+from .binding import bind, hashable, into_out, must_be_tensor, publish
 from .convert import host
 from .indexing import _with
 from .inplace import inplace
@@ -103,19 +104,29 @@ def cummin(input: Tensor, dim: int):
 
 def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Return for every element whether it is among the test elements."""
+    if isinstance(elements, str) or isinstance(test_elements, str):
+        must_be_tensor("isin", elements if isinstance(elements, str) else test_elements)
     like = elements if isinstance(elements, Tensor) else test_elements
     left, right = (host(x) if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements))
     return _with(np.isin(left, right, invert=invert), like)
 
 
-def cumsum_(self: Tensor, dim: int) -> Tensor:
-    """Write `cumsum` into this tensor and return it."""
+def cumsum_(self: Tensor, dim: int, *, dtype=None) -> Tensor:
+    """Write `cumsum` into this tensor and return it; ``dtype`` is the tensor's own."""
+    _own_dtype("cumsum_", self, dtype)
     return inplace(self, op_of(cumulative.cumsum, (("dim", int(dim)),)))
 
 
-def cumprod_(self: Tensor, dim: int) -> Tensor:
-    """Write `cumprod` into this tensor and return it."""
+def cumprod_(self: Tensor, dim: int, *, dtype=None) -> Tensor:
+    """Write `cumprod` into this tensor and return it; ``dtype`` is the tensor's own."""
+    _own_dtype("cumprod_", self, dtype)
     return inplace(self, op_of(cumulative.cumprod, (("dim", int(dim)),)))
+
+
+def _own_dtype(name: str, x: Tensor, dtype) -> None:
+    if dtype is not None and dtype != x.dtype:
+        rule = f"Bad in-place call: input tensor dtype {x.dtype.name} and output tensor dtype {dtype.name} should match"
+        raise OpError(message(f"x.{name}(dtype=...)", f"{x.dtype.name}{list(x.shape)}", rule, f"x.{name[:-1]}(...)"))
 
 
 def _attach() -> None:

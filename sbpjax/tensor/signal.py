@@ -9,6 +9,7 @@ from sbpjax.ops import signal
 
 from . import dispatch
 from . import dtype as dtypes
+from .binding import publish
 from .creation import tensor as _tensor
 from .op import op_of
 from .tensor import Tensor
@@ -161,3 +162,6 @@ def kaiser_window(
     """Return Kaiser's window with shape parameter ``beta``."""
     place = (device, placement, sbp)
     return _made("kaiser", window_length, periodic, dtype, place, requires_grad, beta=beta)
+
+
+publish(globals(), "stft istft", out=False)

@@ -110,12 +110,25 @@ def expand(x, /, shape):
 
 
 def _put_expand(x, value, /, shape):
-    """Put a value that is the same wherever an element shows, as that of `fill_` is."""
+    """Put a value where an element shows several times: the last place counts in which it is new."""
     if 0 in shape:
         return x
     offset = len(shape) - x.ndim
-    limits = [1] * offset + [m if n == m else 1 for n, m in zip(x.shape, shape[offset:], strict=True)]
-    return lax.reshape(lax.slice(value, (0,) * len(shape), limits), x.shape)
+    many = [d for d in range(len(shape)) if d < offset or x.shape[d - offset] != shape[d]]
+    if not many:
+        return lax.reshape(value, x.shape)
+    own = [d for d in range(len(shape)) if d not in many]
+    count = math.prod(shape[d] for d in many)
+
+    def rows(v):  # every element with the places where it shows, in a last dim
+        return lax.reshape(lax.transpose(v, (*own, *many)), (*(shape[d] for d in own), count))
+
+    old, new = rows(expand(x, shape)), rows(value)
+    changed = (old != new) & ~((old != old) & (new != new))
+    place = jnp.where(changed, lax.broadcasted_iota(np.int32, changed.shape, len(own)), np.int32(-1))
+    last = lax.reduce_max(place, (len(own),))
+    found = jnp.take_along_axis(new, jnp.maximum(last, 0)[..., None], axis=-1)[..., 0]
+    return lax.reshape(found, x.shape)
 
 
 # ---------------------------------------------------------------------------------------------------------- basic index

@@ -13,7 +13,7 @@ import math
 from sbpjax.errors import OpError, OpTypeError, message
 
 from . import dispatch, steps, views
-from .binding import hashable
+from .binding import hashable, publish
 from .creation import empty
 from .inplace import check_writable
 from .mode import mode
@@ -351,3 +351,4 @@ attach(
     check_meta_consistency, __delitem__=_no_items, __setstate__=_set_state, global_id=_global_id,
     const_data_ptr=data_ptr, is_shared=lambda self: False, storage_type=lambda self: Storage,
 )  # fmt: skip
+publish(globals(), "as_strided as_strided_copy as_strided_scatter", out=False)

@@ -175,6 +175,8 @@ def view(self: Tensor, *shape) -> Tensor:
 
 def reshape(self: Tensor, *shape) -> Tensor:
     """Return the elements in another shape: a view where strides allow it, else a copy."""
+    if not shape and self.numel() != 1:
+        raise OpTypeError(message("reshape()", f"{list(self.shape)}", "shape is a required argument", "x.reshape(-1)"))
     return _reshaped(self, _shape_for(self, shape, "reshape"))
 
 
@@ -259,6 +261,8 @@ def permute(self: Tensor, *dims) -> Tensor:
         if found is not None:
             return found
     resolved = tuple(_dims.one(d, n, "permute") for d in dims)
+    if n and not dims:
+        raise OpTypeError(message("permute()", f"a tensor of {n} dims", "dims is a required argument", "x.permute(0)"))
     if sorted(resolved) != list(range(n)):
         raise OpError(
             message(
@@ -329,6 +333,8 @@ def expand(self: Tensor, *sizes) -> Tensor:
     """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
+    elif not sizes and self.ndim:
+        raise OpTypeError(message("expand()", f"{list(self.shape)}", "size is a required argument", "x.expand(2, -1)"))
     own = tuple(self.shape)
     offset = len(sizes) - len(own)
     shape = tuple(own[i - offset] if n == -1 and i >= offset else int(n) for i, n in enumerate(sizes))

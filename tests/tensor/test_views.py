@@ -78,6 +78,11 @@ def test_write_through_view(name, write):
     same(X + f"v = {view}; u = x[1]; w = v.view_as(v); {write}; R = [x, v, u, w]")
 
 
+@pytest.mark.parametrize("write", ["v.chunk(2)[1].fill_(9)", "v[2].zero_()", "v[:, 0].fill_(-1)"])
+def test_write_where_an_element_shows_several_times(write):
+    same(f"x = T.tensor([0., float('nan'), 2.]); v = x.expand(4, 3); {write}; R = [x, v]")
+
+
 BASE_WRITES = [
     "x.add_(100)",
     "x[1, 1:, ::2] = 5",

@@ -7,6 +7,7 @@ from typing import Any
 from sbpjax.errors import OpValueError, message
 from sbpjax.ops import random as ops
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.binding import must_be_tensor
 from sbpjax.tensor.dispatch import run
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.inplace import inplace as write_into
@@ -34,6 +35,7 @@ def _drop(fn: Any, input: Tensor, p: float, training: bool, inplace: bool) -> Te
         raise OpValueError(
             message("dropout", f"p={p}", "a dropout probability lies between 0 and 1", "F.dropout(x, p=0.5)")
         )
+    must_be_tensor("dropout", input)
     if not training or p == 0:
         return input
     op = op_of(fn, (("p", float(p)),))

@@ -8,6 +8,7 @@ from sbpjax.autograd import no_grad
 from sbpjax.errors import OpNotSupportedError, message
 from sbpjax.ops import embedding as ops
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.binding import publish
 from sbpjax.tensor.bounds import check_natural, check_rows, check_size
 from sbpjax.tensor.dispatch import run
 from sbpjax.tensor.op import op_of
@@ -115,3 +116,6 @@ def embedding_bag(
         ("scale_grad_by_freq", bool(scale_grad_by_freq)),
     )
     return run(op_of(ops.embedding_bag, static), (input, weight, offsets, per_sample_weights))
+
+
+publish(globals(), "one_hot", out=False)

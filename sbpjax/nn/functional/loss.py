@@ -10,6 +10,7 @@ from typing import Any
 from sbpjax.ops import loss as ops
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.binding import publish
 from sbpjax.tensor.bounds import check_rows
 from sbpjax.tensor.dispatch import apply, run
 from sbpjax.tensor.functions import common_shape
@@ -299,3 +300,6 @@ def triplet_margin_loss(
         ("reduction", reduction),
     )
     return apply(ops.triplet_margin_loss, (anchor, positive, negative), static)
+
+
+publish(globals(), "kl_div", out=False)
