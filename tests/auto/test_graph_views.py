@@ -8,6 +8,8 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.auto import plan_file
+from sbpjax.auto.activations import codes_of
+from sbpjax.auto.why import layouts_of
 from sbpjax.errors import MixedTensorError, SbpError
 from sbpjax.graph.auto_views import subject_of_program
 from sbpjax.graph.views import prepared
@@ -26,15 +28,15 @@ class Block(nn.Module):
 
 
 class Train(nn.Graph):
-    def __init__(self, place, auto=True, scan=False):
+    def __init__(self, place, auto=True, blocks=2):
         super().__init__()
         flow.manual_seed(0)
-        self.model = nn.Sequential(Block(), Block())
+        self.model = nn.Sequential(*[Block() for _ in range(blocks)])
         if place is not None and not auto:
             self.model.to_global(place, flow.sbp.broadcast)
         self.add_optimizer(flow.optim.Adam(self.model.parameters(), lr=0.1))
         self.config.enable_auto_parallel(auto, placement=place if auto else None)
-        self.config.enable_block_scan(scan)
+        self.config.enable_block_scan(blocks > 2)
 
     def build(self, x, *, y):
         loss = F.cross_entropy(self.model(x), y)
@@ -86,16 +88,23 @@ def test_the_price_of_a_layout():
 
 
 def test_a_stack_of_layers_has_the_names_of_its_members(tmp_path):
-    graph = Train(flow.placement("cpu", list(range(8))), scan=True)
+    graph = Train(flow.placement("cpu", list(range(8))), blocks=3)
     x, y = batch()
     graph.build_graph(x, y=y)
     made = graph.auto_parallel_report(against=["tp"])
     row = next(r for r in made.rows if r.name == "model.*.up.weight")
-    assert row.shape == (256, 8) and row.names == ("model.0.up.weight", "model.1.up.weight")
+    assert row.shape == (256, 8) and row.names == tuple(f"model.{k}.up.weight" for k in range(3))
+    assert any(x.members for x in made.subject.inputs)
     assert made.sbp("model.1.up.weight") == tuple(graph.model.to(nn.Module)[1].up.weight.sbp)
     path = made.save(tmp_path / "sharding.py")
     again = plan_file.load(path).plan(made.subject)
     assert again.in_codes == made.plan.in_codes
+    assert layouts_of(made.subject, again) == layouts_of(made.subject, made.plan)
+    inside = [a for a in made.subject.activations().values() if a.loops]
+    assert inside  # a pin in a loop holds in every turn
+    for a in inside[:2]:
+        other = (0,) if made.sbp(a.name) != (flow.sbp.split(0),) else (1,)
+        assert codes_of(made.subject.plan(marks={a: other}), a) == other
 
 
 @pytest.mark.parametrize("ending", [".py", ".json"])
