@@ -1,5 +1,7 @@
 """Process-wide settings of the test run; they must stand before JAX starts, so before any import of jax or sbpjax."""
 
+import importlib.metadata
+import importlib.util
 import os
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -8,7 +10,11 @@ os.environ.setdefault("NPROC", "64")
 # Tests count compilations; those of an earlier run must not answer for this one. tests/sbp/test_program_cache.py does.
 os.environ.setdefault("SBPJAX_PROGRAM_CACHE", "off")
 
-import importlib.util
+# Most of a clean run is spent in XLA's compiler, on thousands of programs that run once. LLVM's cheap passes, and
+# the older generator of fused loops where XLA still has it, halve that. An empty XLA_FLAGS tests the usual ones.
+if os.environ["JAX_PLATFORMS"] == "cpu":
+    _older = ["--xla_cpu_use_fusion_emitters=false"] if importlib.metadata.version("jaxlib").startswith("0.10.") else []
+    os.environ.setdefault("XLA_FLAGS", " ".join(["--xla_backend_optimization_level=1", *_older]))
 
 import hypothesis
 import pytest

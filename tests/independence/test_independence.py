@@ -36,7 +36,7 @@ def test_sample(case, mesh):
     check(case, mesh)
 
 
-@pytest.mark.parametrize("case", sample(1)[::3], ids=_id)
+@pytest.mark.parametrize("case", sample(1)[::5], ids=_id)
 def test_sample_with_five_rules(case, five_rules):
     check(case, "2d")
 

@@ -70,9 +70,15 @@ def test_every_pair_on_one_axis(grid, shape):
     _check_values(value, _pairs(grid), placement("cpu", GRIDS[grid]))
 
 
-@pytest.mark.parametrize("shape, every", [("nested", 1), ("even", 4), ("uneven", 5), ("empty", 1)])
+@pytest.mark.parametrize(
+    "shape, every",
+    [
+        *[("nested", 3), ("even", 5), ("uneven", 7), ("empty", 1)],
+        *(pytest.param(s, 1, marks=pytest.mark.exhaustive) for s in SHAPES if s != "empty"),
+    ],
+)
 def test_every_pair_on_two_axes(shape, every):
-    # All 600 pairs on sizes that leave an empty shard, a nested uneven and a nested even split; samples on the others.
+    # Of the 600 pairs samples on sizes that leave an empty shard, a nested uneven, an even and an uneven split.
     value = np.random.default_rng(2).standard_normal(SHAPES[shape]).astype(np.float32)
     pairs, place = _pairs("2x2")[::every], placement("cpu", GRIDS["2x2"])
     for start in range(0, len(pairs), 200):
