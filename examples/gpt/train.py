@@ -11,6 +11,9 @@
                                        happened; a start by the launcher after a failure does so by itself
     --explain                          print what every step communicates, and stop
 
+Several processes run it too: ``python -m sbpjax.distributed.launch --nproc_per_node 2 --cpu_devices 4 -m
+examples.gpt.train --pipeline 2``.
+
 The run leaves `loss.png`, `losses.csv`, `sample.txt` and the last checkpoint in its output directory.
 """
 

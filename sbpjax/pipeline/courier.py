@@ -10,8 +10,8 @@ A transfer between processes is a program over the devices of both placements in
 (`ppermute`). Such a program waits on both sides until the other one is there, and two traps come with that:
 
 * XLA:CPU runs what one thread issues to one device in its order, so a receive that waits would hold up the task behind
-  it. Where a process has one device of a placement, a thread of its own issues transfers. Programs on several devices
-  wait for each other whoever issues them; there the order of the schedule's clock keeps the waits short.
+  it. Where a process has one device of a placement, a thread of its own issues transfers. Programs on several devices,
+  and those of accelerators, go in order whoever issues them; there the schedule's clock keeps the waits short.
 * Programs of next to no work run while they are issued, which would make the issuing thread wait; so a send also
   multiplies a few numbers (see `_ENOUGH`).
 """
@@ -88,7 +88,7 @@ class Courier:
         self._latest: Future | None = None
         self._failure: BaseException | None = None
         self.far = jax.process_count() > 1
-        if self.far and _one_each(placements):
+        if self.far and placements[0].type == "cpu" and _one_each(placements):
             self._pool = ThreadPoolExecutor(1, "sbpjax-transfers")
 
     def parcels(self, sends: Sequence[Send]) -> list:
@@ -130,7 +130,7 @@ class Courier:
     def drain(self) -> None:
         """Wait for what the script issued before, for the same reason."""
         if self._pool is not None:
-            for device in jax.local_devices(backend=self._platform()):
+            for device in jax.local_devices(backend="cpu"):
                 _nothing(device).block_until_ready()
 
     def _moved(self, parcel: Parcel, arrays: list) -> Sequence:
@@ -139,9 +139,6 @@ class Courier:
         except BaseException as error:  # of a send nobody asks for the result
             self._failure = error
             raise
-
-    def _platform(self) -> str:
-        return next(iter(self._layouts.values())).placement.devices.flat[0].platform
 
     def _made(self, sends: Sequence[Send]) -> list:
         groups: dict[tuple, list[Send]] = {}

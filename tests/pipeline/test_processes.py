@@ -25,13 +25,20 @@ def test_numbers_of_one_process():
     passed(2, 1, "sample")
 
 
+CASES = ["net", "schedules", "fifty", "interleaved", "random", "all_skip", "halves", "across", "unlike"]
+
+
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("case", ["net", "schedules", "fifty", "interleaved", "random", "several_ranks", "all_skip"])
-@pytest.mark.parametrize(("ranks", "devices"), [(2, 1), (4, 1), (2, 2), (2, 4)])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("ranks", "devices"), [(2, 1), (4, 1), (2, 2)])
 def test_every_case(ranks, devices, case):
-    if (ranks * devices, case) in [(8, "schedules"), (8, "fifty")]:
-        case = "net"
     passed(ranks, devices, case)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("ranks", "devices"), [(2, 4), (4, 2)])
+def test_data_and_tensor_parallel_inside_stages(ranks, devices):
+    passed(ranks, devices, "halves", "across", "grids")
 
 
 @pytest.mark.exhaustive

@@ -15,6 +15,7 @@ from sbpjax import nn
 rank, ranks = flow.env.get_rank(), flow.env.get_world_size()
 count = len(flow.placement.all("cpu").ranks)
 ONE = [flow.placement("cpu", [r]) for r in range(count)]
+HALVES = [flow.placement("cpu", range(count // 2)), flow.placement("cpu", range(count // 2, count))]
 
 
 @functools.cache
@@ -115,18 +116,36 @@ def random():
     check(ONE, dropout=0.3, norm=True)
 
 
-def several_ranks():
-    """Stages of several ranks: next to each other, one inside each process, across processes, and of unlike sizes."""
-    ids = list(range(count))
-    halves = [flow.placement("cpu", ids[: count // 2]), flow.placement("cpu", ids[count // 2 :])]
-    across = [flow.placement("cpu", ids[::2]), flow.placement("cpu", ids[1::2])]
-    for places in (halves, across):
-        for configure in (clip, zero):
-            check(places, sbp=S0, configure=configure)
-    check([flow.placement("cpu", ids[:1]), flow.placement("cpu", ids[1:])], tied=True, rows=64, configure=clip)
-    if count == 8:
-        grid = [flow.placement("cpu", [[0, 1], [4, 5]]), flow.placement("cpu", [[2, 3], [6, 7]])]
-        check(grid, sbp=[S0, B], configure=clip)
+def halves():
+    """Stages of several ranks, with two of them next to each other or one inside each process."""
+    for configure in (clip, zero):
+        check(HALVES, sbp=S0, configure=configure)
+
+
+def across():
+    """Every stage lies on all processes."""
+    places = [flow.placement("cpu", range(0, count, 2)), flow.placement("cpu", range(1, count, 2))]
+    for configure in (clip, zero):
+        check(places, sbp=S0, configure=configure)
+
+
+def unlike():
+    """Stages of one and of many ranks: what goes there and back is whole."""
+    check([ONE[0], flow.placement("cpu", range(1, count))], tied=True, rows=64, configure=clip)
+
+
+def grids():
+    """Pipeline, data and tensor parallel."""
+
+    def configure(graph):
+        clip(graph)
+        for block in graph.net.origin.blocks:
+            if len(block.up.weight.placement.hierarchy) == 2:
+                block.up.weight.data = block.up.weight.data.to_global(sbp=[B, S0])
+                block.down.weight.data = block.down.weight.data.to_global(sbp=[B, flow.sbp.split(1)])
+
+    check([flow.placement("cpu", [[0, 1], [4, 5]]), flow.placement("cpu", [[2, 3], [6, 7]])],
+          sbp=[S0, B], configure=configure)  # fmt: skip
 
 
 def all_skip():
