@@ -183,17 +183,19 @@ def compare(case: Subject, fn: Callable, names: list[str], *, plans_too: bool) -
         whole = {n: f.seconds + f.bytes / case.cost.wire_bytes_per_s for n, f in {"found": found, **hand}.items() if f}
         best = min(names, key=lambda n: whole[n])
         print(f"with the wire: found / best hand plan ({best}) {whole['found'] / whole[best]:.3f}")
-    if plans_too:
-        every = ["found", *names]
-        model = [modelled[n].time_us for n in every]
-        if found.seconds is not None:
-            wire = [told[n].bytes / case.cost.wire_bytes_per_s for n in every]
-            compiler = [told[n].seconds for n in every]
-            whole = [a + b for a, b in zip(compiler, wire)]
-            computing = [modelled[n].compute_us for n in every]
-            print(f"Spearman, {len(every)} plans: whole {spearman(model, whole):.3f}, "
-                  f"computing alone {spearman(computing, compiler):.3f}")  # fmt: skip
-        print(f"Spearman of bytes: {spearman([modelled[n].bytes for n in every], [told[n].bytes for n in every]):.3f}")
+    every = ["found", *names]
+    judged = {n: told[n] or hand[n] for n in every}  # a hand plan as sbpjax compiles it, or as the partitioner does
+    planned = {n: modelled[n] for n in every}
+    _rank(f"bytes, {len(every)} plans", [t.bytes for t in planned.values()], [f.bytes for f in judged.values()])
+    if found.seconds is not None:
+        seconds = [f.seconds for f in judged.values()]
+        wire = [f.bytes / case.cost.wire_bytes_per_s for f in judged.values()]
+        _rank("computing alone", [t.compute_us for t in planned.values()], seconds)
+        _rank("with the wire", [t.time_us for t in planned.values()], [a + b for a, b in zip(seconds, wire)])
+
+
+def _rank(what: str, model: list, compiler: list) -> None:
+    print(f"Spearman, {what}: {spearman(model, compiler):.3f}", flush=True)
 
 
 def _cells(f: Figures | None) -> str:
@@ -235,6 +237,10 @@ def absent(machine: str, options) -> None:
                 models_jax.gpt(options.layers, batch, options.time, options.width, options.width // 128, options.vocab)
             )
             title = f"GPT {options.layers} layers, B{batch} T{options.time} D{options.width} V{options.vocab}, bfloat16"
+        elif options.model == "mlp":
+            batch = options.batch or 2048 * chips
+            step = in_bfloat16(models_jax.mlp(batch, options.width, 4 * options.width, options.layers))
+            title = f"MLP of {options.layers} matrices {batch} x {options.width} x {4 * options.width}, bfloat16"
         else:
             step = models_jax.wide_deep(options.rows, 64, 26, options.batch or 65536, 1024)
             title = f"wide & deep, 26 ids of {options.rows} x 64, batch {options.batch or 65536}, hidden 1024"
@@ -247,7 +253,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", choices=["five", "tpu", "gpu"])
     parser.add_argument("machine", nargs="?", default="v5p:2x2x2")
-    parser.add_argument("--model", choices=["gpt", "wide"], default="gpt")
+    parser.add_argument("--model", choices=["gpt", "mlp", "wide"], default="gpt")
     parser.add_argument("--grid", help="the placement's hierarchy, e.g. 4x2; one axis by default")
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--width", type=int, default=2048)
