@@ -1,6 +1,7 @@
 """Repeated layers as loops: same values, same collectives, a program that does not grow with depth."""
 
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -124,7 +125,8 @@ def _compiled(layers, strategy):
 def test_a_rolled_step_moves_the_planned_bytes_and_gives_the_values():
     step, program = _compiled(5, "dp+tp")
     text = program.hlo()
-    assert text.count(" while(") == 2
+    # A code generator of XLA makes loops of scatters too; ours are those that were traced as loops.
+    assert len(re.findall(r' while\(.*op_name="[^"]*/while"', text)) == 2
     assert hlo.total_wire_bytes(text) == pytest.approx(program.plan.bytes, rel=0.01)
     values = step.values()
     arrays = [from_logical(v, x.placement, x.sbp)[0] for v, x in zip(values, program.in_layouts)]
