@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .activation import logsigmoid
+from .activation import logsigmoid, relu
 from .dims import fail
 from .gather import pick, scatter, take_along
 from .loss import _reduced, _weighted
@@ -88,7 +88,7 @@ def multi_margin_loss(x, target, weight=None, /, p: float = 1, margin: float = 1
     x, single = _rows(x, "multi_margin_loss")
     target = lax.reshape(target, (x.shape[0],))
     right = pick(x, target, 1)
-    below = lax.max(margin - lax.expand_dims(right, (1,)) + x, np.zeros((), x.dtype))
+    below = relu(margin - lax.expand_dims(right, (1,)) + x)  # no gradient where it is 0, as in torch
     below = below if p == 1 else lax.square(below)
     if weight is not None:
         below = below * lax.expand_dims(jnp.take(cast(weight, x.dtype), target), (1,))
@@ -117,7 +117,7 @@ def multilabel_margin_loss(x, target, /, reduction: str = "mean"):
     hit = lax.gt(_marked(hit, safe, cast(listed, np.int32)), np.int32(0))
     at = take_along(x, safe, 1)  # (N, labels)
     gap = 1 - lax.expand_dims(at, (2,)) + lax.expand_dims(x, (1,))  # (N, labels, classes)
-    gap = lax.max(gap, np.zeros((), x.dtype))
+    gap = relu(gap)  # no gradient where it is 0, as in torch
     counts = lax.expand_dims(listed, (2,)) & ~lax.expand_dims(hit, (1,))
     loss = lax.reduce_sum(lax.select_n(counts, lax.full_like(gap, 0), gap), (1, 2)) / x.shape[1]
     return _reduced(lax.squeeze(loss, (0,)) if single else loss, reduction)

@@ -259,9 +259,10 @@ def cosine_similarity(x, y, /, dim: int = 1, eps: float = 1e-8):
     """Return the cosine of the angle between x and y along ``dim``; each norm counts as at least ``eps``."""
     shape = np.broadcast_shapes(x.shape, y.shape)
     (dim,) = several(dim, len(shape), "cosine_similarity")
-    if not (is_float(x.dtype) and is_float(y.dtype)):
-        fail("type", "cosine_similarity", f"dtypes {x.dtype} and {y.dtype}", "both are floats", "x.float()")
+    seen = f"dtypes {x.dtype} and {y.dtype}"
     x, y = (spread(v, shape) for v in promote(x, y))
+    if not is_float(x.dtype):
+        fail("type", "cosine_similarity", seen, "one of them is a float", "x.float()")
     x, y = (lax.div(v, _at_least(_vector_norm(v, dim=dim, keepdim=True), eps)) for v in (x, y))
     return lax.reduce_sum(lax.mul(x, y), (dim,))
 

@@ -61,11 +61,14 @@ def triangular_solve(
     upper: bool = True,
     transpose: bool = False,
     unitriangular: bool = False,
+    *,
+    out=None,
 ):
     """Return x with ``A x = b`` (``A^T x = b`` with ``transpose``) for triangular matrices, and A."""
     matrix = A.mT if transpose else A
     solution = linalg.solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
-    return triangular_solve_result(solution, A.clone())
+    found = triangular_solve_result(solution, A.clone())
+    return found if out is None else into_out(out, tuple(found))
 
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out=None) -> Tensor:

@@ -109,6 +109,8 @@ class Torch(Library):
     def tensor(self, array: np.ndarray):
         if array.dtype == BF16:
             return self.package.from_numpy(array.astype(np.float32)).to(self.package.bfloat16)
+        if not array.size:  # NumPy gives empty arrays strides of its own
+            return self.package.empty(array.shape, dtype=getattr(self.package, array.dtype.name))
         return self.package.from_numpy(np.ascontiguousarray(array).reshape(array.shape).copy())
 
     def array(self, tensor) -> np.ndarray:
