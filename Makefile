@@ -11,11 +11,12 @@ WORKERS ?= 2
 PYTEST  ?=
 DEMO    ?=
 SEEDS   ?= 0:4
+N       ?= 2
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv test test-long api exhaustive demo lint format lock clean
+.PHONY: help venv test test-long api exhaustive processes demo lint format lock clean
 
 help:
 	@sed -n '1,7s/^# \{0,1\}//p' Makefile
@@ -46,6 +47,10 @@ test: $(VENV)/.test
 # Every recorded fact of OneFlow and every op under every layout: hours. `make test` runs a seeded sample of them.
 exhaustive: $(VENV)/.test
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m exhaustive $(PYTEST)
+
+# The tests of global tensors on several processes, in lock step: `make processes N=4 PYTEST="tests/tensor -k views"`.
+processes: $(VENV)/.test
+	PYTHONPATH=tests $(BIN)/python -m distributed.foundation --processes $(N) $(PYTEST)
 
 # Every form of every op for a range of seeds (sbpjax.testing): about an hour per seed.
 test-long: $(VENV)/.test
