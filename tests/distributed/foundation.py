@@ -36,10 +36,17 @@ FILES = [
 ]
 
 # What cannot be asked of several processes: beginnings of test names, and why.
-ONE_PROCESS: dict[str, str] = {}
+ONE_PROCESS: dict[str, str] = {
+    "tests/tensor/test_bounds.py::test_global_indices_are_read_too": (
+        "indices on several processes are not read: an error that one of them sees would leave the others waiting"
+    ),
+    "tests/utils/test_checkpoint.py::test_global_tensors_come_back_as_asked_for": (
+        "makes a split tensor of a whole local one, of which each of several processes would give a part"
+    ),
+}
 
 
-def run(processes, arguments, one_in=1, limit_s=120, timeout_s=30, quiet=False):
+def run(processes, arguments, one_in=1, limit_s=300, timeout_s=120, quiet=False):
     """Run tests on so many processes and return how each ended: ``{name: {rank: (outcome, text)}}``."""
     with tempfile.TemporaryDirectory() as folder:
         env = {k: v for k, v in os.environ.items() if k not in ("NPROC", "SBPJAX_CPU_DEVICES", "XLA_FLAGS")}
@@ -80,7 +87,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--one_in", type=int, default=1)
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds that a test may take")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds that a test may take")
     parser.add_argument("--report", type=Path, help="write all outcomes to this file")
     options, rest = parser.parse_known_args()
     found = run(options.processes, rest or FILES, options.one_in, options.limit)
