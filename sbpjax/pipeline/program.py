@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -183,7 +184,7 @@ class PipelinedProgram(Program):
 
     def sequential(self) -> Program:
         """Return the same trace as one program on one device, where moving between stages does nothing."""
-        found = copy.copy(self)
+        found: Any = copy.copy(self)
         found.pipeline = found.placement = found.plan = None
         found.slots = [Slot(slot.places, None, True) for slot in self.slots]
         found.in_layouts = [None] * len(self.in_layouts)
