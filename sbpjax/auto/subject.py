@@ -247,4 +247,5 @@ def _tail(name: str) -> str:
 
 
 def _shape(v) -> tuple:
-    return tuple(v.aval.shape) if isinstance(v, Var) else ()
+    aval: Any = v.aval
+    return tuple(aval.shape) if isinstance(v, Var) else ()
