@@ -104,7 +104,8 @@ class Report:
 
     def tables(self) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
         """Return head and rows of every table, as text."""
-        found = [(("plan", "time", "moving", "bytes", "memory"), [_total_cells(t) for t in self.totals])]
+        found: list[tuple[tuple[str, ...], list[tuple[str, ...]]]] = []
+        found.append((("plan", "time", "moving", "bytes", "memory"), [_total_cells(t) for t in self.totals]))
         for kind in (PARAMETER, BUFFER, BATCH):
             rows = [r for r in self.rows if r.kind == kind]
             if rows:
