@@ -54,6 +54,7 @@ def _table() -> dict[str, tuple[str, ...]]:
         {
             "torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.more"),
             "torch._C": (f"{_NAMES}.c", "sbpjax._C"),
+            "torch.serialization": (f"{_NAMES}.serialization", "sbpjax"),
             "torch._C._nn": ("sbpjax.nn.functional",),
             "torch.cuda": ("sbpjax.cuda", f"{_NAMES}.cuda"),
             "torch._dynamo": (f"{_NAMES}.compiler",),

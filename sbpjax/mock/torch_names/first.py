@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from .serialization import load as load
+from .serialization import save as save
+
 
 def compile(
     model=None,
