@@ -12,7 +12,8 @@
 
 What lies on the device before and after a step (parameters, buffers, optimizer state, inputs) is known from layouts.
 What lives during it is the compiler's figure; which part of that the kinds have at the fullest moment is the plan's
-guess (`sbpjax.graph.liveness`), and temporaries are what it leaves. `estimate` is that guess alone, without a compiler.
+guess (`sbpjax.graph.liveness`, for XLA:CPU `sbpjax.graph.cpu_memory`), and temporaries are what it leaves. `estimate`
+is that guess alone, without a compiler.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ import html
 import math
 from dataclasses import dataclass, replace
 
+import jax
+
 from sbpjax.errors import OutOfMemoryError, message
 from sbpjax.sbp.cost import PRESETS
 from sbpjax.sbp.normalise import normalise
 
+from .cpu_memory import OnCpu
 from .liveness import Held, Spans
 
 _ROWS = (
@@ -145,7 +149,8 @@ def estimate(program, state) -> Memory:
     if program.pipeline is not None:
         return _of_stages(program, state, False)
     flat = program.plan.program if program.plan is not None else normalise(program.jaxpr)
-    held = Spans(flat, program.plan).at_peak()
+    rolled = any(eqn.primitive.name in ("scan", "while") for eqn in flat.eqns)  # what a loop leaves is in stacks anyway
+    held = (OnCpu if _is_on_cpu(program) and not rolled else Spans)(flat, program.plan).at_peak()
     return replace(
         _standing(program, state),
         results=_results(program),
@@ -189,6 +194,10 @@ def memory(program, state) -> Memory:
         code=figures.generated_code_size_in_bytes,
         compiled=True,
     )
+
+
+def _is_on_cpu(program) -> bool:
+    return jax.default_backend() == "cpu" if program.placement is None else program.placement.type == "cpu"
 
 
 def _of_stages(program, state, compiled: bool) -> Memory:

@@ -23,15 +23,15 @@ from ..layout import local_shape
 from .control import body_plans, body_program
 from .types import Copies
 
-_ALIASES = frozenset("reshape squeeze expand_dims transpose copy stop_gradient rev".split())
-_LIGHT = _ALIASES | frozenset(
+ALIASES = frozenset("reshape squeeze expand_dims transpose copy stop_gradient rev".split())
+LIGHT = ALIASES | frozenset(
     "add sub mul neg max min abs sign square one_minus_square integer_pow select_n clamp convert_element_type "
     "broadcast_in_dim iota eq ne lt le gt ge and or not xor add_any floor ceil round is_finite pad slice "
     "concatenate split copy_p real imag reduce_precision shift_left shift_right_logical shift_right_arithmetic "
     "nextafter rem optimization_barrier".split()
 )
-_COSTLY = frozenset(
-    "exp exp2 expm1 log log1p log2 polynomial tanh logistic erf erf_inv rsqrt sqrt pow div sin cos tan atan2 cbrt "
+COSTLY = frozenset(
+    "exp exp2 expm1 log log1p log2 polynomial tanh logistic erf erfc erf_inv rsqrt sqrt pow div sin cos tan atan2 cbrt "
     "digamma lgamma random_bits threefry2x32 random_wrap random_unwrap random_fold_in".split()
 )
 _READS_BUFFERS = (
@@ -102,7 +102,7 @@ class Spans:
         readers: dict = defaultdict(set)
         for i, eqn in enumerate(self.program.eqns):
             name = eqn.primitive.name
-            if name not in _LIGHT and name not in _COSTLY:
+            if name not in LIGHT and name not in COSTLY:
                 stored.update(eqn.outvars)
             for v in eqn.invars:
                 if isinstance(v, Var):
@@ -111,13 +111,13 @@ class Spans:
                 stored.update(self._behind_aliases(v) for v in eqn.invars if isinstance(v, Var))
         for v, who in readers.items():
             i = self._producer.get(v)
-            if i is not None and len(who) > 1 and self.program.eqns[i].primitive.name in _COSTLY:
+            if i is not None and len(who) > 1 and self.program.eqns[i].primitive.name in COSTLY:
                 stored.add(v)
         return stored
 
     def _behind_aliases(self, v):
         i = self._producer.get(v)
-        while i is not None and self.program.eqns[i].primitive.name in _ALIASES:
+        while i is not None and self.program.eqns[i].primitive.name in ALIASES:
             inner = self.program.eqns[i].invars[0]
             if not isinstance(inner, Var):
                 break

@@ -1,0 +1,138 @@
+"""What XLA:CPU holds: more than compilers for accelerators, since it fuses less.
+
+Take ``gelu(x) = x · (1 + erf(x / √2)) / 2`` between two products. A plan counts ``x`` as what the forward leaves to the
+backward, from which the rest is computed again. XLA:CPU keeps three values: ``x``, the erf, and the result, which the
+gradient of the next weight reads.
+
+* What is computed twice from the same values is computed once and kept, unless a barrier says otherwise.
+* A reduction reads buffers: it takes one pointwise equation in, whose operands are stored. So a layer norm keeps the
+  centred and the scaled values.
+* A pointwise value of two others that forward and backward read is stored; one of a single other value (times a number,
+  plus a row) is made where it is read, and who reads it reads that other one.
+* Layers that run as calls of one function (`sbpjax.sbp.outline`) are no part of each other: nothing is shared between
+  them, and all that the backward reads of the forward is stored.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from jax.extend.core import Literal, Var
+
+from sbpjax.sbp.plan.liveness import ALIASES, COSTLY, LIGHT, Spans
+from sbpjax.sbp.roll import loops
+
+_BROADCASTS = frozenset({"broadcast_in_dim", "iota"})
+_WHERE_READ = _BROADCASTS | ALIASES | {"optimization_barrier"}
+
+
+class OnCpu(Spans):
+    """`Spans` as XLA:CPU has them."""
+
+    def _find_stored(self) -> set:
+        self._calls = next(iter(loops(self.program)), None) is not None
+        self._same = {} if self._calls else _merged(self.program.eqns)
+        self._carriers: dict = {}
+        stored = {v for v in super()._find_stored() if v not in self._same}
+        return stored | (self._crossing() if self._calls else self._shared())
+
+    def roots(self, v) -> frozenset:
+        """Return the stored values that a value is computed from; itself if it is one."""
+        return super().roots(self._same.get(v, v))
+
+    def _touch(self, copies, v, codes, i: int) -> None:
+        super()._touch(copies, v, codes, i)
+        eqns = self.program.eqns
+        if not self._calls and i < len(eqns) and eqns[i].primitive.name in LIGHT | COSTLY:
+            carrier = self._carrier(v)
+            if carrier is not v and carrier in copies.known:
+                super()._touch(copies, carrier, codes, i)
+
+    def _crossing(self) -> set:
+        """Return what the backward reads of the forward."""
+        first = self.backward[0]
+        read = {v for e in self.program.eqns[first:] for v in e.invars if isinstance(v, Var)}
+        return {v for v in read if self._producer.get(v, first) < first and self._name(v) not in _WHERE_READ}
+
+    def _shared(self) -> set:
+        """Return the pointwise values that have a buffer because of who reads them."""
+        stored: set = set()
+        readers: dict = defaultdict(set)
+        count: dict = defaultdict(int)
+        reduced = []
+        for i, eqn in enumerate(self.program.eqns):
+            if any(v in self._same for v in eqn.outvars):
+                continue
+            operands = [self._same.get(v, v) for v in eqn.invars if isinstance(v, Var)]
+            if self._single(eqn) is None:
+                for v in operands:
+                    readers[self._carrier(v)].add(i)
+            if eqn.primitive.name not in ALIASES:
+                for v in operands:
+                    count[self._behind_aliases(v)] += 1
+            if eqn.primitive.name.startswith("reduce_"):
+                reduced += [self._behind_aliases(v) for v in operands[:1]]
+        for v in reduced:
+            stored.update([v] if count[v] > 1 else self._before_reduction(v))
+        first = self.backward[0]
+        for v, who in readers.items():
+            name = self._name(v)
+            if len(who) > 1 and name in COSTLY:
+                stored.add(v)
+            elif name in LIGHT and name not in _WHERE_READ and min(who) < first <= max(who):
+                stored.add(v)
+        return stored
+
+    def _name(self, v) -> str:
+        i = self._producer.get(v)
+        return "" if i is None else self.program.eqns[i].primitive.name
+
+    def _before_reduction(self, v) -> list:
+        i = self._producer.get(v)
+        if i is None or self._name(v) not in LIGHT or self._name(v) in _WHERE_READ:
+            return [v]
+        operands = [self._same.get(u, u) for u in self.program.eqns[i].invars if isinstance(u, Var)]
+        return [self._behind_aliases(u) for u in operands if u.aval.shape == v.aval.shape and not self._is_spread(u)]
+
+    def _is_spread(self, v) -> bool:
+        return self._name(self._behind_aliases(v)) in _BROADCASTS
+
+    def _single(self, eqn):
+        """Return the one value of which a pointwise equation is made, None if it is made of more."""
+        if eqn.primitive.name in ALIASES:
+            return eqn.invars[0] if isinstance(eqn.invars[0], Var) else None
+        name = eqn.primitive.name
+        if name == "div" and isinstance(eqn.invars[1], Var) and not self._is_spread(eqn.invars[1]):
+            return None
+        if name not in LIGHT and name != "div" or len(eqn.outvars) != 1 or name in _WHERE_READ:
+            return None
+        operands = [self._same.get(u, u) for u in eqn.invars if isinstance(u, Var)]
+        whole = {u for u in operands if u.aval.shape == eqn.outvars[0].aval.shape and not self._is_spread(u)}
+        return whole.pop() if len(whole) == 1 else None
+
+    def _carrier(self, v):
+        """Return the value that is read where ``v`` is."""
+        found = self._carriers.get(v)
+        if found is None:
+            i = self._producer.get(v)
+            before = None if i is None else self._single(self.program.eqns[i])
+            found = self._carriers[v] = v if before is None else self._carrier(self._same.get(before, before))
+        return found
+
+
+def _merged(eqns) -> dict:
+    """Return variable → the earlier variable that has the same value, of pointwise equations that are there twice."""
+    same: dict = {}
+    seen: dict = {}
+    for eqn in eqns:
+        name = eqn.primitive.name
+        if name not in LIGHT and name not in COSTLY and not name.startswith("reduce_"):
+            continue
+        if name == "optimization_barrier" or len(eqn.outvars) != 1 or eqn.effects:
+            continue
+        operands = [(str(v.val), str(v.aval)) if isinstance(v, Literal) else same.get(v, v) for v in eqn.invars]
+        key = (name, *operands, *sorted((k, str(p)) for k, p in eqn.params.items()))
+        first = seen.setdefault(key, eqn.outvars[0])
+        if first is not eqn.outvars[0]:
+            same[eqn.outvars[0]] = first
+    return same
