@@ -13,6 +13,7 @@ from typing import Any
 
 ROOMS = (
     "asyncs",
+    "auto",
     "backends",
     "boxing",
     "checkpoint",

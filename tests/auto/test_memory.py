@@ -1,0 +1,80 @@
+"""Plans within a limit of memory: of a graph, by checkpointing if nothing else helps; and what bytes cost."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import sbpjax as flow
+from sbpjax import nn
+from sbpjax.errors import OutOfMemoryError
+from sbpjax.sbp.plan.limit import holds_bytes
+
+LINE = flow.placement("cpu", range(8))
+WIDTH, HIDDEN = 8, 256
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(WIDTH, HIDDEN, bias=False), nn.Linear(HIDDEN, WIDTH, bias=False)
+
+    def forward(self, x):
+        return self.down(self.up(x).tanh())
+
+
+class Train(nn.Graph):
+    def __init__(self, rows=8, layers=1, auto=True, **memory):
+        super().__init__()
+        flow.manual_seed(0)
+        self.x = flow.randn(rows, WIDTH)
+        self.net = nn.Sequential(*[Block() for _ in range(layers)])
+        self.add_optimizer(flow.optim.SGD(self.net.parameters(), lr=0.1))
+        self.config.enable_auto_parallel(auto, placement=LINE)
+        if memory:
+            self.config.enable_auto_memory(**memory)
+
+    def build(self, x):
+        loss = (self.net(x) ** 2).mean()
+        loss.backward()
+        return loss
+
+    def holds(self):
+        """Return what a device holds by the plan."""
+        self.build_graph(self.x)
+        program = self.program
+        written = [0 if i < len(program.written) else None for i in range(len(program.out_layouts))]
+        return holds_bytes(program.plan, written)
+
+
+@functools.cache
+def smallest_limit(**options):
+    """Return the smallest limit that a plan keeps, as the error names it."""
+    with pytest.raises(OutOfMemoryError, match=r"(?s)smallest plan found holds .*memory_limit_bytes=\d+") as error:
+        Train(mode="Disable", memory_limit_bytes=1, **options).holds()
+    return int(str(error.value).partition("memory_limit_bytes=")[2].split(",")[0])
+
+
+def test_a_limit_is_kept():
+    fast = Train()
+    free = fast.holds()
+    assert Train(mode="Disable", memory_limit_bytes=free).holds() == free  # nothing is given up without need
+    least = smallest_limit()
+    small = Train(mode="Disable", memory_limit_bytes=least)
+    assert small.holds() <= least <= 1.01 * free  # the error's number is rounded up
+    assert small.program.plan.modelled_us >= fast.program.plan.modelled_us * (1 - 1e-9)
+    np.testing.assert_allclose(small(small.x).numpy(), Train(auto=False)(small.x).numpy(), rtol=1e-5)
+
+
+def test_layers_are_checkpointed_where_nothing_else_fits(caplog):
+    """Of many rows, what is saved for the backward outweighs the state, however that is laid out."""
+    options = {"rows": 4096, "layers": 3}
+    limit = int(0.8 * smallest_limit(**options))
+    graph = Train(mode="AdaptiveMemory", memory_limit_bytes=limit, **options)
+    assert graph.holds() <= limit
+    assert "3 equal layers are checkpointed" in caplog.text
+    assert all(graph.net[i].to(nn.graph.GraphModule).activation_checkpointing for i in range(3))
+
+
+def test_bytes_held_have_a_price():
+    assert Train(mode="HeavyMemoryDown").holds() <= Train().holds()
