@@ -180,7 +180,7 @@ def compare(case: Subject, fn: Callable, names: list[str], *, plans_too: bool) -
     if found.seconds is not None:
         best = min(names, key=lambda n: hand[n].seconds)
         print(f"optimal_seconds: found / best hand plan ({best}) {found.seconds / hand[best].seconds:.3f}")
-        whole = {n: f.seconds + f.bytes / case.cost.wire_bytes_per_s for n, f in {"found": found, **hand}.items() if f}
+        whole = {n: f.seconds + f.bytes / case.cost.wire_bytes_per_s for n, f in {**hand, "found": found}.items() if f}
         best = min(names, key=lambda n: whole[n])
         print(f"with the wire: found / best hand plan ({best}) {whole['found'] / whole[best]:.3f}")
     every = ["found", *names]
