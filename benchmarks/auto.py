@@ -3,7 +3,6 @@
     python -m benchmarks.auto five              # five models, 8 CPU devices; about ten minutes on two cores
     python -m benchmarks.auto tpu v5p:2x2x2     # the real TPU compiler, which needs the extra `aot`; or v5p:4x4x4
     python -m benchmarks.auto gpu h100:8        # XLA's GPU compiler
-    python -m benchmarks.auto memory            # predicted memory against the compiler's figure
 
 A *hand plan* is a strategy of `sbpjax.auto.hand` (data parallel, ZeRO-1, FSDP, tensor parallel; on two axes their
 products too), compiled by XLA's own partitioner: plain ``jax.jit`` with in and out shardings, nothing of sbpjax in it.
