@@ -7,7 +7,7 @@ import pytest
 from distributed.running import launch
 
 SCRIPTS = Path(__file__).parent / "scripts"
-TIMEOUT_S = 60
+TIMEOUT_S = 240  # what ranks wait for each other; a quiet machine needs five seconds for all of it
 
 
 def passed(ranks, devices, *cases):
@@ -49,9 +49,9 @@ def test_the_gpt_example_has_the_curve_of_one_device(ranks, devices):
 
 @pytest.mark.parametrize("how", ["raises", "killed"])
 def test_a_failing_stage_ends_all_with_one_message(how):
-    start = time.monotonic()
     code, out, err = launch("--nproc_per_node", 2, "--cpu_devices", 1, SCRIPTS / "failing.py", how, timeout=TIMEOUT_S)
-    assert time.monotonic() - start < TIMEOUT_S
+    failed = float(next(line for line in out.splitlines() if "] fails at " in line).split()[-1])
+    assert time.time() - failed < TIMEOUT_S
     first, second = ([line for line in out.splitlines() if line.startswith(f"[rank {r}] loss")] for r in range(2))
     assert len(first) == 2 and [line.replace("rank 0", "rank 1") for line in first] == second, err[-4000:]
     if how == "killed":

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 
 import numpy as np
 
@@ -43,6 +44,7 @@ for _ in range(2):
 assert (kept[0] != kept[1]).any() and (kept[1] != kept[2]).any()
 
 if rank == 1:
+    print(f"fails at {time.time()}", flush=True)
     if sys.argv[1] == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     task = next(t for t in graph.program.pipeline.body.tasks if t.executable is not None)
