@@ -24,7 +24,8 @@ RESTARTS = 200
 # The programs are small and run once: compile them quickly, not well.
 QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
-# The files whose tests make global tensors.
+# The files of the foundation whose tests make global tensors. Those of layers and optimizers make split tensors of
+# whole local ones, of which each of several processes would give a part.
 FILES = [
     *(f"tests/sbp/test_{name}.py" for name in ("eager", "transfer", "gspmd", "lower", "fallback", "interop", "roll")),
     *(f"tests/tensor/test_{name}.py" for name in ("global", "creation", "dispatch", "device", "bounds", "parked")),
@@ -32,7 +33,7 @@ FILES = [
     *(f"tests/autograd/test_{name}.py" for name in ("cond", "checkpoint", "graph")),
     *(f"tests/oracle/test_{name}.py" for name in ("gradients", "layouts", "moves")),
     *(f"tests/utils/test_{name}.py" for name in ("checkpoint", "global_view")),
-    *("tests/independence", "tests/checkpoint", "tests/nn", "tests/optim", "tests/graph", "tests/amp"),
+    *("tests/independence", "tests/checkpoint"),
 ]
 
 # What cannot be asked of several processes: beginnings of test names, and why.
