@@ -150,7 +150,7 @@ class Program:
         layouts = [None, *(slot.layout for slot in self.slots), *[None] * self._numbers, *(t._layout for t in rest)]
         self.placement = _common_placement(asked, layouts)
         first = 1 + len(self.slots)
-        self.released = self._released(state, rests)
+        self.released = self._released(state, rests, call)
         self._arguments = self._local_arguments(call, first + self._numbers)
         if auto is not None and auto.given is not None and self.placement is not None:
             self._obey(auto.given, state, call, fn)
@@ -226,15 +226,17 @@ class Program:
 
     # -- plan and compile ------------------------------------------------------------------------------------------
 
-    def _released(self, state: State, rests: dict[int, Layout]) -> list[int]:
+    def _released(self, state: State, rests: dict[int, Layout], call: Call) -> list[int]:
         """Return the numbers of the slots whose layouts the planner chooses."""
         auto = self.options.auto
         if auto is None or self.placement is None:
             return []
+        given = {id(t) for t in call.tensors}  # what is an argument too comes as it lies
         return [
             number
             for number, slot in enumerate(self.slots)
-            if all(place not in rests and auto.is_released(state.tensors[place]) for place in slot.places)
+            if not any(id(state.tensors[place]) in given for place in slot.places)
+            and all(place not in rests and auto.is_released(state.tensors[place]) for place in slot.places)
         ]
 
     def _local_arguments(self, call: Call, first: int) -> list[int]:

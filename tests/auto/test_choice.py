@@ -212,3 +212,17 @@ def test_stages_of_a_pipeline_are_not_planned_as_one():
     x = flow.ones(BATCH, WIDTH).to_global(half[0], sbp.broadcast)
     with pytest.raises(GraphConfigError, match=r"(?s)tensors on .*one placement are planned as a whole.*fix: "):
         Train(LINE, lay)(x, x)
+
+
+def test_an_argument_that_is_state_too_comes_as_it_lies():
+    class Own(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.x = flow.ones(8, 8)
+            self.config.enable_auto_parallel(True, placement=LINE)
+
+        def build(self, x):
+            return (x * self.x).sum()
+
+    graph = Own()
+    assert float(graph(graph.x).numpy()) == 64.0 == float(graph(graph.x).numpy())

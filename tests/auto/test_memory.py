@@ -27,7 +27,7 @@ class Train(nn.Graph):
     def __init__(self, rows=8, layers=1, auto=True, **memory):
         super().__init__()
         flow.manual_seed(0)
-        self.x = flow.randn(rows, WIDTH)
+        self.inputs = (flow.randn(rows, WIDTH),)  # in a tuple: a tensor of a graph is state
         self.net = nn.Sequential(*[Block() for _ in range(layers)])
         self.add_optimizer(flow.optim.SGD(self.net.parameters(), lr=0.1))
         self.config.enable_auto_parallel(auto, placement=LINE)
@@ -41,7 +41,7 @@ class Train(nn.Graph):
 
     def holds(self):
         """Return what a device holds by the plan."""
-        self.build_graph(self.x)
+        self.build_graph(self.inputs[0])
         program = self.program
         written = [0 if i < len(program.written) else None for i in range(len(program.out_layouts))]
         return holds_bytes(program.plan, written)
@@ -63,7 +63,7 @@ def test_a_limit_is_kept():
     small = Train(mode="Disable", memory_limit_bytes=least)
     assert small.holds() <= least <= 1.01 * free  # the error's number is rounded up
     assert small.program.plan.modelled_us >= fast.program.plan.modelled_us * (1 - 1e-9)
-    np.testing.assert_allclose(small(small.x).numpy(), Train(auto=False)(small.x).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(small(small.inputs[0]).numpy(), Train(auto=False)(small.inputs[0]).numpy(), rtol=1e-5)
 
 
 def test_layers_are_checkpointed_where_nothing_else_fits(caplog):
