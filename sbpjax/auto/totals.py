@@ -7,8 +7,8 @@ For a plan of Adam on 8 ranks:
     bytes   142.0 MB    what one device receives in one step
     memory    2.1 GB    what one device holds at the fullest moment: inputs, and what lives during the step
 
-Time and bytes are the planner's own figures. Memory is the estimate of `sbpjax.graph.liveness`, next to the inputs as
-the plan lays them; results are written in the place of the state that they follow.
+Time and bytes are the planner's own figures. Memory is the estimate of `sbpjax.sbp.plan.liveness`, next to the inputs
+as the plan lays them; results are written in the place of the state that they follow.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sbpjax.graph.liveness import Spans
 from sbpjax.sbp.layout import local_shape
+from sbpjax.sbp.plan.liveness import Spans
 from sbpjax.sbp.plan.types import Plan
 
 from .subject import Subject

@@ -12,8 +12,8 @@
 
 What lies on the device before and after a step (parameters, buffers, optimizer state, inputs) is known from layouts.
 What lives during it is the compiler's figure; which part of that the kinds have at the fullest moment is the plan's
-guess (`sbpjax.graph.liveness`, for XLA:CPU `sbpjax.graph.cpu_memory`), and temporaries are what it leaves. `estimate`
-is that guess alone, without a compiler.
+guess (`sbpjax.sbp.plan.liveness`, for XLA:CPU `sbpjax.graph.cpu_memory`), and temporaries are what it leaves.
+`estimate` is that guess alone, without a compiler.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ import jax
 from sbpjax.errors import OutOfMemoryError, message
 from sbpjax.sbp.cost import PRESETS
 from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.plan.liveness import Held, Spans
 
 from .cpu_memory import OnCpu
-from .liveness import Held, Spans
 
 _ROWS = (
     ("parameters", "parameters", ""),

@@ -19,9 +19,9 @@ from jax.extend.core import Literal
 
 from sbpjax.graph.collectives import Traffic, planned_bytes, traffic
 from sbpjax.graph.communication import _text
-from sbpjax.graph.liveness import Spans
 from sbpjax.graph.memory import Memory, _capacity, bytes_text
 from sbpjax.sbp.layout import Layout
+from sbpjax.sbp.plan.liveness import Spans
 
 from .courier import here
 from .explain import named_tasks

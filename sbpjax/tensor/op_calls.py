@@ -14,6 +14,7 @@ of its call, so nothing behind the trace sees a difference.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,6 +36,11 @@ _backwards: dict[str, Callable] = {}
 @jax.tree_util.register_static
 class Outs(tuple):
     """What a traced forward says of an op's outputs: whether it is one array, and which are differentiable."""
+
+
+@functools.cache  # JAX keeps one with every shape that an op is traced for
+def _outs(single: bool, diff: tuple[int, ...]) -> Outs:
+    return Outs((single, diff))
 
 
 @contextlib.contextmanager
@@ -110,7 +116,7 @@ def _of(op: Op, needs: Sequence[int], fixed: tuple) -> Callable:
             return tuple([outs[i] for i in diff]), tuple([o for i, o in enumerate(outs) if i not in diff])
 
         diff, vjp, others = jax.vjp(wanted, *[arrays[i] for i in needs], has_aux=True)
-        return diff, vjp, others, Outs(facts)
+        return diff, vjp, others, _outs(*facts)
 
     return run
 

@@ -10,8 +10,8 @@ from sbpjax import nn, optim, sbp
 from sbpjax.errors import MixedTensorError, OutOfMemoryError
 from sbpjax.graph import memory as memory_module
 from sbpjax.graph.collectives import Traffic, planned_bytes
-from sbpjax.graph.liveness import Held, Spans
 from sbpjax.graph.memory import Memory, bytes_text
+from sbpjax.sbp.plan.liveness import Held, Spans
 
 ARGUMENTS = 0.02  # what is known of layouts against the compiler's size of the arguments
 ESTIMATE = 0.10  # the plan's guess of the whole against XLA:CPU's
