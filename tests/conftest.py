@@ -1,20 +1,15 @@
 """Process-wide settings of the test run; they must stand before JAX starts, so before any import of jax or sbpjax."""
 
-import importlib.metadata
+import collections
 import importlib.util
 import os
+import pathlib
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
 os.environ.setdefault("NPROC", "64")
 # Tests count compilations; those of an earlier run must not answer for this one. tests/sbp/test_program_cache.py does.
 os.environ.setdefault("SBPJAX_PROGRAM_CACHE", "off")
-
-# Most of a clean run is spent in XLA's compiler, on thousands of programs that run once. LLVM's cheap passes, and
-# the older generator of fused loops where XLA still has it, halve that. An empty XLA_FLAGS tests the usual ones.
-if os.environ["JAX_PLATFORMS"] == "cpu":
-    _older = ["--xla_cpu_use_fusion_emitters=false"] if importlib.metadata.version("jaxlib").startswith("0.10.") else []
-    os.environ.setdefault("XLA_FLAGS", " ".join(["--xla_backend_optimization_level=1", *_older]))
 
 import hypothesis
 import pytest
@@ -30,7 +25,24 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("sbpjax")
 
 
+# Of the cases of one function one in so many runs by default, at least one of each; the others are exhaustive tests.
+# Every op's values and gradients are held against PyTorch's once more in tests/testing.
+ONE_IN = {"ops": 3, "nn": 2, "optim": 2}
+
+
+def _leave_cases_to_the_exhaustive_tests(items):
+    seen = collections.Counter()
+    for item in items:
+        every = ONE_IN.get(item.path.relative_to(pathlib.Path(__file__).parent).parts[0], 1)
+        case = item.nodeid.split("-")[0]  # the file, the test, and the first parameter: the function or layer
+        if "[" in item.nodeid and seen[case] % every:
+            item.add_marker("exhaustive")
+        seen[case] += 1
+
+
+@pytest.hookimpl(tryfirst=True)  # before the cases are chosen by marker
 def pytest_collection_modifyitems(items):
+    _leave_cases_to_the_exhaustive_tests(items)
     reasons = {}
     if importlib.util.find_spec("libtpu") is None:
         reasons["aot"] = "needs libtpu to compile for absent devices: install the extra `aot`"
