@@ -72,7 +72,8 @@ _VALUES = {
 _COARSE = {**_VALUES, "tol": {"float64": 2e-6, "float32": 2e-5}, "reason": "PyTorch's j0(7.0) is off by 8e-10"}
 _unary("special.bessel_j0 special.bessel_j1", -12.0, 12.0, **_COARSE)
 _unary("special.bessel_y0 special.bessel_y1", 0.2, 20.0, **_COARSE)
-_unary("special.airy_ai", -12.0, 12.0, **_VALUES)
+_AIRY = {**_VALUES, "tol": {"float64": 5e-6, "float32": 2e-5}, "reason": "PyTorch's airy_ai(-2.095) is off by 3e-6"}
+_unary("special.airy_ai", -12.0, 12.0, **_AIRY)
 _unary("special.modified_bessel_i0 special.modified_bessel_i1", -3.0, 3.0, **_VALUES)
 _unary("special.modified_bessel_k0 special.modified_bessel_k1", 0.1, 6.0, **_VALUES)
 _unary("special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1", 0.1, 9.0, **_VALUES)
