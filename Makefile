@@ -42,11 +42,11 @@ $(VENV)/.dev: $(VENV)/.test
 
 # NPROC sizes XLA's CPU thread pool; a pool smaller than the queued collectives aborts the process.
 test: $(VENV)/.test
-	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
+	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST)
 
 # Every recorded fact of OneFlow and every op under every layout: hours. `make test` runs a seeded sample of them.
 exhaustive: $(VENV)/.test
-	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m exhaustive $(PYTEST)
+	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) -m exhaustive $(PYTEST)
 
 # The tests of global tensors on several processes, in lock step: `make processes N=4 PYTEST="tests/tensor -k views"`.
 processes: $(VENV)/.test
@@ -54,7 +54,7 @@ processes: $(VENV)/.test
 
 # Every form of every op for a range of seeds (sbpjax.testing): about an hour per seed.
 test-long: $(VENV)/.test
-	NPROC=32 SBPJAX_CPU_DEVICES=8 SBPJAX_TEST_SEEDS=$(SEEDS) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m exhaustive tests/testing $(PYTEST)
+	NPROC=32 SBPJAX_CPU_DEVICES=8 SBPJAX_TEST_SEEDS=$(SEEDS) $(BIN)/python -m pytest -n $(WORKERS) -m exhaustive tests/testing $(PYTEST)
 
 # Write docs/api_coverage.md anew.
 api: $(VENV)/.test
