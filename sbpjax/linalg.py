@@ -19,10 +19,9 @@ from sbpjax.errors import OpError, message
 from sbpjax.ops import decompose, matrix
 from sbpjax.ops import matrix_norm as _matrix_norm
 from sbpjax.ops import solve as _solve
-from sbpjax.tensor import dispatch
+from sbpjax.tensor import bounds, dispatch
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.binding import bind, hashable, into_out, publish
-from sbpjax.tensor.bounds import parts_on_cpu
 from sbpjax.tensor.functions import matmul as matmul
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.reductions import norm as _norm
@@ -63,7 +62,7 @@ def _named(name: str, parts, out=None):
 
 def _check(asked: str, info: Tensor, what: str, fix: str) -> None:
     """Raise if the `info` of a batch of matrices is at hand and says that one has not what is asked for."""
-    for part in parts_on_cpu(info):
+    for part in bounds.parts_on_cpu(info):
         if part.any():
             where = "" if part.ndim == 0 else f"(Batch element {tuple(int(i) for i in np.argwhere(part)[0])}): "
             raise LinAlgError(message(asked, f"info {part.tolist()}", f"{where}{what}", fix))
@@ -283,7 +282,7 @@ def lstsq(A: Tensor, B: Tensor, rcond=None, *, driver: str | None = None):
     found, rest, rank, values = _run(_solve.lstsq, (A, B), rcond=rcond)
     m, n = A.shape[-2:]
     nothing = A.detach().new_empty(0)
-    full = m > n and (driver == "gels" or all(bool((p == n).all()) for p in parts_on_cpu(rank)))
+    full = m > n and (driver == "gels" or all(bool((p == n).all()) for p in bounds.parts_on_cpu(rank)))
     rank = nothing.long() if driver == "gels" else rank
     return _results["lstsq"](
         found, rest.detach() if full else nothing, rank, values if driver in ("gelsd", "gelss") else nothing

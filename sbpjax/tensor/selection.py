@@ -15,10 +15,10 @@ from sbpjax.ops import embedding
 from sbpjax.ops import gather as _gather
 from sbpjax.ops.dims import one
 
-from . import dispatch
+from . import bounds, dispatch
 from . import dtype as dtypes
 from .binding import hashable, into_out, publish
-from .bounds import check_dim, check_natural, check_size, check_tuples, parts_on_cpu
+from .bounds import check_dim, check_natural, check_size, check_tuples
 from .convert import host
 from .indexing import _with, getitem
 from .inplace import inplace
@@ -158,7 +158,7 @@ def masked_fill_(self: Tensor, mask: Tensor, value) -> Tensor:
 def _check_enough(asked: str, shape: tuple[int, ...], mask: Tensor, source: Tensor) -> None:
     """Raise unless a mask that is at hand, broadcast to a shape, takes no more elements than there are."""
     repeats = math.prod(shape) // max(mask.shape.numel(), 1)
-    taken = repeats * sum(int(np.count_nonzero(part)) for part in parts_on_cpu(mask))
+    taken = repeats * sum(int(np.count_nonzero(part)) for part in bounds.parts_on_cpu(mask))
     if taken > source.shape.numel():
         raise OpError(
             message(
