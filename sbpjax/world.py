@@ -170,15 +170,21 @@ class Processes(World):
         return True
 
 
+def by_value(told: dict[int, Any]) -> dict[Any, list[int]]:
+    """Return for each value that ranks gave which of them gave it; both in the order of `told`."""
+    ranks: dict[Any, list[int]] = {}
+    for rank, value in told.items():
+        ranks.setdefault(value, []).append(rank)
+    return ranks
+
+
 def agreed(given: dict[int, tuple[str, Any]]) -> dict[int, Any]:
     """Return the values of a meeting, keyed by rank in order.
 
     Raises:
         AgreementError: the members came for different things.
     """
-    asked: dict[str, list[int]] = {}
-    for rank in sorted(given):
-        asked.setdefault(given[rank][0].split("\n")[0], []).append(rank)
+    asked = by_value({rank: what.split("\n")[0] for rank, (what, _) in sorted(given.items())})
     if len(asked) > 1:
         seen = "; ".join(f"ranks {ranks}: {what}" for what, ranks in asked.items())
         rule = "every rank runs the same operations in the same order"

@@ -15,6 +15,7 @@ A cast that ends in another kind of equation stays a cast.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -22,6 +23,8 @@ import numpy as np
 from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Literal, Primitive, Var
 from jax.interpreters import mlir
+
+from sbpjax.sbp.rewrite import rewritten
 
 # What the backward of a cast traces: `convert_element_type` of a gradient to the dtype of its weight.
 cast_back_p = Primitive("cast_back")
@@ -42,41 +45,19 @@ def cast_back(x: Any, dtype: Any) -> Any:
 
 def widened(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return a program whose gradients of cast weights are float32 from where they are summed; none is cast back."""
-    return _closed(closed, {})
+    return rewritten(closed, _change)
 
 
-def _closed(closed: ClosedJaxpr, done: dict) -> ClosedJaxpr:
-    """Return a closed jaxpr without `cast_back`; the same one if it has none. Equal layers share theirs: `done`."""
-    found = done.get(id(closed))
-    if found is None:
-        jaxpr = _jaxpr(closed.jaxpr, done)
-        changed = closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
-        found = done[id(closed)] = changed, closed  # the original lives on, so that its id stays its own
-    return found[0]
-
-
-def _jaxpr(jaxpr, done: dict):
-    eqns = [_inside(eqn, done) for eqn in jaxpr.eqns]
-    if not any(eqn.primitive is cast_back_p for eqn in eqns):
-        return jaxpr if all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True)) else jaxpr.replace(eqns=eqns)
-    pass_ = _Pass(eqns, jaxpr.outvars)
-    return jaxpr.replace(eqns=pass_.run(), outvars=[pass_.now(v) for v in jaxpr.outvars])
-
-
-def _inside(eqn, done: dict):
-    """Return an equation with the programs in its parameters changed."""
-    changed = {}
-    for name, value in eqn.params.items():
-        if isinstance(value, ClosedJaxpr):
-            new: Any = _closed(value, done)
-        elif isinstance(value, tuple) and value and all(isinstance(v, ClosedJaxpr) for v in value):
-            new = tuple([_closed(v, done) for v in value])
-            new = value if all(a is b for a, b in zip(new, value, strict=True)) else new
-        else:
-            continue
-        if new is not value:
-            changed[name] = new
-    return eqn.replace(params={**eqn.params, **changed}) if changed else eqn
+def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
+    """Return a closed jaxpr without `cast_back`; the same one if it has none."""
+    jaxpr = closed.jaxpr
+    eqns = [inside(eqn) for eqn in jaxpr.eqns]
+    if any(eqn.primitive is cast_back_p for eqn in eqns):
+        pass_ = _Pass(eqns, jaxpr.outvars)
+        jaxpr = jaxpr.replace(eqns=pass_.run(), outvars=[pass_.now(v) for v in jaxpr.outvars])
+    elif not all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True)):
+        jaxpr = jaxpr.replace(eqns=eqns)
+    return closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
 
 
 class _Pass:

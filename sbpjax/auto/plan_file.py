@@ -33,7 +33,7 @@ from sbpjax.sbp import algebra
 from sbpjax.sbp.plan.types import Codes, Plan
 
 from .activations import Activation
-from .report import Row, _activation_rows, _grouped, unknown
+from .report import Row, activation_rows, grouped, unknown
 from .subject import BATCH, BUFFER, PARAMETER, STATE, Input, Subject
 
 _FORMAT = 1
@@ -240,7 +240,7 @@ def sharding_of(subject: Subject, plan: Plan) -> Sharding:
     entries: dict[str, dict[str, Codes]] = {}
     notes: dict[str, dict[str, str]] = {}
     names = [n for r in rows for n in r.names]
-    for row in [*_safe(rows, names), *_safe(_activation_rows(subject, plan), None)]:
+    for row in [*_safe(rows, names), *_safe(activation_rows(subject, plan), None)]:
         entries.setdefault(row.kind, {})[row.name] = row.codes
         count = f"{len(row.names)} × " if len(row.names) > 1 else ""
         notes.setdefault(row.kind, {})[row.name] = f"{count}{list(row.shape)} {row.dtype}"
@@ -250,7 +250,7 @@ def sharding_of(subject: Subject, plan: Plan) -> Sharding:
 def _safe(rows: list[Row], names: list[str] | None) -> Iterable[Row]:
     """Return rows of equal layers under a pattern that fits no other name."""
     every = [n for r in rows for n in r.names] if names is None else names
-    for row in _grouped(rows) if names is not None else rows:
+    for row in grouped(rows) if names is not None else rows:
         others = [n for n in every if n not in row.names and fnmatch.fnmatchcase(n, row.name)]
         if len(row.names) > 1 and others:
             for name in row.names:

@@ -89,7 +89,7 @@ class Report:
         self.subject, self.plan = subject, plan
         self.plans = {FOUND: plan, **plans}
         self.totals = [totals(subject, p, name) for name, p in self.plans.items()]
-        self.rows = [*_input_rows(subject, plan), *_activation_rows(subject, plan)]
+        self.rows = [*_input_rows(subject, plan), *activation_rows(subject, plan)]
 
     def __getitem__(self, name: str) -> Totals:
         """Return the figures of a plan by its name, such as ``"found"`` or ``"data parallel"``."""
@@ -228,10 +228,11 @@ def _input_rows(subject: Subject, plan: Plan) -> list[Row]:
         others = tuple(sorted(x.told(c) for c in states.get(i, set()) - {codes}))
         held = math.prod(local_shape(x.tensor_shape, x.told(codes), subject.sizes)) * x.dtype.itemsize
         rows.append(Row(x.kind, x.name, x.names, x.tensor_shape, x.dtype, x.told(codes), others, x.told(x.own), held))
-    return _grouped(rows)
+    return grouped(rows)
 
 
-def _activation_rows(subject: Subject, plan: Plan) -> list[Row]:
+def activation_rows(subject: Subject, plan: Plan) -> list[Row]:
+    """Return a row for every boundary activation of a step, with the layouts that it is read in besides its own."""
     rows = []
     for a in activations(plan.program):
         codes = codes_of(plan, a)
@@ -241,7 +242,7 @@ def _activation_rows(subject: Subject, plan: Plan) -> list[Row]:
             rows.append(
                 Row("activation", a.name, (a.name,), a.shape, a.dtype, codes, others, None, held, a.line.split("/")[-1])
             )
-    return _grouped(rows)
+    return grouped(rows)
 
 
 def _read_as(plan: Plan, a: Activation) -> set[Codes]:
@@ -265,7 +266,7 @@ def _read_as(plan: Plan, a: Activation) -> set[Codes]:
 NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 
 
-def _grouped(rows: list[Row]) -> list[Row]:
+def grouped(rows: list[Row]) -> list[Row]:
     """Return the rows with those of equal layers as one, where all of a pattern lie alike."""
     patterns: dict[str, list[Row]] = {}
     for row in rows:

@@ -118,6 +118,7 @@ def why(subject: Subject, plan: Plan, name: str, sbp) -> Why:
         SbpError: no tensor has that name, or the layout does not fit it.
     """
     positions = subject.positions(name)
+    here = layouts_of(subject, plan)
     if positions:
         inputs = [subject.inputs[i] for i in positions]
         codes = subject.parse(sbp, inputs[0].tensor_shape)
@@ -132,9 +133,8 @@ def why(subject: Subject, plan: Plan, name: str, sbp) -> Why:
         codes = subject.parse(sbp, chosen[0].shape)
         forced = subject.plan(_given(subject), dict.fromkeys(chosen, codes))
         names = tuple(a.name for a in chosen)
-        here = layouts_of(subject, plan)
         before = tuple(here[n] for n in names if n in here)
-    follows = _changed(layouts_of(subject, plan), layouts_of(subject, forced), names)
+    follows = _changed(here, layouts_of(subject, forced), names)
     more, less = _moves(plan, forced)
     return Why(
         name, names, before, codes, forced, totals(subject, plan, "found"), totals(subject, forced, "forced"),

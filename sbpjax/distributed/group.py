@@ -217,9 +217,7 @@ def _program(body: Callable, static: tuple, devices: tuple, ndims: tuple[int, ..
 
 def _agree(asked: str, given: dict[int, Any]) -> None:
     """Raise if ranks came with different shapes, dtypes or options."""
-    kinds: dict[Any, list[int]] = {}
-    for rank, value in given.items():
-        kinds.setdefault(value, []).append(rank)
+    kinds = _world.by_value(given)
     if len(kinds) > 1:
         seen = "; ".join(
             f"ranks {ranks}: {', '.join(f'{d}{list(s)}' for s, d in facts)} {dict(static) or ''}".rstrip()

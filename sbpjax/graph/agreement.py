@@ -33,10 +33,7 @@ def agree(asked: str, inputs: list[str], text: str) -> None:
         return
     asked = re.sub(r"_\d+\b", "", asked.split("\n")[0])  # threads as ranks count their graphs together
     digest = hashlib.sha256(text.encode()).hexdigest()
-    told = world.exchange(f"{asked}: its program", (digest, tuple(inputs)))
-    ranks: dict = {}
-    for rank, value in told.items():
-        ranks.setdefault(value, []).append(rank)
+    ranks = _world.by_value(world.exchange(f"{asked}: its program", (digest, tuple(inputs))))
     if len(ranks) == 1:
         return
     (first, others), *rest = ranks.items()
@@ -65,9 +62,7 @@ def agree_on_numbers(asked: str, state, values: list[float]) -> None:
     told = world.exchange(f"{asked}: its numbers", list(values))
     names = [name for _, name in getattr(state, "options", ())] or [f"number {i}" for i in range(len(values))]
     for i, name in enumerate(names):
-        ranks: dict[float, list[int]] = {}
-        for rank, theirs in told.items():
-            ranks.setdefault(theirs[i], []).append(rank)
+        ranks = _world.by_value({rank: theirs[i] for rank, theirs in told.items()})
         if len(ranks) > 1:
             seen = f"{name}: " + ", ".join(f"{value:g} on ranks {some}" for value, some in ranks.items())
             rule = "all ranks run the same program with the same numbers"

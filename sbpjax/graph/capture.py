@@ -137,6 +137,15 @@ class State:
         self._groups = [(group, list(group.values())) for group, _ in self._groups]
         return True
 
+    def kinds(self) -> list[str]:
+        """Return what each tensor is: one of the ``"parameters"``, the ``"optimizer"``'s state or the ``"buffers"``."""
+        moments = {id(t) for o in self.optimizers for t in o.state_tensors()}
+        trained = {id(p) for o in self.optimizers for g in o.param_groups for p in g["params"]}
+        trained |= {id(p) for m in self.modules for p in m._parameters.values() if p is not None}
+        return [
+            "optimizer" if id(t) in moments else "parameters" if id(t) in trained else "buffers" for t in self.tensors
+        ]
+
     def infos(self) -> list:
         """Return what of the payloads a program depends on."""
         return infos(self.tensors)

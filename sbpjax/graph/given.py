@@ -18,7 +18,7 @@ from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.plan.types import Codes
 
 from .capture import State
-from .owners import _names, _pattern
+from .owners import names_of, pattern_of
 from .signature import Call
 
 
@@ -71,14 +71,13 @@ def named_inputs(state: State, program: Any, given: Sequence[str]) -> list[tuple
         given: the names of its tensor arguments.
     """
     found: list[tuple] = [("seed", NUMBER, None, ())]
-    names = _names(state)
-    trained = {id(p) for o in state.optimizers for g in o.param_groups for p in g["params"]}
-    trained |= {id(p) for m in state.modules for p in m._parameters.values() if p is not None}
+    names = names_of(state)
+    kinds = state.kinds()
     place_of: dict[str, int] = {}
     for i, slot in enumerate(program.slots):
         members = [f"{n}:{kind}" if kind else n for kind, n in (names[p] for p in slot.places)]
-        kind, name = _pattern([names[p] for p in slot.places])
-        what = STATE if kind else PARAMETER if id(state.tensors[slot.places[0]]) in trained else BUFFER
+        kind, name = pattern_of([names[p] for p in slot.places])
+        what = STATE if kind else PARAMETER if kinds[slot.places[0]] == "parameters" else BUFFER
         if not program.jaxpr.in_avals[1 + i].shape:
             what = NUMBER
         if what == PARAMETER:

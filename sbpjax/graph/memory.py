@@ -217,15 +217,11 @@ def _shared_out(guess: Held, total: int) -> Held:
 
 def _standing(program, state) -> Memory:
     """Return what lies on a device before and after the step, from the layouts."""
-    optimizers = {id(t) for o in state.optimizers for t in o.state_tensors()}
-    parameters = {id(p) for o in state.optimizers for g in o.param_groups for p in g["params"]}
-    parameters |= {id(p) for m in state.modules for p in m._parameters.values() if p is not None}
+    kinds = state.kinds()
     sizes = [_on_device(struct) for struct in program._structs]
     count = dict.fromkeys(("parameters", "buffers", "optimizer"), 0)
     for slot, size in zip(program.slots, sizes[1:], strict=False):
-        tensor = state.tensors[slot.places[0]]  # one, or the first of a stack of equal layers' tensors
-        kind = "optimizer" if id(tensor) in optimizers else "parameters" if id(tensor) in parameters else "buffers"
-        count[kind] += size
+        count[kinds[slot.places[0]]] += size  # of one tensor, or a stack of equal layers'
     where = "one device" if program.placement is None else repr(program.placement)
     return Memory(
         **count,

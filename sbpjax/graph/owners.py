@@ -31,8 +31,8 @@ def owners(plan: Plan, program: Any, state: Any) -> dict[Var, str]:
         program: the graph's program: its slots are its inputs from the second on, and what it writes its first outputs.
         state: the tensors behind the slots, and their names.
     """
-    names = _names(state)
-    called = [_pattern([names[p] for p in slot.places]) for slot in program.slots]
+    names = names_of(state)
+    called = [pattern_of([names[p] for p in slot.places]) for slot in program.slots]
     parameters = [names[slot.places[0]][0] == "" for slot in program.slots]
     inputs: dict[Var, tuple[str, str]] = dict(zip(plan.program.invars[1:], called))
     first = 1 + len(program.slots) + program._numbers
@@ -47,7 +47,7 @@ def owners(plan: Plan, program: Any, state: Any) -> dict[Var, str]:
     return found
 
 
-def _names(state: Any) -> list[tuple[str, str]]:
+def names_of(state: Any) -> list[tuple[str, str]]:
     """Return for every tensor what it is of a parameter (``""``: itself), and that parameter's name."""
     name_of = {id(t): name for t, name in zip(state.tensors, state.names, strict=True)}
     kinds = {
@@ -60,7 +60,7 @@ def _names(state: Any) -> list[tuple[str, str]]:
     return [kinds.get(id(t), ("", name)) for t, name in zip(state.tensors, state.names, strict=True)]
 
 
-def _pattern(names: Sequence[tuple[str, str]]) -> tuple[str, str]:
+def pattern_of(names: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """Return one name for tensors of equal layers: what differs becomes a star."""
     parts = [name.split(".") for _, name in names]
     if len({len(p) for p in parts}) > 1:

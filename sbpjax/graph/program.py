@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,10 +105,10 @@ class Program:
     scope: Any  # the module calls of a graph's trace, and its arguments without data: what `repr` shows
     arguments: Any
     is_random: bool
-    released: list[int] = []
+    released: Sequence[int] = ()
     asked_codes: tuple | None = None
     given: Any = None
-    _arguments: list[int] = []
+    _arguments: Sequence[int] = ()
     written: list[int]
     _out_tree: Any
     _static_outs: list

@@ -19,6 +19,7 @@ from jax.extend.core import Literal, Var
 
 from sbpjax.errors import NanError, message
 from sbpjax.sbp import spread
+from sbpjax.sbp.gspmd import physical_of
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.normalise import evaluate, live
 from sbpjax.sbp.program_cache import compiled_afresh
@@ -293,23 +294,7 @@ def _start(pipeline: Pipeline, carry, layout: Layout):
         env = {**pipeline.program.consts, **dict(zip(sources, values, strict=True))}
         evaluate(eqns, env)
         value = carry.start.val if isinstance(carry.start, Literal) else env[carry.start]
-        return _physical(jnp.broadcast_to(jnp.asarray(value, layout.dtype), layout.shape), layout)
+        return physical_of(jnp.broadcast_to(jnp.asarray(value, layout.dtype), layout.shape), layout)
 
     run = jax.jit(made, out_shardings=layout.sharding)
     return lambda env: run(*[env[v] for v in sources])
-
-
-def _physical(value: jax.Array, layout: Layout) -> jax.Array:
-    """Return the physical array of a logical one: parts padded to slabs of one size, a sum on the first rank."""
-    first = len(layout.partial_axes)
-    for dim, (size, slab) in enumerate(zip(layout.physical_shape[first:], layout.local_shape, strict=True)):
-        if size != layout.shape[dim]:
-            parts = sorted({part[dim] for part in layout.parts() if part[dim][1]})
-            slabs = [jax.lax.slice_in_dim(value, offset, offset + count, axis=dim) for offset, count in parts]
-            slabs = [jnp.pad(x, [(0, slab - x.shape[d]) if d == dim else (0, 0) for d in range(x.ndim)]) for x in slabs]
-            value = jnp.concatenate(slabs, dim)
-            lack = size - value.shape[dim]  # of ranks that have no part
-            value = jnp.pad(value, [(0, lack) if d == dim else (0, 0) for d in range(value.ndim)])
-    if not first:
-        return value
-    return jnp.zeros(layout.physical_shape, layout.dtype).at[(0,) * first].set(value)

@@ -85,16 +85,13 @@ def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
     if compiled:
         program.compile()
     pipeline = program.pipeline
-    optimizers = {id(t) for o in state.optimizers for t in o.state_tensors()}
-    parameters = {id(p) for o in state.optimizers for g in o.param_groups for p in g["params"]}
-    parameters |= {id(p) for m in state.modules for p in m._parameters.values() if p is not None}
+    kinds = state.kinds()
     title = f"{program.asked} on {len(pipeline.stages)} stages"
     found = []
     for place in pipeline.stages:
         count = dict.fromkeys(("parameters", "buffers", "optimizer"), 0)
-        for t in state.tensors:
+        for t, kind in zip(state.tensors, kinds, strict=True):
             if t._layout is not None and t._layout.placement == place:
-                kind = "optimizer" if id(t) in optimizers else "parameters" if id(t) in parameters else "buffers"
                 count[kind] += local_bytes(t._layout)
         given = program.in_layouts[1 + len(state.tensors) :]
         asked = compiled and here(place)
@@ -178,5 +175,4 @@ def _results(program: Any, place: Any) -> int:
 def _temporaries(task: Any, compiled: bool) -> int:
     if compiled:
         return int(task.executable.memory_analysis().temp_size_in_bytes)
-    held = Spans(task.program.plan.program, task.program.plan).at_peak()
-    return held.activations + held.gathered + held.gradients + held.temporaries
+    return Spans(task.program.plan.program, task.program.plan).at_peak().total

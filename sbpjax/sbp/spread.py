@@ -17,7 +17,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from sbpjax.errors import AgreementError, message
-from sbpjax.world import current
+from sbpjax.world import by_value, current
 
 from .algebra import B
 from .layout import Layout, layout_of
@@ -44,9 +44,7 @@ def come_together(asked: str, devices: Any, facts: str = "") -> None:
     if len(members) == 1 or world.rank not in members:
         return
     told = world.exchange(f"the first run of {asked} on processes {list(members)}", facts, members)
-    ranks: dict[str, list[int]] = {}
-    for rank, theirs in told.items():
-        ranks.setdefault(theirs, []).append(rank)
+    ranks = by_value(told)
     if len(ranks) > 1:
         seen = "; ".join(f"ranks {some}: {theirs[:400]}" for theirs, some in ranks.items())
         rule = "all ranks run the same operations, with the same options and numbers, on tensors of the same layouts"

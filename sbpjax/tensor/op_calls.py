@@ -22,6 +22,8 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, DropVar, Literal, Var
 
+from sbpjax.sbp.rewrite import rewritten
+
 from .mode import mode
 from .op import Op, _is_float
 
@@ -126,21 +128,14 @@ def _of(op: Op, needs: Sequence[int], fixed: tuple) -> Callable:
 
 def inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return a traced program in which the bodies of op calls stand where the calls were, loops included."""
-    return _closed(closed, {})
-
-
-def _closed(closed: ClosedJaxpr, done: dict) -> ClosedJaxpr:
-    found = done.get(id(closed))
-    if found is None:
-        found = done[id(closed)] = _inline(closed, done), closed  # the original lives on, so that its id stays its own
-    return found[0]
+    return rewritten(closed, _inline)
 
 
 def _is_call(eqn) -> bool:
     return eqn.primitive.name in ("jit", "pjit") and eqn.params["name"].startswith(_MARK)
 
 
-def _inline(closed: ClosedJaxpr, done: dict) -> ClosedJaxpr:
+def _inline(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     jaxpr = closed.jaxpr
     eqns: list = []
     now: dict[Var, Any] = {}  # of a call's results what they are in its body
@@ -151,7 +146,7 @@ def _inline(closed: ClosedJaxpr, done: dict) -> ClosedJaxpr:
         if _is_call(eqn):
             now.update(zip(eqn.outvars, _body(eqn, eqns, consts), strict=True))
         else:
-            eqns.append(_inside(eqn, done))
+            eqns.append(inside(eqn))
     if len(eqns) == len(jaxpr.eqns) and all(a is b for a, b in zip(eqns, jaxpr.eqns)):
         return closed
     outvars = [v if isinstance(v, Literal) else now.get(v, v) for v in jaxpr.outvars]
@@ -188,19 +183,3 @@ def _body(call, eqns: list, consts: dict) -> list:
             info = stacks[own] = outer.replace(name_stack=outer.name_stack + own)
         eqns.append(eqn.replace(invars=invars, outvars=outvars, source_info=info))
     return [v if isinstance(v, Literal) else env[v] for v in inner.jaxpr.outvars]
-
-
-def _inside(eqn, done: dict):
-    """Return an equation with the programs in its parameters changed."""
-    changed = {}
-    for name, value in eqn.params.items():
-        if isinstance(value, ClosedJaxpr):
-            new: Any = _closed(value, done)
-        elif isinstance(value, tuple) and value and all(isinstance(v, ClosedJaxpr) for v in value):
-            new = tuple([_closed(v, done) for v in value])
-            new = value if all(a is b for a, b in zip(new, value, strict=True)) else new
-        else:
-            continue
-        if new is not value:
-            changed[name] = new
-    return eqn.replace(params={**eqn.params, **changed}) if changed else eqn

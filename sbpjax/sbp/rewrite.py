@@ -1,0 +1,48 @@
+"""Rewrites: a change of a program, made in the programs inside it as well.
+
+A loop over layers holds its body as a parameter of one equation, and equal layers hold the same body. `rewritten` makes
+a change in each of them once, however often it is held, and leaves an equation as it is whose bodies do not change: who
+compares programs by identity still finds the same one.
+
+    scan[jaxpr=body] … scan[jaxpr=body]   →   scan[jaxpr=changed] … scan[jaxpr=changed]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jax.extend.core import ClosedJaxpr
+
+
+def rewritten(closed: ClosedJaxpr, change: Callable[[ClosedJaxpr, Callable], ClosedJaxpr]) -> ClosedJaxpr:
+    """Return a program after a change.
+
+    Args:
+        closed: the program.
+        change: takes a program and a function that returns an equation with the programs inside it changed; returns the
+            changed program, or the same one if nothing changes.
+    """
+    done: dict[int, tuple] = {}
+
+    def of(closed: ClosedJaxpr) -> ClosedJaxpr:
+        found = done.get(id(closed))
+        if found is None:
+            found = done[id(closed)] = change(closed, inside), closed  # the original lives on, so its id stays its own
+        return found[0]
+
+    def inside(eqn):
+        changed = {}
+        for name, value in eqn.params.items():
+            if isinstance(value, ClosedJaxpr):
+                new: Any = of(value)
+            elif isinstance(value, tuple) and value and all(isinstance(v, ClosedJaxpr) for v in value):
+                new = tuple([of(v) for v in value])
+                new = value if all(a is b for a, b in zip(new, value, strict=True)) else new
+            else:
+                continue
+            if new is not value:
+                changed[name] = new
+        return eqn.replace(params={**eqn.params, **changed}) if changed else eqn
+
+    return of(closed)
