@@ -42,7 +42,7 @@ $(VENV)/.dev: $(VENV)/.test
 
 # NPROC sizes XLA's CPU thread pool; a pool smaller than the queued collectives aborts the process.
 test: $(VENV)/.test
-	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST)
+	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
 
 # Every recorded fact of OneFlow and every op under every layout: hours. `make test` runs a seeded sample of them.
 exhaustive: $(VENV)/.test

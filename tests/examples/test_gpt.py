@@ -92,6 +92,7 @@ def test_resume_is_exact_in_the_same_layout_and_equal_to_rounding_in_another(cor
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # a minute; the test before it resumes in two layouts
 def test_resume_is_exact_under_every_option(corpus, tmp_path):
     options = {"zero": 3, "accumulate": 2, "amp": True, "checkpointing": True, "block_scan": True}
     options = replace(TINY, layout="2d", batch=16, **options, model=replace(TINY.model, layers=3))
