@@ -19,21 +19,13 @@ from .sbp.placement import placement as placement
 from .sbp.policy import boxing_policy as boxing_policy
 from .tensor.abstract import abstract as abstract
 from .tensor.creation import arange as arange
-from .tensor.creation import as_tensor as as_tensor
 from .tensor.creation import empty as empty
-from .tensor.creation import empty_like as empty_like
 from .tensor.creation import eye as eye
-from .tensor.creation import from_jax as from_jax
-from .tensor.creation import from_numpy as from_numpy
 from .tensor.creation import full as full
-from .tensor.creation import full_like as full_like
 from .tensor.creation import linspace as linspace
 from .tensor.creation import logspace as logspace
 from .tensor.creation import ones as ones
-from .tensor.creation import ones_like as ones_like
-from .tensor.creation import tensor as tensor
 from .tensor.creation import zeros as zeros
-from .tensor.creation import zeros_like as zeros_like
 from .tensor.device import device as device
 from .tensor.dtype import bfloat16 as bfloat16
 from .tensor.dtype import bool_ as bool  # noqa: F401
@@ -67,6 +59,10 @@ from .tensor.dtype import uint8 as uint8
 from .tensor.dtype import uint16 as uint16
 from .tensor.dtype import uint32 as uint32
 from .tensor.dtype import uint64 as uint64
+from .tensor.from_data import as_tensor as as_tensor
+from .tensor.from_data import from_jax as from_jax
+from .tensor.from_data import from_numpy as from_numpy
+from .tensor.from_data import tensor as tensor
 from .tensor.functions import abs as abs
 from .tensor.functions import absolute as absolute
 from .tensor.functions import acos as acos
@@ -247,6 +243,10 @@ from .tensor.generator import initial_seed as initial_seed
 from .tensor.generator import manual_seed as manual_seed
 from .tensor.generator import seed as seed
 from .tensor.generator import set_rng_state as set_rng_state
+from .tensor.like import empty_like as empty_like
+from .tensor.like import full_like as full_like
+from .tensor.like import ones_like as ones_like
+from .tensor.like import zeros_like as zeros_like
 from .tensor.more import BFloat16Tensor as BFloat16Tensor
 from .tensor.more import BoolTensor as BoolTensor
 from .tensor.more import ByteTensor as ByteTensor

@@ -14,7 +14,7 @@ from sbpjax.ops import fft as _ops
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.binding import hashable, into_out
-from sbpjax.tensor.creation import tensor as _tensor
+from sbpjax.tensor.from_data import tensor as _tensor
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tensor import Tensor
 

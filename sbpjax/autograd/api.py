@@ -22,7 +22,7 @@ def _one_like(x: Tensor) -> Tensor:
     """Return the gradient of a scalar with respect to itself."""
     layout = x._layout
     if x.is_meta:
-        from sbpjax.tensor.creation import ones_like  # it builds on this package
+        from sbpjax.tensor.like import ones_like  # it builds on this package
 
         return ones_like(x.detach())
     if layout is None:

@@ -161,7 +161,7 @@ class FunctionNode(Node):
         return g
 
     def _zeros(self, i: int):
-        from sbpjax.tensor.creation import zeros_like
+        from sbpjax.tensor.like import zeros_like
 
         like = self.likes[i]
         if like is None:

@@ -25,8 +25,8 @@ from sbpjax.errors import CheckpointError, message
 from sbpjax.sbp import eager
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.creation import tensor
 from sbpjax.tensor.dispatch import wrap_any
+from sbpjax.tensor.from_data import tensor
 from sbpjax.tensor.tensor import Tensor
 
 from .document import chosen

@@ -15,7 +15,7 @@ from typing import Any
 from sbpjax import world as _world
 from sbpjax.errors import AgreementError, AutogradError, MixedTensorError, message
 from sbpjax.nn.module import Module
-from sbpjax.tensor.creation import zeros_like
+from sbpjax.tensor.like import zeros_like
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tensor import Tensor
 

@@ -5,6 +5,8 @@ from . import methods as methods  # isort: skip
 from . import convert as convert  # isort: skip
 from . import storage as storage  # isort: skip
 from . import creation as creation  # isort: skip
+from . import from_data as from_data  # isort: skip
+from . import like as like  # isort: skip
 from . import views as views  # isort: skip
 from . import inplace as inplace  # isort: skip
 from . import indexing as indexing  # isort: skip

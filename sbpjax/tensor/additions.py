@@ -224,7 +224,7 @@ def split_with_sizes(input: Tensor, split_sizes, dim: int = 0) -> tuple:
 
 
 def _corner(row: int, col: int, offset: int, lower: bool, options: dict) -> Tensor:
-    from .creation import tensor
+    from .from_data import tensor
 
     values = np.stack((np.tril_indices if lower else np.triu_indices)(row, offset, col))
     dtype = options.pop("dtype", None)

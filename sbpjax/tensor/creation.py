@@ -1,13 +1,13 @@
-"""Making tensors: from data, filled, ranges; local with ``device=``, global with ``placement=`` and ``sbp=``.
+"""Making tensors of constants and ranges; local with ``device=``, global with ``placement=`` and ``sbp=``.
 
 A global tensor is made by one program on its placement, each shard on its own device: ``zeros(1 << 40, placement=p,
-sbp=split(0))`` never exists in one piece. Its values are those of the local tensor, whatever the sbp.
+sbp=split(0))`` never exists in one piece. Its values are those of the local tensor, whatever the sbp. Tensors of given
+data are in `from_data`, those that lie like another one in `like`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -17,16 +17,7 @@ from jax import lax
 from jax._src.core import trace_state_clean  # no public name
 from jax.core import Tracer
 
-from sbpjax.errors import (
-    MixedTensorError,
-    OpError,
-    OpTypeError,
-    OpValueError,
-    PlacementTypeError,
-    SbpError,
-    SbpTypeError,
-    message,
-)
+from sbpjax.errors import OpError, OpTypeError, PlacementTypeError, SbpError, SbpTypeError, message
 from sbpjax.sbp import algebra, current_placement, eager
 from sbpjax.sbp.placement import placement as Placement
 
@@ -37,7 +28,7 @@ from .device import META, PlacementDevice
 from .device import device as Device
 from .mode import mode
 from .op import call_kept, op_of
-from .tensor import Tensor, attach
+from .tensor import Tensor
 
 # ------------------------------------------------------------------------------------------------- where a tensor goes
 
@@ -160,8 +151,7 @@ def size_of(size: tuple, asked: str) -> tuple[int, ...]:
     return shape
 
 
-# -------------------------------------------------------------------------------------------------------- pure
-# functions
+# -------------------------------------------------------------------------------------------------- pure functions
 
 
 def _full(value, /, shape, dtype):
@@ -202,8 +192,7 @@ def _eye(n, m, dtype):
     return lax.convert_element_type(lax.eq(rows, lax.broadcasted_iota(np.int64, (n, m), 1)), dtype)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# filled
+# --------------------------------------------------------------------------------------------------- filled
 
 
 def _float_dtype(dtype) -> np.dtype:
@@ -269,8 +258,7 @@ def _dtype_of_number(value, dtype=None) -> np.dtype:
     return dtypes.get_default_dtype().np
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# ranges
+# --------------------------------------------------------------------------------------------------- ranges
 
 
 def arange(
@@ -335,300 +323,4 @@ def eye(
     return make(_eye, static, (), (device, placement, sbp), "eye(...)", requires_grad)
 
 
-# ------------------------------------------------------------------------------------------------------------- from
-# data
-
-
-def _host_array(data, dtype):
-    """Return nested data as a NumPy array with torch's dtypes: Python floats are of the default dtype."""
-    resolved = dtypes.np_of(dtype)
-    if isinstance(data, (np.ndarray, np.generic)):
-        return np.array(data, dtype=resolved)
-    if isinstance(data, (list, tuple)) and _holds_tensors(data):
-        data = _unwrap(data)
-    try:
-        array = np.array(data) if resolved is None or resolved.kind in "iub" else np.array(data, dtype=resolved)
-    except (ValueError, TypeError) as error:
-        raise (OpValueError if isinstance(error, ValueError) else OpTypeError)(
-            message("tensor(data)", f"{type(data).__name__} {str(data)[:60]}", str(error), "pass evenly nested numbers")
-        ) from None
-    if array.dtype == object or array.dtype.kind in "USMm":
-        raise OpTypeError(
-            message(
-                "tensor(data)",
-                f"data of type {type(data).__name__} with {array.dtype} elements",
-                "data is made of numbers",
-                "pass numbers, evenly nested",
-            )
-        )
-    if resolved is None and array.dtype.kind in "fc" and not _holds_numpy(data):
-        wide = dtypes.get_default_dtype().np
-        return array.astype(wide if array.dtype.kind == "f" else np.complex128 if wide.itemsize == 8 else np.complex64)
-    return array if resolved is None else array.astype(resolved)
-
-
-def _holds_numpy(data) -> bool:
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, float)
-
-
-def _holds_tensors(data) -> bool:
-    return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and _holds_tensors(x)) for x in data)
-
-
-def _unwrap(data):
-    return [x.numpy() if isinstance(x, Tensor) else _unwrap(x) if isinstance(x, (list, tuple)) else x for x in data]
-
-
-def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
-    """Return a tensor with a copy of ``data``.
-
-    Args:
-        data: numbers, nested lists of them, a NumPy array, or a tensor.
-        dtype: the dtype; by default the data's (Python floats: the default dtype, integers: int64).
-        device: where a local tensor lies.
-        placement: where a global tensor lies; comes with ``sbp``.
-        sbp: how a global tensor lies; ``data`` is the logical value.
-        requires_grad: whether ops on it are recorded.
-
-    Raises:
-        OpTypeError: the data is no evenly nested collection of numbers.
-    """
-    target, placement, sbp = where_to(device, placement, sbp, "tensor(...)")
-    if isinstance(data, Tensor):
-        out = data.detach().clone() if not without_data(target, placement) else data.detach().to(META)
-        if dtype is not None:
-            out = out.to(dtype)
-        if placement is not None:
-            out = out.to_global(placement, sbp)
-        elif device is not None and not out.is_meta:
-            out = out.to(device)
-        out = dispatch.wrap_any(out._array, out._layout)._as_asked()
-    elif isinstance(data, jax.Array):
-        out = dispatch.wrap_any(data if dtype is None else data.astype(dtypes.of(dtype).np))
-    else:
-        array = _host_array(data, dtype)
-        if without_data(target, placement):
-            out = abstract.empty(array.shape, array.dtype, placement, sbp)
-        elif placement is not None:
-            out = dispatch.wrap_any(*eager.from_logical(array, placement, sbp))._as_asked()
-        else:
-            # `jnp.asarray` would lower a program that copies, one for each shape.
-            free = target is None and not trace_state_clean()
-            out = dispatch.wrap(jnp.asarray(array) if free else jax.device_put(array, target, may_alias=False))
-    return out.requires_grad_() if requires_grad else out
-
-
-def as_tensor(data, dtype=None, device=None) -> Tensor:
-    """Return ``data`` as a tensor; a tensor that fits is returned itself."""
-    if isinstance(data, Tensor):
-        return data if dtype is None and device is None else data.to(*[v for v in (device, dtype) if v is not None])
-    return tensor(data, dtype=dtype, device=device)
-
-
-def from_numpy(array: np.ndarray) -> Tensor:
-    """Return a local tensor with a NumPy array's content (a copy: JAX arrays share no memory with NumPy)."""
-    if not isinstance(array, np.ndarray):
-        raise OpTypeError(
-            message("from_numpy(array)", f"a {type(array).__name__}", "array is a numpy.ndarray", "sbpjax.tensor(data)")
-        )
-    return tensor(array)
-
-
-def from_jax(array) -> Tensor:
-    """Return a tensor over a `jax.Array`: local if it lies on one device, else global in the layout of its sharding.
-
-    Raises:
-        SbpError: the array's sharding is of a kind that no sbp stands for.
-    """
-    if isinstance(array, Tracer):
-        return dispatch.wrap_any(array)
-    from sbpjax.sbp import interop
-
-    return dispatch.wrap_any(*interop.from_jax(array))
-
-
-def legacy(data: tuple, options: dict) -> Tensor:
-    """Return what ``Tensor(*data)`` makes: an uninitialised tensor of a size, or one with that content."""
-    where = {k: options.pop(k, None) for k in ("device", "placement", "sbp")}
-    if options:
-        raise OpTypeError(
-            message(
-                "Tensor(...)",
-                f"unknown arguments {sorted(options)}",
-                "it takes device, placement, sbp",
-                "sbpjax.tensor(...)",
-            )
-        )
-    if len(data) == 1 and isinstance(data[0], (list, tuple, np.ndarray)) and type(data[0]).__name__ != "Size":
-        return tensor(data[0], dtype=dtypes.get_default_dtype(), **where)
-    if len(data) == 1 and isinstance(data[0], Tensor):
-        return tensor(data[0], **where)
-    return empty(*data, **where)
-
-
-# ------------------------------------------------------------------------------------------------- like another tensor
-
-
-def place_like(x: Tensor, device, placement, sbp, random: bool = False):
-    """Return ``(device, placement, sbp)`` for a new tensor that lies as ``x`` does unless told otherwise."""
-    if device is not None:
-        return device, placement, sbp
-    layout = x._fresh()._layout
-    if layout is None:
-        if placement is None and sbp is None:
-            return (x.device if x._plain or x.is_meta else None), None, None
-        return None, placement, sbp
-    placement = layout.placement if placement is None else placement
-    if sbp is None:
-        sbp = layout.sbp if layout.shape is not None else None
-        if random and sbp is not None:
-            from .convert import _no_partial
-
-            sbp = _no_partial(sbp)
-    return None, placement, sbp
-
-
-def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, asked) -> Tensor:
-    if not isinstance(x, Tensor):
-        raise OpTypeError(message(asked, f"a {type(x).__name__}", "the input is a tensor", "pass a tensor"))
-    static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np), ("value", value))
-    if not x._plain and isinstance(x._array, Tracer):
-        out = dispatch.wrap_any(_constant(**dict(static)), x._layout)
-        return out.requires_grad_() if requires_grad else out
-    if not x._plain and x.is_meta and device is None:
-        with abstract.abstract():
-            return make(_constant, static, (), place_like(x, device, placement, sbp), asked, requires_grad)
-    return make(_constant, static, (), place_like(x, device, placement, sbp), asked, requires_grad)
-
-
-def zeros_like(
-    x: Tensor, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, memory_format=None
-) -> Tensor:
-    """Return zeros of the shape, dtype and layout of ``x``, unless told otherwise."""
-    return _like(x, 0, dtype, device, placement, sbp, requires_grad, "zeros_like(x)")
-
-
-def ones_like(
-    x: Tensor, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, memory_format=None
-) -> Tensor:
-    """Return ones of the shape, dtype and layout of ``x``, unless told otherwise."""
-    return _like(x, 1, dtype, device, placement, sbp, requires_grad, "ones_like(x)")
-
-
-def empty_like(
-    x: Tensor, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, memory_format=None
-) -> Tensor:
-    """Return an unspecified tensor of the shape, dtype and layout of ``x``, unless told otherwise."""
-    return _like(x, 0, dtype, device, placement, sbp, requires_grad, "empty_like(x)")
-
-
-def full_like(
-    x: Tensor, fill_value, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
-) -> Tensor:
-    """Return one value in the shape, dtype and layout of ``x``, unless told otherwise."""
-    if isinstance(fill_value, Tensor):
-        fill_value = fill_value.item()
-    static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np))
-    if not x._plain and isinstance(x._array, Tracer):
-        return dispatch.wrap_any(_full(fill_value, **dict(static)), x._layout)
-    if not x._plain and x.is_meta and device is None:
-        with abstract.abstract():
-            return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)")
-    return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)", requires_grad)
-
-
-def _traced_new(x: Tensor, size, value, dtype, requires_grad: bool) -> Tensor:
-    """Return a constant of the program that ``x`` is traced in."""
-    array = _constant(tuple(size), dtypes.of(dtype or x.dtype).np, value)
-    out = dispatch.wrap_any(array, x._layout)
-    return out.requires_grad_() if requires_grad else out
-
-
-def _is_traced(x: Tensor, *where) -> bool:
-    return not x._plain and isinstance(x._array, Tracer) and all(w is None for w in where)
-
-
-def _new(maker):
-    def new(
-        self: Tensor, *size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
-    ) -> Tensor:
-        if _is_traced(self, device, placement, sbp):
-            value = 1 if maker.__name__ == "ones" else 0
-            return _traced_new(self, size_of(size, f"new_{maker.__name__}(...)"), value, dtype, requires_grad)
-        keep = self.is_meta and device is None
-        device, placement, sbp = place_like(self, device, placement, sbp)
-        if keep:
-            with abstract.abstract():
-                return maker(
-                    *size, dtype=dtype or self.dtype, placement=placement, sbp=sbp, requires_grad=requires_grad
-                )
-        return maker(
-            *size, dtype=dtype or self.dtype, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad
-        )
-
-    new.__doc__ = (
-        f"Return `{maker.__name__}` of a size, with the dtype and layout of this tensor unless told otherwise."
-    )
-    return new
-
-
-def new_full(
-    self: Tensor,
-    size: Sequence[int],
-    fill_value,
-    *,
-    dtype=None,
-    device=None,
-    placement=None,
-    sbp=None,
-    requires_grad=False,
-) -> Tensor:
-    """Return `full` of a size, with the dtype and layout of this tensor unless told otherwise."""
-    if _is_traced(self, device, placement, sbp) and not isinstance(fill_value, Tensor):
-        return _traced_new(self, size_of((size,), "new_full(...)"), fill_value, dtype, requires_grad)
-    keep = self.is_meta and device is None
-    device, placement, sbp = place_like(self, device, placement, sbp)
-    if keep:
-        with abstract.abstract():
-            return full(size, fill_value, dtype=dtype or self.dtype, placement=placement, sbp=sbp)
-    return full(
-        size,
-        fill_value,
-        dtype=dtype or self.dtype,
-        device=device,
-        placement=placement,
-        sbp=sbp,
-        requires_grad=requires_grad,
-    )
-
-
-def new_tensor(self: Tensor, data, *, dtype=None, device=None, placement=None, sbp=None, requires_grad=False) -> Tensor:
-    """Return `tensor` of data with this tensor's dtype unless told otherwise; on its device if that is local."""
-    if self._layout is None:
-        device, placement, sbp = place_like(self, device, placement, sbp)
-    elif placement is None or sbp is None:
-        raise MixedTensorError(
-            message(
-                "x.new_tensor(data)",
-                f"a global tensor on {self.placement!r}",
-                "data for a global tensor needs placement and sbp",
-                "x.new_tensor(data, placement=x.placement, sbp=x.sbp)",
-            )
-        )
-    return tensor(
-        data, dtype=dtype or self.dtype, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad
-    )
-
-
-def _attach() -> None:
-    for maker in (zeros, ones, empty):
-        setattr(Tensor, f"new_{maker.__name__}", _new(maker))
-    attach(new_full=new_full)
-    attach(new_tensor=new_tensor)
-
-
-_attach()
 publish(globals(), "zeros ones empty full arange linspace logspace eye")
-publish(globals(), "full_like", out=False)

@@ -144,7 +144,7 @@ def distributed_partial_fc_sample(weight: Tensor, label: Tensor, num_sample: int
 
 def asarray(obj, *, dtype=None, device=None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
     """Return a tensor with the content given; a tensor itself, unless ``copy`` or another dtype is asked for."""
-    from .creation import as_tensor, tensor
+    from .from_data import as_tensor, tensor
 
     if copy and isinstance(obj, Tensor):
         found = obj.detach().clone()
@@ -156,8 +156,8 @@ def asarray(obj, *, dtype=None, device=None, copy: bool | None = None, requires_
 
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """Return a 0-d tensor, of the default dtype unless told otherwise."""
-    from .creation import tensor
     from .dtype import get_default_dtype
+    from .from_data import tensor
 
     return tensor(s, dtype=get_default_dtype() if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
@@ -180,8 +180,8 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
     """Return the bytes of a buffer as a vector, copied."""
     import numpy as np
 
-    from .creation import tensor
     from .dtype import of
+    from .from_data import tensor
 
     values = np.frombuffer(buffer, dtype=of(dtype).np, count=count, offset=offset)
     return tensor(values.copy(), requires_grad=requires_grad)

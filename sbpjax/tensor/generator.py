@@ -99,7 +99,7 @@ class Generator:
 
     def get_state(self):
         """Return the state as an int64 tensor ``[seed, counter]``."""
-        from .creation import tensor
+        from .from_data import tensor
 
         return tensor([self._seed, self._counter], dtype=dtypes.int64)
 

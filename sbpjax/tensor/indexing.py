@@ -146,7 +146,7 @@ def setitem(self: Tensor, item, value) -> None:
 
 def _value(x: Tensor, value):
     if isinstance(value, (list, tuple, np.ndarray)):
-        from .creation import tensor
+        from .from_data import tensor
 
         value = tensor(value)
     if isinstance(value, Tensor) and x._layout is not None and value._fresh()._layout is None and value.ndim:
@@ -218,7 +218,7 @@ def _as_index(item):
 
 def _with(index, x: Tensor) -> Tensor:
     """Return an index tensor that lies where ``x`` lies."""
-    from .creation import tensor
+    from .from_data import tensor
 
     index = index if isinstance(index, Tensor) else tensor(np.asarray(index))
     layout = x._layout

@@ -47,7 +47,7 @@ def to_dlpack(tensor: Tensor):
 
 
 def _array_wrap(self: Tensor, array, context=None, return_scalar: bool = False) -> Tensor:
-    from .creation import tensor
+    from .from_data import tensor
 
     return tensor(np.asarray(array))
 

@@ -16,8 +16,8 @@ from .complex import imag as imag
 from .complex import real as real
 from .convert import numpy as _numpy
 from .convert import to_global as _to_global
-from .creation import tensor as _tensor
 from .creation import zeros as _zeros
+from .from_data import tensor as _tensor
 from .functions import repeat as repeat
 from .functions import to_dtype
 from .inplace import check_writable

@@ -14,9 +14,10 @@ from sbpjax.sbp import algebra
 
 from . import dispatch
 from . import dtype as dtypes
-from .creation import _float_dtype, make, place_like, size_of, where_to
+from .creation import _float_dtype, make, size_of, where_to
 from .generator import generator_or_default
 from .inplace import COPY, check_writable, inplace
+from .like import place_like
 from .mode import mode
 from .op import op_of
 from .tensor import Tensor
@@ -125,7 +126,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator=None, out=None
 
 
 def _filled(x: Tensor, value) -> Tensor:
-    from .creation import full_like
+    from .like import full_like
 
     return full_like(x, value)
 
@@ -143,7 +144,7 @@ def poisson(input: Tensor, *, generator=None) -> Tensor:
 
 
 def _without_data(input: Tensor, dtype, placement, sbp, requires_grad: bool = False) -> Tensor:
-    from .creation import empty_like
+    from .like import empty_like
 
     _, placement, sbp = place_like(input, None, placement, sbp, random=True)
     return empty_like(input, dtype=dtype, placement=placement, sbp=sbp, requires_grad=requires_grad)
@@ -260,7 +261,7 @@ def bernoulli_(self: Tensor, p=0.5, *, generator=None) -> Tensor:
     check_writable(self, "bernoulli_")
     if not isinstance(p, Tensor) and not 0 <= p <= 1:
         raise OpError(message("x.bernoulli_(p)", f"p={p}", "bernoulli_ expects p to be in [0, 1]", "x.bernoulli_(0.5)"))
-    from .creation import full_like
+    from .like import full_like
 
     probabilities = p if isinstance(p, Tensor) else full_like(self, p, dtype=dtypes.float32)
     key = generator_or_default(generator).key()

@@ -10,7 +10,7 @@ from sbpjax.ops import signal
 from . import dispatch
 from . import dtype as dtypes
 from .binding import publish
-from .creation import tensor as _tensor
+from .from_data import tensor as _tensor
 from .op import op_of
 from .tensor import Tensor
 

@@ -110,7 +110,7 @@ class Tensor:
         def __index__(self) -> int: ...
 
     def __init__(self, *data, **options) -> None:
-        from .creation import legacy
+        from .from_data import legacy
 
         other = legacy(data, options)
         self._adopt(other)

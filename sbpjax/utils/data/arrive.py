@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from sbpjax.tensor import Tensor, dispatch
-from sbpjax.tensor.creation import from_numpy
+from sbpjax.tensor.from_data import from_numpy
 from sbpjax.tensor.mode import mode
 
 _KINDS = "biufc"

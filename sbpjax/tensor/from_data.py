@@ -1,0 +1,151 @@
+"""Tensors of given data: numbers, nested lists, NumPy and JAX arrays, other tensors.
+
+Worked case: ``tensor([1, 2.5])`` is of the default dtype, as Python floats are, ``tensor([1, 2])`` of int64, and
+``tensor(np.ones(2))`` of the array's float64. With ``placement=`` and ``sbp=`` the data is the logical value.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax._src.core import trace_state_clean  # no public name
+from jax.core import Tracer
+
+from sbpjax.errors import OpTypeError, OpValueError, message
+from sbpjax.sbp import eager
+
+from . import abstract, dispatch
+from . import dtype as dtypes
+from .creation import empty, where_to, without_data
+from .device import META
+from .tensor import Tensor
+
+
+def _host_array(data, dtype):
+    """Return nested data as a NumPy array with torch's dtypes: Python floats are of the default dtype."""
+    resolved = dtypes.np_of(dtype)
+    if isinstance(data, (np.ndarray, np.generic)):
+        return np.array(data, dtype=resolved)
+    if isinstance(data, (list, tuple)) and _holds_tensors(data):
+        data = _unwrap(data)
+    try:
+        array = np.array(data) if resolved is None or resolved.kind in "iub" else np.array(data, dtype=resolved)
+    except (ValueError, TypeError) as error:
+        raise (OpValueError if isinstance(error, ValueError) else OpTypeError)(
+            message("tensor(data)", f"{type(data).__name__} {str(data)[:60]}", str(error), "pass evenly nested numbers")
+        ) from None
+    if array.dtype == object or array.dtype.kind in "USMm":
+        raise OpTypeError(
+            message(
+                "tensor(data)",
+                f"data of type {type(data).__name__} with {array.dtype} elements",
+                "data is made of numbers",
+                "pass numbers, evenly nested",
+            )
+        )
+    if resolved is None and array.dtype.kind in "fc" and not _holds_numpy(data):
+        wide = dtypes.get_default_dtype().np
+        return array.astype(wide if array.dtype.kind == "f" else np.complex128 if wide.itemsize == 8 else np.complex64)
+    return array if resolved is None else array.astype(resolved)
+
+
+def _holds_numpy(data) -> bool:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, float)
+
+
+def _holds_tensors(data) -> bool:
+    return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and _holds_tensors(x)) for x in data)
+
+
+def _unwrap(data):
+    return [x.numpy() if isinstance(x, Tensor) else _unwrap(x) if isinstance(x, (list, tuple)) else x for x in data]
+
+
+def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
+    """Return a tensor with a copy of ``data``.
+
+    Args:
+        data: numbers, nested lists of them, a NumPy array, or a tensor.
+        dtype: the dtype; by default the data's (Python floats: the default dtype, integers: int64).
+        device: where a local tensor lies.
+        placement: where a global tensor lies; comes with ``sbp``.
+        sbp: how a global tensor lies; ``data`` is the logical value.
+        requires_grad: whether ops on it are recorded.
+
+    Raises:
+        OpTypeError: the data is no evenly nested collection of numbers.
+    """
+    target, placement, sbp = where_to(device, placement, sbp, "tensor(...)")
+    if isinstance(data, Tensor):
+        out = data.detach().clone() if not without_data(target, placement) else data.detach().to(META)
+        if dtype is not None:
+            out = out.to(dtype)
+        if placement is not None:
+            out = out.to_global(placement, sbp)
+        elif device is not None and not out.is_meta:
+            out = out.to(device)
+        out = dispatch.wrap_any(out._array, out._layout)._as_asked()
+    elif isinstance(data, jax.Array):
+        out = dispatch.wrap_any(data if dtype is None else data.astype(dtypes.of(dtype).np))
+    else:
+        array = _host_array(data, dtype)
+        if without_data(target, placement):
+            out = abstract.empty(array.shape, array.dtype, placement, sbp)
+        elif placement is not None:
+            out = dispatch.wrap_any(*eager.from_logical(array, placement, sbp))._as_asked()
+        else:
+            # `jnp.asarray` would lower a program that copies, one for each shape.
+            free = target is None and not trace_state_clean()
+            out = dispatch.wrap(jnp.asarray(array) if free else jax.device_put(array, target, may_alias=False))
+    return out.requires_grad_() if requires_grad else out
+
+
+def as_tensor(data, dtype=None, device=None) -> Tensor:
+    """Return ``data`` as a tensor; a tensor that fits is returned itself."""
+    if isinstance(data, Tensor):
+        return data if dtype is None and device is None else data.to(*[v for v in (device, dtype) if v is not None])
+    return tensor(data, dtype=dtype, device=device)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """Return a local tensor with a NumPy array's content (a copy: JAX arrays share no memory with NumPy)."""
+    if not isinstance(array, np.ndarray):
+        raise OpTypeError(
+            message("from_numpy(array)", f"a {type(array).__name__}", "array is a numpy.ndarray", "sbpjax.tensor(data)")
+        )
+    return tensor(array)
+
+
+def from_jax(array) -> Tensor:
+    """Return a tensor over a `jax.Array`: local if it lies on one device, else global in the layout of its sharding.
+
+    Raises:
+        SbpError: the array's sharding is of a kind that no sbp stands for.
+    """
+    if isinstance(array, Tracer):
+        return dispatch.wrap_any(array)
+    from sbpjax.sbp import interop
+
+    return dispatch.wrap_any(*interop.from_jax(array))
+
+
+def legacy(data: tuple, options: dict) -> Tensor:
+    """Return what ``Tensor(*data)`` makes: an uninitialised tensor of a size, or one with that content."""
+    where = {k: options.pop(k, None) for k in ("device", "placement", "sbp")}
+    if options:
+        raise OpTypeError(
+            message(
+                "Tensor(...)",
+                f"unknown arguments {sorted(options)}",
+                "it takes device, placement, sbp",
+                "sbpjax.tensor(...)",
+            )
+        )
+    if len(data) == 1 and isinstance(data[0], (list, tuple, np.ndarray)) and type(data[0]).__name__ != "Size":
+        return tensor(data[0], dtype=dtypes.get_default_dtype(), **where)
+    if len(data) == 1 and isinstance(data[0], Tensor):
+        return tensor(data[0], **where)
+    return empty(*data, **where)

@@ -1,0 +1,182 @@
+"""Tensors that lie like another one: `zeros_like` and its like, and the methods ``x.new_zeros(...)``.
+
+Worked case: ``zeros_like(x)`` of a global x is made on x's placement in x's sbp, by a program there; inside a trace it
+is a constant of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jax.core import Tracer
+
+from sbpjax.errors import MixedTensorError, OpTypeError, message
+
+from . import abstract, dispatch
+from . import dtype as dtypes
+from .binding import publish
+from .creation import _constant, _full, empty, full, make, ones, size_of, zeros
+from .from_data import tensor
+from .tensor import Tensor, attach
+
+
+def place_like(x: Tensor, device, placement, sbp, random: bool = False):
+    """Return ``(device, placement, sbp)`` for a new tensor that lies as ``x`` does unless told otherwise."""
+    if device is not None:
+        return device, placement, sbp
+    layout = x._fresh()._layout
+    if layout is None:
+        if placement is None and sbp is None:
+            return (x.device if x._plain or x.is_meta else None), None, None
+        return None, placement, sbp
+    placement = layout.placement if placement is None else placement
+    if sbp is None:
+        sbp = layout.sbp if layout.shape is not None else None
+        if random and sbp is not None:
+            from .convert import _no_partial
+
+            sbp = _no_partial(sbp)
+    return None, placement, sbp
+
+
+def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, asked) -> Tensor:
+    if not isinstance(x, Tensor):
+        raise OpTypeError(message(asked, f"a {type(x).__name__}", "the input is a tensor", "pass a tensor"))
+    static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np), ("value", value))
+    if not x._plain and isinstance(x._array, Tracer):
+        out = dispatch.wrap_any(_constant(**dict(static)), x._layout)
+        return out.requires_grad_() if requires_grad else out
+    if not x._plain and x.is_meta and device is None:
+        with abstract.abstract():
+            return make(_constant, static, (), place_like(x, device, placement, sbp), asked, requires_grad)
+    return make(_constant, static, (), place_like(x, device, placement, sbp), asked, requires_grad)
+
+
+def zeros_like(
+    x: Tensor, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, memory_format=None
+) -> Tensor:
+    """Return zeros of the shape, dtype and layout of ``x``, unless told otherwise."""
+    return _like(x, 0, dtype, device, placement, sbp, requires_grad, "zeros_like(x)")
+
+
+def ones_like(
+    x: Tensor, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, memory_format=None
+) -> Tensor:
+    """Return ones of the shape, dtype and layout of ``x``, unless told otherwise."""
+    return _like(x, 1, dtype, device, placement, sbp, requires_grad, "ones_like(x)")
+
+
+def empty_like(
+    x: Tensor, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, memory_format=None
+) -> Tensor:
+    """Return an unspecified tensor of the shape, dtype and layout of ``x``, unless told otherwise."""
+    return _like(x, 0, dtype, device, placement, sbp, requires_grad, "empty_like(x)")
+
+
+def full_like(
+    x: Tensor, fill_value, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
+) -> Tensor:
+    """Return one value in the shape, dtype and layout of ``x``, unless told otherwise."""
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np))
+    if not x._plain and isinstance(x._array, Tracer):
+        return dispatch.wrap_any(_full(fill_value, **dict(static)), x._layout)
+    if not x._plain and x.is_meta and device is None:
+        with abstract.abstract():
+            return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)")
+    return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)", requires_grad)
+
+
+def _traced_new(x: Tensor, size, value, dtype, requires_grad: bool) -> Tensor:
+    """Return a constant of the program that ``x`` is traced in."""
+    array = _constant(tuple(size), dtypes.of(dtype or x.dtype).np, value)
+    out = dispatch.wrap_any(array, x._layout)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _is_traced(x: Tensor, *where) -> bool:
+    return not x._plain and isinstance(x._array, Tracer) and all(w is None for w in where)
+
+
+def _new(maker):
+    def new(
+        self: Tensor, *size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
+    ) -> Tensor:
+        if _is_traced(self, device, placement, sbp):
+            value = 1 if maker.__name__ == "ones" else 0
+            return _traced_new(self, size_of(size, f"new_{maker.__name__}(...)"), value, dtype, requires_grad)
+        keep = self.is_meta and device is None
+        device, placement, sbp = place_like(self, device, placement, sbp)
+        if keep:
+            with abstract.abstract():
+                return maker(
+                    *size, dtype=dtype or self.dtype, placement=placement, sbp=sbp, requires_grad=requires_grad
+                )
+        return maker(
+            *size, dtype=dtype or self.dtype, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad
+        )
+
+    new.__doc__ = (
+        f"Return `{maker.__name__}` of a size, with the dtype and layout of this tensor unless told otherwise."
+    )
+    return new
+
+
+def new_full(
+    self: Tensor,
+    size: Sequence[int],
+    fill_value,
+    *,
+    dtype=None,
+    device=None,
+    placement=None,
+    sbp=None,
+    requires_grad=False,
+) -> Tensor:
+    """Return `full` of a size, with the dtype and layout of this tensor unless told otherwise."""
+    if _is_traced(self, device, placement, sbp) and not isinstance(fill_value, Tensor):
+        return _traced_new(self, size_of((size,), "new_full(...)"), fill_value, dtype, requires_grad)
+    keep = self.is_meta and device is None
+    device, placement, sbp = place_like(self, device, placement, sbp)
+    if keep:
+        with abstract.abstract():
+            return full(size, fill_value, dtype=dtype or self.dtype, placement=placement, sbp=sbp)
+    return full(
+        size,
+        fill_value,
+        dtype=dtype or self.dtype,
+        device=device,
+        placement=placement,
+        sbp=sbp,
+        requires_grad=requires_grad,
+    )
+
+
+def new_tensor(self: Tensor, data, *, dtype=None, device=None, placement=None, sbp=None, requires_grad=False) -> Tensor:
+    """Return `tensor` of data with this tensor's dtype unless told otherwise; on its device if that is local."""
+    if self._layout is None:
+        device, placement, sbp = place_like(self, device, placement, sbp)
+    elif placement is None or sbp is None:
+        raise MixedTensorError(
+            message(
+                "x.new_tensor(data)",
+                f"a global tensor on {self.placement!r}",
+                "data for a global tensor needs placement and sbp",
+                "x.new_tensor(data, placement=x.placement, sbp=x.sbp)",
+            )
+        )
+    return tensor(
+        data, dtype=dtype or self.dtype, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad
+    )
+
+
+def _attach() -> None:
+    for maker in (zeros, ones, empty):
+        setattr(Tensor, f"new_{maker.__name__}", _new(maker))
+    attach(new_full=new_full)
+    attach(new_tensor=new_tensor)
+
+
+_attach()
+publish(globals(), "full_like", out=False)
