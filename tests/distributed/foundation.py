@@ -2,7 +2,7 @@
 
     --processes 4          how many (2 by default), with 8 devices among them
     --one_in 20            a fair sample of the tests
-    tests/tensor -k views  what to run, as for pytest; all files of `FILES` by default
+    tests/tensor -k views  what to run, as for pytest; `FILES` and `LATER_FILES` by default
 
 Every process runs every test, each on placements that reach over all of them (`lockstep`), so values, gradients, errors
 and layouts are held against the same expectations as with one process. Tests that count on one process are listed in
@@ -24,8 +24,7 @@ RESTARTS = 200
 # The programs are small and run once: compile them quickly, not well.
 QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
-# The files of the foundation whose tests make global tensors. Those of layers and optimizers make split tensors of
-# whole local ones, of which each of several processes would give a part.
+# The files of the foundation whose tests make global tensors.
 FILES = [
     *(f"tests/sbp/test_{name}.py" for name in ("eager", "transfer", "gspmd", "lower", "fallback", "interop", "roll")),
     *(f"tests/tensor/test_{name}.py" for name in ("global", "creation", "dispatch", "device", "bounds", "parked")),
@@ -34,6 +33,21 @@ FILES = [
     *(f"tests/oracle/test_{name}.py" for name in ("gradients", "layouts", "moves")),
     *(f"tests/utils/test_{name}.py" for name in ("checkpoint", "global_view")),
     *("tests/independence", "tests/checkpoint"),
+]
+# What stands on it: layers, optimizers, graphs, mixed precision, transformations, loading.
+LATER_FILES = [
+    *(f"tests/nn/test_{name}.py" for name in ("layers", "more_layers", "module", "module_more", "init", "rnn")),
+    *(f"tests/nn/test_{name}.py" for name in ("transformer", "parallel", "flax")),
+    *(f"tests/nn/utils/test_{name}.py" for name in ("clip_grad", "packing", "weight_norm")),
+    *(f"tests/optim/test_{name}.py" for name in ("clipping", "compiled", "from_optax", "in_graph", "lamb", "lbfgs")),
+    *(f"tests/optim/test_{name}.py" for name in ("master_weights", "more", "more_sharded", "optimizer")),
+    *(f"tests/optim/test_{name}.py" for name in ("sharded_state", "sparse")),
+    *(f"tests/amp/test_{name}.py" for name in ("autocast", "grad_scaler", "widen")),
+    *(f"tests/graph/test_{name}.py" for name in ("agreement", "amp", "blocks", "communication", "compile", "config")),
+    *(f"tests/graph/test_{name}.py" for name in ("graph", "proxy", "report", "safety", "saving", "step", "watch")),
+    *(f"tests/graph/test_{name}.py" for name in ("zero", "explain", "profile", "memory", "export", "html")),
+    *(f"tests/func/test_{name}.py" for name in ("compiled", "transforms", "wrap_jax")),
+    *("tests/utils/data/test_global_loader.py", "tests/test_one_embedding.py", "tests/distributions"),
 ]
 
 # What cannot be asked of several processes: beginnings of test names, and why.
@@ -91,7 +105,7 @@ def main():
     parser.add_argument("--limit", type=float, default=300.0, help="seconds that a test may take")
     parser.add_argument("--report", type=Path, help="write all outcomes to this file")
     options, rest = parser.parse_known_args()
-    found = run(options.processes, rest or FILES, options.one_in, options.limit)
+    found = run(options.processes, rest or [*FILES, *LATER_FILES], options.one_in, options.limit)
     if options.report:
         options.report.write_text(json.dumps(found, indent=1))
     bad = failures(found)

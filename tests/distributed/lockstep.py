@@ -7,8 +7,9 @@ again behind that test. A rank that does not come back (it waits in a program fo
 
 What tests written for one process take for granted is put right here, outside the library: `jax.devices()` deals out
 the devices in turn (rank k of a placement belongs to process k mod n, so that two neighbours never share one),
-``tmp_path`` is one folder for all, ``local_shards`` gives those of all ranks, and a test (never the library) may read a
-`jax.Array` that lies on several processes.
+``tmp_path`` is one folder for all, ``local_shards`` gives those of all ranks, a test (never the library) may read a
+`jax.Array` that lies on several processes, and the local tensor of which it makes a global one, the same in every
+process, is the whole of it, as in one process (what it means as a part is held by scripts/facts.py).
 """
 
 import argparse
@@ -26,7 +27,7 @@ import pytest
 
 import sbpjax
 from sbpjax import world as worlds
-from sbpjax.sbp import eager
+from sbpjax.sbp import algebra, eager
 
 RESTART = 75  # the code that the launcher starts all ranks again from
 LIBRARY = str(Path(sbpjax.__file__).parent) + os.sep
@@ -89,6 +90,47 @@ def show_all_shards():
         return convert_shards(self) if layout is None else local_shards(self._array, layout)
 
     convert_shards, eager.local_shards, sbpjax.Tensor.local_shards = sbpjax.Tensor.local_shards, local_shards, of_tensor
+
+
+def take_locals_for_wholes():
+    """Let a test split a local tensor that every process has, by way of its copies on all ranks."""
+    own, own_of_module = sbpjax.Tensor.to_global, sbpjax.nn.Module.to_global
+    modules_to_move = 0  # a test's calls of `Module.to_global` that are under way
+
+    def to_global(self, placement=None, sbp=None, **options):
+        if (
+            (asked_by_the_library() and not modules_to_move)
+            or not whole_here(self)
+            or not spreads(self, placement, sbp)
+        ):
+            return own(self, placement, sbp, **options)
+        whole = own(self, placement, [sbpjax.sbp.broadcast] * len(placement.hierarchy))
+        return own(whole, placement, sbp, **options)
+
+    def of_module(self, placement=None, sbp=None):
+        nonlocal modules_to_move
+        if asked_by_the_library():
+            return own_of_module(self, placement, sbp)
+        modules_to_move += 1
+        try:
+            return own_of_module(self, placement, sbp)
+        finally:
+            modules_to_move -= 1
+
+    sbpjax.Tensor.to_global, sbpjax.nn.Module.to_global = to_global, of_module
+
+
+def whole_here(x):
+    """Return whether a tensor is local and has a value."""
+    return not (x.is_global or x.is_meta or isinstance(x._array, jax.core.Tracer))
+
+
+def spreads(x, placement, sbp):
+    """Return whether an sbp gives the ranks different parts; one that does not fit is left to the library to refuse."""
+    try:
+        return placement.is_present and any(c != algebra.B for c in algebra.parse(sbp, placement.hierarchy, x.ndim))
+    except Exception:
+        return False
 
 
 def asked_by_the_library():
@@ -201,6 +243,7 @@ def main():
     deal_devices()
     read_whole_arrays()
     show_all_shards()
+    take_locals_for_wholes()
     plugin = LockStep(options.folder, json.loads(options.left_out), options.one_in, options.limit)
     code = pytest.main(["-p", "no:cacheprovider", "-p", "no:faulthandler", "-q", "--no-header", *rest], [plugin])
     plugin.meet("done", None)

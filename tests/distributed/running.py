@@ -25,10 +25,10 @@ def start(*arguments, timeout=120, **environment):
     )
 
 
-def finish(process):
+def finish(process, limit_s=LIMIT_S):
     """Return ``(exit code, stdout, stderr)`` of a started launcher; what takes too long is killed and fails."""
     try:
-        out, err = process.communicate(timeout=LIMIT_S)
+        out, err = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
         process.terminate()  # the launcher ends its ranks, which are in sessions of their own
         try:
@@ -36,13 +36,13 @@ def finish(process):
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
-        raise AssertionError(f"still running after {LIMIT_S} s\n{out[-3000:]}\n{err[-3000:]}") from None
+        raise AssertionError(f"still running after {limit_s} s\n{out[-3000:]}\n{err[-3000:]}") from None
     return process.returncode, out, err
 
 
-def launch(*arguments, timeout=120, **environment):
+def launch(*arguments, timeout=120, limit_s=LIMIT_S, **environment):
     """Run the launcher to its end and return ``(exit code, stdout, stderr)``."""
-    return finish(start(*arguments, timeout=timeout, **environment))
+    return finish(start(*arguments, timeout=timeout, **environment), limit_s)
 
 
 def passed(script, ranks, devices=1, *arguments, **environment):

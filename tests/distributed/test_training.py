@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from .running import SCRIPTS, launch
+from .running import LIMIT_S, SCRIPTS, launch
 
 DEVICES = {"pair": 2}  # the others have eight
 STEPS = 12
@@ -17,7 +17,9 @@ def train(folder, processes, layout, steps=STEPS, kills=0, latest_s=0.0):
     devices = DEVICES.get(layout, 8) // processes
     options = ["--nproc_per_node", processes, "--cpu_devices", devices, "--max_restarts", kills]
     cache = {"SBPJAX_PROGRAM_CACHE": "on", "SBPJAX_CACHE_DIR": str(folder / "programs")}  # for starts after a kill
-    code, out, err = launch(*options, SCRIPTS / "gpt.py", folder, layout, steps, kills, latest_s, **cache)
+    arguments = [folder, layout, steps, kills, latest_s]
+    limit_s = LIMIT_S * (1 + kills // 5)
+    code, out, err = launch(*options, SCRIPTS / "gpt.py", *arguments, limit_s=limit_s, **cache)
     assert code == 0, f"{out[-2000:]}\n{err[-6000:]}"
     assert out.count(f"of {processes} passed") == processes
     with (folder / "losses.csv").open(newline="") as file:
@@ -47,11 +49,12 @@ def test_the_curve_does_not_depend_on_the_processes(layout, tmp_path):
 def test_twenty_kills_at_random_moments_change_nothing(tmp_path):
     kills, steps = 20, 60
     wanted, _ = train(tmp_path / "undisturbed", 2, "pair", steps)
-    got, err = train(tmp_path / "killed", 2, "pair", steps, kills, latest_s=20.0)
+    got, err = train(tmp_path / "killed", 2, "pair", steps, kills, latest_s=8.0)
     assert err.count("was killed by SIGKILL") == kills
     assert got == wanted  # to the bit
     taken, sums = batches(tmp_path / "killed")
     assert sums == batches(tmp_path / "undisturbed")[1]
+    assert len(taken) > 3  # that many starts, at least, were killed while they trained
     # What went into the last parameters: of each start the steps before the one at which a later start went on.
     kept: list[int] = []
     for start in sorted(taken):

@@ -3,7 +3,8 @@
     gpt.py FOLDER LAYOUT STEPS KILLS LATEST_S
 
 The run goes on from its checkpoint if there is one, as under `--resume`. The first KILLS starts are killed, a rank
-each, at a random moment before LATEST_S. FOLDER holds the curve in the end, and what rank 0 noted of every batch.
+each, at a random moment within LATEST_S: two starts from their beginning, two from their first batch, and so on. FOLDER
+holds the curve in the end, and what rank 0 noted of every batch.
 """
 
 import os
@@ -34,10 +35,31 @@ OPTIONS = train.Options(
 )
 
 
+class Kill:
+    """The end of this process at a random moment, if it is the one to be killed in this start."""
+
+    mine = start < kills and rank == start % ranks
+    from_the_first_batch = start // 2 % 2 == 1
+    armed = False
+
+    def arm(self):
+        """Let the time run, once."""
+        if self.mine and not self.armed:
+            self.armed = True
+            moment = random.Random(start).uniform(0.0, latest_s)
+            threading.Timer(moment, os.kill, (os.getpid(), signal.SIGKILL)).start()
+
+
+kill = Kill()
+if not kill.from_the_first_batch:
+    kill.arm()
+
+
 class Noted(train.Trainer):
     """A trainer that writes down its batches: in which start, of which step, and the sum of the tokens."""
 
     def batch(self, step):
+        kill.arm()
         if rank == 0:
             tokens, _ = self.corpus.batch(step, OPTIONS.batch, OPTIONS.model.context)
             with open(folder / "batches", "a", encoding="utf-8") as file:
@@ -46,12 +68,9 @@ class Noted(train.Trainer):
 
 
 train.Trainer = Noted
-if start < kills:
-    if rank == start % ranks:
-        moment = random.Random(start).uniform(0.0, latest_s)
-        threading.Timer(moment, os.kill, (os.getpid(), signal.SIGKILL)).start()
 trainer = train.train(OPTIONS, folder, resume=True)
 flow.distributed.barrier()
 if start < kills:  # it ended before its moment: wait for it
+    kill.arm()
     threading.Event().wait(latest_s + 30)
 print(f"rank {rank} of {ranks} passed")
