@@ -21,7 +21,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
@@ -229,6 +229,8 @@ def absent(machine: str, options) -> None:
     where = placement.topology(machine, hierarchy)
     cost = of_placement(where, PRESETS[machine.partition(":")[0]])
     cost = cost.with_latency() if options.latency else cost
+    if options.wire:  # as a judge that counts no wire sees it
+        cost = replace(cost, wire_bytes_per_s=options.wire * 1e9, links=())
     with jax.enable_x64(False):
         if options.model == "gpt":
             batch = options.batch or chips
@@ -262,6 +264,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--strategies", help="comma-separated; all by default")
     parser.add_argument("--found-only", action="store_true", help="compile hand plans by XLA's partitioner alone")
+    parser.add_argument(
+        "--wire", type=float, help="plan with links of so many GB/s; 2350 is how the compiler sees them"
+    )
     parser.add_argument("--latency", action="store_true", help="count the latency of collectives in the model")
     parser.add_argument("--only", default="", help="of the five models, those whose title has this text")
     options = parser.parse_args()

@@ -96,7 +96,8 @@ class Subject:
         memory_bytes: what one device may hold; None for no limit.
         title: what to call it.
         marks: boundary activations that the user laid, with their nd-sbps.
-        planner: ``(program, sizes, in_codes, out_pins, free_inputs, cost, memory_bytes, whole_dims) -> Plan``.
+        planner: ``(program, sizes, in_codes, out_pins, free_inputs, cost, memory_bytes, whole_dims,
+            device) -> Plan``.
     """
 
     program: Program
@@ -153,7 +154,8 @@ class Subject:
         program = pinned(self.program, marks, self.placement) if marks else self.program
         limit = self.memory_bytes if obeys else None
         whole = {i: (0,) for i in free if self.inputs[i].members}
-        return self.planner(program, self.sizes, codes, self.out_pins, free, self.cost, limit, whole)
+        where = self.placement.type
+        return self.planner(program, self.sizes, codes, self.out_pins, free, self.cost, limit, whole, where)
 
     def positions(self, pattern: str) -> list[int]:
         """Return the positions of the inputs of a name, or of a pattern such as ``blocks.*.up.weight``."""

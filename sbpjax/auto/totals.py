@@ -7,8 +7,8 @@ For a plan of Adam on 8 ranks:
     bytes   142.0 MB    what one device receives in one step
     memory    2.1 GB    what one device holds at the fullest moment: inputs, and what lives during the step
 
-Time and bytes are the planner's own figures. Memory is the estimate of `sbpjax.sbp.plan.liveness`, next to the inputs
-as the plan lays them; results are written in the place of the state that they follow.
+Time and bytes are the planner's own figures, and memory is what a limit is held against (`sbpjax.sbp.plan.limit`): the
+inputs as the plan lays them, results that are not written in their place, and what lives at the fullest moment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 
 from sbpjax.sbp.layout import local_shape
-from sbpjax.sbp.plan.liveness import Spans
+from sbpjax.sbp.plan.limit import holds_bytes
 from sbpjax.sbp.plan.types import Plan
 
 from .subject import Subject
@@ -65,8 +65,8 @@ def totals(subject: Subject, plan: Plan, name: str) -> Totals:
         for x, codes in zip(subject.inputs, plan.in_codes, strict=True)
         if x.shape and len(codes) == len(subject.sizes)
     )
-    held = Spans(plan.program, plan).at_peak().total
+    held = holds_bytes(plan, subject.out_pins, subject.placement.type)
     wire = sum(subject.cost.steps_us(tuple(s for s in b.steps if s.bytes), 0) * b.times for b in plan.boxings)
     if plan.inner_bytes:
         wire += subject.cost.wire_us(plan.inner_bytes)
-    return Totals(name, plan.modelled_us, min(wire, plan.modelled_us), plan.bytes, standing + held, standing, plan.gap)
+    return Totals(name, plan.modelled_us, min(wire, plan.modelled_us), plan.bytes, held, standing, plan.gap)

@@ -20,11 +20,12 @@ arguments are laid out as the plan likes in every call; if all arguments are loc
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sbpjax.errors import GraphConfigError, message
+from sbpjax.errors import GraphConfigError, OutOfMemoryError, message
 from sbpjax.nn.containers import ModuleList, Sequential
 from sbpjax.sbp import Layout, eager
 from sbpjax.sbp.abstract import of_layout
@@ -37,6 +38,8 @@ from sbpjax.tensor.mode import mode
 
 from .proxy import CHANGES, _options, checkpoints_of
 from .slots import Slot
+
+log = logging.getLogger("sbpjax.graph")
 
 _MARK = "_laid_by_plan"  # a tensor's layout if it is to be taken as it is, or `_FREE`
 _FREE = "free"
@@ -159,8 +162,8 @@ def check_arguments(asked: str, placement: Placement | None, tensors: Sequence[T
         )
 
 
-def checkpointed(graph: Any) -> list[Any]:
-    """Checkpoint the equal layers of a graph that have most parameters and no policy yet; return them.
+def equal_layers(graph: Any) -> list[Any]:
+    """Return the options of the equal layers of a graph that have most parameters and no checkpoint policy yet.
 
     Layers are what a `ModuleList` or `Sequential` has two or more of, of one class.
     """
@@ -182,17 +185,81 @@ def checkpointed(graph: Any) -> list[Any]:
     if not found:
         return []
     layers = max(found, key=lambda entry: entry[0])[1]
-    options = [_options(graph, path, layer) for path, layer in layers]
-    for each in options:
-        each.activation_checkpointing = True
-    return options
+    return [_options(graph, path, layer) for path, layer in layers]
 
 
-def as_before(layers: Iterable[Any]) -> None:
-    """Take back what `checkpointed` did."""
-    for each in layers:
-        each._activation_checkpointing = None
+def checkpoint(layers: Sequence[Any], count: int) -> None:
+    """Checkpoint the first layers, whose activations wait longest for the backward, and no others.
+
+    Args:
+        layers: what `equal_layers` returned.
+        count: how many.
+    """
+    for i, each in enumerate(layers):
+        each._activation_checkpointing = True if i < count else None
     CHANGES[0] += 1
+
+
+def with_checkpoints(name: str, layers: Sequence[Any], made: Callable[[], tuple]) -> tuple:
+    """Return what is made; if it does not fit into memory, or only slowly, with layers checkpointed as is fastest.
+
+    Args:
+        name: of the graph.
+        layers: what `equal_layers` returned; those that stay checkpointed are marked so.
+        made: → a planned program, and what belongs to it.
+
+    Raises:
+        OutOfMemoryError: it does not fit with all of them checkpointed either.
+    """
+    if not layers:
+        return made()
+    tried: dict[int, tuple | OutOfMemoryError] = {}
+
+    def us_of(count: int) -> float | None:
+        if count not in tried:
+            checkpoint(layers, count)
+            try:
+                tried[count] = made()
+            except OutOfMemoryError as error:
+                tried[count] = error
+        found = tried[count]
+        if isinstance(found, OutOfMemoryError):
+            return None
+        plan = found[0].plan
+        return 0.0 if plan is None or not count and not plan.is_held_back else plan.modelled_us
+
+    best: int | None = None
+    try:
+        best = 0 if us_of(0) == 0.0 else how_many(us_of, len(layers))
+    finally:
+        checkpoint(layers, best or 0)
+    if best:
+        log.warning("%s: %d of %d equal layers are checkpointed to fit into memory", name, best, len(layers))
+    found = tried[len(layers) if best is None else best]
+    if isinstance(found, OutOfMemoryError):
+        raise found
+    return found
+
+
+def how_many(us_of: Callable[[int], float | None], count: int) -> int | None:
+    """Return how many of equal layers to checkpoint, by modelled time; None if no plan fits.
+
+    A checkpointed layer computes its forward twice; one that is not makes the rest keep to less memory. The fewest
+    that fit are looked for by halves, and of all numbers tried the fastest is taken.
+
+    Args:
+        us_of: number of checkpointed layers → modelled time, None where no plan fits into the limit.
+        count: how many layers there are.
+    """
+    known = {k: us_of(k) for k in (0, count)}
+    fits, too_few = count, 0
+    if known[count] is not None:
+        while fits - too_few > 1:
+            k = (fits + too_few) // 2
+            known[k] = us_of(k)
+            fits, too_few = (fits, k) if known[k] is None else (k, too_few)
+    found = {k: us for k, us in known.items() if us is not None}
+    return min(found, key=lambda k: (found[k], k)) if found else None
 
 
 def not_on_one_placement(asked: str, places: Iterable[Any]) -> GraphConfigError:

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.core import Tracer
 
-from sbpjax.errors import GraphError, GraphTypeError, OutOfMemoryError, StaticInputError, message
+from sbpjax.errors import GraphError, GraphTypeError, StaticInputError, message
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
@@ -40,7 +40,7 @@ from sbpjax.sbp.hierarchies import Hierarchies, fastest
 from sbpjax.tensor import Tensor
 
 from . import report, runtime, saving, tree
-from .auto import Lent, as_before, checkpointed, not_on_one_placement
+from .auto import Lent, equal_layers, not_on_one_placement, with_checkpoints
 from .capture import State, infos, plain_attributes
 from .collectives import Traffic, traffic_of
 from .config import GraphConfig
@@ -499,38 +499,40 @@ class Graph(Views):
     def _fitting(self, state: State, call: Call, options: Options, zero: Zero | None) -> tuple[Program, Step]:
         """Return a program and what it was traced from; under "AdaptiveMemory" layers are checkpointed to fit one."""
         sums = {} if zero is None else zero.sums(state.tensors)
-        step = Step(self, state, sums)
-        try:
-            return self._made(step, state, call, options, zero), step
-        except OutOfMemoryError:
-            layers = checkpointed(self) if self.config.auto_memory == "AdaptiveMemory" else []
-            if not layers:
-                raise
-        log.warning("%s: %d equal layers are checkpointed to fit into memory", self.name, len(layers))
-        try:
-            step = Step(self, state, sums)
-            return self._made(step, state, call, options, zero), step
-        except BaseException:
-            as_before(layers)
-            raise
 
-    def _made(self, step: Step, state: State, call: Call, options: Options, zero: Zero | None) -> Program:
+        def made() -> tuple[Program, Lent | None, Step]:
+            step = Step(self, state, sums)
+            return *self._made(step, state, call, options, zero), step
+
+        layers = equal_layers(self) if self.config.auto_memory == "AdaptiveMemory" else []
+        program, lent, step = with_checkpoints(self.name, layers, made)
+        if lent is not None:
+            program.settle(lent, state)
+        return program, step
+
+    def _made(
+        self, step: Step, state: State, call: Call, options: Options, zero: Zero | None
+    ) -> tuple[Program, Lent | None]:
+        """Return a program, and with auto parallelism the state's tensors for which it chose layouts."""
         asked = f"{self.name}.build"
         if options.auto is not None:
             return self._planned(step, state, call, options, zero)
         places = {t._layout.placement for t in (*state.tensors, *call.tensors) if t._layout is not None}
         if len(places) < 2:
-            return Program(step, state, call, options, asked, zero)
+            return Program(step, state, call, options, asked, zero), None
         from sbpjax.pipeline.program import PipelinedProgram  # only here: most programs have one placement
 
-        return PipelinedProgram(step, state, call, options, asked, zero, self.config.pipeline_schedule)
+        return PipelinedProgram(step, state, call, options, asked, zero, self.config.pipeline_schedule), None
 
-    def _planned(self, step: Step, state: State, call: Call, options: Options, zero: Zero | None) -> Program:
-        """Return a program that chose the layouts of the state, which lies so afterwards."""
+    def _planned(
+        self, step: Step, state: State, call: Call, options: Options, zero: Zero | None
+    ) -> tuple[Program, Lent]:
+        """Return a program that chose the layouts of the state, which is local again, or lies as before."""
         asked = f"{self.name}.build"
         place = options.auto and options.auto.placement
         if not isinstance(place, Hierarchies):
             program, lent = planned(asked, step, state, call, options, zero)
+            lent.give_back()
         else:
 
             def on(grid: Any) -> tuple[Any, float]:
@@ -539,8 +541,7 @@ class Graph(Views):
                 return made, made[0].plan.modelled_us
 
             (program, lent), self.config.auto_placement = fastest(place.candidates(), on)
-        program.settle(lent, state)
-        return program
+        return program, lent
 
     def _announce(self, key: Signature, call: Call) -> None:
         """Say in one line why a further program is needed, or that none may be made."""

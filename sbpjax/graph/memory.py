@@ -12,7 +12,7 @@
 
 What lies on the device before and after a step (parameters, buffers, optimizer state, inputs) is known from layouts.
 What lives during it is the compiler's figure; which part of that the kinds have at the fullest moment is the plan's
-guess (`sbpjax.sbp.plan.liveness`, for XLA:CPU `sbpjax.graph.cpu_memory`), and temporaries are what it leaves.
+guess (`sbpjax.sbp.plan.liveness`, for XLA:CPU `cpu_liveness` beside it), and temporaries are what it leaves.
 `estimate` is that guess alone, without a compiler.
 """
 
@@ -27,9 +27,8 @@ import jax
 from sbpjax.errors import OutOfMemoryError, message
 from sbpjax.sbp.cost import PRESETS
 from sbpjax.sbp.normalise import normalise
-from sbpjax.sbp.plan.liveness import Held, Spans
-
-from .cpu_memory import OnCpu
+from sbpjax.sbp.plan.cpu_liveness import spans_on
+from sbpjax.sbp.plan.liveness import Held
 
 _ROWS = (
     ("parameters", "parameters", ""),
@@ -149,8 +148,7 @@ def estimate(program, state) -> Memory:
     if program.pipeline is not None:
         return _of_stages(program, state, False)
     flat = program.plan.program if program.plan is not None else normalise(program.jaxpr)
-    rolled = any(eqn.primitive.name in ("scan", "while") for eqn in flat.eqns)  # what a loop leaves is in stacks anyway
-    held = (OnCpu if _is_on_cpu(program) and not rolled else Spans)(flat, program.plan).at_peak()
+    held = spans_on("cpu" if _is_on_cpu(program) else "", flat)(flat, program.plan).at_peak()
     return replace(
         _standing(program, state),
         results=_results(program),

@@ -124,7 +124,8 @@ def compile_program(
     pins = _codes_of_pins(program, placement, out_pins)
     whole = {i: tuple(dims) for i, dims in sorted(whole_dims.items())}
     codes = tuple(x.codes for x in in_layouts)
-    plan = cached_plan(program, placement.hierarchy, codes, pins, tuple(free_inputs), cost, memory_bytes, whole)
+    free, where = tuple(free_inputs), placement.type
+    plan = cached_plan(program, placement.hierarchy, codes, pins, free, cost, memory_bytes, whole, where)
     if lowering == "spmd":
         repeats = "loops" if roll else "calls" if placement.type == "cpu" else "copies"
         function = spmd_function(plan, placement, repeats=repeats)
@@ -148,12 +149,21 @@ def trace(fn: Callable, layouts: Sequence[Layout]) -> ClosedJaxpr:
 
 
 def cached_plan(
-    program: Program, sizes, in_codes, pins, free_inputs, cost, memory_bytes, whole_dims: Mapping = MappingProxyType({})
+    program: Program,
+    sizes,
+    in_codes,
+    pins,
+    free_inputs,
+    cost,
+    memory_bytes,
+    whole_dims: Mapping = MappingProxyType({}),
+    device: str = "",
 ) -> Plan:
     """Return the plan of a program, from disk if it was made before."""
     free = set(free_inputs)
+    device = device if memory_bytes is not None or cost.memory_us_per_byte else ""  # else it changes nothing
     asked = tuple(None if i in free else c for i, c in enumerate(in_codes))
-    key = disk.digest(program, sizes, asked, pins, free_inputs, cost, memory_bytes, dict(whole_dims))
+    key = disk.digest(program, sizes, asked, pins, free_inputs, cost, memory_bytes, dict(whole_dims), device)
     plan = disk.load(key, program, sizes)
     if plan is None:
         plan = plan_program(
@@ -165,6 +175,7 @@ def cached_plan(
             whole_dims=whole_dims,
             cost=cost,
             memory_bytes=memory_bytes,
+            device=device,
         )
         disk.store(key, plan)
     return plan

@@ -36,6 +36,14 @@ def on_placement(model: CostModel, placement) -> CostModel:
     return model if all(link == same for link in links) else dataclasses.replace(model, links=links)
 
 
+def between(model: CostModel, source, target) -> Link:
+    """Return the link from the devices of a placement to those of another: the network, if they share no host."""
+    hosts = [{int(_host_of(p)(int(rank))) for rank in p.ranks.flat} for p in (source, target)]
+    if model.hosts is not None and not hosts[0] & hosts[1]:
+        return model.hosts
+    return Link(model.alpha_us, model.wire_bytes_per_s)
+
+
 def _host_link(model: CostModel, network: Link, size: int, per_host: int) -> Link:
     hosts = size // per_host
     if hosts <= 1:

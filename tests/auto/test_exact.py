@@ -4,6 +4,7 @@ import itertools
 
 import jax
 import jax.numpy as jnp
+import models_jax
 import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -100,6 +101,33 @@ def best_of_the_product(problem: Problem) -> float:
     assert result.success
     chosen = [max(node, key=lambda pair: result.x[pair[1]])[0] for node in choices]
     return total_us(problem, Assignment({a: [pair[a] for pair in chosen] for a in axes}))
+
+
+TIED = {
+    "batch": lambda: models_jax.mlp(1024, 32, 32, layers=6),
+    "hidden": lambda: models_jax.mlp(64, 32, 256, layers=6),
+    "gpt": lambda: models_jax.gpt(3, 8, 16, 32, 8, 64),
+}
+
+
+@pytest.mark.parametrize("model", ["batch", "hidden", pytest.param("gpt", marks=pytest.mark.exhaustive)])
+def test_tied_layers_with_free_inputs_cost_what_layers_planned_apart_cost(model, monkeypatch):
+    step = TIED[model]()
+    program = normalise(jax.make_jaxpr(step.fn)(*step.avals))
+    pins = [*range(step.state), (-1,)]
+    free = [i for i, aval in enumerate(step.avals) if aval.shape]
+    codes = [None if aval.shape else (-1,) for aval in step.avals]
+
+    def plan():
+        return plan_program(program, (8,), codes, pins, free_inputs=free)
+
+    together = plan()
+    graph = build(program, codes, pins, free, (-1,))
+    monkeypatch.setattr("sbpjax.sbp.plan.graph.tied", lambda numbers, *rest: list(range(len(numbers))))
+    apart = plan()
+    assert len(graph.nodes) < 0.7 * len(build(program, codes, pins, free, (-1,)).nodes)
+    assert together.modelled_us == pytest.approx(apart.modelled_us, rel=1e-6)
+    assert together.gap <= 1e-4
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from .types import Plan
 
 log = logging.getLogger("sbpjax.plan")
 
-_FORMAT = 1
+_FORMAT = 2
 # The oldest plans are dropped beyond this many.
 _MOST_FILES = 1024
 
@@ -138,6 +138,7 @@ def _encode(plan: Plan) -> dict:
         "inner_bytes": plan.inner_bytes,
         "gap": plan.gap,
         "modelled_us": plan.modelled_us,
+        "unlimited_us": plan.unlimited_us,
         "bodies": {str(i): _encode(body) for i, body in plan.bodies.items()},
     }
 
@@ -163,6 +164,5 @@ def _decode(data: dict, program: Program, sizes: tuple[int, ...]) -> Plan:
         int(i): _decode(body, body_program(program.eqns[int(i)].params["jaxpr"]), sizes)
         for i, body in data["bodies"].items()
     }
-    return Plan(
-        program, sizes, in_codes, rows, out_codes, data["inner_bytes"], data["gap"], data["modelled_us"], bodies
-    )
+    figures = data["inner_bytes"], data["gap"], data["modelled_us"], bodies, data["unlimited_us"]
+    return Plan(program, sizes, in_codes, rows, out_codes, *figures)

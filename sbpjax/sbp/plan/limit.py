@@ -25,7 +25,7 @@ from sbpjax.errors import OutOfMemoryError, message
 from ..cost import CostModel
 from ..layout import local_shape
 from ..normalise import Program
-from .liveness import Spans
+from .cpu_liveness import spans_on
 from .types import Codes, Plan
 
 # Prices, as multiples of the time to move a byte: from what changes little to what outweighs all speed.
@@ -35,13 +35,14 @@ _TRIES, _ROW_TRIES = 5, 2
 _LESSONS = 3
 
 
-def holds_bytes(plan: Plan, out_pins: Sequence) -> int:
+def holds_bytes(plan: Plan, out_pins: Sequence, device: str = "") -> int:
     """Return what one device holds at the fullest moment of a plan: its inputs, new results, and what lives between.
 
     Args:
         plan: the plan.
         out_pins: its pins. What is asked for in a layout that an input of the same shape has is written in its place,
             as the new value of a parameter is.
+        device: the type of the devices, of which XLA:CPU holds more.
     """
     program = plan.program
     standing = 0
@@ -56,7 +57,7 @@ def holds_bytes(plan: Plan, out_pins: Sequence) -> int:
             places[_form(v, codes)] -= 1
         else:
             standing += _bytes(v, codes, plan.sizes)
-    return standing + Spans(program, plan).fullest()[1]
+    return standing + spans_on(device, program)(program, plan).fullest()[1]
 
 
 def _form(v: Var, codes: Codes) -> tuple:
@@ -69,7 +70,7 @@ def _bytes(v: Var, codes: Codes, sizes: Codes) -> int:
     return math.prod(local_shape(aval.shape, codes, sizes)) * getattr(aval.dtype, "itemsize", 4)
 
 
-def at_fullest(program: Program, plan: Plan | None = None) -> tuple[set, set]:
+def at_fullest(program: Program, plan: Plan | None = None, device: str = "") -> tuple[set, set]:
     """Return the variables that a program holds at its fullest moment, and those it reads on both sides of it.
 
     The second are read before and after: a copy of one in another layout lives there too.
@@ -77,8 +78,9 @@ def at_fullest(program: Program, plan: Plan | None = None) -> tuple[set, set]:
     Args:
         program: the flat program.
         plan: its plan; None for the program undivided.
+        device: the type of the devices.
     """
-    spans = Spans(program, plan)
+    spans = spans_on(device, program)(program, plan)
     when, _ = spans.fullest()
     held = spans.held_at(when) | set(program.invars)
     before: set = set()
@@ -122,6 +124,15 @@ def fastest_within(
     free = at(None)
     if free.bytes <= limit_bytes:
         return free.plan
+    found = _slower(at, learn, free, cost, limit_bytes)
+    found.unlimited_us = free.us
+    return found
+
+
+def _slower(
+    at: Callable[..., _Found], learn: Callable[[Any], None], free: _Found, cost: CostModel, limit_bytes: float
+) -> Any:
+    """Return the fastest plan found that fits, where the fastest of all does not."""
     byte_us = 1e6 / cost.wire_bytes_per_s
     smallest = free
     for _ in range(_LESSONS):

@@ -40,6 +40,10 @@ _READS_BUFFERS = (
 )  # fmt: skip
 
 
+# Written over their first operand, where nothing reads that any more.
+_WRITE_OVER = ("scatter", "dynamic_update_slice")
+
+
 @dataclass(frozen=True)
 class Held:
     """Bytes on one device at the fullest moment of a program, next to its arguments.
@@ -163,6 +167,16 @@ class Spans:
         for k, v in enumerate(program.outvars):
             if isinstance(v, Var):
                 self._read(copies, v, plan.out_codes[k] if plan else (), end)
+        self._write_over()
+
+    def _write_over(self) -> None:
+        """End what an equation writes over before it: the zeros to which a table's gradient is added."""
+        for i, eqn in enumerate(self.program.eqns):
+            if eqn.primitive.name.startswith(_WRITE_OVER) and isinstance(eqn.invars[0], Var):
+                codes = self.plan.ins(i)[0] if self.plan else ()
+                span = self._span.get((self._behind_aliases(eqn.invars[0]), codes))
+                if span is not None and span[1] == i:
+                    span[1] = i - 1
 
     def _read(self, copies: Copies, v, codes, i: int) -> None:
         if codes not in copies.known[v]:

@@ -35,9 +35,8 @@ log = logging.getLogger("sbpjax.plan")
 # best plan so far is not followed further.
 _ROUNDS = 6
 _STARTS = 4
-_ONE_START_FROM_NODES = (
-    500  # a large program takes seconds per axis and start, and starts differ by less than a percent
-)
+# A large program takes seconds per axis and start, and starts differ by a percent or less: each axis comes first once.
+_LARGE_NODES, _STARTS_OF_LARGE = 500, 2
 _SETTLED = 5e-4
 _HOPELESS = 0.05
 
@@ -52,6 +51,7 @@ def plan_program(
     whole_dims: Mapping[int, Sequence[int]] = MappingProxyType({}),
     cost: CostModel = DEFAULT,
     memory_bytes: float | None = None,
+    device: str = "",
 ) -> Plan:
     """Return the cheapest plan found for a traced program.
 
@@ -65,6 +65,7 @@ def plan_program(
         whole_dims: position of a free input → dims of it that stay whole.
         cost: the prices; ``cost.alpha_us == 0`` compares conversions by bytes.
         memory_bytes: what one device may hold at most; None for no limit.
+        device: the type of the devices: what they hold depends on their compiler.
 
     Returns:
         The plan; ``plan.gap`` is its relative distance to the lower bound of the last linear program of each axis.
@@ -82,7 +83,7 @@ def plan_program(
         """Return the cheapest plan at some prices, and its time apart from the price of memory."""
         if prices.memory_us_per_byte or limit is not None:
             if not graph.live:
-                _note_live(graph, *at_fullest(program))
+                _note_live(graph, *at_fullest(program, None, device))
         problem = plain if prices is cost and limit is None else Problem(graph, tuple(sizes), prices, limit)
         best, best_us, bound = _search(problem)
         gap = max(0.0, 1 - bound / best_us) if best_us > 0 else 0.0
@@ -94,8 +95,8 @@ def plan_program(
         return solve(cost)[0]
     return fastest_within(
         solve,
-        lambda plan: _note_live(graph, *at_fullest(program, plan)),
-        lambda plan: holds_bytes(plan, out_pins),
+        lambda plan: _note_live(graph, *at_fullest(program, plan, device)),
+        lambda plan: holds_bytes(plan, out_pins, device),
         cost,
         memory_bytes,
     )
@@ -133,22 +134,24 @@ def _search(problem: Problem) -> tuple[Assignment, float, float]:
     """Return the best plan of all starts, its modelled time and the lower bound on its axes."""
     axes = len(problem.sizes)
     results = []
-    starts = 1 if len(problem.graph.nodes) >= _ONE_START_FROM_NODES else _STARTS
+    starts = _STARTS_OF_LARGE if len(problem.graph.nodes) >= _LARGE_NODES else _STARTS
+    ends: dict = {}  # of each axis where its last solve ended; the first of an axis starts where the one before ended
     for order in list(itertools.permutations(range(axes)))[:starts]:
         best_us = min((us for _, us, _ in results), default=math.inf)
-        results.append(_descend(problem, order, best_us * (1 + _HOPELESS)))
+        results.append(_descend(problem, order, best_us * (1 + _HOPELESS), ends))
         log.debug("axes in the order %s: %.3f us", order, results[-1][1])
     return min(results, key=lambda result: result[1])
 
 
-def _descend(problem: Problem, order: tuple[int, ...], give_up_us: float) -> tuple[Assignment, float, float]:
+def _descend(
+    problem: Problem, order: tuple[int, ...], give_up_us: float, ends: dict
+) -> tuple[Assignment, float, float]:
     """Solve axis after axis in ``order``, then in rounds until nothing improves."""
     assignment = Assignment({})
     bounds: dict[int, float] = {}
-    ends: dict = {}  # of each axis where its last solve ended; the first of an axis starts where the one before ended
     basis = None
     for axis in order:
-        solution = solve_axis(problem, assignment, axis, basis)
+        solution = solve_axis(problem, assignment, axis, ends.get(axis, basis))
         assignment = Assignment({**assignment.rows, axis: solution.rows})
         bounds[axis], ends[axis] = solution.bound_us, solution.basis
         basis = solution.basis

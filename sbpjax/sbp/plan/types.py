@@ -13,6 +13,7 @@ from ..rules import Row
 from ..steps import Step
 
 Codes = tuple[int, ...]
+_HELD_BACK = 1e-3
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Plan:
             others.
         modelled_us: the modelled time of one run; 0 if the planner went by bytes.
         bodies: the plans of the bodies of loops that were planned with the program, by equation.
+        unlimited_us: under a limit of memory, the modelled time of the plan that would be taken without it; else 0.
     """
 
     program: Program
@@ -83,6 +85,7 @@ class Plan:
     gap: float = 0.0
     modelled_us: float = 0.0
     bodies: dict[int, Plan] = field(default_factory=dict)
+    unlimited_us: float = 0.0
     _boxings: list[Boxing] | None = field(default=None, repr=False)
 
     def ins(self, i: int) -> tuple[Codes, ...]:
@@ -104,6 +107,11 @@ class Plan:
     def bytes(self) -> int:
         """What one device receives over the wire in one run of the program."""
         return sum(b.bytes for b in self.boxings) + self.inner_bytes
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether a limit of memory makes the plan slower than it would be without."""
+        return 0.0 < self.unlimited_us < self.modelled_us * (1 - _HELD_BACK)
 
 
 class Copies:

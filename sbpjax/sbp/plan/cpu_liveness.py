@@ -11,23 +11,68 @@ gradient of the next weight reads.
   plus a row) is made where it is read, and who reads it reads that other one.
 * Layers that run as calls of one function (`sbpjax.sbp.outline`) are no part of each other: nothing is shared between
   them, and all that the backward reads of the forward is stored.
+* A product reads an operand that does not lie as it wants from a turned copy: the gradient of a weight that sums over
+  batch and time turns its first operand. Of a GPT's head that is one more block of the logits' size.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 
 from jax.extend.core import Literal, Var
 
-from sbpjax.sbp.plan.liveness import ALIASES, COSTLY, LIGHT, Spans
-from sbpjax.sbp.roll import loops
+from ..layout import local_shape
+from ..roll import loops
+from .liveness import ALIASES, COSTLY, LIGHT, Spans
 
 _BROADCASTS = frozenset({"broadcast_in_dim", "iota"})
 _WHERE_READ = _BROADCASTS | ALIASES | {"optimization_barrier"}
 
 
+def spans_on(device: str, program) -> type[Spans]:
+    """Return how the buffers of a program are counted on a type of device.
+
+    Args:
+        device: the type of the devices.
+        program: the flat program.
+    """
+    rolled = any(eqn.primitive.name in ("scan", "while") for eqn in program.eqns)  # what a loop leaves is in stacks
+    return OnCpu if device == "cpu" and not rolled else Spans
+
+
 class OnCpu(Spans):
     """`Spans` as XLA:CPU has them."""
+
+    def _walk(self) -> None:
+        super()._walk()
+        spans: dict = defaultdict(list)
+        for (v, codes), span in self._span.items():
+            if (v, codes) not in self._copies:
+                spans[v].append(span)
+        for i, eqn in enumerate(self.program.eqns):
+            if eqn.primitive.name == "dot_general":
+                ins = self.plan.ins(i) if self.plan else ((), ())
+                for v, codes, dims in zip(eqn.invars, ins, _wanted_orders(eqn), strict=True):
+                    self._turn(i, v, codes, dims, spans)
+
+    def _turn(self, i: int, v, codes, dims: list[int], spans: dict) -> None:
+        """Count the copy of a product's operand that wants its dims in another order than they lie.
+
+        A pointwise operand is computed once more into the copy, so what it is computed from lives until then.
+        """
+        shape = local_shape(v.aval.shape, codes, self.sizes)
+        wide = [d for d in dims if shape[d] > 1]
+        if wide == sorted(wide):
+            return
+        self._inner[i] = self._inner.get(i, 0) + math.prod(shape) * v.aval.dtype.itemsize
+        maker = self._producer.get(v)
+        if maker is None or self._name(v) not in LIGHT or (v, codes) in self._copies:
+            return
+        for u in self.program.eqns[maker].invars:
+            for root in self.roots(u) if isinstance(u, Var) else ():
+                for span in spans[root]:
+                    span[1] = max(span[1], i)
 
     def _find_stored(self) -> set:
         self._calls = next(iter(loops(self.program)), None) is not None
@@ -118,6 +163,20 @@ class OnCpu(Spans):
             before = None if i is None else self._single(self.program.eqns[i])
             found = self._carriers[v] = v if before is None else self._carrier(self._same.get(before, before))
         return found
+
+
+def _wanted_orders(eqn) -> list[list[int]]:
+    """Return in which order a product wants the dims of its operands.
+
+    Dims that are common to both come first. Where several are summed over, they become one: the last of the first
+    operand, the first or last of the other; a single one may stand anywhere.
+    """
+    (left, right), (left_batch, right_batch) = eqn.params["dimension_numbers"]
+    orders = []
+    for v, summed, batch in zip(eqn.invars, ((), ()) if len(left) == 1 else (left, ()), (left_batch, right_batch)):
+        rest = [d for d in range(v.aval.ndim) if d not in (*summed, *batch)]
+        orders.append([*batch, *rest, *summed])
+    return orders
 
 
 def _merged(eqns) -> dict:
