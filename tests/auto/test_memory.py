@@ -2,16 +2,21 @@
 
 import functools
 
+import jax
+import models_jax
 import numpy as np
 import pytest
 
 import sbpjax as flow
+from auto.cases import grid, line, subject
 from sbpjax import nn
+from sbpjax.auto.totals import totals
 from sbpjax.errors import OutOfMemoryError
 from sbpjax.graph.auto import how_many
+from sbpjax.sbp.lower import spmd_function
 from sbpjax.sbp.plan.limit import holds_bytes
 
-LINE = flow.placement("cpu", range(8))
+LINE = line()
 WIDTH, HIDDEN = 8, 256
 
 
@@ -92,6 +97,25 @@ def test_layers_are_checkpointed_where_nothing_else_fits(caplog):
 )
 def test_how_many_layers_are_checkpointed_is_a_question_of_time(us, best):
     assert how_many(us.__getitem__, 8) == best
+
+
+COMPILED = {  # sizes at which a few blocks outweigh all others, as in models of use
+    "mlp": (lambda: models_jax.mlp(2048, 64, 512), line),
+    "wide": (lambda: models_jax.wide_deep(20_000, 32, 26, 512, 64), line),
+    "gpt": (lambda: models_jax.gpt(2, 8, 128, 128, 8, 4096), grid),
+}
+
+
+@pytest.mark.parametrize("model", ["mlp", "wide", pytest.param("gpt", marks=pytest.mark.exhaustive)])
+def test_what_a_plan_holds_is_what_the_compiler_needs(model):
+    step, place = (make() for make in COMPILED[model])
+    case = subject(step, place)
+    plan = case.plan()
+    call = jax.jit(spmd_function(plan, place, repeats="calls"), donate_argnums=tuple(range(step.state)))
+    structs = [jax.ShapeDtypeStruct(x.physical_shape, x.dtype, sharding=x.sharding) for x in case.layouts(plan)]
+    m = call.lower(*structs).compile().memory_analysis()
+    compiled = m.argument_size_in_bytes + m.temp_size_in_bytes + m.output_size_in_bytes - m.alias_size_in_bytes
+    assert totals(case, plan, model).memory_bytes == pytest.approx(compiled, rel=0.15)
 
 
 def test_bytes_held_have_a_price():
