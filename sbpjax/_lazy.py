@@ -53,6 +53,7 @@ HOMES = {  # ``name:own`` where a function may not bear its public name
  sinh_ slice:slice_ slice_update split_copy split_with_sizes_copy sqrt_ square_ square_relu squeeze_copy
  sub_ t_copy tan_ tanh_ transpose_copy trunc_ unbind_copy unfold_copy unsqueeze_copy unsafe_chunk
  unsafe_split view_as_complex_copy view_as_real_copy view_copy xlogy_ zero_""",
+    "sbpjax.tensor.eigenvalues": "lobpcg",
     "sbpjax.tensor.interop": "from_dlpack to_dlpack",
     "sbpjax.tensor.lowlevel": "roc_auc_score",
     "sbpjax.tensor.settings": """are_deterministic_algorithms_enabled channels_last channels_last_3d

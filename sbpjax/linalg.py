@@ -17,6 +17,7 @@ import numpy as np
 from sbpjax.errors import LinAlgError as LinAlgError
 from sbpjax.errors import OpError, message
 from sbpjax.ops import decompose, matrix
+from sbpjax.ops import ldl as _ldl
 from sbpjax.ops import matrix_norm as _matrix_norm
 from sbpjax.ops import solve as _solve
 from sbpjax.tensor import bounds, dispatch
@@ -42,6 +43,8 @@ _results = {
         "lu": "P L U",
         "lu_factor": "LU pivots",
         "lu_factor_ex": "LU pivots info",
+        "ldl_factor": "LD pivots",
+        "ldl_factor_ex": "LD pivots info",
         "lstsq": "solution residuals rank singular_values",
     }.items()
 }
@@ -181,6 +184,9 @@ def cholesky(A: Tensor, *, upper: bool = False, out=None) -> Tensor:
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out=None):
     """Return L and U in one matrix, the pivots counted from 1, and `info`: where U is singular."""
+    if not pivot:
+        rule = "LU without pivoting is not implemented on the CPU, and not here"
+        raise OpError(message("linalg.lu_factor(A, pivot=False)", f"A {list(A.shape)}", rule, "pivot=True"))
     found = _named("lu_factor_ex", _run(decompose.lu_factor, (A,)), out)
     if check_errors:
         _check("linalg.lu_factor(A)", found.info, "U has a zero on its diagonal", "linalg.lu_factor_ex(A)")
@@ -190,6 +196,30 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, o
 def lu_factor(A: Tensor, *, pivot: bool = True, out=None):
     """Return L and U in one matrix, and the pivots counted from 1."""
     return _named("lu_factor", lu_factor_ex(A, pivot=pivot)[:2], out)
+
+
+def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out=None):
+    """Return L and D of ``A = L D L^T`` in one matrix, the pivots, and `info`: the first column where D is singular.
+
+    Args:
+        A: ``(..., N, N)``, symmetric, or Hermitian with ``hermitian``; the lower triangle is read.
+        hermitian: read a complex matrix as Hermitian, ``A = L D L^H``.
+        check_errors: raise where D is singular.
+        out: where the results go.
+    """
+    found = _named("ldl_factor_ex", _run(_ldl.ldl_factor_ex, (A,), hermitian=bool(hermitian)), out)
+    if check_errors:
+        _check("linalg.ldl_factor(A)", found.info, "D has a zero on its diagonal", "linalg.ldl_factor_ex(A)")
+    return found
+
+
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out=None):
+    """Return L and D of ``A = L D L^T`` in one matrix, and the pivots: negative for a block of two, counted from 1.
+
+    Raises:
+        LinAlgError: D is singular.
+    """
+    return _named("ldl_factor", ldl_factor_ex(A, hermitian=hermitian, check_errors=True)[:2], out)
 
 
 # --------------------------------------------------------------------------------------------------------- equations
@@ -287,6 +317,11 @@ def lstsq(A: Tensor, B: Tensor, rcond=None, *, driver: str | None = None):
     return _results["lstsq"](
         found, rest.detach() if full else nothing, rank, values if driver in ("gelsd", "gelss") else nothing
     )
+
+
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out=None) -> Tensor:
+    """Return x with ``A x = B`` for what `ldl_factor` gave of A."""
+    return _finish(_run(_ldl.ldl_solve, (LD, pivots, B), hermitian=bool(hermitian)), out)
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims=None, *, out=None) -> Tensor:

@@ -8,6 +8,8 @@ from sbpjax.testing import Input, call, op
 
 _TOL = {"float32": 1e-4, "float64": 1e-9, "complex64": 1e-4, "complex128": 1e-9}  # times a condition number of some 10
 _WHY = {"tol": _TOL, "reason": "an error grows with the condition number"}
+_ITERATED = "both stop at the square root of eps, from other random vectors, after rounds of ops that have specs"
+_CLOSE = {"float32": 1e-2, "float64": 1e-5}
 _SHAPES = ((3, 3), (2, 3, 3), (1, 1), (2, 2))
 
 
@@ -17,9 +19,9 @@ def _regular(g, *shapes, kinds: str = "fc") -> Input:
     return Input((array + 3 * np.eye(*array.shape[-2:])).astype(array.dtype))
 
 
-def _definite(g, kinds: str = "fc") -> Input:
+def _definite(g, kinds: str = "fc", *shapes) -> Input:
     """Return Hermitian matrices with eigenvalues of 1 and more, no two of them close."""
-    array = g.array(g.pick(*_SHAPES), g.dtype(kinds))
+    array = g.array(g.pick(*(shapes or _SHAPES)), g.dtype(kinds))
     n = array.shape[-1]
     q = np.linalg.qr(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))[0]
     found = (q * (1.0 + np.arange(n))) @ np.conj(np.swapaxes(q, -1, -2))
@@ -155,6 +157,25 @@ def _(g):
 @op("lu_unpack", double=False)
 def _(g):
     return call(_regular(g, (3, 3), kinds="f"), Input(_PIVOTS, grad=False))
+
+
+@op("linalg.ldl_factor linalg.ldl_factor_ex", grad=False, **_WHY)
+def _(g):
+    return call(_regular(g), **g.maybe(hermitian=True))
+
+
+@op("linalg.ldl_solve", grad=False, **_WHY)
+def _(g):
+    a = _regular(g, (3, 3), (2, 3, 3))
+    pivots = np.broadcast_to(np.array(g.pick([1, 2, 3], [-2, -2, 3], [1, -3, -3], [2, 2, 3]), np.int32), a.shape[:-1])
+    return call(a, Input(pivots.copy(), grad=False), g.tensor((*a.shape[:-1], 2), a.dtype, views=False))
+
+
+# The sign of a vector is free; PyTorch asks for 3 k rows and more.
+@op("lobpcg", invariant=lambda w, v: (w, v.abs()), grad=False, traced=False, layouts=False, tol=_CLOSE, reason=_ITERATED)
+def _(g):
+    a = _definite(g, "f", (6, 6), (9, 9))
+    return call(a, g.pick(1, 2), **g.maybe(largest=False))
 
 
 @op("linalg.lstsq", invariant=lambda solution, *rest: solution, double=False, **_WHY)
