@@ -35,8 +35,8 @@ log = logging.getLogger("sbpjax.plan")
 # best plan so far is not followed further.
 _ROUNDS = 6
 _STARTS = 4
-# A large program takes seconds per axis and start, and starts differ by a percent or less: each axis comes first once.
-_LARGE_NODES, _STARTS_OF_LARGE = 500, 2
+# A large program takes seconds per axis and start, and starts differ by a percent or less: two where inputs are free.
+_LARGE_NODES = 500
 _SETTLED = 5e-4
 _HOPELESS = 0.05
 
@@ -134,7 +134,7 @@ def _search(problem: Problem) -> tuple[Assignment, float, float]:
     """Return the best plan of all starts, its modelled time and the lower bound on its axes."""
     axes = len(problem.sizes)
     results = []
-    starts = _STARTS_OF_LARGE if len(problem.graph.nodes) >= _LARGE_NODES else _STARTS
+    starts = _STARTS if len(problem.graph.nodes) < _LARGE_NODES else 2 if problem.graph.node_of_input else 1
     ends: dict = {}  # of each axis where its last solve ended; the first of an axis starts where the one before ended
     for order in list(itertools.permutations(range(axes)))[:starts]:
         best_us = min((us for _, us, _ in results), default=math.inf)
