@@ -17,7 +17,10 @@ from typing import Any
 import jax
 
 from sbpjax.errors import GraphTypeError, message
+from sbpjax.nn.module import Module
+from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.changes import Fields, Group, Items, States, Table
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.parked import is_parked
 from sbpjax.tensor.traced import TracedLayout, constant
@@ -127,7 +130,7 @@ class State:
                 return False
         if not all(_same(params, held) for params, held in self._params):
             return False
-        if not all(_same(s.state_tensors(), held) for s, held in self._scales):
+        if not self.holds_scalers():
             return False
         if all(len(group) == len(held) and all(map(is_, group.values(), held)) for group, held in self._groups):
             return True
@@ -136,6 +139,14 @@ class State:
         # numbers changed, as a schedule changes them
         self._groups = [(group, list(group.values())) for group, _ in self._groups]
         return True
+
+    def holds_scalers(self) -> bool:
+        """Return whether the loss scalers have the same tensors."""
+        return not self._scales or all(_same(s.state_tensors(), held) for s, held in self._scales)
+
+    def reports_changes(self) -> bool:
+        """Return whether all that `unchanged` asks, but for loss scalers, moves the mark when it changes."""
+        return all(map(_module_reports, self.modules)) and all(map(_optimizer_reports, self.optimizers))
 
     def kinds(self) -> list[str]:
         """Return what each tensor is: one of the ``"parameters"``, the ``"optimizer"``'s state or the ``"buffers"``."""
@@ -195,6 +206,31 @@ class State:
 
 def _same(items: list, held: list) -> bool:
     return len(items) == len(held) and all(map(is_, items, held))
+
+
+def _module_reports(module: Any) -> bool:
+    """Return whether a module's attributes and tables move the mark, which no tensor in a plain attribute does."""
+    fields = module.__dict__
+    return (
+        type(module).__setattr__ is Module.__setattr__
+        and type(module).__delattr__ is Module.__delattr__
+        and all(fields[name].__class__ is Table for name in _TABLES)
+        and not any(isinstance(value, Tensor) for value in fields.values())
+    )
+
+
+def _optimizer_reports(optimizer: Any) -> bool:
+    groups = optimizer.param_groups
+    return (
+        isinstance(optimizer, Optimizer)
+        and type(optimizer).__setattr__ is Optimizer.__setattr__
+        and optimizer.state.__class__ is States
+        and all(fields.__class__ is Fields for fields in optimizer.state.values())
+        and groups.__class__ is Items
+        and all(group.__class__ is Group and group["params"].__class__ is Items for group in groups)
+        and all(group["lr"].__class__ in (int, float) for group in groups)
+        and {id(group) for group, name in optimizer.dynamic_options() if name == "lr"} == set(map(id, groups))
+    )
 
 
 def plain_attributes(owner) -> tuple:

@@ -25,6 +25,7 @@ from sbpjax.sbp.links import of_placement
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.sbp.roll import LEAST_TURNS
 from sbpjax.tensor import dtype as _dtypes
+from sbpjax.tensor.changes import changes
 from sbpjax.tensor.mode import mode as _mode
 
 from .auto import Auto
@@ -124,6 +125,10 @@ class GraphConfig:
         self.auto_cost: str | CostModel | None = None
         self.auto_plan: Any = None
         self._stated: dict[str, Any] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        changes.note()
 
     def key(self) -> tuple:
         """Return what of the options a compiled program depends on; hashable."""

@@ -26,7 +26,7 @@ import functools
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -38,6 +38,7 @@ from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.sbp.hierarchies import Hierarchies, fastest
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.changes import changes
 
 from . import report, runtime, saving, tree
 from .auto import Lent, equal_layers, not_on_one_placement, with_checkpoints
@@ -49,6 +50,7 @@ from .masters import keep_masters
 from .memory import Memory, estimate, memory
 from .program import Options, Program
 from .proxy import CHANGES, GraphModule, ProxyModule, checkpoints_of, stages_of
+from .repeat import MISSED, Repeat, repeat_of
 from .signature import Call, Signature, as_tensor, difference, signature_of
 from .step import Step
 from .views import Views
@@ -95,8 +97,15 @@ class Entry(NamedTuple):
     is_sparse: bool
 
 
-class _Last(NamedTuple):
-    """What the last call found, to see quickly that the next one is of the same signature."""
+@dataclass(slots=True)
+class _Last:
+    """What the last call found, to see quickly that the next one is of the same signature.
+
+    Attributes:
+        mark: `changes.now` behind that call.
+        repeat: the quick way to make that call again, if there is one.
+        missed: how often it was tried in vain.
+    """
 
     state: State
     tensors: list
@@ -106,6 +115,9 @@ class _Last(NamedTuple):
     config: tuple
     attributes: list
     program: Program
+    mark: Any = None
+    repeat: Repeat | None = None
+    missed: int = 0
 
 
 class _Life:
@@ -117,6 +129,7 @@ class _Life:
         self.proxies: dict[int, ProxyModule] = {}
         self.options: dict[Module, GraphModule] = {}
         self.optimizers: list[Entry] = []
+        self.schedules: list[LRScheduler] = []  # those that are stepped behind every call
         self.scaler: Any = None
         self.trained: dict[int, tuple[Tensor, str]] = {}
         self.programs: OrderedDict[Signature, Program] = OrderedDict()
@@ -126,6 +139,8 @@ class _Life:
 
 
 _counts: dict[str, int] = {}
+
+_MOST_MISSED = 3  # a call that is never quite the same, such as one whose weights somebody holds, is not tried forever
 
 
 class Graph(Views):
@@ -198,6 +213,9 @@ class Graph(Views):
         if is_sparse:
             optim.use_sparse_updates()
         life.optimizers.append(Entry(optim, lr_sch, bool(is_sparse)))
+        if lr_sch is not None and getattr(lr_sch, "is_pure", True):
+            life.schedules.append(lr_sch)
+        changes.note()
         self.config.training = True
 
     def set_grad_scaler(self, grad_scaler: Any = None) -> None:
@@ -218,6 +236,7 @@ class Graph(Views):
                 )
             )
         _life(self).scaler = grad_scaler
+        changes.note()
 
     def __setattr__(self, name: str, value: Any = None) -> None:
         life = _life(self)
@@ -239,6 +258,7 @@ class Graph(Views):
         else:
             life.blocks.pop(name, None)
             object.__setattr__(self, name, value)
+        changes.note()
 
     def __getattr__(self, name: str) -> Any:
         # Reached only when the instance has no such plain attribute.
@@ -250,6 +270,7 @@ class Graph(Views):
     def __delattr__(self, name: str) -> None:
         if _life(self).blocks.pop(name, None) is None:
             object.__delattr__(self, name)
+        changes.note()
 
     def _proxy(self, module: Module, path: str = "") -> ProxyModule:
         """Return the proxy of a module; one that is not part of the graph, such as a slice, gets one for the moment."""
@@ -302,13 +323,29 @@ class Graph(Views):
 
         The first call of a signature traces and compiles.
         """
-        state, call, program = self._prepared(args, kwargs)
+        life = _life(self)
+        last = life.last
+        result = MISSED if last is None or last.repeat is None else last.repeat.again(args, kwargs)
+        if result is MISSED:
+            result = self._run(Call(args, kwargs))
+        for schedule in life.schedules:
+            schedule.step()
+        return result
+
+    def _run(self, call: Call) -> Any:
+        """Run the program of a call, and find out whether such a call can be made again the quick way."""
+        state, program = self._fit(call)
         if not program.is_compiled:
             self._compile(program)
         result = program.run(state, call.tensors)
-        for entry in self._g.optimizers:
-            if entry.scheduler is not None and getattr(entry.scheduler, "is_pure", True):
-                entry.scheduler.step()
+        last = self._g.last
+        if last is not None:
+            last.missed += last.repeat is not None
+            mark, steady = changes.now, last.missed < _MOST_MISSED
+            if steady and last.mark is mark:  # nothing moves it in every step
+                last.repeat = repeat_of(program, state, call, last.static, mark)
+            else:
+                last.mark, last.repeat = mark, None
         return result
 
     def compile(self, *args: Any, **kwargs: Any) -> Graph:
@@ -366,8 +403,13 @@ class Graph(Views):
     finish_complie_and_init_runtime = finish_compile_and_init_runtime  # OneFlow's spelling
 
     def _prepared(self, args: tuple, kwargs: dict) -> tuple[State, Call, Program]:
-        life = _life(self)
         call = Call(args, kwargs)
+        state, program = self._fit(call)
+        return state, call, program
+
+    def _fit(self, call: Call) -> tuple[State, Program]:
+        """Return the state and the program for a call, the last one's if nothing has changed since."""
+        life = _life(self)
         last = life.last
         attributes = list(self.__dict__.values())
         if last is not None and last.structure == call.structure and last.state.unchanged():
@@ -377,10 +419,10 @@ class Graph(Views):
                 and arguments == last.arguments
                 and last.config == (self.config.key(), CHANGES[0])
                 and list(map(id, attributes)) == list(map(id, last.attributes))
-                and _static(call) == last.static
+                and call.static() == last.static
             ):
-                life.last = last._replace(tensors=tensors, arguments=arguments)
-                return last.state, call, last.program
+                last.tensors, last.arguments = tensors, arguments
+                return last.state, last.program
         life.last = None
         if any(isinstance(t._array, Tracer) for t in call.tensors):
             raise GraphError(
@@ -391,7 +433,7 @@ class Graph(Views):
                     "call the module in build, and leave the graph out",
                 )
             )
-        before = [(e.optimizer, {p: dict(s) for p, s in e.optimizer.state.items()}) for e in life.optimizers]
+        before = [(e.optimizer, {p: s.copy() for p, s in e.optimizer.state.items()}) for e in life.optimizers]
         undo = keep_masters([e.optimizer for e in life.optimizers]) if self.config.amp else None
         try:
             zero = self._zero(call)
@@ -411,13 +453,13 @@ class Graph(Views):
             state,
             state.infos(),
             call.structure,
-            _static(call),
+            call.static(),
             infos(call.tensors),
             (self.config.key(), CHANGES[0]),
             attributes,
             program,
         )
-        return state, call, program
+        return state, program
 
     def _check_optimizers(self, state: State) -> None:
         """Refuse an optimizer of a parameter that a module had and has no longer: its updates would go nowhere."""
@@ -718,10 +760,3 @@ def _life(graph: Graph) -> _Life:
             )
         )
     return found
-
-
-def _static(call: Call) -> list:
-    if len(call.places) == len(call.leaves):
-        return []
-    held = set(call.places)
-    return [tree.static_key(leaf) for i, leaf in enumerate(call.leaves) if i not in held]

@@ -323,6 +323,20 @@ class Program:
         """Whether `compile` ran."""
         return self._compiled is not None
 
+    @property
+    def is_simple(self) -> bool:
+        """Whether it is compiled and takes its state and arguments as they are, in one process."""
+        spread_out = self.placement is not None and self.placement.spans_processes
+        return self.is_compiled and self._plain and self._present and not (self._loose or self._arguments or spread_out)
+
+    @property
+    def one_result(self) -> tuple | None:
+        """The layout of the result, in a tuple, if the function returns one tensor as it comes; else None."""
+        if self._out_tree is not tree.LEAF or self._static_outs != [None]:
+            return None
+        layout = self.out_layouts[-1]
+        return (layout,) if layout is None or self._global_outs[0] else None
+
     def lower(self):
         """Return the lowered program; nothing is compiled."""
         return self._call.lower(*self._structs)

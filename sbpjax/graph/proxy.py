@@ -18,6 +18,7 @@ from typing import Any
 from sbpjax.errors import GraphConfigError, GraphTypeError, message
 from sbpjax.nn.module import Module
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.changes import changes
 
 CHANGES = [0]  # counts the changes of options, so that a graph sees at a glance that there was none
 EVERYWHERE: weakref.WeakKeyDictionary[Module, Any] = weakref.WeakKeyDictionary()  # module → its `GraphModule`
@@ -88,6 +89,7 @@ class GraphBlock:
             )  # fmt: skip
         self.stage_id, self.stage_placement = stage_id, placement
         CHANGES[0] += 1
+        changes.note()
 
 
 class GraphModule(GraphBlock):
@@ -123,6 +125,7 @@ class GraphModule(GraphBlock):
     def activation_checkpointing(self, value: Any = False) -> None:
         self._activation_checkpointing = checked_policy(value, self.scope)
         CHANGES[0] += 1
+        changes.note()
 
     def debug(
         self,

@@ -93,14 +93,30 @@ class Call:
     __slots__ = ("leaves", "places", "structure", "tensors")
 
     def __init__(self, args: tuple, kwargs: dict) -> None:
-        if not kwargs and all(isinstance(x, Tensor) for x in args):  # the common call, without a walk
-            self.leaves = self.tensors = list(args)
-            self.places = range(len(args))
-            self.structure = _flat_structure(len(args))
-            return
+        if not kwargs:  # the common call, without a walk
+            for x in args:
+                if not isinstance(x, Tensor):
+                    break
+            else:
+                self.leaves = self.tensors = list(args)
+                self.places = range(len(args))
+                self.structure = _flat_structure(len(args))
+                return
         self.leaves, self.structure = tree.flatten((args, kwargs))
         self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
         self.tensors = [self.leaves[i] for i in self.places]
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the arguments are tensors, given by their places."""
+        return self.structure is _flat_structure(len(self.leaves))
+
+    def static(self) -> list:
+        """Return the keys of the leaves that are no tensors."""
+        if len(self.places) == len(self.leaves):
+            return []
+        held = set(self.places)
+        return [tree.static_key(leaf) for i, leaf in enumerate(self.leaves) if i not in held]
 
     def rebuilt(self, tensors) -> tuple[tuple, dict]:
         """Return the arguments with other tensors in their places."""

@@ -31,6 +31,7 @@ from sbpjax.nn.moving import Moving
 from sbpjax.nn.parameter import Buffer, Parameter
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.changes import Table, changes
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.mode import mode
 
@@ -51,10 +52,10 @@ class Module(Moving, HookMethods):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         fields = self.__dict__
         fields["training"] = True
-        fields["_parameters"] = OrderedDict()
-        fields["_buffers"] = OrderedDict()
+        fields["_parameters"] = Table()
+        fields["_buffers"] = Table()
         fields["_non_persistent_buffers_set"] = set()
-        fields["_modules"] = OrderedDict()
+        fields["_modules"] = Table()
         fields["_forward_pre_hooks"] = OrderedDict()
         fields["_forward_hooks"] = OrderedDict()
         fields["_backward_pre_hooks"] = OrderedDict()
@@ -72,6 +73,10 @@ class Module(Moving, HookMethods):
         """Take a pickled or copied state; tables that an older one lacks start empty."""
         fields = self.__dict__
         fields.update(state)
+        for table in _TABLES:
+            if fields.get(table).__class__ in (dict, OrderedDict):  # pickled before they said when they change
+                fields[table] = Table(fields[table])
+        changes.note()
         for table in _HOOK_TABLES:
             fields.setdefault(table, OrderedDict())
         fields.setdefault("_non_persistent_buffers_set", set())
@@ -197,6 +202,7 @@ class Module(Moving, HookMethods):
             self._buffers[name] = value
         else:
             object.__setattr__(self, name, value)
+            changes.now = object()
 
     def _drop_name(self, name: str, keep: str) -> None:
         fields = self.__dict__
@@ -213,6 +219,7 @@ class Module(Moving, HookMethods):
                 self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
+        changes.note()
 
     def __dir__(self) -> list[str]:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._buffers, *self._modules}
@@ -404,6 +411,7 @@ class Module(Moving, HookMethods):
                 for name, buffer in module._buffers.items():
                     if buffer is not None:
                         module._buffers[name] = fn(buffer)
+        changes.note()
         return self
 
     # -- state

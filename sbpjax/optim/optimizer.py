@@ -16,7 +16,7 @@ Parameters that were always stepped together share one step count, a 0-d tensor;
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
@@ -28,6 +28,7 @@ from sbpjax.optim.check import checked_implementation, is_on, params_type, param
 from sbpjax.optim.options import Choices, Item, clips
 from sbpjax.optim.rules import MASTER, Bucket
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.changes import Fields, Group, Items, States, changes
 from sbpjax.tensor.dtype import float32
 from sbpjax.tensor.mode import mode
 
@@ -65,8 +66,8 @@ class Optimizer:
             rule = "params argument given to the optimizer should be an iterable of Tensors or dicts"
             raise params_type(params, rule)
         self.defaults = {**defaults, **checked_implementation(type(self).__name__, implementation or {})}
-        self.state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)
-        self.param_groups: list[dict[str, Any]] = []
+        self.state: States = States(Fields)
+        self.param_groups: list[dict[str, Any]] = Items()
         self._laid: dict[Tensor, Any] = {}  # per parameter the layout that its state was made for
         self._skip: Tensor | None = None
         self._step_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
@@ -78,6 +79,10 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        changes.now = object()
 
     # -- what a subclass says --------------------------------------------------------------------------------------
 
@@ -111,15 +116,15 @@ class Optimizer:
         """Add parameters with options of their own, e.g. when a frozen layer joins the training."""
         if not isinstance(param_group, dict):
             raise params_type(param_group, "param_group must be a dict")
-        group = dict(param_group)
+        group = Group(param_group)
         params = group["params"]
         if isinstance(params, set):
             rule = "optimizer parameters need to be organized in ordered collections; a set has no order"
             raise params_type(params, rule)
-        group["params"] = params = [params] if isinstance(params, Tensor) else list(params)
+        group["params"] = params = Items([params] if isinstance(params, Tensor) else params)
         if params and all(isinstance(param, tuple) for param in params):
             group["param_names"] = tuple(name for name, _ in params)
-            group["params"] = params = [param for _, param in params]
+            group["params"] = params = Items([param for _, param in params])
         for param in params:
             if not isinstance(param, Tensor):
                 rule = f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}"
@@ -341,7 +346,7 @@ class Optimizer:
 
     def snapshot(self) -> Callable[[], None]:
         """Return a function that puts state and options back as they are now; the tensors' values are not copied."""
-        tensors = {param: dict(state) for param, state in self.state.items()}
+        tensors = {param: state.copy() for param, state in self.state.items()}
         groups, laid = [(group, dict(group)) for group in self.param_groups], dict(self._laid)
 
         def undo() -> None:

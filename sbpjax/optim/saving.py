@@ -9,7 +9,6 @@ PyTorch saved is taken as well. A loaded tensor is laid out as the state is that
 from __future__ import annotations
 
 import copy
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from sbpjax.errors import OpValueError, message
 from sbpjax.optim import run
 from sbpjax.optim.rules import MASTER
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.changes import Fields, States
 
 # Options of a group that may be absent or are PyTorch's own choices of an implementation.
 _OPTIONAL = {"params", "initial_lr", "clip_grad_max_norm", "clip_grad_norm_type", "is_sparse", "master_weights"}
@@ -84,9 +84,9 @@ def _check_entries(optimizer: Any, number: int, tensors: dict[str, Any], group: 
             raise _refused(optimizer, f"state {name!r} of parameter {number} of shape {list(seen)}", rule)
 
 
-def unpack(optimizer: Any, state_dict: dict[str, Any]) -> tuple[defaultdict, list[dict[str, Any]]]:
+def unpack(optimizer: Any, state_dict: dict[str, Any]) -> tuple[States, list[dict[str, Any]]]:
     """Return the state, and the options of each group, that a checked `state_dict` makes for an optimizer."""
-    state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+    state = States(Fields)
     steps: dict[Any, Tensor] = {}
     options = []
     for group, loaded in zip(optimizer.param_groups, state_dict["param_groups"]):

@@ -101,7 +101,9 @@ class LRScheduler:
             raise
         self.update_lrs(lrs)
         for index, group in enumerate(self.optimizer.param_groups[: len(self.base_lrs)]):
-            group.update(self.options_at(self.last_step, index))
+            options = self.options_at(self.last_step, index)
+            if options:
+                group.update(options)
 
     def _next(self, before: int, absolute: bool) -> list[float]:
         """Return the rates of the step begun, going on from those that are there if another has written them."""
