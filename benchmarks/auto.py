@@ -141,7 +141,7 @@ def spearman(a: list[float], b: list[float]) -> float:
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def compare(case: Subject, fn: Callable, names: list[str], *, plans_too: bool) -> None:
+def compare(case: Subject, fn: Callable, names: list[str], *, plans_too: bool, peers: bool = True) -> None:
     """Print a row per hand plan and for the found one, then the ratios that count.
 
     Args:
@@ -149,6 +149,7 @@ def compare(case: Subject, fn: Callable, names: list[str], *, plans_too: bool) -
         fn: the same in plain JAX.
         names: the strategies.
         plans_too: compile the hand plans as sbpjax plans too, to rank them.
+        peers: compile the hand plans by the partitioner; without, they are what sbpjax makes of them.
     """
     print(f"\n{case.title} on {' × '.join(map(str, case.sizes))}, prices of {case.cost.name}", flush=True)
     head = f"{'':10} {'model µs':>10} {'planned':>14} {'memory':>14} | {'sbpjax: bytes':>14} {'ms':>9} {'memory':>14}"
@@ -162,8 +163,8 @@ def compare(case: Subject, fn: Callable, names: list[str], *, plans_too: bool) -
         t = totals(case, plan, name)
         modelled[name] = t
         ours = by_sbpjax(case, plan) if name == "found" or plans_too else None
-        peer = by_partitioner(case, fn, pins) if pins is not None else None
-        told[name], hand[name] = ours, peer
+        peer = by_partitioner(case, fn, pins) if pins is not None and peers else None
+        told[name], hand[name] = ours, peer or (None if name == "found" else ours)
         cells = [f"{name:10} {t.time_us:10.1f} {t.bytes:14,} {t.memory_bytes:14,}"]
         cells += [_cells(ours), _cells(peer)]
         spent = sum(f.compile_s for f in (ours, peer) if f)
@@ -247,7 +248,7 @@ def absent(machine: str, options) -> None:
             title = f"wide & deep, 26 ids of {options.rows} x 64, batch {options.batch or 65536}, hidden 1024"
         case = subject(step, where, cost, f"{title}, {machine}")
         names = options.strategies.split(",") if options.strategies else strategies(case)
-        compare(case, step.fn, names, plans_too=not options.found_only)
+        compare(case, step.fn, names, plans_too=not options.found_only, peers=not options.plans_only)
 
 
 def main() -> None:
@@ -267,6 +268,7 @@ def main() -> None:
     parser.add_argument(
         "--wire", type=float, help="plan with links of so many GB/s; 2350 is how the compiler sees them"
     )
+    parser.add_argument("--plans-only", action="store_true", help="compile no hand plan by the partitioner")
     parser.add_argument("--latency", action="store_true", help="count the latency of collectives in the model")
     parser.add_argument("--only", default="", help="of the five models, those whose title has this text")
     options = parser.parse_args()
