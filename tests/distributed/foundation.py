@@ -43,7 +43,7 @@ LATER_FILES = [
     *(f"tests/optim/test_{name}.py" for name in ("master_weights", "more", "more_sharded", "optimizer")),
     *(f"tests/optim/test_{name}.py" for name in ("sharded_state", "sparse")),
     *(f"tests/amp/test_{name}.py" for name in ("autocast", "grad_scaler", "widen")),
-    *(f"tests/graph/test_{name}.py" for name in ("agreement", "amp", "blocks", "communication", "compile", "config")),
+    *(f"tests/graph/test_{name}.py" for name in ("amp", "blocks", "communication", "compile", "config")),
     *(f"tests/graph/test_{name}.py" for name in ("graph", "proxy", "report", "safety", "saving", "step", "watch")),
     *(f"tests/graph/test_{name}.py" for name in ("zero", "explain", "profile", "memory", "export", "html")),
     *(f"tests/func/test_{name}.py" for name in ("compiled", "transforms", "wrap_jax")),
@@ -55,9 +55,10 @@ ONE_PROCESS: dict[str, str] = {
     "tests/tensor/test_bounds.py::test_global_indices_are_read_too": (
         "indices on several processes are not read: an error that one of them sees would leave the others waiting"
     ),
-    "tests/utils/test_checkpoint.py::test_global_tensors_come_back_as_asked_for": (
-        "makes a split tensor of a whole local one, of which each of several processes would give a part"
-    ),
+    **{
+        f"tests/nn/test_parallel.py::test_{name}": "threads stand for ranks only where there is one process"
+        for name in ("gradients", "all_gradients", "unused", "different")
+    },
 }
 
 
