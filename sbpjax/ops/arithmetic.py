@@ -306,11 +306,27 @@ def hypot(x, y, /):
 def logaddexp(x, y, /):
     """Return log(e**x + e**y) without overflow."""
     x, y = align(*(floats(v) for v in promote(x, y)))
+    if np.issubdtype(x.dtype, np.complexfloating):
+        return _complex_logaddexp(x, y)
     top = lax.max(x, y)
     same = lax.eq(x, y)  # equal infinities would give inf - inf
     distance = lax.sub(x, y)
     distance = lax.select_n(spread(same, distance.shape), distance, spread(np.zeros((), x.dtype), distance.shape))
     return lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(distance)))))
+
+
+def _complex_logaddexp(x, y):
+    """Return log(e**x + e**y) of complex numbers; the one with the larger real part stays outside."""
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    x, y = spread(x, shape), spread(y, shape)
+    x_leads = lax.ge(lax.real(x), lax.real(y))
+    top, low = lax.select_n(x_leads, y, x), lax.select_n(x_leads, x, y)
+    level = lax.real(top)
+    endless = lax.bitwise_and(lax.eq(level, lax.real(low)), lax.bitwise_not(lax.is_finite(level)))
+    safe = lax.select_n(endless, lax.sub(low, top), lax.full_like(low, 0))
+    plain = lax.add(top, lax.log1p(lax.exp(safe)))
+    both = lax.select_n(lax.lt(level, np.zeros((), level.dtype)), lax.log(lax.add(lax.exp(x), lax.exp(y))), low)
+    return lax.select_n(endless, plain, lax.stop_gradient(both))
 
 
 def xlogy(x, y, /):

@@ -347,6 +347,7 @@ def triplet_margin_loss(
         swap: take the smaller of the negative's distances to anchor and positive.
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
     """
+    anchor, positive, negative = promote(anchor, positive, negative)
     near = pairwise_distance(anchor, positive, p=p, eps=eps)
     far = pairwise_distance(anchor, negative, p=p, eps=eps)
     if swap:

@@ -277,8 +277,9 @@ def logsumexp(x, /, dim=None, keepdim: bool = False):
     wide = cast(x, compute_dtype(x.dtype))
     if 0 in x.shape:
         return cast(restore(lax.log(lax.reduce_sum(lax.exp(wide), axes)), axes, keepdim), x.dtype)
-    top = lax.stop_gradient(lax.reduce_max(wide, axes))
-    top = lax.select_n(lax.is_finite(top), spread(np.zeros((), wide.dtype), top.shape), top)
+    real = lax.real(wide) if np.issubdtype(wide.dtype, np.complexfloating) else wide
+    top = lax.stop_gradient(lax.reduce_max(real, axes))
+    top = cast(lax.select_n(lax.is_finite(top), spread(np.zeros((), top.dtype), top.shape), top), wide.dtype)
     total = lax.reduce_sum(lax.exp(lax.sub(wide, restore(top, axes, True))), axes)
     return cast(restore(lax.add(lax.log(total), top), axes, keepdim), x.dtype)
 

@@ -226,8 +226,8 @@ def unflatten(self: Tensor, dim: int, sizes) -> Tensor:
 
 
 def ravel(self: Tensor) -> Tensor:
-    """Return the elements in one dim."""
-    return reshape(self, -1)
+    """Return the elements in one dim: a view of a contiguous tensor, a copy of any other, as in PyTorch."""
+    return reshape(contiguous(self), -1)
 
 
 def _bitcast(x: Tensor, dtype) -> Tensor:

@@ -172,7 +172,10 @@ def _(g):
 
 
 # The sign of a vector is free; PyTorch asks for 3 k rows and more.
-@op("lobpcg", invariant=lambda w, v: (w, v.abs()), grad=False, traced=False, layouts=False, tol=_CLOSE, reason=_ITERATED)
+_ROUNDS = {"grad": False, "traced": False, "layouts": False, "tol": _CLOSE, "reason": _ITERATED}
+
+
+@op("lobpcg", invariant=lambda w, v: (w, v.abs()), **_ROUNDS)
 def _(g):
     a = _definite(g, "f", (6, 6), (9, 9))
     return call(a, g.pick(1, 2), **g.maybe(largest=False))
