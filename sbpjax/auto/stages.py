@@ -21,7 +21,7 @@ from sbpjax import nn, optim
 from sbpjax.errors import GraphConfigError, message
 from sbpjax.graph.blocks import form_of
 from sbpjax.graph.capture import State
-from sbpjax.graph.graph import planned
+from sbpjax.graph.fitting import planned
 from sbpjax.graph.signature import Call, TensorSpec, as_tensor
 from sbpjax.graph.step import Step
 from sbpjax.sbp.cost import CostModel
@@ -133,6 +133,28 @@ def check_local(modules: Sequence) -> None:
                         "give the model before any to_global, or costs=[...]",
                     )
                 )
+
+
+def check_apart(rows: Sequence[Sequence]) -> None:
+    """Refuse a tensor that modules of several stages own: it can lie on one placement only.
+
+    Raises:
+        GraphConfigError: there is one.
+    """
+    stage_of: dict[int, int] = {}
+    for stage, modules in enumerate(rows):
+        for module in modules:
+            for name, t in (*module.named_parameters(), *module.named_buffers()):
+                first = stage_of.setdefault(id(t), stage)
+                if first != stage:
+                    raise GraphConfigError(
+                        message(
+                            'auto_stages(model, placements, costs="planned")',
+                            f"{name} of {type(module).__name__} belongs to stages {first} and {stage}",
+                            "a tensor is laid out by the plan of one stage",
+                            "give costs=[...] and lay the model out by to_global, or do not share the tensor",
+                        )
+                    )
 
 
 def _kind(place: Placement) -> str:

@@ -104,8 +104,9 @@ def _by_plan(
     if sbp is not None:
         _place(modules, places, stage_of, sbp)
         return stage_of
-    for stage, place in enumerate(places):
-        own = [m for m, s in zip(modules, stage_of, strict=True) if s == stage]
+    rows = [[m for m, s in zip(modules, stage_of, strict=True) if s == stage] for stage in range(len(places))]
+    stages.check_apart(rows)
+    for stage, (own, place) in enumerate(zip(rows, places, strict=True)):
         example = stages.lay_out(own, place, example, cost_model)
         for module in own:
             GraphModule.of_module(module).set_stage(stage, place)

@@ -7,7 +7,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.auto.stages import row_costs
+from sbpjax.auto.stages import check_apart, row_costs
 from sbpjax.errors import GraphConfigError
 from sbpjax.graph.signature import TensorSpec
 from sbpjax.pipeline import auto_stages
@@ -86,6 +86,10 @@ def test_what_was_cut_by_plans_trains_as_on_one_device():
 def test_costs_are_planned_for_a_local_model_and_an_example():
     with pytest.raises(GraphConfigError, match=r"(?s)planned for an input of the first module.*fix: "):
         auto_stages(row(), PLACES, costs="planned")
+    model = row()
+    model[-1].weight = model[0].weight
+    with pytest.raises(GraphConfigError, match=r"(?s)weight of Linear belongs to stages 0 and 1.*fix: "):
+        check_apart([model[:1], model[-1:]])
     laid = row().to_global(PLACES[0], flow.sbp.broadcast)
     with pytest.raises(GraphConfigError, match=r"(?s)weight of Embedding on.*fix: "):
         auto_stages(laid, PLACES, example=EXAMPLE, costs="planned")
