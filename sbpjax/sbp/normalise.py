@@ -30,6 +30,7 @@ _CALLS = {
     "program_order": "call_jaxpr",
     "xla_metadata_call": "jaxpr",
 }
+_JITS = {"jit": "jaxpr", "pjit": "jaxpr"}
 # Hints of GSPMD programs: what they pin is the planner's to choose, and inside `shard_map` they have no meaning.
 _HINTS = frozenset({"sharding_constraint", "layout_constraint", "reshard", "relayout", "device_put"})
 
@@ -53,14 +54,20 @@ class Program:
 
 def normalise(closed) -> Program:
     """Return the flat program of a closed jaxpr."""
-    jaxpr = closed.jaxpr
-    consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+    return _flat(closed, _CALLS, {})
+
+
+def _flat(inner, calls: dict[str, str], bodies: dict) -> Program:
+    """Return the flat program of a jaxpr, closed or not; ``bodies`` are the flat programs of its calls by identity."""
+    jaxpr, consts = inner, {}
+    if isinstance(inner, core.ClosedJaxpr):
+        jaxpr = inner.jaxpr
+        consts = dict(zip(jaxpr.constvars, inner.consts, strict=True))
     eqns: list = []
     env: dict = {}
-    _inline(jaxpr.eqns, env, eqns, consts, None)
+    _inline(jaxpr.eqns, env, eqns, consts, calls, bodies)
     outvars = [_read(env, v) for v in jaxpr.outvars]
-    eqns = live(eqns, outvars)
-    used = {v for e in eqns for v in e.invars if isinstance(v, Var)} | {v for v in outvars if isinstance(v, Var)}
+    eqns, used = _live(eqns, outvars)
     return Program(list(jaxpr.invars), {v: c for v, c in consts.items() if v in used}, eqns, outvars)
 
 
@@ -68,42 +75,92 @@ def _read(env: dict, atom):
     return atom if isinstance(atom, Literal) else env.get(atom, atom)
 
 
-def _inline(source, env: dict, eqns: list, consts: dict, stack) -> None:
+def _inline(source, env: dict, eqns: list, consts: dict, calls: dict[str, str], bodies: dict) -> None:
     for eqn in source:
         primitive, invars = eqn.primitive, eqn.invars
-        if stack is not None or env and any(v in env for v in invars if v.__class__ is not Literal):
-            invars = [v if v.__class__ is Literal else env.get(v, v) for v in invars]
+        if env:
+            for v in invars:
+                if v.__class__ is not Literal and v in env:
+                    invars = [v if v.__class__ is Literal else env.get(v, v) for v in invars]
+                    break
         name = primitive.name
-        if name in _HINTS and len(invars) == len(eqn.outvars) and not _moves_to_other_memory(eqn):
+        if name in calls and calls[name] in eqn.params:
+            inner = eqn.params[calls[name]]
+        elif calls is not _CALLS:
+            inner = None
+        elif name in _HINTS and len(invars) == len(eqn.outvars) and not _moves_to_other_memory(eqn):
             env.update(zip(eqn.outvars, invars, strict=True))
             continue
-        if name == "custom_linear_solve" or name in _CALLS and _CALLS[name] in eqn.params:
-            if name == "custom_linear_solve":
-                inner, invars = _solve(eqn, invars)
-            else:
-                inner = eqn.params[_CALLS[name]]
-            inner_env: dict = {}
-            if isinstance(inner, core.ClosedJaxpr):
-                for v, c in zip(inner.jaxpr.constvars, inner.consts, strict=True):
-                    inner_env[v] = fresh = Var(v.aval)
-                    consts[fresh] = c
-                inner = inner.jaxpr
-            if name in ("remat2", "checkpoint") and eqn.params["prevent_cse"] and eqn.params["differentiated"]:
-                invars = _barrier(invars, eqn, eqns)
-            inner_env.update(zip(inner.invars, invars, strict=True))
-            own = eqn.source_info.name_stack
-            _inline(inner.eqns, inner_env, eqns, consts, own if stack is None else stack + own)
-            env.update(zip(eqn.outvars, [_read(inner_env, v) for v in inner.outvars], strict=True))
-            continue
-        if stack is None:
-            # Of the program itself: it keeps its variables.
+        elif name == "custom_linear_solve":
+            inner, invars = _solve(eqn, invars)
+        else:
+            inner = None
+        if inner is None:
             eqns.append(eqn if invars is eqn.invars else eqn.replace(invars=invars))
             continue
-        outvars = [v if v.__class__ is core.DropVar else Var(v.aval) for v in eqn.outvars]
-        env.update(zip(eqn.outvars, outvars, strict=True))
-        info = eqn.source_info
-        info = info.replace(name_stack=stack + info.name_stack)  # as in JAX's lowering: a call's names come first
-        eqns.append(eqn.replace(invars=invars, outvars=outvars, source_info=info))
+        if name in ("remat2", "checkpoint") and eqn.params["prevent_cse"] and eqn.params["differentiated"]:
+            invars = _barrier(invars, eqn, eqns)
+        body = bodies.get(id(inner))
+        if body is None:
+            body = bodies[id(inner)] = Body(_flat(inner, calls, bodies), inner)
+        env.update(zip(eqn.outvars, body.splice(invars, eqn.source_info, eqns, consts), strict=True))
+
+
+class Body:
+    """A flat program that stands in place of its calls: every call gets its equations, on variables of its own.
+
+    A variable is a number here: its place among the inputs, the constants, and what the equations make, in order.
+
+    Args:
+        flat: the program.
+        source: what it was made of, which lives on, so that its identity stays its own.
+    """
+
+    def __init__(self, flat: Program, source) -> None:
+        self.source = source
+        self._consts = [(v.aval, value) for v, value in flat.consts.items()]
+        places = {v: i for i, v in enumerate((*flat.invars, *flat.consts))}
+        stacks: dict = {}
+        self._eqns = []
+        for eqn in flat.eqns:
+            read = [v if v.__class__ is Literal else places[v] for v in eqn.invars]
+            for v in eqn.outvars:
+                places[v] = len(places)
+            stack = stacks.setdefault(eqn.source_info.name_stack, len(stacks))
+            made = [v if v.__class__ is core.DropVar else v.aval for v in eqn.outvars]
+            self._eqns.append((eqn, read, made, stack))
+        self._stacks = list(stacks)
+        self._outs = [v if v.__class__ is Literal else places[v] for v in flat.outvars]
+
+    def splice(self, operands, source, eqns: list, consts: dict, own_lines: bool = True) -> list:
+        """Add the equations of a call to others, under the call's names, as JAX's lowering does; return its results.
+
+        Args:
+            operands: what it is called with.
+            source: the source info of the call.
+            eqns: where its equations go.
+            consts: where its constants go.
+            own_lines: whether an equation keeps its own source line, instead of the call's.
+        """
+        values = list(operands)
+        for aval, value in self._consts:
+            fresh = Var(aval)
+            consts[fresh] = value
+            values.append(fresh)
+        stacks = [source.name_stack + own for own in self._stacks]
+        infos = [source.replace(name_stack=stack) for stack in stacks]
+        for eqn, read, made, own in self._eqns:
+            outvars = [Var(a) if a.__class__ is not core.DropVar else a for a in made]
+            info = eqn.source_info.replace(name_stack=stacks[own]) if own_lines else infos[own]
+            invars = [values[v] if v.__class__ is int else v for v in read]
+            eqns.append(core.JaxprEqn(invars, outvars, eqn.primitive, eqn.params, eqn.effects, info, eqn.ctx))
+            values += outvars
+        return [values[v] if v.__class__ is int else v for v in self._outs]
+
+
+def body_of(closed) -> Body:
+    """Return a closed jaxpr, the ``jit`` calls in it inlined, as what takes the place of its calls."""
+    return Body(_flat(closed, _JITS, {}), closed)
 
 
 def _moves_to_other_memory(eqn) -> bool:
@@ -135,13 +192,25 @@ def _barrier(invars: list, eqn, eqns: list) -> list:
 
 def live(eqns: list, outvars: list) -> list:
     """Return the equations that outputs depend on, and those with effects."""
-    needed = {v for v in outvars if isinstance(v, Var)}
+    return _live(eqns, outvars)[0]
+
+
+def _live(eqns: list, outvars: list) -> tuple[list, set]:
+    needed = {v for v in outvars if v.__class__ is not Literal}
     kept = []
     for eqn in reversed(eqns):
-        if eqn.effects or any(v in needed for v in eqn.outvars):
-            kept.append(eqn)
-            needed.update(v for v in eqn.invars if isinstance(v, Var))
-    return kept[::-1]
+        if not eqn.effects:
+            for v in eqn.outvars:
+                if v in needed:
+                    break
+            else:
+                continue
+        kept.append(eqn)
+        for v in eqn.invars:
+            if v.__class__ is not Literal:
+                needed.add(v)
+    kept.reverse()
+    return kept, needed
 
 
 def evaluate(eqns, env: dict) -> None:

@@ -34,9 +34,9 @@ def rewritten(closed: ClosedJaxpr, change: Callable[[ClosedJaxpr, Callable], Clo
     def inside(eqn):
         changed = {}
         for name, value in eqn.params.items():
-            if isinstance(value, ClosedJaxpr):
+            if value.__class__ is ClosedJaxpr:
                 new: Any = of(value)
-            elif isinstance(value, tuple) and value and all(isinstance(v, ClosedJaxpr) for v in value):
+            elif value.__class__ is tuple and value and all(v.__class__ is ClosedJaxpr for v in value):
                 new = tuple([of(v) for v in value])
                 new = value if all(a is b for a, b in zip(new, value, strict=True)) else new
             else:

@@ -20,8 +20,9 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, DropVar, Literal, Var
+from jax.extend.core import ClosedJaxpr, Literal, Var
 
+from sbpjax.sbp.normalise import Body, body_of
 from sbpjax.sbp.rewrite import rewritten
 
 from .mode import mode
@@ -140,13 +141,19 @@ def _inline(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     eqns: list = []
     now: dict[Var, Any] = {}  # of a call's results what they are in its body
     consts: dict[Var, Any] = {}
+    bodies: dict[int, Body] = {}
     for eqn in jaxpr.eqns:
-        if now and any(v in now for v in eqn.invars if not isinstance(v, Literal)):
-            eqn = eqn.replace(invars=[v if isinstance(v, Literal) else now.get(v, v) for v in eqn.invars])
-        if _is_call(eqn):
-            now.update(zip(eqn.outvars, _body(eqn, eqns, consts), strict=True))
-        else:
+        if now and any(v in now for v in eqn.invars if v.__class__ is not Literal):
+            eqn = eqn.replace(invars=[v if v.__class__ is Literal else now.get(v, v) for v in eqn.invars])
+        if not _is_call(eqn):
             eqns.append(inside(eqn))
+            continue
+        inner = eqn.params["jaxpr"]
+        body = bodies.get(id(inner))
+        if body is None:
+            body = bodies[id(inner)] = body_of(inner)
+        results = body.splice(eqn.invars, eqn.source_info, eqns, consts, own_lines=False)
+        now.update(zip(eqn.outvars, results, strict=True))
     if len(eqns) == len(jaxpr.eqns) and all(a is b for a, b in zip(eqns, jaxpr.eqns)):
         return closed
     outvars = [v if isinstance(v, Literal) else now.get(v, v) for v in jaxpr.outvars]
@@ -158,28 +165,3 @@ def _inline(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
         debug_info=jaxpr.debug_info.with_unknown_names(),
     )
     return ClosedJaxpr(changed, [*closed.consts, *consts.values()])
-
-
-def _body(call, eqns: list, consts: dict) -> list:
-    """Add the equations of a call to others, with variables of their own; return its results."""
-    inner: ClosedJaxpr = call.params["jaxpr"]
-    env: dict = dict(zip(inner.jaxpr.invars, call.invars, strict=True))
-    for v, value in zip(inner.jaxpr.constvars, inner.consts, strict=True):
-        env[v] = Var(v.aval)
-        consts[env[v]] = value
-    outer, stacks = call.source_info, {}
-    for eqn in inner.jaxpr.eqns:
-        invars = [v if isinstance(v, Literal) else env[v] for v in eqn.invars]
-        outvars = []
-        for v in eqn.outvars:
-            if isinstance(v, DropVar):
-                outvars.append(v)
-            else:
-                env[v] = fresh = Var(v.aval)
-                outvars.append(fresh)
-        own = eqn.source_info.name_stack
-        info = stacks.get(own)
-        if info is None:
-            info = stacks[own] = outer.replace(name_stack=outer.name_stack + own)
-        eqns.append(eqn.replace(invars=invars, outvars=outvars, source_info=info))
-    return [v if isinstance(v, Literal) else env[v] for v in inner.jaxpr.outvars]
