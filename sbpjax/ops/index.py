@@ -22,7 +22,7 @@ from jax import lax
 
 from .dims import fail
 from .gather import FILL, wrap
-from .promote import cast, spread
+from .promote import BOOL, cast, spread
 
 
 def _is_array(entry) -> bool:
@@ -339,6 +339,9 @@ def setitem(x, value, /, *arrays, spec, accumulate: bool = False):
         spec: the index's structure; a mask is allowed alone beside whole slices, with a value of one element per place.
         accumulate: add instead of writing.
     """
+    if accumulate and x.dtype == BOOL:  # of bools the sum is whether any holds
+        counts, value = cast(x, np.int32), cast(cast(value, BOOL), np.int32)
+        return cast(setitem(counts, value, *arrays, spec=spec, accumulate=True), BOOL)
     if any(entry[0] == "mask" for entry in spec):
         return _set_masked(x, value, arrays, spec, accumulate)
     basic = _Basic(x.shape, spec)

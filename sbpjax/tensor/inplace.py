@@ -30,6 +30,10 @@ from .storage import base_of, steps_of, write
 from .tensor import Tensor, inplace_error
 
 
+# What may be done to a view that shows an element more than once: the same value everywhere, or another shape.
+_HARMLESS = frozenset("fill_ zero_ masked_fill_ squeeze_ unsqueeze_ transpose_ t_".split())
+
+
 def check_writable(x: Tensor, asked: str) -> None:
     """Raise unless ``x`` may be written in place now.
 
@@ -70,8 +74,8 @@ def check_writable(x: Tensor, asked: str) -> None:
                     "it is recorded",
                     "write to x.narrow(...) instead, or under no_grad()",
                 )
-    same_everywhere = asked in ("fill_", "zero_", "masked_fill_") or 0 in x.shape
-    for fn, static, _ in () if same_everywhere else steps_of(x):
+    harmless = asked in _HARMLESS or 0 in x.shape
+    for fn, static, _ in () if harmless else steps_of(x):
         if fn is steps.expand or (fn is steps.unfold and dict(static)["step"] < dict(static)["size"]):
             raise inplace_error(
                 asked,
@@ -103,6 +107,21 @@ def fits(x: Tensor, out: Tensor, asked: str) -> None:
 _ANY_TERM = frozenset(("add", "sub", "copy", "fill", "zero"))  # their result can be a partial sum whatever ``x`` is
 
 
+_COMPARE = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+
+
+def _beside(x, other, /):
+    """Return ``x``: as in PyTorch what a comparison writes hangs on the tape, with a gradient of zero for the other."""
+    return lax.convert_element_type(x, other.dtype)
+
+
+_BESIDE = Op(_beside, name="beside")
+
+
+def _on_tape(value) -> bool:
+    return isinstance(value, Tensor) and value._edge is not None and value.dtype.is_floating_point
+
+
 def _to_dtype(x, /, dtype):
     return lax.convert_element_type(x, dtype)
 
@@ -131,6 +150,8 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
         out = dispatch.run(op, (x, *others))  # the pin does not fit, e.g. for another shape; `fits` says so
     finally:
         mode.autocast = before
+    if op.name in _COMPARE and mode.grad and x._edge is None and _on_tape(others[0]) and x.dtype.is_floating_point:
+        out = dispatch.run(_BESIDE, (out, others[0]))
     return _become(x, out, asked, op.check == "outputs")
 
 

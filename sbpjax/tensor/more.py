@@ -21,6 +21,8 @@ from .from_data import tensor as _tensor
 from .functions import repeat as repeat
 from .functions import to_dtype
 from .inplace import check_writable
+from .mode import mode
+from .storage import base_of, steps_of
 from .tensor import Tensor, attach
 from .views import expand as expand
 from .views import view as view
@@ -64,12 +66,14 @@ def to_global(input: Tensor, placement=None, sbp=None, **options) -> Tensor:
 def _reshape_in_place(function):
     def method(self: Tensor, *args) -> Tensor:
         check_writable(self, f"{function.__name__}_")
+        if base_of(self) is not None and (self._edge is None or mode.grad):
+            return _follow(self, function(self, *args))
         if self._cell is not None:
             raise InplaceError(
                 message(
                     f"{function.__name__}_",
                     "a tensor that shares storage with another one",
-                    "only a tensor that is alone on its storage changes its shape in place",
+                    "only a view, or a tensor that is alone on its storage, changes its shape in place",
                     f"x = x.{function.__name__}(...)",
                 )
             )
@@ -84,6 +88,15 @@ def _reshape_in_place(function):
     method.__name__ = f"{function.__name__}_"
     method.__doc__ = f"Write `{function.__name__}` into this tensor, which takes the new shape, and return it."
     return method
+
+
+def _follow(self: Tensor, view: Tensor) -> Tensor:
+    """Make a view show what a view of it shows, and return it."""
+    if view is not self:
+        self._own_meta().steps = steps_of(view)
+        self._array, self._layout, self._plain = view._array, view._layout, view._plain
+        self._edge, self._idx, self._seen, self._ver = view._edge, view._idx, view._seen, view._ver
+    return self
 
 
 # ------------------------------------------------------------------------------------------------------- constructors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from sbpjax.errors import OpTypeError, message
 from sbpjax.ops import reduce
 
 from . import dispatch
@@ -89,6 +90,9 @@ def _extreme(fn, other_fn, result, input, dim, keepdim, other, out):
 
         return _finish(dispatch.run(op_of(getattr(arithmetic, other_fn)), (input, other)), out)
     if dim is None:
+        if keepdim:
+            rule = "keepdim comes with dim"
+            raise OpTypeError(message(f"{fn.__name__}(keepdim=True)", "no dim", rule, f"am{fn.__name__}(keepdim=True)"))
         return _finish(dispatch.unary(op_of(fn), input), out)
     values = result(*dispatch.run(op_of(fn, (("dim", int(dim)), ("keepdim", bool(keepdim)))), (input,)))
     return values if out is None else into_out(out, tuple(values))
