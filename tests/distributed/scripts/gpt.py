@@ -21,7 +21,7 @@ from examples.gpt.sharding import DATA, LAYOUTS, Layout
 
 folder, layout = Path(sys.argv[1]), sys.argv[2]
 steps, kills, latest_s = int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
-MOMENT_S, BATCHES = 2.0, 12
+MOMENT_S, BATCHES = 0.3, 10
 rank, ranks, start = flow.env.get_rank(), flow.env.get_world_size(), int(os.environ["RESTART_COUNT"])
 LAYOUTS["pair"] = Layout((0, 1), (DATA,))  # compiles sooner than one of eight devices
 OPTIONS = train.Options(
