@@ -15,7 +15,9 @@ compiler counts, for 213,000 rows of float32 on v5p, in kB per row:
     looked up        4.2     67     66    8.4    5.7     11     23
     added to a table        132    132    5.6    2.9    5.8     12
 
-Tables of 2 to 32 columns are turned, so that a row lies across tiles.
+Tables of 2 to 32 columns are turned, so that a row lies across tiles. In a training step a table of 64 is turned too,
+as its rows would fill half a tile: looked up from a copy that is not, it costs as above; added to, 130 kB and more per
+row (the whole step of wide & deep, with 213,000 and with 1,700,000 rows per device: 24 and 131 ms).
 
 Only models whose memory is read in tiles (`CostModel.tiles`) are priced so.
 """
@@ -30,8 +32,8 @@ _LANE_BYTES = 512  # 128 lanes of 4 bytes
 _TILE_ROWS = 8
 # How many times a row's tiles are touched: by a lookup, and by a sum, whose rows are sorted first.
 _READ, _ADDED = 1.35, 0.7
-# A row of fewer bytes than this, but of more than one element, lies across tiles.
-_NARROW_BYTES, _READ_NARROW, _ADDED_NARROW = 256, 16, 32
+# A row of fewer bytes than this, but of more than one element, lies across so many tiles.
+_READ_NARROW, _ADDED_NARROW = (256, 16), (512, 32)
 
 _READS = ("reduce", "dot_general", "conv", "sort", "cum", "arg")
 
@@ -57,7 +59,7 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
     return operands + sum(_held(v, c, sizes) for v, c in zip(eqn.outvars, outs, strict=True))
 
 
-def _looked_up(windows, window_codes, indices, index_codes, sizes, times: float, narrow: float) -> float:
+def _looked_up(windows, window_codes, indices, index_codes, sizes, times: float, narrow: tuple[int, int]) -> float:
     """Return the bytes of rows that are looked up, and of the block that they come to."""
     held = _held(windows, window_codes, sizes)
     count = math.prod(local_shape(indices.aval.shape, index_codes, sizes)[:-1])
@@ -65,8 +67,8 @@ def _looked_up(windows, window_codes, indices, index_codes, sizes, times: float,
         return held
     row = held / count
     tiles = _TILE_ROWS * _LANE_BYTES * math.ceil(row / _LANE_BYTES)
-    across = windows.aval.dtype.itemsize < row < _NARROW_BYTES
-    return held + count * tiles * (narrow if across else times)
+    across = windows.aval.dtype.itemsize < row < narrow[0]
+    return held + count * tiles * (narrow[1] if across else times)
 
 
 def _held(v, codes, sizes) -> float:

@@ -40,10 +40,11 @@ def test_single_elements_are_not_narrow_rows():
     assert local_bytes(eqn, ((-1,), (0,)), ((0,),), (8,)) == 128 * 4 + 128 * 1.35 * _TILE
 
 
-def test_a_sum_into_a_table_reads_and_writes_rows_and_writes_the_table():
-    eqn = equation(lambda t, i, u: t.at[i].add(u), "scatter-add", (4000, 64), (1024,), (1024, 64))
+@pytest.mark.parametrize(("width", "tiles"), [(64, 32), (128, 0.7)])  # rows of half a tile lie across tiles
+def test_a_sum_into_a_table_reads_and_writes_rows_and_writes_the_table(width, tiles):
+    eqn = equation(lambda t, i, u: t.at[i].add(u), "scatter-add", (4000, width), (1024,), (1024, width))
     found = local_bytes(eqn, ((-1,), (0,), (0,)), ((-2,),), (8,))
-    assert found == 4000 * 64 * 4 + 128 * 64 * 4 + 128 * 0.7 * _TILE
+    assert found == 4000 * width * 4 + 128 * width * 4 + 128 * tiles * _TILE
 
 
 def test_a_product_whose_contracted_dim_is_split_writes_its_whole_result():
