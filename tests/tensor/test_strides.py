@@ -12,7 +12,7 @@ import torch
 
 import sbpjax
 
-CHAINS, LONGEST = 60, 7  # per seed; views per chain
+CHAINS, LONGEST = 24, 7  # per seed; views per chain
 
 
 def _sizes(rng, elements: int) -> str:
@@ -65,7 +65,7 @@ def _tried(x, code: str):
         return error
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(i, marks=pytest.mark.exhaustive) for i in range(2, 8))])
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(i, marks=pytest.mark.exhaustive) for i in range(2, 20))])
 def test_chains_of_views(seed):
     rng = random.Random(seed)
     refused = 0
