@@ -231,10 +231,13 @@ class Graph(Fitting, Views):
         The first call of a signature traces and compiles.
         """
         life = life_of(self)
-        last = life.last
-        result = MISSED if last is None or last.repeat is None else last.repeat.again(args, kwargs)
+        last, result = life.last, MISSED
+        if last is not None and last.repeat is not None:
+            result = last.repeat.again(args, kwargs)
         if result is MISSED:
             result = self._run(Call(args, kwargs))
+        else:
+            last.missed = 0
         for schedule in life.schedules:
             schedule.step()
         return result

@@ -41,7 +41,7 @@ class Last:
     Attributes:
         mark: `changes.now` behind that call.
         repeat: the quick way to make that call again, if there is one.
-        missed: how often it was tried in vain.
+        missed: how often in a row it was tried in vain.
     """
 
     state: State

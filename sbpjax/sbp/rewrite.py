@@ -32,6 +32,8 @@ def rewritten(closed: ClosedJaxpr, change: Callable[[ClosedJaxpr, Callable], Clo
         return found[0]
 
     def inside(eqn):
+        if not eqn.params:
+            return eqn
         changed = {}
         for name, value in eqn.params.items():
             if value.__class__ is ClosedJaxpr:

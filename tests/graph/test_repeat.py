@@ -153,6 +153,21 @@ def test_the_held_payload_keeps_its_value():
     assert not np.array_equal(twin.net.up.weight.numpy(), before)
 
 
+def test_what_moves_now_and_then_goes_the_quick_way_in_between_and_what_always_does_is_not_tried_forever():
+    twin = Twin(True)
+    for _ in range(5):
+        twin(twin.batch())
+        twin.net.note = object()
+        for _ in range(3):
+            twin(twin.batch())
+    assert twin.quick_calls == 9  # the third call behind a change, and the one before the next
+    for _ in range(8):
+        held = twin.net.up.weight.jax()
+        twin(twin.batch())
+    assert twin.graph._g.last.repeat is None
+    del held
+
+
 def test_arguments_are_looked_at():
     quick, long = Twin(True), Twin(False)
     calls = [
