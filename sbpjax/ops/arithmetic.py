@@ -35,10 +35,16 @@ def add(x, y, /, alpha=1):
 
 
 def sub(x, y, /, alpha=1):
-    """Return x - alpha * y; not for two bools."""
+    """Return x - alpha * y; not for bools."""
+    if BOOL in (jnp.result_type(x), jnp.result_type(y)):
+        rule = "Subtraction, the `-` operator, with a bool tensor is not supported"
+        fail("type", "x - y", "a bool tensor", rule, "~mask or x ^ y, or cast it: x.int() - y")
+    return difference(x, y, alpha)
+
+
+def difference(x, y, /, alpha=1):
+    """Return x - alpha * y, where a bool beside another dtype counts as 0 or 1."""
     x, y = _pair(x, y)
-    if x.dtype == BOOL:
-        fail("type", "x - y", "two bool tensors", "sub is not defined for bools", "x ^ y, or cast one: x.int() - y")
     return lax.sub(x, _scaled(y, alpha))
 
 
@@ -182,8 +188,10 @@ def rpow_scalar(x, /, base):
 
 
 def float_power(x, y, /):
-    """Return x ** y computed in float64."""
-    return lax.pow(*align(cast(x, np.float64), cast(y, np.float64)))
+    """Return x ** y computed in float64, or complex128 where one is complex."""
+    complex_ = any(jnp.issubdtype(jnp.result_type(v), np.complexfloating) for v in (x, y))
+    wide = np.complex128 if complex_ else np.float64
+    return lax.pow(*align(cast(x, wide), cast(y, wide)))
 
 
 def maximum(x, y, /):

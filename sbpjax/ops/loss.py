@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from .activation import log_softmax
-from .arithmetic import clamp_min, sub, where, xlogy
+from .arithmetic import clamp_min, difference, sub, where, xlogy
 from .dims import fail, restore
 from .gather import pick, take_rows
 from .norm import cosine_similarity, pairwise_distance
@@ -59,19 +59,20 @@ def _abs(x):
 
 def mse_loss(x, target, /, reduction: str = "mean"):
     """Return the squared differences, reduced."""
-    return _reduced(lax.square(sub(x, target)), reduction)
+    return _reduced(lax.square(difference(x, target)), reduction)
 
 
 def l1_loss(x, target, /, reduction: str = "mean"):
     """Return the absolute differences, reduced; the gradient at 0 is 0."""
-    return _reduced(_abs(sub(x, target)), reduction)
+    apart = sub(x, target)
+    return _reduced(lax.abs(apart) if np.issubdtype(apart.dtype, np.complexfloating) else _abs(apart), reduction)
 
 
 def smooth_l1_loss(x, target, /, reduction: str = "mean", beta: float = 1.0):
     """Return d² / (2 beta) where the difference d is below beta, else |d| - beta / 2, reduced."""
     if beta == 0:
         return l1_loss(x, target, reduction=reduction)
-    distance = _abs(sub(x, target))
+    distance = _abs(difference(x, target))
     beta_, half = np.asarray(beta, distance.dtype), np.asarray(0.5, distance.dtype)
     near = lax.div(lax.mul(half, lax.square(distance)), beta_)
     far = lax.sub(distance, np.asarray(0.5 * beta, distance.dtype))
@@ -80,7 +81,7 @@ def smooth_l1_loss(x, target, /, reduction: str = "mean", beta: float = 1.0):
 
 def huber_loss(x, target, /, reduction: str = "mean", delta: float = 1.0):
     """Return d² / 2 where the difference d is at most delta, else delta * (|d| - delta / 2), reduced."""
-    distance = _abs(sub(x, target))
+    distance = _abs(difference(x, target))
     delta_, half = np.asarray(delta, distance.dtype), np.asarray(0.5, distance.dtype)
     far = lax.mul(delta_, lax.sub(distance, np.asarray(0.5 * delta, distance.dtype)))
     near = lax.mul(half, lax.square(distance))

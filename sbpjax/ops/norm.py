@@ -14,7 +14,7 @@ from jax import lax
 
 from .arithmetic import add, sub
 from .dims import fail, one, restore, several
-from .promote import cast, compute_dtype, floats, is_float, promote, spread
+from .promote import cast, compute_dtype, floats, is_float, promote_types, spread
 from .reduce import norm as _vector_norm
 
 
@@ -260,7 +260,8 @@ def cosine_similarity(x, y, /, dim: int = 1, eps: float = 1e-8):
     shape = np.broadcast_shapes(x.shape, y.shape)
     (dim,) = several(dim, len(shape), "cosine_similarity")
     seen = f"dtypes {x.dtype} and {y.dtype}"
-    x, y = (spread(v, shape) for v in promote(x, y))
+    common = promote_types(x.dtype, y.dtype)  # torch counts a 0-d tensor like any other here
+    x, y = (spread(cast(v, common), shape) for v in (x, y))
     if not is_float(x.dtype):
         fail("type", "cosine_similarity", seen, "one of them is a float", "x.float()")
     x, y = (lax.div(v, _at_least(_vector_norm(v, dim=dim, keepdim=True), eps)) for v in (x, y))

@@ -143,10 +143,28 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies"):
     if replicated and avals_in and not any(math.prod(a.shape) for a in avals_in):
         # Shardy refuses a call whose operands are all empty and the same everywhere; every rank computes alike anyway.
         return lambda *arrays: _whole(plan, arrays)
-    return jax.shard_map(
-        body,
+    full = [math.prod(a.shape) > 0 for a in avals_in]
+
+    def body_of_full(*physical):  # Shardy refuses a call all of whose operands are empty, so the ranks make those
+        given = iter(physical)
+        every = zip(full, plan.in_codes, avals_in, strict=True)
+        return body(*[next(given) if f else stack(_empty_block(a, c, plan.sizes), c) for f, c, a in every])
+
+    specs = [physical_spec(c, len(a.shape), names) for c, a in zip(plan.in_codes, avals_in, strict=True)]
+    run = jax.shard_map(
+        body if all(full) else body_of_full,
         mesh=placement.mesh,
-        in_specs=tuple(physical_spec(c, len(a.shape), names) for c, a in zip(plan.in_codes, avals_in, strict=True)),
+        in_specs=tuple(s for s, f in zip(specs, full, strict=True) if f),
         out_specs=tuple(physical_spec(c, len(a.shape), names) for c, a in zip(plan.out_codes, avals_out, strict=True)),
         check_vma=False,
     )
+    return run if all(full) else lambda *arrays: run(*[x for x, f in zip(arrays, full, strict=True) if f])
+
+
+def _empty_block(aval, codes, sizes):
+    """Return a rank's block of an array without elements."""
+    shape = list(aval.shape)
+    for code, size in zip(codes, sizes, strict=True):
+        if code >= 0:
+            shape[code] = -(-shape[code] // size)
+    return jnp.zeros(shape, aval.dtype)

@@ -95,6 +95,9 @@ def fits(x: Tensor, out: Tensor, asked: str) -> None:
             "the result of an in-place op has the shape of the tensor",
             "use the out-of-place op",
         )
+    if asked == "abs_" and x.dtype.is_complex:
+        rule = "In-place abs is not supported for complex tensors."
+        raise inplace_error(asked, f"a tensor of {x.dtype.name}", rule, "x.abs()")
     if category(out.dtype.np) > category(x.dtype.np):
         raise inplace_error(
             asked,

@@ -116,3 +116,11 @@ def test_reducing_nothing_works_in_every_layout(codes):
     x, layout = eager.from_logical(np.zeros(0, np.float32), TWO, ",".join(codes))
     (mean,), (out,) = eager.execute(lambda a, b: ((a - b) ** 2).mean(), (), [x, x], [layout, layout])
     assert np.isnan(np.asarray(eager.to_logical(mean, out)))
+
+
+def test_an_input_that_no_element_meets():
+    """Of operands that XLA needs, all are empty: the other one is multiplied with nothing."""
+    x, lx = eager.from_logical(np.zeros(0, np.float32), TWO, "P,S0")
+    w, lw = eager.from_logical(np.ones(1, np.float32), TWO, "P,B")
+    (a, b), (la, lb) = eager.execute(lambda x, w: (x * w, (x * x).sum() * w), (), [x, w], [lx, lw])
+    assert np.asarray(eager.to_logical(a, la)).shape == (0,) and np.asarray(eager.to_logical(b, lb)) == 0

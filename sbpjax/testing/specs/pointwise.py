@@ -12,7 +12,8 @@ def _unary(names: str, kinds: str = "fhi", low=None, high=None, **options) -> No
 
 
 _unary("exp expm1 sin cos sinh cosh tanh asinh sigmoid sign abs square neg positive", "fhic")
-_unary("exp2 erf erfc atan deg2rad rad2deg sinc", "fhi")
+_unary("exp2 erf erfc atan deg2rad rad2deg", "fhi")
+_unary("sinc", "fhi", tol={"bfloat16": 4e-2}, reason="PyTorch rounds every step of its gradient to bfloat16")
 _unary("floor ceil trunc round frac", "fhi")
 _unary("isnan isfinite isinf logical_not", "fhibc")
 _unary("isposinf isneginf", "fhib")
