@@ -29,7 +29,6 @@ from .op import Op, op_of
 from .storage import base_of, steps_of, write
 from .tensor import Tensor, inplace_error
 
-
 # What may be done to a view that shows an element more than once: the same value everywhere, or another shape.
 _HARMLESS = frozenset("fill_ zero_ masked_fill_ squeeze_ unsqueeze_ transpose_ t_".split())
 
