@@ -234,10 +234,10 @@ class Graph(Fitting, Views):
         last, result = life.last, MISSED
         if last is not None and last.repeat is not None:
             result = last.repeat.again(args, kwargs)
+            if result is not MISSED:
+                last.missed = 0
         if result is MISSED:
             result = self._run(Call(args, kwargs))
-        else:
-            last.missed = 0
         for schedule in life.schedules:
             schedule.step()
         return result

@@ -79,7 +79,7 @@ class Repeat:
             call = Call(args, kwargs)
             if call.structure != self._structure or call.static() != self._static:
                 return MISSED
-            args = call.tensors
+            args = tuple(call.tensors)
         if len(args) != len(self._arguments):
             return MISSED
         given = []
