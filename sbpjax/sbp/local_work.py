@@ -17,7 +17,8 @@ compiler counts, for 213,000 rows of float32 on v5p, in kB per row:
 
 Tables of 2 to 32 columns are turned, so that a row lies across tiles. In a training step a table of 64 is turned too,
 as its rows would fill half a tile: looked up from a copy that is not, it costs as above; added to, 130 kB and more per
-row (the whole step of wide & deep, with 213,000 and with 1,700,000 rows per device: 24 and 131 ms).
+row (the whole step of wide & deep, with 213,000 and with 1,700,000 rows per device: 24 and 131 ms). A table cut down
+to one column is as dear as that (35 ms on 64 chips); width 1 above is a table that never had columns.
 
 Only models whose memory is read in tiles (`CostModel.tiles`) are priced so.
 """
@@ -32,7 +33,7 @@ _LANE_BYTES = 512  # 128 lanes of 4 bytes
 _TILE_ROWS = 8
 # How many times a row's tiles are touched: by a lookup, and by a sum, whose rows are sorted first.
 _READ, _ADDED = 1.35, 0.7
-# A row of fewer bytes than this, but of more than one element, lies across so many tiles.
+# A row of fewer bytes than this lies across so many tiles; single elements of the whole do not.
 _READ_NARROW, _ADDED_NARROW = (256, 16), (512, 32)
 
 _READS = ("reduce", "dot_general", "conv", "sort", "cum", "arg")
@@ -67,8 +68,8 @@ def _looked_up(windows, window_codes, indices, index_codes, sizes, times: float,
         return held
     row = held / count
     tiles = _TILE_ROWS * _LANE_BYTES * math.ceil(row / _LANE_BYTES)
-    across = windows.aval.dtype.itemsize < row < narrow[0]
-    return held + count * tiles * (narrow[1] if across else times)
+    are_rows = math.prod(windows.aval.shape) > math.prod(indices.aval.shape[:-1])
+    return held + count * tiles * (narrow[1] if are_rows and row < narrow[0] else times)
 
 
 def _held(v, codes, sizes) -> float:

@@ -35,6 +35,11 @@ def test_narrow_rows_lie_across_tiles():
     assert local_bytes(lookup(1024), ((1,), (-1,)), ((1,),), (8,)) == 1024 * 128 * 4 + 1024 * 1.35 * _TILE
 
 
+def test_a_table_cut_down_to_one_column_is_narrow():
+    found = local_bytes(lookup(8), ((1,), (-1,)), ((1,),), (8,))
+    assert found == 1024 * 4 + 1024 * 16 * _TILE
+
+
 def test_single_elements_are_not_narrow_rows():
     eqn = equation(lambda t, i: t.at[i].get(mode="fill", fill_value=0), "gather", (4000,), (1024,))
     assert local_bytes(eqn, ((-1,), (0,)), ((0,),), (8,)) == 128 * 4 + 128 * 1.35 * _TILE
