@@ -71,7 +71,9 @@ _VALUES = {
 }
 _COARSE = {**_VALUES, "tol": {"float64": 2e-6, "float32": 2e-5}, "reason": "PyTorch's j0(7.0) is off by 8e-10"}
 _unary("special.bessel_j0 special.bessel_j1", -12.0, 12.0, **_COARSE)
-_unary("special.bessel_y0 special.bessel_y1", 0.2, 20.0, **_COARSE)
+_unary("special.bessel_y0", 0.2, 20.0, **_COARSE)
+_Y1 = {"tol": {"float64": 5e-6, "float32": 2e-5}, "reason": "PyTorch's bessel_y1(5.2) is off by 7e-7, beside SciPy's"}
+_unary("special.bessel_y1", 0.2, 20.0, **{**_COARSE, **_Y1})
 _AIRY = {**_VALUES, "tol": {"float64": 5e-6, "float32": 2e-5}, "reason": "PyTorch's airy_ai(-2.095) is off by 3e-6"}
 _unary("special.airy_ai", -12.0, 12.0, **_AIRY)
 _unary("special.modified_bessel_i0 special.modified_bessel_i1", -3.0, 3.0, **_VALUES)
