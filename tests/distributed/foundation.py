@@ -56,6 +56,16 @@ ONE_PROCESS: dict[str, str] = {
         "indices on several processes are not read: an error that one of them sees would leave the others waiting"
     ),
     **{
+        f"tests/checkpoint/test_saving_sharded.py::test_{name}": (
+            "every process would do the same harm to one folder, where the scripts do it once"
+        )
+        for name in ("damage", "a_crash", "manager", "should_stop")
+    },
+    **{
+        f"tests/utils/test_checkpoint.py::test_{name}": "every process looks at and changes one folder, out of step"
+        for name in ("an_interrupted_replacement", "ranks_that_are_not_there")
+    },
+    **{
         f"tests/nn/test_parallel.py::test_{name}": "threads stand for ranks only where there is one process"
         for name in ("gradients", "all_gradients", "unused", "different")
     },

@@ -40,6 +40,8 @@ def deal_devices():
 
     def dealt(backend=None):
         found = ask(backend)
+        if sys._getframe(1).f_code.co_filename.endswith("multihost_utils.py"):  # JAX's own: it counts on its order
+            return found
         places = {}
         for d in found:
             places[d] = sum(1 for other in places if other.process_index == d.process_index)
@@ -155,7 +157,7 @@ class LockStep:
         self.folder, self.left_out, self.one_in, self.limit_s = Path(folder), left_out, one_in, limit_s
         self.world = worlds.current()
         self.errors = os.fdopen(os.dup(2), "w")  # pytest takes the other one away
-        self.meetings = 0
+        self.meetings, self.made = 0, 0
         self.start = os.environ.get("RESTART_COUNT", "0")
         self.log = self.folder / "begun"
         self.begun = set(self.log.read_text().splitlines()) if self.log.exists() else set()
@@ -175,6 +177,13 @@ class LockStep:
     @pytest.fixture
     def tmp_path(self, request):
         folder = self.folder / f"{zlib.crc32(request.node.nodeid.encode()):08x}"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def mktemp(self, basename):
+        """Return a folder for all ranks."""
+        self.made += 1
+        folder = self.folder / f"{basename}_{self.start}_{self.made}"
         folder.mkdir(exist_ok=True)
         return folder
 
@@ -245,6 +254,7 @@ def main():
     show_all_shards()
     take_locals_for_wholes()
     plugin = LockStep(options.folder, json.loads(options.left_out), options.one_in, options.limit)
+    pytest.TempPathFactory.mktemp = lambda _, basename, numbered=True: plugin.mktemp(basename)
     code = pytest.main(["-p", "no:cacheprovider", "-p", "no:faulthandler", "-q", "--no-header", *rest], [plugin])
     plugin.meet("done", None)
     sys.exit(0 if code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED) else int(code))
