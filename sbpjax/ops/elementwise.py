@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from sbpjax.errors import OpNotSupportedError, message
+
 from .dims import fail
 from .promote import BOOL, arrays, cast, category, compute_dtype, floats, is_float, spread
 
@@ -204,6 +206,9 @@ def sign(x, /):
     (x,) = arrays(x)
     if x.dtype == BOOL:
         return x
+    if jnp.issubdtype(x.dtype, np.complexfloating):
+        rule = "torch.sign is not intended to support complex numbers"
+        raise OpNotSupportedError(message("sign(x)", f"x of {x.dtype}", rule, "sgn(x)"))
     return (
         lax.sign(x)
         if not is_float(x.dtype)

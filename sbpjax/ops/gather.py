@@ -336,6 +336,8 @@ def index_select(x, index, /, dim: int):
 def index_add(x, index, source, /, dim: int, alpha: float = 1):
     """Return x with ``alpha * source`` added to the slices that a vector names."""
     dim, index = one(dim, x.ndim, "index_add"), _vector(index, "index_add")
+    if x.dtype == BOOL:  # of bools the sum is whether any holds
+        return cast(index_add(cast(x, np.int32), index, cast(source, np.int32), dim), BOOL)
     source = source if alpha == 1 else lax.mul(source, cast(alpha, source.dtype))
     if x.ndim == 0:
         return lax.reshape(put_rows(lax.reshape(x, (1,)), index, lax.reshape(source, (1,)), 0, True), ())
