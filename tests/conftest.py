@@ -30,24 +30,23 @@ hypothesis.settings.load_profile("sbpjax")
 # Of the cases of a test one in so many runs by default, the others are exhaustive tests: the suite fits into twenty
 # minutes on two cores, most of which are XLA compiling what the cases ask for. Of the tests of functions each function
 # (the first parameter) keeps a case. Which cases stay differs from test to test, so that meshes and layouts take turns.
-OF_EACH_FUNCTION = {"ops": 6, "nn/test_module": 3, "nn/test_functional": 3}
+OF_EACH_FUNCTION = {"ops": 8, "nn/test_module": 3, "nn/test_functional": 3}
 OF_A_TEST = {  # the first that a path begins with
+    "amp": 4,
+    "auto": 2,
     "distributions/test_values.py": 6,
     "examples/test_gpt.py": 3,
     "graph/test_matrix.py": 6,
-    "graph/test_saving.py": 4,
-    "graph/test_step.py": 4,
-    "graph": 3,
+    "graph": 4,
     "independence": 8,
     "models_torch/test_models.py": 5,
-    "nn": 4,
-    "optim": 3,
-    "oracle": 4,
-    "pipeline": 2,
-    "sbp/test_rules": 3,
-    "sbp": 3,
-    "tensor": 3,
-    "testing/test_specs.py": 6,
+    "nn": 6,
+    "optim": 4,
+    "oracle": 8,
+    "pipeline": 3,
+    "sbp": 4,
+    "tensor": 4,
+    "testing/test_specs.py": 8,
 }
 
 

@@ -58,6 +58,7 @@ def test_the_loss_falls(curve):
     assert losses[STEPS - 1] < losses[0] - 1.5 and losses[STEPS] < losses[0] - 1.5
 
 
+@pytest.mark.exhaustive  # half a minute; tests/graph compares small models
 @pytest.mark.slow
 def test_a_compiled_step_is_the_eager_step(corpus, curve):
     trainer = train.Trainer(replace(TINY, layout="single", model=replace(TINY.model, dropout=0.0)), corpus)
@@ -155,6 +156,7 @@ def test_the_model_says_nothing_of_devices():
     assert not re.search(r"placement|sbp\.|to_global|split\(|broadcast|device", code)
 
 
+@pytest.mark.exhaustive  # a minute; tests/pipeline has stages of 2 x 2
 @pytest.mark.slow
 def test_stages_data_and_tensor_parallel_have_the_curve_of_one_device(corpus, tmp_path):
     options = replace(TINY, accumulate=2)

@@ -37,6 +37,7 @@ def test_layouts(name, record_property):
     assert not unlisted, unlisted[:5]
 
 
+@pytest.mark.exhaustive  # all facts of all files, a minute
 def test_every_class_has_facts():
     seen = {class_of(o) for name in FILES for o in outcomes(name) if o.kind not in (EQUAL, NEEDS_VALUE)}
     assert {d.name for d in SIGNATURES} == {d.name for d in seen if d is not None}

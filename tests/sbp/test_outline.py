@@ -115,6 +115,7 @@ def test_a_step_moves_the_planned_bytes_and_gives_the_values():
         np.testing.assert_allclose(np.asarray(to_logical(y, layout)), want, rtol=0, atol=TOLERANCE)
 
 
+@pytest.mark.exhaustive  # half a minute of compiling
 def test_kernels_do_not_grow_with_depth_as_they_do_without_calls():
     _, program = _compiled(8)
     plan, p = program.plan, program.in_layouts[0].placement
