@@ -46,6 +46,7 @@ def curve(corpus):
     return losses
 
 
+@pytest.mark.exhaustive  # half a minute each; the resumed run below has two layouts
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["dp", "tp", "2d"])
 def test_losses_are_those_of_one_device(layout, curve):

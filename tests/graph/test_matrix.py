@@ -113,12 +113,14 @@ def check_options(trainer, config):
         assert all(t.sbp[0] == sbp.broadcast for t in moments)
 
 
+@pytest.mark.exhaustive  # their curves
 def test_the_curves_to_compare_with_fall_and_differ():
     exact, rounded = one_device(False), one_device(True)
     assert exact[-1] < exact[0] - 1.5 and rounded[-1] < rounded[0] - 1.5
     assert 20 * FLOAT32 < np.abs(rounded / exact - 1).max() < 0.05
 
 
+@pytest.mark.exhaustive  # half a minute each
 @pytest.mark.slow
 @pytest.mark.parametrize("config", DEFAULT, ids=name_of)
 def test_losses_are_those_of_one_device(config):

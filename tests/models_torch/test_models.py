@@ -11,6 +11,7 @@ FILES = ["resnet", "vit", "gpt2", "bert", "unet", "tagger"]
 B, S0 = sbpjax.sbp.broadcast, sbpjax.sbp.split(0)
 
 
+@pytest.mark.exhaustive  # 15 to 40 seconds each; the test under 2-D sbp compares with torch too
 @pytest.mark.parametrize("name", FILES)
 def test_one_device(name):
     weights, arrays, wanted = expected(name)

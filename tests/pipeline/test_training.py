@@ -90,6 +90,7 @@ def test_options_compose(what):
     same(found, train(ROWS_OF, 4, sbp=S0, configure=configure, pipelined=False))
 
 
+@pytest.mark.exhaustive  # 20 seconds
 def test_stages_of_unlike_sizes():
     places = [flow.placement("cpu", [0]), flow.placement("cpu", [1, 2, 3])]  # 16 rows do not divide by 3
 
