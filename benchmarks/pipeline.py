@@ -2,7 +2,7 @@
 
     python -m benchmarks.pipeline [--part bubble processes overhead compile]
 
-* bubble: 4 stages that only wait (100 ms forward, 200 ms backward), one device each, so that two cores suffice. A wait
+* bubble: 4 stages that only wait (100 ms forward, 200 ms backward; 300 and 600 with 32 micro-batches), one device each, so that two cores suffice. A wait
   on a busy machine ends late, and the stage is busy until then.
 * processes: the same with a process per stage, under the launcher.
 * overhead: CPU time of the main thread per task call, stages of next to no work, whole steps without waiting.
@@ -75,12 +75,13 @@ def settle(graph) -> None:
 
 
 def bubble(most: int = 4) -> None:
-    seconds, turns = 0.1, 3
+    turns = 3
     for stages, micro_batches, schedule, chunks in (
         (4, 8, "1f1b", 1), (4, 8, "gpipe", 1), (4, 8, "interleaved", 2), (4, 32, "1f1b", 1), (2, 8, "1f1b", 1)
     ):  # fmt: skip
         if stages > most or (most < 4 and schedule != "1f1b"):
             continue
+        seconds = 0.1 if micro_batches < 32 else 0.3  # late wake-ups are 1 % of the shorter ones, a tenth of a bubble
         graph, batch = row(stages, micro_batches, schedule, chunks, seconds)
         found = []
         for _ in range(turns):
