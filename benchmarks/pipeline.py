@@ -2,8 +2,8 @@
 
     python -m benchmarks.pipeline [--part bubble processes overhead compile]
 
-* bubble: 4 stages that only wait (100 ms forward, 200 ms backward; 300 and 600 with 32 micro-batches), one device each, so that two cores suffice. A wait
-  on a busy machine ends late, and the stage is busy until then.
+* bubble: 4 stages that only wait (100 ms forward, 200 ms backward; 300 and 600 with 32 micro-batches), one device each,
+  so that two cores suffice. A wait on a busy machine ends late, and the stage is busy until then.
 * processes: the same with a process per stage, under the launcher.
 * overhead: CPU time of the main thread per task call, stages of next to no work, whole steps without waiting.
 * compile: trace, plan and compile of a 24-layer GPT in 4 equal stages against the same on one placement (wall and CPU).
