@@ -17,7 +17,7 @@ from jax.extend.core import DropVar, Literal, Var
 
 from . import boxing
 from .algebra import B, P
-from .layout import physical_spec
+from .layout import local_shape, physical_spec
 from .normalise import at_source, evaluate, normalise
 from .outline import run_outlined
 from .plan.types import Copies, Plan
@@ -147,8 +147,10 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies"):
 
     def body_of_full(*physical):  # Shardy refuses a call all of whose operands are empty, so the ranks make those
         given = iter(physical)
-        every = zip(full, plan.in_codes, avals_in, strict=True)
-        return body(*[next(given) if f else stack(_empty_block(a, c, plan.sizes), c) for f, c, a in every])
+        return body(*[
+            next(given) if f else stack(jnp.zeros(local_shape(a.shape, c, plan.sizes), a.dtype), c)
+            for f, c, a in zip(full, plan.in_codes, avals_in, strict=True)
+        ])  # fmt: skip
 
     specs = [physical_spec(c, len(a.shape), names) for c, a in zip(plan.in_codes, avals_in, strict=True)]
     run = jax.shard_map(
@@ -159,12 +161,3 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies"):
         check_vma=False,
     )
     return run if all(full) else lambda *arrays: run(*[x for x, f in zip(arrays, full, strict=True) if f])
-
-
-def _empty_block(aval, codes, sizes):
-    """Return a rank's block of an array without elements."""
-    shape = list(aval.shape)
-    for code, size in zip(codes, sizes, strict=True):
-        if code >= 0:
-            shape[code] = -(-shape[code] // size)
-    return jnp.zeros(shape, aval.dtype)
