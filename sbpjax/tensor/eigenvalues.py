@@ -105,7 +105,14 @@ def _whole(A: Tensor, B: Tensor | None, k: int, largest: bool) -> tuple[Tensor, 
         half = linalg.solve_triangular(factor, A, upper=False)
         values, vectors = linalg.eigh(linalg.solve_triangular(factor, half.mH, upper=False))
         vectors = linalg.solve_triangular(factor.mH, vectors, upper=True)
-    return (values.flip(-1)[..., :k], vectors.flip(-1)[..., :k]) if largest else (values[..., :k], vectors[..., :k])
+    return _first(values, vectors, k, largest)
+
+
+def _first(values: Tensor, vectors: Tensor, count: int, largest: bool) -> tuple[Tensor, Tensor]:
+    """Return so many of the largest or smallest of ascending eigenvalues, best first, and their vectors."""
+    if largest:
+        values, vectors = values.flip(-1), vectors.flip(-1)
+    return values[..., :count], vectors[..., :count]
 
 
 def _basis(S: Tensor, B: Tensor | None) -> Tensor:
@@ -119,8 +126,7 @@ def _basis(S: Tensor, B: Tensor | None) -> Tensor:
 def _within(A: Tensor, basis: Tensor, n: int, largest: bool) -> tuple[Tensor, Tensor]:
     """Return the best n eigenvalues in a span and the coefficients of their vectors (Rayleigh and Ritz)."""
     inner = basis.mH @ (A @ basis)
-    values, parts = linalg.eigh((inner + inner.mH) / 2)
-    return (values.flip(-1)[..., :n], parts.flip(-1)[..., :n]) if largest else (values[..., :n], parts[..., :n])
+    return _first(*linalg.eigh((inner + inner.mH) / 2), n, largest)
 
 
 def _rounds(A, B, X, iK, k: int, niter: int, tol: float, largest: bool) -> tuple[Tensor, Tensor]:
