@@ -36,7 +36,7 @@ from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 
-from .proxy import CHANGES, _options, checkpoints_of
+from .proxy import _options, checkpoints_of, note_options
 from .slots import Slot
 
 log = logging.getLogger("sbpjax.graph")
@@ -197,7 +197,7 @@ def checkpoint(layers: Sequence[Any], count: int) -> None:
     """
     for i, each in enumerate(layers):
         each._activation_checkpointing = True if i < count else None
-    CHANGES[0] += 1
+    note_options()
 
 
 def with_checkpoints(name: str, layers: Sequence[Any], made: Callable[[], tuple]) -> tuple:

@@ -24,6 +24,12 @@ CHANGES = [0]  # counts the changes of options, so that a graph sees at a glance
 EVERYWHERE: weakref.WeakKeyDictionary[Module, Any] = weakref.WeakKeyDictionary()  # module → its `GraphModule`
 
 
+def note_options() -> None:
+    """Note that an option of a block changed: programs of before may not fit."""
+    CHANGES[0] += 1
+    changes.note()
+
+
 class GraphBlock:
     """What a graph keeps about one of its modules or tensors.
 
@@ -88,8 +94,7 @@ class GraphBlock:
                         'set_stage(0, sbpjax.placement("cpu", [0, 1]))')
             )  # fmt: skip
         self.stage_id, self.stage_placement = stage_id, placement
-        CHANGES[0] += 1
-        changes.note()
+        note_options()
 
 
 class GraphModule(GraphBlock):
@@ -124,8 +129,7 @@ class GraphModule(GraphBlock):
     @activation_checkpointing.setter
     def activation_checkpointing(self, value: Any = False) -> None:
         self._activation_checkpointing = checked_policy(value, self.scope)
-        CHANGES[0] += 1
-        changes.note()
+        note_options()
 
     def debug(
         self,
