@@ -15,6 +15,7 @@ from jax import lax
 
 from .dims import fail, one
 from .promote import cast, compute_dtype, is_float, promote, spread
+from .slopes import kept, slopes, without
 
 
 def _float_only(x, name: str):
@@ -100,10 +101,10 @@ def elu(x, /, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0):
 
     @_wide
     def formula(x):
-        positive = lax.gt(x, _number(0, x))
-        safe = _pick(positive, _number(0, x), x)  # exp of a large positive x would turn its gradient to 0 * inf
+        below = lax.le(x, _number(0, x))
+        safe = _pick(below, x, _number(0, x))  # exp of a large positive x would turn its gradient to 0 * inf
         scaled = safe if input_scale == 1 else lax.mul(safe, _number(input_scale, x))
-        out = _pick(positive, x, _times(lax.expm1(scaled), alpha))
+        out = _pick(below, _times(lax.expm1(scaled), alpha), x)  # NaN counts as positive, with its gradient
         return _times(out, scale)
 
     return formula(x)
@@ -212,17 +213,37 @@ def quick_gelu(x, /):
 def hardsigmoid(x, /):
     """Return min(max(x + 3, 0), 6) / 6."""
     _float_only(x, "hardsigmoid")
-    out = lax.div(lax.add(x, _number(3, x)), _number(6, x))
-    low, high = lax.le(x, _number(-3, x)), lax.ge(x, _number(3, x))
-    return _pick(low, _number(0, x), _pick(high, _number(1, x), out))
+    return _hardsigmoid(x)
+
+
+def _within(x):
+    return lax.bitwise_and(lax.gt(x, _number(-3, x)), lax.lt(x, _number(3, x)))
+
+
+@slopes(lambda t, out, x: kept(lax.mul(t, _number(1 / 6, x)), _within(x)))
+def _hardsigmoid(x):
+    return lax.div(_zero_to_six(x), _number(6, x))
+
+
+def _zero_to_six(x):
+    return lax.min(lax.max(lax.add(x, _number(3, x)), _number(0, x)), _number(6, x))
 
 
 def hardswish(x, /):
     """Return x * min(max(x + 3, 0), 6) / 6."""
     _float_only(x, "hardswish")
-    inner = lax.mul(x, lax.div(lax.add(x, _number(3, x)), _number(6, x)))
-    low, high = lax.le(x, _number(-3, x)), lax.ge(x, _number(3, x))
-    return _pick(low, _number(0, x), _pick(high, x, inner))
+    return _wide(_hardswish)(x)
+
+
+def _slope_of_hardswish(t, out, x):
+    rising = lax.add(lax.div(x, _number(3, x)), _number(0.5, x))
+    slope = _pick(lax.lt(x, _number(3, x)), rising, _number(1, x))  # NaN has the slope on the right
+    return lax.mul(t, without(slope, lax.le(x, _number(-3, x))))
+
+
+@slopes(_slope_of_hardswish)
+def _hardswish(x):
+    return lax.div(lax.mul(x, _zero_to_six(x)), _number(6, x))
 
 
 def hardshrink(x, /, lambd: float = 0.5):
@@ -233,9 +254,10 @@ def hardshrink(x, /, lambd: float = 0.5):
 
 def softshrink(x, /, lambd: float = 0.5):
     """Return x moved by lambd towards 0, and 0 where |x| <= lambd."""
-    above, below = lax.gt(x, _number(lambd, x)), lax.lt(x, _number(-lambd, x))
-    inner = _pick(below, lax.add(x, _number(lambd, x)), lax.mul(x, _number(0, x)))
-    return _pick(above, lax.sub(x, _number(lambd, x)), inner)
+    above, small = lax.gt(x, _number(lambd, x)), lax.ge(x, _number(-lambd, x))
+    small = lax.bitwise_and(small, lax.le(x, _number(lambd, x)))
+    moved = _pick(above, lax.sub(x, _number(lambd, x)), lax.add(x, _number(lambd, x)))
+    return _pick(small, _number(0, x), moved)  # NaN is not small and keeps its gradient
 
 
 def tanhshrink(x, /):

@@ -6,8 +6,8 @@ Every input may be an array or a number. Worked case: integers divide truly unle
     div([-7, 7], 2, rounding_mode="floor")  -> int64 [-4, 3]
     div([-7, 7], 2, rounding_mode="trunc")  -> int64 [-3, 3]
 
-Where torch and JAX differ in a gradient (`clamp` at its bounds, `where` beside a NaN), the composition here follows
-torch.
+Where torch and JAX differ in a gradient (`maximum` at ties and NaN, `clamp` at its bounds, `pow` at 0), the function
+names torch's own derivatives (`slopes`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from jax import lax
 
 from .dims import fail
 from .promote import BOOL, align, arrays, cast, floats, is_float, is_number, promote, spread
+from .slopes import kept, slopes, without
 
 
 def _scaled(y, alpha):
@@ -115,10 +116,13 @@ def floor_divide(x, y, /):
 
 def remainder(x, y, /):
     """Return the remainder of x / y with the sign of y (Python's ``%``)."""
-    x, y = _pair(x, y)
+    return _remainder(*_pair(x, y))
+
+
+@slopes(lambda t, out, x, y: t, lambda t, out, x, y: lax.neg(lax.mul(t, _floor_divide(x, y))))
+def _remainder(x, y):
     rest = lax.rem(x, y)
-    moved = lax.add(rest, y)
-    return lax.select_n(_wrong_side(rest, y), rest, moved)
+    return lax.select_n(_wrong_side(rest, y), rest, lax.add(rest, y))
 
 
 def fmod(x, y, /):
@@ -134,12 +138,31 @@ def pow(x, y, /):
     if is_number(y) and isinstance(y, (bool, int, float, np.generic)):
         return pow_scalar(x, exponent=y)
     x, y = _pair(x, y)
-    if not is_float(x.dtype):
-        return _int_pow(x, y)
-    # 0 ** 0: the derivative y * x ** (y - 1) would be 0 * inf; torch has 0
-    zero = np.zeros((), x.dtype)
-    corner = lax.bitwise_and(lax.eq(x, zero), lax.eq(y, zero))
-    return lax.pow(where(corner, np.ones((), x.dtype), x), spread(y, corner.shape))
+    return _float_pow(x, y) if is_float(x.dtype) else _int_pow(x, y)
+
+
+def _slope_of_base(t, out, x, y):
+    slope = lax.mul(y, lax.pow(*_same(x, lax.sub(y, np.ones((), y.dtype)))))
+    return lax.mul(t, without(slope, lax.eq(y, np.zeros((), y.dtype))))
+
+
+def _slope_of_exponent(t, out, x, y):
+    zero = np.zeros((), y.dtype)
+    flat = lax.bitwise_and(
+        lax.eq(x, zero), lax.ge(lax.real(y) if np.issubdtype(y.dtype, np.complexfloating) else y, zero.real)
+    )
+    return lax.mul(t, without(lax.mul(out, lax.log(x)), flat))
+
+
+@slopes(_slope_of_base, _slope_of_exponent)
+def _float_pow(x, y):
+    return lax.pow(*_same(x, y))
+
+
+def _same(x, y):
+    """Return two arrays in their common shape."""
+    shape = np.broadcast_shapes(np.shape(x), np.shape(y))
+    return spread(x, shape), spread(y, shape)
 
 
 def _int_pow(x, y):
@@ -173,7 +196,7 @@ def pow_scalar(x, /, exponent):
     if exponent == 0.5:
         return lax.sqrt(x)
     if exponent == -0.5:
-        return lax.rsqrt(x)
+        return _inverse_sqrt(x)
     if exponent == -1:
         return lax.div(np.ones((), x.dtype), x)
     if float(exponent).is_integer() and -4 <= exponent <= 4:
@@ -181,27 +204,55 @@ def pow_scalar(x, /, exponent):
     return lax.pow(x, cast(exponent, x.dtype))
 
 
+@slopes(lambda t, out, x: lax.mul(t, lax.mul(np.asarray(-0.5, x.dtype), lax.pow(x, np.asarray(-1.5, x.dtype)))))
+def _inverse_sqrt(x):
+    return lax.rsqrt(x)
+
+
 def rpow_scalar(x, /, base):
     """Return base ** x for a number ``base``."""
     base, x = promote(base, x)
-    return _int_pow(base, x) if not is_float(x.dtype) else lax.pow(spread(base, x.shape), x)
+    return _int_pow(base, x) if not is_float(x.dtype) else _float_pow(base, x)
 
 
 def float_power(x, y, /):
     """Return x ** y computed in float64, or complex128 where one is complex."""
     complex_ = any(jnp.issubdtype(jnp.result_type(v), np.complexfloating) for v in (x, y))
     wide = np.complex128 if complex_ else np.float64
-    return lax.pow(*align(cast(x, wide), cast(y, wide)))
+    return _float_pow(*align(cast(x, wide), cast(y, wide)))
 
 
 def maximum(x, y, /):
-    """Return the larger element; NaN if either is NaN; a tie gives half of the gradient to each."""
-    return lax.max(*_pair(x, y))
+    """Return the larger element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
+    return _maximum(*_pair(x, y))
+
+
+def _shared(t, x, y):
+    """Return a tangent, halved where two arrays are equal."""
+    equal = lax.eq(x, y)
+    half = lax.mul(t, np.asarray(0.5, t.dtype))
+    return lax.select_n(equal, spread(t, equal.shape), spread(half, equal.shape))
+
+
+@slopes(
+    lambda t, out, x, y: without(_shared(t, x, y), lax.lt(x, y)),
+    lambda t, out, x, y: without(_shared(t, x, y), lax.gt(x, y)),
+)
+def _maximum(x, y):
+    return lax.max(x, y)
+
+
+@slopes(
+    lambda t, out, x, y: without(_shared(t, x, y), lax.gt(x, y)),
+    lambda t, out, x, y: without(_shared(t, x, y), lax.lt(x, y)),
+)
+def _minimum(x, y):
+    return lax.min(x, y)
 
 
 def minimum(x, y, /):
-    """Return the smaller element; NaN if either is NaN; a tie gives half of the gradient to each."""
-    return lax.min(*_pair(x, y))
+    """Return the smaller element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
+    return _minimum(*_pair(x, y))
 
 
 def fmax(x, y, /):
@@ -243,7 +294,7 @@ def where(condition, x, y, /):
 
 
 def clamp(x, min=None, max=None, /):
-    """Return x limited to [min, max]; at a bound the whole gradient goes to x.
+    """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
 
     Args:
         x: array of any dtype but bool.
@@ -253,17 +304,30 @@ def clamp(x, min=None, max=None, /):
     if min is None and max is None:
         fail("value", "clamp(x)", "neither min nor max", "at least one of min and max is given", "clamp(x, min=0)")
     x, low, high = promote(x, min, max)
-    if low is not None:
-        x = _limit(x, low, lax.lt, is_number(min))
-    return x if high is None else _limit(x, high, lax.gt, is_number(max))
+    if high is None:
+        return _clamp_low(*align(x, low))
+    if low is None:
+        return _clamp_high(*align(x, high))
+    return _clamp(*align(x, low, high))
 
 
-def _limit(x, bound, beyond, number: bool):
-    x, bound = align(x, bound)
-    outside = beyond(x, bound)
-    if not number and is_float(bound.dtype):  # a NaN bound gives NaN
-        outside = lax.bitwise_or(outside, spread(lax.ne(bound, bound), outside.shape))
-    return lax.select_n(outside, spread(x, outside.shape), spread(bound, outside.shape))
+@slopes(lambda t, out, x, low: kept(t, lax.ge(x, low)), lambda t, out, x, low: kept(t, lax.lt(x, low)))
+def _clamp_low(x, low):
+    return lax.max(x, low)
+
+
+@slopes(lambda t, out, x, high: kept(t, lax.le(x, high)), lambda t, out, x, high: kept(t, lax.gt(x, high)))
+def _clamp_high(x, high):
+    return lax.min(x, high)
+
+
+@slopes(
+    lambda t, out, x, low, high: kept(kept(t, lax.ge(x, low)), lax.le(x, high)),
+    lambda t, out, x, low, high: kept(kept(t, lax.lt(x, low)), lax.lt(low, high)),
+    lambda t, out, x, low, high: kept(t, lax.bitwise_or(*_same(lax.gt(x, high), lax.lt(high, low)))),
+)
+def _clamp(x, low, high):
+    return lax.min(lax.max(x, low), high)
 
 
 def clamp_min(x, min, /):
@@ -280,9 +344,17 @@ def lerp(x, end, weight, /):
     """Return x + weight * (end - x), computed from the nearer end as torch does."""
     x, end = promote(x, end)
     weight = cast(weight, x.dtype)
-    x, end, weight = align(x, end, weight)
+    return _lerp(*align(x, end, weight))
+
+
+@slopes(
+    lambda t, out, x, end, weight: lax.mul(t, lax.sub(np.ones((), x.dtype), weight)),
+    lambda t, out, x, end, weight: lax.mul(t, weight),
+    lambda t, out, x, end, weight: lax.mul(t, lax.sub(end, x)),
+)
+def _lerp(x, end, weight):
     span = lax.sub(end, x)
-    near = lax.lt(lax.abs(weight), np.asarray(0.5, x.dtype))
+    near = lax.lt(lax.abs(weight), np.asarray(0.5, x.dtype).real)
     return where(
         near, lax.add(x, lax.mul(weight, span)), lax.sub(end, lax.mul(span, lax.sub(np.ones((), x.dtype), weight)))
     )
@@ -302,13 +374,38 @@ def addcdiv(x, a, b, /, value=1):
 
 def atan2(y, x, /):
     """Return the angle of the point (x, y)."""
-    return lax.atan2(*_pair(y, x, float_result=True))
+    return _atan2(*_pair(y, x, float_result=True))
+
+
+def _over_square(t, y, x):
+    """Return t / (x² + y²), and 0 at the origin."""
+    square = lax.add(lax.square(x), lax.square(y))
+    origin = lax.eq(square, np.zeros((), square.dtype))
+    return lax.mul(t, lax.select_n(origin, lax.div(lax.full_like(square, 1), square), lax.full_like(square, 0)))
+
+
+@slopes(
+    lambda t, out, y, x: _over_square(lax.mul(t, x), y, x),
+    lambda t, out, y, x: _over_square(lax.mul(t, lax.neg(y)), y, x),
+)
+def _atan2(y, x):
+    return lax.atan2(*_same(y, x))
 
 
 def hypot(x, y, /):
-    """Return sqrt(x² + y²)."""
-    x, y = _pair(x, y)
-    return lax.sqrt(lax.add(lax.square(x), lax.square(y)))
+    """Return sqrt(x² + y²), without overflow; infinite where one of them is."""
+    return _hypot(*_pair(x, y))
+
+
+@slopes(lambda t, out, x, y: lax.mul(t, lax.div(x, out)), lambda t, out, x, y: lax.mul(t, lax.div(y, out)))
+def _hypot(x, y):
+    x, y = _same(lax.abs(x), lax.abs(y))
+    long, short = lax.max(x, y), lax.min(x, y)
+    ratio = lax.div(short, lax.select_n(lax.eq(long, np.zeros((), x.dtype)), long, lax.full_like(long, 1)))
+    length = lax.mul(long, lax.sqrt(lax.add(lax.square(ratio), np.ones((), x.dtype))))
+    endless = np.asarray(np.inf, x.dtype)
+    infinite = lax.bitwise_or(lax.eq(x, endless), lax.eq(y, endless))
+    return lax.select_n(infinite, length, lax.full_like(length, np.inf))
 
 
 def logaddexp(x, y, /):
@@ -316,6 +413,16 @@ def logaddexp(x, y, /):
     x, y = align(*(floats(v) for v in promote(x, y)))
     if np.issubdtype(x.dtype, np.complexfloating):
         return _complex_logaddexp(x, y)
+    return _logaddexp(x, y)
+
+
+def _share(t, x, y):
+    """Return t * e**x / (e**x + e**y)."""
+    return lax.div(t, lax.add(np.ones((), x.dtype), lax.exp(lax.sub(y, x))))
+
+
+@slopes(lambda t, out, x, y: _share(t, x, y), lambda t, out, x, y: _share(t, y, x))
+def _logaddexp(x, y):
     top = lax.max(x, y)
     same = lax.eq(x, y)  # equal infinities would give inf - inf
     distance = lax.sub(x, y)
@@ -339,7 +446,16 @@ def _complex_logaddexp(x, y):
 
 def xlogy(x, y, /):
     """Return x * log(y), and 0 where x is 0 and y is not NaN."""
-    x, y = _pair(x, y, float_result=True)
+    return _xlogy(*_pair(x, y, float_result=True))
+
+
+def _slope_of_factor(t, out, x, y):
+    zero = np.zeros((), x.dtype)
+    return lax.mul(t, without(lax.log(y), lax.bitwise_and(lax.eq(x, zero), lax.le(y, zero))))
+
+
+@slopes(_slope_of_factor, lambda t, out, x, y: lax.div(lax.mul(t, x), y))
+def _xlogy(x, y):
     zero = np.zeros((), x.dtype)
     unsafe = lax.bitwise_or(lax.le(y, zero), lax.eq(y, np.asarray(np.inf, y.dtype)))
     void = lax.bitwise_and(lax.eq(x, zero), unsafe)
@@ -349,8 +465,12 @@ def xlogy(x, y, /):
 
 def copysign(x, y, /):
     """Return the size of x with the sign of y (also of -0.0)."""
-    x, y = _pair(x, y, float_result=True)
-    size = lax.mul(x, lax.sign(x))
+    return _copysign(*_pair(x, y, float_result=True))
+
+
+@slopes(lambda t, out, x, y: lax.mul(t, without(lax.div(out, x), lax.eq(x, np.zeros((), x.dtype)))), None)
+def _copysign(x, y):
+    size = lax.abs(x)
     return where(jnp.signbit(y), lax.neg(size), size)
 
 

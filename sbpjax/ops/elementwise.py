@@ -15,6 +15,7 @@ from sbpjax.errors import OpNotSupportedError, message
 
 from .dims import fail
 from .promote import BOOL, arrays, cast, category, compute_dtype, floats, is_float, spread
+from .slopes import kept, slopes
 
 
 def _not_bool(x, name: str):
@@ -73,7 +74,12 @@ def sqrt(x, /):
 
 def rsqrt(x, /):
     """Return 1 / sqrt(x)."""
-    return lax.rsqrt(floats(x))
+    return _rsqrt(floats(x))
+
+
+@slopes(lambda t, out, x: lax.mul(t, lax.mul(np.asarray(-0.5, x.dtype), lax.integer_pow(out, 3))))
+def _rsqrt(x):
+    return lax.rsqrt(x)
 
 
 def sin(x, /):
@@ -158,12 +164,28 @@ def erfinv(x, /):
 
 def lgamma(x, /):
     """Return log|Γ(x)|."""
-    return lax.lgamma(floats(x))
+    return _lgamma(floats(x))
 
 
 def digamma(x, /):
-    """Return the derivative of lgamma."""
-    return lax.digamma(floats(x))
+    """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
+    return _digamma(floats(x))
+
+
+@slopes(lambda t, out, x: lax.mul(t, _digamma(x)))
+def _lgamma(x):
+    return lax.lgamma(x)
+
+
+def _slope_of_digamma(t, out, x):
+    endless = lax.eq(x, np.asarray(np.inf, x.dtype))
+    slope = lax.polygamma(lax.full_like(x, 1), lax.select_n(endless, x, lax.full_like(x, 1)))
+    return lax.mul(t, lax.select_n(endless, slope, lax.full_like(x, 0)))
+
+
+@slopes(_slope_of_digamma)
+def _digamma(x):
+    return lax.select_n(lax.eq(x, _zero(x)), lax.digamma(x), lax.div(lax.full_like(x, -1), x))
 
 
 def reciprocal(x, /):
@@ -188,11 +210,17 @@ def identity(x, /):
 
 
 def abs(x, /):
-    """Return the absolute value; its gradient at 0 is 0 (that of ``lax.abs`` is 1)."""
+    """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
     x = _not_bool(x, "abs")
     if is_float(x.dtype) and category(x.dtype) == 2:
-        return lax.mul(x, lax.sign(x))
+        return magnitude(x)
     return x if jnp.issubdtype(x.dtype, jnp.unsignedinteger) else lax.abs(x)
+
+
+@slopes(lambda t, out, x: lax.mul(t, kept(lax.sign(x), lax.eq(x, x))))
+def magnitude(x):
+    """Return the absolute value of real floats, with gradient 0 at 0 and NaN."""
+    return lax.abs(x)
 
 
 def square(x, /):
@@ -306,10 +334,36 @@ def nan_to_num(x, /, nan: float = 0.0, posinf: float | None = None, neginf: floa
 def logit(x, /, eps: float | None = None):
     """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] if ``eps`` is given."""
     x = floats(x)
-    if eps is not None:
-        low, high = (spread(cast(v, x.dtype), x.shape) for v in (eps, 1.0 - eps))
-        x = lax.select_n(lax.lt(x, low), lax.select_n(lax.gt(x, high), x, high), low)
+    return _logit(x) if eps is None else _logit_within(x, eps)
+
+
+def _slope_of_logit(x):
+    """Return 1 / (x (1 - x)), infinite at 0 and 1 whatever the zero's sign."""
+    product = lax.abs(lax.mul(x, lax.sub(np.ones((), x.dtype), x)))
+    return lax.div(np.ones((), x.dtype), product)
+
+
+def _slope_of_plain_logit(t, out, x):
+    inside = lax.bitwise_and(lax.ge(x, _zero(x)), lax.le(x, np.ones((), x.dtype)))
+    return lax.mul(t, lax.select_n(inside, lax.full_like(x, np.nan), _slope_of_logit(x)))
+
+
+@slopes(_slope_of_plain_logit)
+def _logit(x):
     return lax.sub(lax.log(x), lax.log1p(lax.neg(x)))
+
+
+def _logit_within(x, eps: float):
+    low, high = cast(eps, x.dtype), cast(1.0 - eps, x.dtype)
+
+    def slope(t, out, x):
+        return lax.mul(t, kept(_slope_of_logit(x), lax.bitwise_and(lax.ge(x, low), lax.le(x, high))))
+
+    @slopes(slope)
+    def logit_of_limited(x):
+        return _logit(lax.min(lax.max(x, low), high))
+
+    return logit_of_limited(x)
 
 
 def sinc(x, /):

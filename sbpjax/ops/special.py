@@ -16,6 +16,7 @@ from jax import lax
 from .arithmetic import _pair
 from .dims import fail
 from .promote import cast, compute_dtype, floats
+from .slopes import slopes, without
 
 
 def _wide(function, *inputs):
@@ -181,7 +182,16 @@ def entr(x, /):
 
 def xlog1py(x, y, /):
     """Return ``x log(1 + y)``, 0 where x is 0 and y is no NaN."""
-    x, y = _pair(x, y, float_result=True)
+    return _xlog1py(*_pair(x, y, float_result=True))
+
+
+def _slope_of_factor(t, out, x, y):
+    below = (x == 0) & lax.le(y, _number(-1, y))
+    return lax.mul(t, without(lax.log1p(y), below))
+
+
+@slopes(_slope_of_factor, lambda t, out, x, y: lax.div(lax.mul(t, x), lax.add(y, _number(1, y))))
+def _xlog1py(x, y):
     x, y = jnp.broadcast_arrays(x, y)
     unsafe = (y <= -1) | (y == np.inf)
     nothing = (x == 0) & unsafe
@@ -190,7 +200,16 @@ def xlog1py(x, y, /):
 
 def logaddexp2(x, y, /):
     """Return ``log2(2**x + 2**y)`` without overflow."""
-    x, y = _pair(x, y)
+    return _logaddexp2(*_pair(x, y))
+
+
+def _share(t, x, y):
+    """Return t * 2**x / (2**x + 2**y)."""
+    return lax.div(t, lax.add(_number(1, x), lax.exp2(lax.sub(y, x))))
+
+
+@slopes(lambda t, out, x, y: _share(t, x, y), lambda t, out, x, y: _share(t, y, x))
+def _logaddexp2(x, y):
     scale = math.log(2)
     return jnp.logaddexp(x * _number(scale, x), y * _number(scale, x)) / _number(scale, x)
 

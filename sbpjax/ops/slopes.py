@@ -1,0 +1,66 @@
+"""Derivatives as torch writes them down, for elementwise functions whose formula JAX would differentiate otherwise.
+
+A function and the formula that computes it agree on values, yet not on gradients at the corners: `maximum` of NaN and 1
+hands its gradient to both, and `lerp` computed from the nearer end would mix a NaN of the branch not taken into it.
+So such a function names one rule per array: the part of the tangent that comes from this array's tangent ``t``. Worked
+case::
+
+    @slopes(lambda t, out, x, y: lax.mul(t, y), lambda t, out, x, y: lax.mul(t, x))
+    def product(x, y):
+        return lax.mul(x, y)
+
+A rule is linear in ``t`` and made of differentiable parts, so second derivatives follow. The forward stays one call of
+the plain function.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import numpy as np
+from jax import lax
+from jax.custom_derivatives import SymbolicZero
+
+from .promote import spread
+
+
+def slopes(*rules):
+    """Return a decorator that gives a function of arrays its derivatives.
+
+    Args:
+        rules: per array ``rule(t, out, *arrays)``, its part of the result's tangent, or None where that is zero.
+    """
+
+    def decorate(function):
+        sloped = jax.custom_jvp(function)
+
+        def jvp(primals, tangents):
+            out = sloped(*primals)
+            parts = [
+                spread(rule(t, out, *primals), out.shape)
+                for rule, t in zip(rules, tangents, strict=True)
+                if rule is not None and not isinstance(t, SymbolicZero)
+            ]
+            return out, functools.reduce(lax.add, parts) if parts else lax.full_like(out, 0)
+
+        sloped.defjvp(jvp, symbolic_zeros=True)
+        return sloped
+
+    return decorate
+
+
+def kept(t, condition):
+    """Return a tangent or slope where a condition holds, and 0 elsewhere.
+
+    A slope that may be NaN is masked before it meets the tangent: a backward runs the steps in reverse, and 0 · NaN
+    would be what is left of a mask behind the product.
+    """
+    shape = np.broadcast_shapes(np.shape(t), np.shape(condition))
+    condition = condition if np.ndim(condition) == 0 else spread(condition, shape)
+    return lax.select_n(condition, spread(np.zeros((), t.dtype), shape), spread(t, shape))
+
+
+def without(t, condition):
+    """Return a tangent or slope where a condition does not hold, and 0 where it does."""
+    return kept(t, lax.bitwise_not(condition))
