@@ -76,7 +76,7 @@ class Bernoulli(_Binary):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            return sbpjax.bernoulli(self.probs.expand(*self._extended(sample_shape)))
+            return sbpjax.bernoulli(self.probs.expand(self._extended(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
         logits, value = broadcast_all(self.logits, self._checked(value))
@@ -118,7 +118,7 @@ class Geometric(_Binary):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            probs = self.probs.expand(*self._extended(sample_shape))
+            probs = self.probs.expand(self._extended(sample_shape))
             u = sbpjax.rand_like(probs).clamp(min=sbpjax.finfo(probs.dtype).tiny)
             return (u.log() / (-probs).log1p()).floor()
 
@@ -180,7 +180,7 @@ class Binomial(Distribution):
 
         with no_grad():
             shape = self._extended(sample_shape)
-            return draw_binomial(self.total_count.expand(*shape), self.probs.expand(*shape))
+            return draw_binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Any) -> Tensor:
         value = self._checked(value)
@@ -232,7 +232,7 @@ class Poisson(ExponentialFamily):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            return sbpjax.poisson(self.rate.expand(*self._extended(sample_shape)))
+            return sbpjax.poisson(self.rate.expand(self._extended(sample_shape)))
 
     def log_prob(self, value: Any) -> Tensor:
         rate, value = broadcast_all(self.rate, self._checked(value))
@@ -310,7 +310,7 @@ class Categorical(Distribution):
         value = self._checked(value).long()
         shape = sbpjax.broadcast_shapes(tuple(value.shape), tuple(self.batch_shape))
         logits = self.logits.expand(*shape, self._num_events)
-        return logits.gather(-1, value.expand(*shape).unsqueeze(-1)).squeeze(-1)
+        return logits.gather(-1, value.expand(shape).unsqueeze(-1)).squeeze(-1)
 
     def entropy(self) -> Tensor:
         logits = self.logits.clamp(min=sbpjax.finfo(self.logits.dtype).min)

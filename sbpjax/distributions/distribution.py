@@ -183,4 +183,4 @@ _VALUE = "The value argument to log_prob must be a Tensor, not a %s"
 
 def noise(shape: Sequence[int], like: Tensor, draw: str = "randn_like") -> Tensor:
     """Return random numbers of a shape, of a parameter's dtype and where it lies."""
-    return getattr(sbpjax, draw)(like.detach().expand(*shape) if tuple(like.shape) != tuple(shape) else like.detach())
+    return getattr(sbpjax, draw)(like.detach().expand(shape) if tuple(like.shape) != tuple(shape) else like.detach())

@@ -26,7 +26,7 @@ def standard_gamma(key: jax.Array, concentration: jax.Array, /) -> jax.Array:
 
 def draw_gamma(concentration: Tensor, shape: Sequence[int]) -> Tensor:
     """Return draws of a shape, with gradient."""
-    value = dispatch.run(op_of(standard_gamma), (default_generator.key(), concentration.expand(*shape)))
+    value = dispatch.run(op_of(standard_gamma), (default_generator.key(), concentration.expand(shape)))
     return value.clamp(min=sbpjax.finfo(value.dtype).tiny)
 
 

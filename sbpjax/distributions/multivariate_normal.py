@@ -19,7 +19,7 @@ def solve_lower(lower: Tensor, x: Tensor) -> Tensor:
     """Return ``lower⁻¹ x`` of vectors along the last dim."""
     shape = sbpjax.broadcast_shapes(tuple(lower.shape[:-1]), tuple(x.shape))
     lower = lower.expand(*shape, shape[-1])
-    return sbpjax.linalg.solve_triangular(lower, x.expand(*shape).unsqueeze(-1), upper=False).squeeze(-1)
+    return sbpjax.linalg.solve_triangular(lower, x.expand(shape).unsqueeze(-1), upper=False).squeeze(-1)
 
 
 class MultivariateNormal(Distribution):
@@ -67,7 +67,7 @@ class MultivariateNormal(Distribution):
             self._lower = sbpjax.linalg.cholesky(matrix)
         else:
             flipped = sbpjax.linalg.cholesky(matrix.flip(-2, -1)).flip(-2, -1).transpose(-2, -1)
-            eye = sbpjax.eye(loc.shape[-1], dtype=loc.dtype).expand(*flipped.shape)
+            eye = sbpjax.eye(loc.shape[-1], dtype=loc.dtype).expand(flipped.shape)
             self._lower = sbpjax.linalg.solve_triangular(flipped, eye, upper=False)
         self._lower = self._lower.expand(*batch, *self._lower.shape[-2:])
 

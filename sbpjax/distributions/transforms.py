@@ -78,7 +78,7 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         if isinstance(self.scale, Tensor):
-            each = self.scale.abs().log().expand(*x.shape)
+            each = self.scale.abs().log().expand(x.shape)
         else:
             each = sbpjax.full_like(x, math.log(abs(self.scale)))
         return sum_last(each, self.event_dim)

@@ -24,6 +24,11 @@ def cdist(x, y, /, p: float = 2.0):
         seen = f"{x.dtype}, {y.dtype}, p={p}"
         fail("shape", "cdist(x, y)", seen, "cdist only supports floating-point dtypes and p >= 0", "x.float()")
     apart = sub(lax.expand_dims(x, (x.ndim - 1,)), lax.expand_dims(y, (y.ndim - 2,)))
+    if p == 0:  # a NaN counts as NaN
+        unequal = lax.min(lax.ceil(lax.abs(apart)), np.ones((), apart.dtype))
+        return reduce.sum(lax.stop_gradient(unequal), dim=apart.ndim - 1)
+    if p == 1:  # the slope at NaN is NaN, that of a norm 0
+        return reduce.sum(lax.mul(apart, lax.sign(apart)), dim=apart.ndim - 1)
     return reduce.norm(apart, p=float(p), dim=apart.ndim - 1)
 
 

@@ -15,7 +15,7 @@ from sbpjax.errors import OpNotSupportedError, message
 
 from .dims import fail
 from .promote import BOOL, arrays, cast, category, compute_dtype, floats, is_float, spread
-from .slopes import kept, slopes
+from .slopes import kept, slopes, without
 
 
 def _not_bool(x, name: str):
@@ -357,7 +357,7 @@ def _logit_within(x, eps: float):
     low, high = cast(eps, x.dtype), cast(1.0 - eps, x.dtype)
 
     def slope(t, out, x):
-        return lax.mul(t, kept(_slope_of_logit(x), lax.bitwise_and(lax.ge(x, low), lax.le(x, high))))
+        return lax.mul(t, without(_slope_of_logit(x), lax.bitwise_or(lax.lt(x, low), lax.gt(x, high))))
 
     @slopes(slope)
     def logit_of_limited(x):

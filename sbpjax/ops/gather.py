@@ -16,6 +16,7 @@ from jax import lax
 
 from .dims import fail, one
 from .promote import BOOL, cast, is_float, spread
+from .slopes import slopes
 
 FILL = lax.GatherScatterMode.FILL_OR_DROP
 
@@ -263,10 +264,16 @@ def _mean(x, index, source, dim: int, include_self: bool, own):
 
 
 def _shared(value, x, source, index, dim: int, x_weight, source_weight):
-    """Return ``value`` with the derivatives ``x_weight`` and ``source_weight``, by differences that are 0 in value."""
-    still = lax.stop_gradient
-    here = lax.mul(lax.sub(x, still(x)), x_weight)
-    return lax.add(still(value), _add(here, index, lax.mul(lax.sub(source, still(source)), source_weight), dim))
+    """Return ``value`` with the derivatives ``x_weight`` and ``source_weight`` in x and source."""
+
+    def of_source(t, out, value, x, source, index, mine, theirs):
+        return _add(lax.full_like(out, 0), index, lax.mul(t, theirs), dim)
+
+    @slopes(None, lambda t, out, value, x, source, index, mine, theirs: lax.mul(t, mine), of_source, None, None, None)
+    def reduced(value, x, source, index, mine, theirs):
+        return value
+
+    return reduced(lax.stop_gradient(value), x, source, index, x_weight, source_weight)
 
 
 def _extreme(scatter):
@@ -279,11 +286,9 @@ def _extreme(scatter):
         ours = cast(lax.eq(own, value), x.dtype)  # PyTorch counts an equal element of x even where it takes no part
         theirs = cast(lax.eq(fixed, take_along(value, index, dim)), x.dtype)
         ties = _add(ours, index, theirs, dim)
-        x_weight = lax.div(ours, lax.max(ties, np.ones((), x.dtype)))
+        x_weight = lax.div(ours, ties)  # of a NaN, which equals nothing, 0 / 0, as in PyTorch
         source_weight = lax.div(theirs, take_along(ties, index, dim))
-        finite = lax.is_finite(frozen)  # x - x is 0 for finite x only
-        x_zero = lax.select_n(finite, spread(np.zeros((), x.dtype), x.shape), x)
-        return _shared(value, x_zero, source, index, dim, x_weight, source_weight)
+        return _shared(value, x, source, index, dim, x_weight, source_weight)
 
     return change
 
@@ -305,7 +310,7 @@ def _prod(x, index, source, dim: int, include_self: bool, own):
         without = lax.select_n(lax.eq(zeros, zero), spread(zero, rest.shape), lax.div(rest, safe))
         return lax.select_n(value_zero, without, alone)
 
-    value = lax.select_n(lax.eq(zeros, zero), spread(zero, x.shape), rest)
+    value = lax.select_n(lax.eq(zeros, zero), lax.mul(rest, zero), rest)
     x_weight = others(x_zero, x_safe, rest, zeros)
     at = take_along(rest, index, dim), take_along(zeros, index, dim)
     return _shared(value, x, source, index, dim, x_weight, others(source_zero, source_safe, *at))

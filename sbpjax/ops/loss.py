@@ -14,11 +14,13 @@ import numpy as np
 from jax import lax
 
 from .activation import log_softmax
-from .arithmetic import clamp_min, difference, sub, where, xlogy
+from .arithmetic import _clamp, clamp_min, difference, sub, where, xlogy
 from .dims import fail, restore
+from .elementwise import magnitude
 from .gather import pick, take_rows
 from .norm import cosine_similarity, pairwise_distance
 from .promote import BOOL, cast, compute_dtype, is_float, promote, spread
+from .slopes import slopes
 
 
 def _reduced(loss, reduction: str, weight_sum=None):
@@ -53,10 +55,6 @@ def _pair(x, target, op: str):
     return promote(x, target)
 
 
-def _abs(x):
-    return lax.mul(x, lax.sign(x))
-
-
 def mse_loss(x, target, /, reduction: str = "mean"):
     """Return the squared differences, reduced."""
     return _reduced(lax.square(difference(x, target)), reduction)
@@ -65,27 +63,45 @@ def mse_loss(x, target, /, reduction: str = "mean"):
 def l1_loss(x, target, /, reduction: str = "mean"):
     """Return the absolute differences, reduced; the gradient at 0 is 0."""
     apart = sub(x, target)
-    return _reduced(lax.abs(apart) if np.issubdtype(apart.dtype, np.complexfloating) else _abs(apart), reduction)
+    return _reduced(lax.abs(apart) if np.issubdtype(apart.dtype, np.complexfloating) else magnitude(apart), reduction)
 
 
 def smooth_l1_loss(x, target, /, reduction: str = "mean", beta: float = 1.0):
     """Return d² / (2 beta) where the difference d is below beta, else |d| - beta / 2, reduced."""
     if beta == 0:
         return l1_loss(x, target, reduction=reduction)
-    distance = _abs(difference(x, target))
-    beta_, half = np.asarray(beta, distance.dtype), np.asarray(0.5, distance.dtype)
-    near = lax.div(lax.mul(half, lax.square(distance)), beta_)
-    far = lax.sub(distance, np.asarray(0.5 * beta, distance.dtype))
-    return _reduced(lax.select_n(lax.lt(distance, beta_), far, near), reduction)
+    apart = difference(x, target)
+
+    def slope(t, out, d):
+        one = np.ones((), d.dtype)
+        return lax.mul(t, _clamp(lax.div(d, np.asarray(beta, d.dtype)), -one, one))
+
+    @slopes(slope)
+    def smooth(d):
+        distance, beta_, half = lax.abs(d), np.asarray(beta, d.dtype), np.asarray(0.5, d.dtype)
+        near = lax.div(lax.mul(half, lax.square(distance)), beta_)
+        far = lax.sub(distance, np.asarray(0.5 * beta, d.dtype))
+        return lax.select_n(lax.lt(distance, beta_), far, near)
+
+    return _reduced(smooth(apart), reduction)
 
 
 def huber_loss(x, target, /, reduction: str = "mean", delta: float = 1.0):
     """Return d² / 2 where the difference d is at most delta, else delta * (|d| - delta / 2), reduced."""
-    distance = _abs(difference(x, target))
-    delta_, half = np.asarray(delta, distance.dtype), np.asarray(0.5, distance.dtype)
-    far = lax.mul(delta_, lax.sub(distance, np.asarray(0.5 * delta, distance.dtype)))
-    near = lax.mul(half, lax.square(distance))
-    return _reduced(lax.select_n(lax.le(distance, delta_), far, near), reduction)
+    apart = difference(x, target)
+
+    def slope(t, out, d):
+        bound = np.asarray(delta, d.dtype)
+        return lax.mul(t, _clamp(d, -bound, bound))
+
+    @slopes(slope)
+    def huber(d):
+        distance, delta_, half = lax.abs(d), np.asarray(delta, d.dtype), np.asarray(0.5, d.dtype)
+        far = lax.mul(delta_, lax.sub(distance, np.asarray(0.5 * delta, d.dtype)))
+        near = lax.mul(half, lax.square(distance))
+        return lax.select_n(lax.le(distance, delta_), far, near)
+
+    return _reduced(huber(apart), reduction)
 
 
 def binary_cross_entropy(x, target, weight=None, /, reduction: str = "mean"):
@@ -98,21 +114,20 @@ def binary_cross_entropy(x, target, weight=None, /, reduction: str = "mean"):
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
     """
     x, target = _pair(x, target, "binary_cross_entropy")
-    one_ = np.ones((), x.dtype)
-    # At 0 and 1 the clamp stops the gradient of one term; torch divides by max(x * (1 - x), 1e-12) there, so does this.
-    loss = lax.neg(lax.add(lax.mul(target, _log100(x)), lax.mul(lax.sub(one_, target), _log100(lax.sub(one_, x)))))
-    edge = lax.bitwise_or(lax.eq(x, np.zeros((), x.dtype)), lax.eq(x, one_))
-    slope = lax.mul(lax.sub(lax.stop_gradient(x), target), np.asarray(1e12, x.dtype))
-    still = lax.stop_gradient(x)
-    steep = lax.add(lax.stop_gradient(loss), lax.mul(lax.sub(x, still), slope))
-    loss = lax.select_n(edge, loss, steep)
-    return _reduced(_weighted(loss, weight), reduction)
+    return _reduced(_weighted(_bce(x, target), weight), reduction)
 
 
-def _log100(x):
-    safe = lax.select_n(lax.eq(x, np.zeros((), x.dtype)), x, lax.full_like(x, 1))
-    low = lax.select_n(lax.eq(x, np.zeros((), x.dtype)), lax.log(safe), lax.full_like(x, -100))
-    return clamp_min(low, -100.0)
+def _slope_of_bce(t, out, x, target):
+    """Return t (x - target) / (x (1 - x)), whose divisor is at least 1e-12, as in torch."""
+    spare = lax.sub(np.ones((), x.dtype), x)
+    return lax.mul(t, lax.div(lax.sub(x, target), lax.max(lax.mul(x, spare), np.asarray(1e-12, x.dtype))))
+
+
+@slopes(_slope_of_bce, lambda t, out, x, target: lax.mul(t, lax.sub(lax.log1p(lax.neg(x)), lax.log(x))))
+def _bce(x, target):
+    low = np.asarray(-100, x.dtype)
+    hit, miss = lax.max(lax.log(x), low), lax.max(lax.log1p(lax.neg(x)), low)
+    return lax.sub(lax.mul(lax.sub(target, np.ones((), x.dtype)), miss), lax.mul(target, hit))
 
 
 def _weighted(loss, weight):
@@ -135,7 +150,7 @@ def binary_cross_entropy_with_logits(x, target, weight=None, pos_weight=None, /,
     one_ = np.ones((), x.dtype)
     # log(1 + e**-x) = max(-x, 0) + log(1 + e**-|x|), with the derivative at 0 shared evenly
     negative = lax.neg(x)
-    softplus = lax.add(lax.max(negative, np.zeros((), x.dtype)), lax.log1p(lax.exp(lax.neg(_abs(x)))))
+    softplus = lax.add(lax.max(negative, np.zeros((), x.dtype)), lax.log1p(lax.exp(lax.neg(magnitude(x)))))
     if pos_weight is not None:
         pos_weight = spread(cast(pos_weight, x.dtype), x.shape)
         softplus = lax.mul(softplus, lax.add(one_, lax.mul(lax.sub(pos_weight, one_), target)))

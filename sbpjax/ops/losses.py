@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .activation import logsigmoid, relu
+from .activation import logsigmoid
 from .dims import fail
 from .gather import pick, scatter, take_along
 from .loss import _reduced, _weighted
@@ -72,6 +72,11 @@ def _rows(x, op: str):
     return (x, False) if x.ndim == 2 else (lax.expand_dims(x, (0,)), True)
 
 
+def _above_zero(x):
+    """Return x where it is above 0, else 0 without a gradient, also for NaN."""
+    return lax.select_n(lax.gt(x, np.zeros((), x.dtype)), lax.full_like(x, 0), x)
+
+
 def multi_margin_loss(x, target, weight=None, /, p: float = 1, margin: float = 1.0, reduction: str = "mean"):
     """Return the mean over the other classes of ``max(0, margin - x[target] + x[i]) ** p``, reduced.
 
@@ -88,7 +93,7 @@ def multi_margin_loss(x, target, weight=None, /, p: float = 1, margin: float = 1
     x, single = _rows(x, "multi_margin_loss")
     target = lax.reshape(target, (x.shape[0],))
     right = pick(x, target, 1)
-    below = relu(margin - lax.expand_dims(right, (1,)) + x)  # no gradient where it is 0, as in torch
+    below = _above_zero(margin - lax.expand_dims(right, (1,)) + x)
     below = below if p == 1 else lax.square(below)
     if weight is not None:
         below = below * lax.expand_dims(jnp.take(cast(weight, x.dtype), target), (1,))
@@ -117,7 +122,7 @@ def multilabel_margin_loss(x, target, /, reduction: str = "mean"):
     hit = lax.gt(_marked(hit, safe, cast(listed, np.int32)), np.int32(0))
     at = take_along(x, safe, 1)  # (N, labels)
     gap = 1 - lax.expand_dims(at, (2,)) + lax.expand_dims(x, (1,))  # (N, labels, classes)
-    gap = relu(gap)  # no gradient where it is 0, as in torch
+    gap = _above_zero(gap)
     counts = lax.expand_dims(listed, (2,)) & ~lax.expand_dims(hit, (1,))
     loss = lax.reduce_sum(lax.select_n(counts, lax.full_like(gap, 0), gap), (1, 2)) / x.shape[1]
     return _reduced(lax.squeeze(loss, (0,)) if single else loss, reduction)
@@ -161,7 +166,7 @@ def pdist(x, /, p: float = 2.0):
     first, second = np.triu_indices(x.shape[0], 1)
     gap = jnp.abs(jnp.take(x, first, axis=0) - jnp.take(x, second, axis=0))
     if p == 0:
-        return lax.reduce_sum(cast(lax.ne(gap, np.zeros((), x.dtype)), x.dtype), (1,))
+        return lax.stop_gradient(lax.reduce_sum(lax.min(lax.ceil(gap), np.ones((), x.dtype)), (1,)))
     if p == math.inf:
         return lax.reduce_max(gap, (1,)) if x.shape[1] else lax.full((len(first),), 0, x.dtype)
     if p == 1:

@@ -18,6 +18,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail, one, restore, several
+from .elementwise import magnitude
 from .gather import pick
 from .promote import BOOL, DEFAULT_FLOAT, INT64, cast, category, compute_dtype, is_float, spread
 
@@ -124,7 +125,32 @@ def _extreme(x, axes: tuple[int, ...], name: str):
         )
     if x.dtype == BOOL:
         return lax.reduce_or(x, axes) if name.endswith("max") else lax.reduce_and(x, axes)
+    return _extreme_number(x, axes, name)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
+def _extreme_number(x, axes: tuple[int, ...], name: str):
     return lax.reduce_max(x, axes) if name.endswith("max") else lax.reduce_min(x, axes)
+
+
+@_extreme_number.defjvp
+def _extreme_jvp(axes, name, primals, tangents):
+    """Share the slope among the elements equal to the extreme; where that is NaN, among the NaNs, or (amax) nobody."""
+    (x,), (t,) = primals, tangents
+    out = _extreme_number(x, axes, name)
+    whole = spread(restore(out, axes, True), x.shape)
+    equal = lax.eq(x, whole)
+    if not name.startswith("a"):
+        equal = lax.bitwise_or(equal, lax.bitwise_and(lax.ne(x, x), lax.ne(whole, whole)))
+    return out, lax.reduce_sum(lax.mul(t, _shares(equal, x.dtype, axes)), axes)
+
+
+def _shares(equal, dtype, axes: tuple[int, ...]):
+    """Return 1 / n at the n places that hold along axes, 0 elsewhere; NaN where there is none."""
+    count = restore(lax.reduce_sum(cast(equal, dtype), axes), axes, True)
+    nothing = lax.select_n(lax.eq(count, np.zeros((), dtype)), lax.full_like(count, 0), lax.full_like(count, np.nan))
+    share = lax.div(lax.full_like(count, 1), count)
+    return lax.select_n(equal, spread(nothing, equal.shape), spread(share, equal.shape))
 
 
 def amax(x, /, dim=None, keepdim: bool = False):
@@ -181,12 +207,12 @@ def _named(x, dim: int, keepdim: bool, name: str):
 
 def max(x, /, dim: int | None = None, keepdim: bool = False):
     """Return the maximum of all elements, or with ``dim`` the pair (values, int64 indices of the first maxima)."""
-    return amax(x) if dim is None else _named(x, dim, keepdim, "max")
+    return _extreme(x, tuple(range(x.ndim)), "max") if dim is None else _named(x, dim, keepdim, "max")
 
 
 def min(x, /, dim: int | None = None, keepdim: bool = False):
     """Return the minimum of all elements, or with ``dim`` the pair (values, int64 indices of the first minima)."""
-    return amin(x) if dim is None else _named(x, dim, keepdim, "min")
+    return _extreme(x, tuple(range(x.ndim)), "min") if dim is None else _named(x, dim, keepdim, "min")
 
 
 def _logical(x, dim, keepdim: bool, reduction):
@@ -216,17 +242,48 @@ def _moments(x, dim, correction: float, name: str):
     _float_only(x, name)
     axes = several(dim, x.ndim, name)
     x = cast(x, compute_dtype(x.dtype))
-    count = math.prod(x.shape[d] for d in axes)
-    center = restore(lax.div(_sum(x, axes), np.asarray(count, x.dtype)), axes, True)
+    if x.dtype.kind != "c":
+        return *_real_moments(x, axes, correction), axes
+    center = _center(x, axes)
     off = lax.sub(x, center)
-    square = lax.square(off)
-    if x.dtype.kind == "c":
-        square = lax.add(lax.square(lax.real(off)), lax.square(lax.imag(off)))
+    square = lax.add(lax.square(lax.real(off)), lax.square(lax.imag(off)))
+    return center, _mean_square(square, axes, correction), axes
+
+
+def _center(x, axes: tuple[int, ...]):
+    count = math.prod(x.shape[d] for d in axes)
+    return restore(lax.div(_sum(x, axes), np.asarray(count, x.dtype)), axes, True)
+
+
+def _freedom(x, axes: tuple[int, ...], correction: float) -> float:
+    """Return the degrees of freedom, 0 if there are none."""
+    count = math.prod(x.shape[d] for d in axes)
+    return count - correction if count > correction else 0
+
+
+def _mean_square(square, axes: tuple[int, ...], correction: float):
     total = restore(_sum(square, axes), axes, True)
-    free = np.asarray(
-        count - correction if count > correction else 0, square.dtype
-    )  # none left: 0/0 is NaN, as in torch
-    return center, lax.div(total, free), axes
+    return lax.div(total, np.asarray(_freedom(square, axes, correction), square.dtype))  # 0 / 0 is NaN, as in torch
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
+def _real_moments(x, axes: tuple[int, ...], correction: float):
+    center = _center(x, axes)
+    return center, _mean_square(lax.square(lax.sub(x, center)), axes, correction)
+
+
+@_real_moments.defjvp
+def _real_moments_jvp(axes, correction, primals, tangents):
+    """The slope of the variance is ``2 (x - mean) / freedom``; without freedom torch has NaN at the mean, else inf."""
+    (x,), (t,) = primals, tangents
+    center, variance = _real_moments(x, axes, correction)
+    free = _freedom(x, axes, correction)
+    off = lax.sub(x, center)
+    if free:
+        slope = lax.mul(off, np.asarray(2 / free, x.dtype))
+    else:
+        slope = lax.select_n(lax.eq(off, np.zeros((), x.dtype)), lax.full_like(x, np.inf), lax.full_like(x, np.nan))
+    return (center, variance), (_center(t, axes), restore(_sum(lax.mul(t, slope), axes), axes, True))
 
 
 def _finish(x, axes, keepdim: bool, dtype):
@@ -312,11 +369,11 @@ def norm(x, /, p: float | str = 2.0, dim=None, keepdim: bool = False, dtype=None
 def _norm(x, p: Any, axes: tuple[int, ...]):
     if p == 2:
         return _safe_sqrt(_sum(lax.square(x), axes))
-    size = lax.mul(x, lax.sign(x))
+    size = magnitude(x)
     if p == 1:
         return _sum(size, axes)
     if math.isinf(p):
-        return _extreme(size, axes, "amax" if p > 0 else "amin")
+        return _extreme(size, axes, "max" if p > 0 else "min")
     zero = lax.eq(x, np.zeros((), x.dtype))
     nothing = spread(np.zeros((), x.dtype), x.shape)
     if p == 0:

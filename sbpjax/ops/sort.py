@@ -152,6 +152,14 @@ def mode(x, /, dim: int = -1, keepdim: bool = False):
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
+def _between(low, high, share: float):
+    """Return the point between two values, computed from the nearer one; of infinite ones NaN, as in torch."""
+    span = lax.sub(high, low)
+    if share < 0.5:
+        return lax.add(low, lax.mul(span, np.asarray(share, low.dtype)))
+    return lax.sub(high, lax.mul(span, np.asarray(1 - share, low.dtype)))
+
+
 def quantile(x, /, q, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"):
     """Return the q-quantiles along ``dim`` (or of all elements); NaN where there is any NaN.
 
@@ -184,12 +192,14 @@ def quantile(x, /, q, dim: int | None = None, keepdim: bool = False, interpolati
     for v in qs:
         place = v * last
         below, above = math.floor(place), math.ceil(place)
+        if interpolation == "higher":
+            below = above
         if interpolation == "nearest":
             below = above = int(np.round(place))
-        share = {"linear": place - below, "lower": 0.0, "higher": 1.0, "midpoint": 0.5, "nearest": 0.0}[interpolation]
+        share = 0.5 if interpolation == "midpoint" else place - below
         low = lax.slice_in_dim(values, below, below + 1, axis=axis)
         high = lax.slice_in_dim(values, above, above + 1, axis=axis)
-        out = low if share == 0 else lax.add(low, lax.mul(lax.sub(high, low), np.asarray(share, x.dtype)))
+        out = _between(low, high, share) if interpolation in ("linear", "midpoint") else low
         out = lax.select_n(lax.ne(top, top), out, top)  # NaN is sorted last
         out = lax.squeeze(out, (axis,))
         if keepdim:

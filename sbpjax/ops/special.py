@@ -173,11 +173,15 @@ def log_ndtr(x, /):
 
 def entr(x, /):
     """Return ``-x log(x)``: 0 at 0, minus infinity below."""
-    x = floats(x)
+    return _entr(floats(x))
+
+
+@slopes(lambda t, out, x: lax.mul(t, lax.sub(_number(-1, x), lax.log(x))))
+def _entr(x):
     positive = lax.gt(x, _number(0, x))
     inside = lax.neg(x * lax.log(jnp.where(positive, x, _number(1, x))))
     outside = jnp.where(x == 0, _number(0, x), jnp.where(x != x, x, _number(-np.inf, x)))
-    return jnp.where(positive, inside, lax.stop_gradient(outside))
+    return jnp.where(positive, inside, outside)
 
 
 def xlog1py(x, y, /):

@@ -86,6 +86,11 @@ def _areas(y, x, dx, dim: int):
 def trapezoid(y, x=None, /, dx: float = 1.0, dim: int = -1):
     """Return the integral along a dim by trapezoids, between samples ``dx`` apart or at x."""
     areas, dim = _areas(y, x, dx, dim)
+    n = y.shape[dim]
+    if x is None and n:  # all samples but half of the first and the last: what infinities cancel is as in torch
+        y = cast(y, areas.dtype)
+        ends = lax.index_in_dim(y, 0, dim, keepdims=False) + lax.index_in_dim(y, n - 1, dim, keepdims=False)
+        return (jnp.sum(y, dim) - ends * np.asarray(0.5, y.dtype)) * np.asarray(dx, y.dtype)
     return jnp.sum(areas, areas.ndim - (y.ndim - dim))
 
 
@@ -157,6 +162,7 @@ def histogram_counts(x, edges, weight=None, /, density: bool = False):
 
 def nanquantile(x, /, q, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"):
     """Return the q-quantiles along ``dim`` (or of all elements) of what is no NaN; arguments as `sort.quantile`."""
+    from .arithmetic import lerp
     from .sort import _INTERPOLATIONS, sort
 
     qs = q if isinstance(q, (tuple, list)) else (q,)
@@ -183,7 +189,8 @@ def nanquantile(x, /, q, dim: int | None = None, keepdim: bool = False, interpol
         share = jnp.zeros_like(share) if interpolation in ("nearest", "lower", "higher") else share
         low = jnp.take_along_axis(values, below.astype(np.int64), axis)
         high = jnp.take_along_axis(values, above.astype(np.int64), axis)
-        out = low + (high - low) * share.astype(x.dtype)
+        blended = interpolation in ("linear", "midpoint")
+        out = lerp(low, high, share.astype(x.dtype)) if blended else low
         out = lax.squeeze(out, (axis,))
         outs.append(out.reshape(kept) if keepdim else out)
     return jnp.stack(outs) if isinstance(q, (tuple, list)) else outs[0]

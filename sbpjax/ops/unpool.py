@@ -68,7 +68,7 @@ def max_unpool3d(x, indices, /, kernel_size, stride=None, padding=0, output_size
 
 
 def lp_pool(x, /, n: int, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
-    """Return the p-norm of every window over the last n dims; a window whose powers sum to no more than 0 gives 0.
+    """Return the p-norm of every window over the last n dims; a window whose powers sum to 0 gives 0.
 
     Args:
         x: ``(N, C, ...)`` or ``(C, ...)``; integers become floats.
@@ -91,9 +91,9 @@ def lp_pool(x, /, n: int, norm_type: float, kernel_size, stride=None, ceil_mode:
         if (inside != kernel).any():
             shape = tuple(count if d == i + 2 else 1 for d in range(total.ndim))
             total = lax.mul(total, np.asarray(kernel / inside, x.dtype).reshape(shape))
-    positive = lax.gt(total, np.zeros((), total.dtype))
-    safe = lax.select_n(positive, lax.full_like(total, 1), total)
-    out = lax.select_n(positive, lax.full_like(total, 0), lax.pow(safe, np.asarray(1.0 / norm_type, total.dtype)))
+    zero = lax.eq(total, np.zeros((), total.dtype))
+    safe = lax.select_n(zero, total, lax.full_like(total, 1))
+    out = lax.select_n(zero, lax.pow(safe, np.asarray(1.0 / norm_type, total.dtype)), lax.full_like(total, 0))
     return lax.squeeze(out, (0,)) if single else out
 
 

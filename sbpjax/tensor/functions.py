@@ -312,7 +312,7 @@ atleast_1d, atleast_2d, atleast_3d = _atleast(1), _atleast(2), _atleast(3)
 def broadcast_tensors(*tensors) -> tuple:
     """Return the tensors as views of their common shape."""
     shape = common_shape("broadcast_tensors(...)", *tensors)
-    return tuple(t.expand(*shape) for t in tensors)
+    return tuple(t.expand(shape) for t in tensors)
 
 
 def common_shape(asked: str, *tensors) -> tuple[int, ...]:

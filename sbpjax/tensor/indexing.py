@@ -17,7 +17,7 @@ from . import dispatch, steps, views
 from .bounds import outside
 from .inplace import check_writable, inplace, set_part
 from .op import op_of
-from .storage import _starts, _static
+from .storage import _starts, _static, steps_of
 from .tensor import Tensor, attach
 
 
@@ -162,6 +162,11 @@ def _value(x: Tensor, value):
 
 
 def _write_part(x: Tensor, entries: list, value) -> None:
+    if any(fn is steps.expand for fn, _, _ in steps_of(x)):  # what shows its elements once can be written to
+        view = _basic_view(x, entries)
+        check_writable(view, "x[...] = value")
+        view.copy_(value) if isinstance(value, Tensor) else view.fill_(value)
+        return
     spec, new = _basic(x.shape, entries)
     if new and isinstance(value, Tensor) and value.ndim:
         x = _basic_view(x, entries)

@@ -29,8 +29,11 @@ from .op import Op, op_of
 from .storage import base_of, steps_of, write
 from .tensor import Tensor, inplace_error
 
-# What may be done to a view that shows an element more than once: the same value everywhere, or another shape.
-_HARMLESS = frozenset("fill_ zero_ masked_fill_ squeeze_ unsqueeze_ transpose_ t_".split())
+# What may be done to a view that shows an element more than once: the same value everywhere, another shape, and what
+# PyTorch merely warns of.
+_HARMLESS = frozenset(
+    "fill_ zero_ masked_fill_ squeeze_ unsqueeze_ transpose_ t_ index_fill_ setitem_ fill_diagonal_".split()
+)
 
 
 def check_writable(x: Tensor, asked: str) -> None:
@@ -73,16 +76,32 @@ def check_writable(x: Tensor, asked: str) -> None:
                     "it is recorded",
                     "write to x.narrow(...) instead, or under no_grad()",
                 )
-    harmless = asked in _HARMLESS or 0 in x.shape
-    for fn, static, _ in () if harmless else steps_of(x):
-        if fn is steps.expand or (fn is steps.unfold and dict(static)["step"] < dict(static)["size"]):
-            raise inplace_error(
-                asked,
-                f"{seen}, a view by {fn.__name__}",
-                "unsupported operation: more than one element of the written-to tensor refers to a single "
-                "memory location",
-                "x.clone() the tensor before the operation",
-            )
+    by = None if asked in _HARMLESS else repeated_by(x)
+    if by is not None:
+        raise inplace_error(
+            asked,
+            f"{seen}, a view by {by}",
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location",
+            "x.clone() the tensor before the operation",
+        )
+
+
+def repeated_by(x: Tensor) -> str | None:
+    """Return the step by which a view shows an element of its storage more than once, None if it does not.
+
+    One row of an expanded tensor shows its elements once.
+    """
+    chain = steps_of(x)
+    if not chain or 0 in x.shape:
+        return None
+    if any(fn is steps.unfold and dict(static)["step"] < dict(static)["size"] for fn, static, _ in chain):
+        return "unfold"
+    if any(fn is steps.expand for fn, _, _ in chain):
+        from .views import strides_of
+
+        if any(n > 1 and k == 0 for n, k in zip(x.shape, strides_of(x), strict=True)):
+            return "expand"
+    return None
 
 
 def fits(x: Tensor, out: Tensor, asked: str) -> None:
@@ -181,6 +200,8 @@ def assign_out(out: Tensor, result: Tensor) -> Tensor:
             "functions with out=... do not support automatic differentiation",
             "assign the result instead, or call under sbpjax.no_grad()",
         )
+    if repeated_by(out) is not None:
+        check_writable(out, "out=...")
     if out.shape != result.shape or out._layout is not None:
         out._set(result._array.astype(out.dtype.np), result._layout)
         return out

@@ -259,8 +259,8 @@ def masked_select(input: Tensor, mask: Tensor, *, out=None) -> Tensor:
             )
         )
     shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
-    x = input if tuple(input.shape) == shape else input.expand(*shape)
-    mask = mask if tuple(mask.shape) == shape else mask.expand(*shape)
+    x = input if tuple(input.shape) == shape else input.expand(shape)
+    mask = mask if tuple(mask.shape) == shape else mask.expand(shape)
     if not shape:
         x, mask = x.reshape(1), mask.reshape(1)
     return _finish(getitem(x, mask), out)

@@ -20,7 +20,7 @@ from sbpjax.sbp.abstract import Abstract, no_data
 from . import dispatch
 from .mode import mode
 from .op import op_of
-from .steps import look, put
+from .steps import expand, look, put
 from .tensor import Tensor, attach
 
 _ALONE = 3  # references to a cell of one tensor: the tensor's, a local name's, the argument's of getrefcount
@@ -130,9 +130,12 @@ def _see(x: Tensor, steps: tuple) -> Tensor:
     return dispatch.run(op_of(look, _static(steps)), (x, *_starts(steps)))
 
 
-def _put(root: Tensor, value: Tensor, steps: tuple) -> Tensor:
+def _put(root: Tensor, value: Tensor, steps: tuple, once: bool = False) -> Tensor:
+    op = op_of(put, _static(steps))
+    if once:  # of a row of an expanded tensor: the put compares with the old elements, which PyTorch has no need of
+        op.check = "none"
     pins = None if root._layout is None or root._layout.shape is None else (root._layout.sbp,)
-    return dispatch.run(op_of(put, _static(steps)), (root, value, *_starts(steps)), pins)
+    return dispatch.run(op, (root, value, *_starts(steps)), pins)
 
 
 def write(x: Tensor, value: Tensor) -> None:
@@ -154,18 +157,26 @@ def write(x: Tensor, value: Tensor) -> None:
             x._edge, x._idx = value._edge, value._idx
         x._ver += 1
         return
-    base = base_of(x)
+    base, repeated = base_of(x), False
     base = x if base is None else base
     if base is x:
         new = value
     else:
-        new = _put(base, value, steps_of(x)[len(steps_of(base)) :])
+        expanded = any(step[0] is expand for step in steps_of(x))
+        repeated = expanded and _repeated(x)
+        new = _put(base, value, steps_of(x)[len(steps_of(base)) :], expanded and not repeated)
     if mode.grad and new._edge is not None:
         base._edge, base._idx = new._edge, new._idx
     _commit(x, base, new)
-    if base is not x and base._edge is None:
+    if base is not x and base._edge is None and not repeated:  # one write to a repeated element shows everywhere
         x._array, x._layout = value._array, value._layout
         x._seen, x._ver = x._cell.stamp, x._cell.version
+
+
+def _repeated(x: Tensor) -> bool:
+    from .inplace import repeated_by
+
+    return repeated_by(x) is not None
 
 
 def _commit(x: Tensor, base: Tensor, new: Tensor) -> None:

@@ -333,7 +333,7 @@ def expand(self: Tensor, *sizes) -> Tensor:
     """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
-    elif not sizes and self.ndim:
+    elif not sizes:
         raise OpTypeError(message("expand()", f"{list(self.shape)}", "size is a required argument", "x.expand(2, -1)"))
     own = tuple(self.shape)
     offset = len(sizes) - len(own)
@@ -361,12 +361,12 @@ def expand(self: Tensor, *sizes) -> Tensor:
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """Return `expand` to the shape of another tensor."""
-    return expand(self, *other.shape)
+    return expand(self, tuple(other.shape))
 
 
 def broadcast_to(self: Tensor, size) -> Tensor:
     """Return `expand` to a size."""
-    return expand(self, *size)
+    return expand(self, tuple(size))
 
 
 def squeeze(self: Tensor, dim=None) -> Tensor:

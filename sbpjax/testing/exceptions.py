@@ -37,25 +37,11 @@ EXCUSES: tuple[Excuse, ...] = (
         ("logical_and", "inplace", 11, 1),
     ),
     Excuse(
-        "var std var_mean std_mean",
-        "*",
-        lambda call, error: "gradient" in str(error) and "nan" in str(error),
-        "of no more elements than the correction the variance is 0 / 0; PyTorch's gradient is infinite, here it is NaN",
-        ("var", "forward", 0, 1),
-    ),
-    Excuse(
         "kron",
         "forward",
         lambda call, error: "view size is not compatible" in str(error),
         "PyTorch's refuses some strides, since it views its result; here every kron has a value",
         ("kron", "forward", 15, 1),
-    ),
-    Excuse(
-        "index_fill",
-        "inplace",
-        lambda call, error: "refers to a single memory location" in str(error),
-        "a write to an expanded tensor is refused; PyTorch's refuses it in most ops and deprecates it in this one",
-        ("index_fill", "inplace", 13, 0),
     ),
     Excuse(
         "native_layer_norm",

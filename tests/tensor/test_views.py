@@ -83,6 +83,28 @@ def test_write_where_an_element_shows_several_times(write):
     same(f"x = T.tensor([0., float('nan'), 2.]); v = x.expand(4, 3); {write}; R = [x, v]")
 
 
+@pytest.mark.parametrize("write", ["v[1].mul_(2)", "v[0] = 5.", "v[2:3, 1:].add_(1)", "v[1, 0] = 7."])
+def test_a_row_of_an_expanded_tensor_can_be_written_to(write):
+    same(
+        f"x = T.tensor([1., 2., 3.], requires_grad=True); y = x * 1; v = y.expand(4, 3); {write}\n"
+        "y.backward(T.tensor([1., 10., 100.])); R = [y, v, x.grad]"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Use of .* on expanded tensors is deprecated")
+@pytest.mark.parametrize(
+    "write",
+    [
+        "v.masked_fill_(T.tensor([[True, False, True], [False, False, True]]), 7.)",
+        "v[v > 1] = 7.",
+        "v.index_fill_(0, T.tensor([1]), 7.)",
+        "v.fill_diagonal_(7.)",
+    ],
+)
+def test_one_number_written_to_an_expanded_tensor_shows_in_all_its_rows(write):
+    same(f"x = T.tensor([0., 1., 2.]); v = x.expand(2, 3); {write}; R = [x, v]")
+
+
 BASE_WRITES = [
     "x.add_(100)",
     "x[1, 1:, ::2] = 5",
@@ -169,6 +191,9 @@ ERRORS = {
     "leaf iadd": "a = T.ones(2, requires_grad=True); a += 1; R = 0",
     "view of leaf in place": "a = T.ones(2, requires_grad=True); a[0].add_(1); R = 0",
     "expanded in place": "a = T.ones(1, 2).expand(3, 2); a.add_(1); R = 0",
+    "expanded set": "a = T.ones(1, 2).expand(3, 2); a[:] = 1; R = 0",
+    "expanded out": "a = T.ones(1, 2).expand(3, 2); T.add(T.ones(3, 2), 1, out=a); R = 0",
+    "expand to nothing": "T.ones(()).expand()",
     "split output in place": "a = T.ones(4, requires_grad=True) * 1; a.split(2)[0].add_(1); R = 0",
     "unbind output in place": "a = T.ones(4, 2, requires_grad=True) * 1; a.unbind(0)[0].mul_(2); R = 0",
     "no_grad view in place": "a = T.ones(2, requires_grad=True) * 1\nwith T.no_grad(): v = a[0:1]\nv.mul_(2); R = 0",
