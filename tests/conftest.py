@@ -15,6 +15,10 @@ os.environ.setdefault("SBPJAX_PROGRAM_CACHE", "off")
 
 import hypothesis
 import pytest
+import xla_flags
+
+if os.environ["JAX_PLATFORMS"] == "cpu":
+    os.environ.setdefault("XLA_FLAGS", xla_flags.QUICK)
 
 # Derandomised: a failing example fails for everyone. No deadline: the first example of each shape compiles.
 hypothesis.settings.register_profile(

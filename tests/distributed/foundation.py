@@ -17,12 +17,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import xla_flags
+
 ROOT = Path(__file__).parent.parent.parent
 LAUNCHER = ROOT / "sbpjax" / "distributed" / "launch.py"
 DEVICES = 8
 RESTARTS = 200
-# The programs are small and run once: compile them quickly, not well.
-QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 # The files of the foundation whose tests make global tensors.
 FILES = [
@@ -76,7 +76,7 @@ def run(processes, arguments, one_in=1, limit_s=300, timeout_s=120, quiet=False)
     """Run tests on so many processes and return how each ended: ``{name: {rank: (outcome, text)}}``."""
     with tempfile.TemporaryDirectory() as folder:
         env = {k: v for k, v in os.environ.items() if k not in ("NPROC", "SBPJAX_CPU_DEVICES", "XLA_FLAGS")}
-        env["XLA_FLAGS"] = QUICK
+        env["XLA_FLAGS"] = xla_flags.QUICK
         env["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, ROOT / "tests", ROOT / "examples")))
         command = [
             *(sys.executable, LAUNCHER, "--port", 0, "--timeout", timeout_s, "--max_restarts", RESTARTS),

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import xla_flags
+
 import sbpjax
 
 LIMIT_S = 420  # a quiet machine needs a twentieth of it
@@ -18,7 +20,7 @@ def start(*arguments, timeout=120, **environment):
     """Start the launcher, in a session of its own, and return its process."""
     kept = {k: v for k, v in os.environ.items() if k not in ("NPROC", "SBPJAX_CPU_DEVICES", "XLA_FLAGS")}
     paths = [str(ROOT), str(ROOT / "examples"), str(ROOT / "tests")]
-    env = kept | {"PYTHONPATH": os.pathsep.join(paths)} | environment
+    env = kept | {"PYTHONPATH": os.pathsep.join(paths), "XLA_FLAGS": xla_flags.QUICK} | environment
     command = [sys.executable, str(LAUNCHER), "--port", "0", "--timeout", str(timeout), *map(str, arguments)]
     return subprocess.Popen(
         command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
