@@ -13,8 +13,8 @@ import math
 import jax
 from jax import lax
 
-from .dims import fail, one
-from .promote import cast, compute_dtype, is_float, promote, spread
+from .dims import fail, no_complex, one
+from .promote import BOOL, cast, compute_dtype, is_float, promote, spread
 from .slopes import kept, slopes, without
 
 
@@ -45,6 +45,9 @@ def _wide(function):
 
 def relu(x, /):
     """Return max(x, 0), with gradient 0 at 0."""
+    no_complex(x, "relu")
+    if x.dtype == BOOL:
+        fail("shape", "relu(x)", "a bool tensor", "Boolean inputs not supported for relu", "relu(x.int())")
     zero = _number(0, x)
     return _pick(lax.le(x, zero), zero, x)
 
@@ -56,6 +59,7 @@ def relu6(x, /):
 
 def hardtanh(x, /, min_val: float = -1.0, max_val: float = 1.0):
     """Return x limited to [min_val, max_val], with gradient 0 at both bounds."""
+    no_complex(x, "hardtanh")
     low, high = _number(min_val, x), _number(max_val, x)
     return _pick(lax.le(x, low), low, _pick(lax.ge(x, high), high, x))
 
@@ -160,7 +164,7 @@ def softplus(x, /, beta: float = 1.0, threshold: float = 20.0):
 def softsign(x, /):
     """Return x / (1 + |x|)."""
     x = promote(x, float_result=True)[0]
-    return lax.div(x, lax.add(lax.abs(x), _number(1, x)))
+    return lax.div(x, lax.add(cast(lax.abs(x), x.dtype), _number(1, x)))
 
 
 def silu(x, /):

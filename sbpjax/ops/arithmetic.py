@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .dims import fail
+from .dims import fail, no_complex
 from .promote import BOOL, align, arrays, cast, floats, is_float, is_number, promote, spread
 from .slopes import kept, slopes, without
 
@@ -304,6 +304,7 @@ def clamp(x, min=None, max=None, /):
     if min is None and max is None:
         fail("value", "clamp(x)", "neither min nor max", "at least one of min and max is given", "clamp(x, min=0)")
     x, low, high = promote(x, min, max)
+    no_complex(x, "clamp")
     if high is None:
         return _clamp_low(*align(x, low))
     if low is None:

@@ -29,7 +29,7 @@ def cat(*arrays, dim: int = 0):
     ndim = full[0].ndim
     if ndim == 0:
         fail("shape", "cat(...)", "a 0-d tensor", "the tensors have at least 1 dim", "use stack")
-    where = one(dim, ndim, "cat")
+    where = one(dim, ndim, "cat") if full[0].shape != (0,) else 0
     for x in full[1:]:
         if x.ndim != ndim or any(a != b for d, (a, b) in enumerate(zip(x.shape, full[0].shape)) if d != where):
             fail(
@@ -143,6 +143,8 @@ def flip(x, /, dims):
 
 def fliplr(x, /):
     """Return x with dim 1 reversed."""
+    if x.ndim < 2:
+        fail("shape", "fliplr(x)", f"x {x.shape}", "Input must be >= 2-d.", "flip(x, (0,))")
     return flip(x, (1,))
 
 
@@ -200,7 +202,7 @@ def pad(x, /, pad, mode: str = "constant", value: float | None = None):
         )
     ends = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     for d, (a, b) in enumerate(ends):
-        if x.shape[d] + a + b < 0:
+        if x.shape[d] + min(a, 0) + min(b, 0) < 0:
             fail("shape", f"pad({pad})", f"x {x.shape}", f"dim {d} keeps a size of at least 0", "crop less")
     if mode == "constant":
         config = [(a, b, 0) for a, b in ends]

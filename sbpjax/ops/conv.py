@@ -43,6 +43,9 @@ def _batched(x, n: int, op: str):
 
 def _finish(out, bias, single: bool):
     if bias is not None:
+        if bias.dtype != out.dtype:
+            rule = "input type and bias type should be the same"
+            fail("shape", "conv(x, weight, bias)", f"x {out.dtype}, bias {bias.dtype}", rule, "bias.to(x.dtype)")
         sizes = tuple(bias.shape[0] if d == 1 else 1 for d in range(out.ndim))
         out = lax.add(out, lax.broadcast_in_dim(cast(bias, out.dtype), sizes, (1,)))
     return lax.squeeze(out, (0,)) if single else out

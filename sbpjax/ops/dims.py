@@ -13,14 +13,42 @@ from typing import NoReturn
 import numpy as np
 from jax import lax
 
-from sbpjax.errors import OpBoundsError, OpError, OpIndexError, OpTypeError, OpValueError, message
+from sbpjax.errors import (
+    OpBoundsError,
+    OpError,
+    OpIndexError,
+    OpNotSupportedError,
+    OpTypeError,
+    OpValueError,
+    message,
+)
 
-_KINDS = {"shape": OpError, "type": OpTypeError, "index": OpIndexError, "value": OpValueError, "bounds": OpBoundsError}
+_KINDS = {
+    "shape": OpError,
+    "type": OpTypeError,
+    "index": OpIndexError,
+    "value": OpValueError,
+    "bounds": OpBoundsError,
+    "unsupported": OpNotSupportedError,
+}
 
 
 def fail(kind: str, asked: str, seen: str, rule: str, fix: str) -> NoReturn:
-    """Raise the op error of ``kind`` ("shape", "type", "index", "value", "bounds") with its four parts."""
+    """Raise the op error of ``kind``, a key of ``_KINDS``, with its four parts."""
     raise _KINDS[kind](message(asked, seen, rule, fix))
+
+
+def same_dtype(op: str, *arrays) -> None:
+    """Raise unless all arrays (None is skipped) have one dtype."""
+    dtypes = [str(x.dtype) for x in arrays if x is not None]
+    if len(set(dtypes)) > 1:
+        fail("shape", op, f"dtypes {', '.join(dtypes)}", "all inputs have the same dtype", "cast with x.to(y.dtype)")
+
+
+def no_complex(x, op: str, kind: str = "unsupported") -> None:
+    """Raise if an array is complex, where only real numbers have a meaning."""
+    if np.dtype(x.dtype).kind == "c":
+        fail(kind, f"{op}(x)", f"x of dtype {x.dtype}", f"{op} is not supported for complex inputs", f"{op}(x.real)")
 
 
 def one(dim: int, ndim: int, op: str) -> int:

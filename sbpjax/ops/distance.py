@@ -12,7 +12,7 @@ from jax import lax
 from . import reduce
 from .arithmetic import sub
 from .dims import fail, one
-from .promote import is_float
+from .promote import category
 
 
 def cdist(x, y, /, p: float = 2.0):
@@ -20,7 +20,7 @@ def cdist(x, y, /, p: float = 2.0):
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-1]:
         rule = "X1 and X2 have at least 2 dims and the same number of columns"
         fail("shape", "cdist(x, y)", f"x {x.shape}, y {y.shape}", rule, "unsqueeze them")
-    if not is_float(x.dtype) or not is_float(y.dtype) or p < 0:
+    if category(x.dtype) != 2 or category(y.dtype) != 2 or p < 0:
         seen = f"{x.dtype}, {y.dtype}, p={p}"
         fail("shape", "cdist(x, y)", seen, "cdist only supports floating-point dtypes and p >= 0", "x.float()")
     apart = sub(lax.expand_dims(x, (x.ndim - 1,)), lax.expand_dims(y, (y.ndim - 2,)))

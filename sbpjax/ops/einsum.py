@@ -11,7 +11,7 @@ import string
 
 from jax import lax
 
-from .dims import fail
+from .dims import fail, same_dtype
 from .linalg import _ordered, contract
 from .matrix import diagonal
 
@@ -25,6 +25,8 @@ def einsum(*operands, equation: str):
             order.
     """
     terms, out = _parse(equation, operands)
+    if set("".join(terms)) - set(out):
+        same_dtype(f"einsum({equation!r})", *operands)
     terms = list(terms)
     operands = list(operands)
     for i, labels in enumerate(terms):

@@ -13,7 +13,7 @@ from jax import lax
 
 from sbpjax.errors import OpNotSupportedError, message
 
-from .dims import fail
+from .dims import fail, no_complex
 from .promote import BOOL, arrays, cast, category, compute_dtype, floats, is_float, spread
 from .slopes import kept, slopes, without
 
@@ -265,6 +265,7 @@ def trunc(x, /):
 
 def _rounded(x, function):
     x = _not_bool(x, "rounding")
+    no_complex(x, "rounding")
     return function(x) if is_float(x.dtype) else x
 
 
@@ -381,12 +382,14 @@ def sinc(x, /):
 def deg2rad(x, /):
     """Return degrees as radians."""
     x = floats(x)
+    no_complex(x, "deg2rad", "shape")
     return lax.mul(x, np.asarray(np.pi / 180.0, x.dtype))
 
 
 def rad2deg(x, /):
     """Return radians as degrees."""
     x = floats(x)
+    no_complex(x, "rad2deg", "shape")
     return lax.mul(x, np.asarray(180.0 / np.pi, x.dtype))
 
 

@@ -23,7 +23,8 @@ def embedding(index, weight, /, padding_idx: int | None = None, scale_grad_by_fr
         padding_idx: a row that gets no gradient from here.
         scale_grad_by_freq: divide each row's gradient by the number of times that it is named.
     """
-    _integers(index, "embedding")
+    if index.dtype not in (np.int32, np.int64):
+        fail("shape", "embedding(index)", f"an index of {index.dtype}", "the index is int32 or int64", "index.long()")
     if weight.ndim != 2:
         fail(
             "shape", "embedding(index, weight)", f"weight {weight.shape}", "the weight is (V, D)", "reshape the weight"
@@ -51,7 +52,9 @@ def embedding(index, weight, /, padding_idx: int | None = None, scale_grad_by_fr
 
 def one_hot(x, /, num_classes: int, on_value=1, off_value=0, dtype=INT64):
     """Return a new last dim of size ``num_classes`` with ``on_value`` at the class and ``off_value`` elsewhere."""
-    _integers(x, "one_hot")
+    if x.dtype != np.int64:
+        rule = "one_hot is only applicable to index tensor of type LongTensor"
+        fail("shape", "one_hot(x)", f"x of {x.dtype}", rule, "x.long()")
     shape = (*x.shape, num_classes)
     classes = lax.broadcasted_iota(x.dtype, shape, x.ndim)
     hit = lax.eq(classes, lax.expand_dims(x, (x.ndim,)))

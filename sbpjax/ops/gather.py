@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from jax import lax
 
-from .dims import fail, one
-from .promote import BOOL, cast, is_float, spread
+from .dims import fail, one, same_dtype
+from .promote import BOOL, cast, is_float, is_number, spread
 from .slopes import slopes
 
 FILL = lax.GatherScatterMode.FILL_OR_DROP
@@ -153,6 +153,8 @@ def _scattered(x, index, source, dim: int, op: str, change):
     """Apply ``change(front of x, index, source)`` and put the front back."""
     shape = x.shape
     dim, x, index = _ranked(x, index, dim, op)
+    if not is_number(source):
+        same_dtype(op, x, source)
     source = cast(source, x.dtype)
     if np.ndim(source) == 0:
         source = spread(source, index.shape)
@@ -352,11 +354,17 @@ def index_add(x, index, source, /, dim: int, alpha: float = 1):
 def index_copy(x, index, source, /, dim: int):
     """Return x with the slices that a vector names replaced by those of ``source``."""
     dim, index = one(dim, x.ndim, "index_copy"), _vector(index, "index_copy")
-    return put_rows(x, index, cast(source, x.dtype), dim, False)
+    same_dtype("index_copy", x, source)
+    if source.ndim != x.ndim or (x.ndim and source.shape[dim] != index.shape[0]):
+        seen = f"x {x.shape}, index {index.shape}, source {source.shape}"
+        fail("index", f"index_copy(dim={dim})", seen, "source has a slice per index", "source.unsqueeze(0)")
+    return put_rows(x, index, source, dim, False) if x.ndim else lax.reshape(source, ())
 
 
 def index_fill(x, index, value, /, dim: int):
     """Return x with the slices that a vector names, also from the end, filled with a number (or 0-d array)."""
+    if np.dtype(index.dtype).kind not in "iu":
+        fail("index", "index_fill", f"an index of dtype {index.dtype}", "the index is int64", "index.long()")
     dim, index = one(dim, x.ndim, "index_fill"), _vector(index, "index_fill")
     if x.ndim == 0:
         return lax.reshape(index_fill(lax.reshape(x, (1,)), index, value, dim=0), ())
@@ -377,6 +385,7 @@ def masked_fill(x, mask, value, /):
 
 def masked_scatter(x, mask, source, /):
     """Return x with the elements of ``source``, in order, at the places where the mask holds."""
+    same_dtype("masked_scatter", x, source)
     shape = np.broadcast_shapes(x.shape, mask.shape)
     x, mask = spread(x, shape), spread(mask, shape)
     order = lax.cumsum(cast(lax.reshape(mask, (x.size,)), np.int64), 0)

@@ -8,24 +8,11 @@ split of B, H, M or N passes straight through, a split of K gives partial_sum.
 
 from __future__ import annotations
 
-import numpy as np
 from jax import lax
 
 from .arithmetic import mul
-from .dims import fail
+from .dims import fail, same_dtype
 from .promote import cast, promote
-
-
-def _same_dtype(op: str, *arrays) -> None:
-    found = {np.dtype(x.dtype) for x in arrays if x is not None}
-    if len(found) > 1:
-        fail(
-            "shape",
-            op,
-            f"dtypes {', '.join(str(x.dtype) for x in arrays if x is not None)}",
-            "all inputs have the same dtype",
-            "cast with x.to(y.dtype)",
-        )
 
 
 def contract(x, x_labels: str, y, y_labels: str, out_labels: str):
@@ -94,7 +81,7 @@ def matmul(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha:
     Returns:
         ``(..., M, N)``, without M or N where an input is a vector; partial_sum where K is split.
     """
-    _same_dtype("matmul(x, y)", x, y)
+    same_dtype("matmul(x, y)", x, y)
     if x.ndim == 0 or y.ndim == 0:
         fail("shape", "matmul(x, y)", f"shapes {x.shape} and {y.shape}", "both have at least 1 dim", "use x * y")
     left = "k" if x.ndim == 1 else _BATCH[: x.ndim - 2][::-1] + ("km" if transpose_a else "mk")
@@ -171,6 +158,7 @@ def inner(x, y, /):
             "the last dims are equal",
             "transpose one of them",
         )
+    same_dtype("inner(x, y)", x, y)
     return lax.dot_general(x, y, (((x.ndim - 1,), (y.ndim - 1,)), ((), ())))
 
 
@@ -186,25 +174,26 @@ def _blend(x, product, beta: float, alpha: float):
 
 def addmm(x, a, b, /, beta: float = 1, alpha: float = 1):
     """Return beta * x + alpha * (a @ b), with x broadcast."""
-    _same_dtype("addmm(x, a, b)", x, a, b)
+    same_dtype("addmm(x, a, b)", x, a, b)
     return _blend(x, mm(a, b), beta, alpha)
 
 
 def baddbmm(x, a, b, /, beta: float = 1, alpha: float = 1):
     """Return beta * x + alpha * (a @ b) for stacks of matrices, with x broadcast."""
-    _same_dtype("baddbmm(x, a, b)", x, a, b)
+    same_dtype("baddbmm(x, a, b)", x, a, b)
     return _blend(x, bmm(a, b), beta, alpha)
 
 
 def addbmm(x, a, b, /, beta: float = 1, alpha: float = 1):
     """Return beta * x + alpha * the sum over the stack of a @ b."""
     _ranked("addbmm(x, a, b)", a=(a, 3), b=(b, 3))
+    same_dtype("addbmm(x, a, b)", x, a, b)
     return _blend(x, lax.dot_general(a, b, (((0, 2), (0, 1)), ((), ()))), beta, alpha)
 
 
 def addmv(x, a, b, /, beta: float = 1, alpha: float = 1):
     """Return beta * x + alpha * (a @ b) for a matrix a and a vector b."""
-    _same_dtype("addmv(x, a, b)", x, a, b)
+    same_dtype("addmv(x, a, b)", x, a, b)
     return _blend(x, mv(a, b), beta, alpha)
 
 
@@ -221,7 +210,7 @@ def linear(x, weight, bias=None, /):
         weight: ``(N, K)``, or ``(K,)``; split by rows gives a split output, split by columns partial_sum.
         bias: ``(N,)`` or None.
     """
-    _same_dtype("linear(x, weight, bias)", x, weight, bias)
+    same_dtype("linear(x, weight, bias)", x, weight, bias)
     if x.ndim == 0 or weight.ndim not in (1, 2) or x.shape[-1] != weight.shape[-1]:
         fail(
             "shape",
@@ -236,7 +225,7 @@ def linear(x, weight, bias=None, /):
 
 def bilinear(x, y, weight, bias=None, /):
     """Return ``out[..., n] = sum_ij x[..., i] weight[n, i, j] y[..., j] + bias[n]``."""
-    _same_dtype("bilinear(x, y, weight, bias)", x, y, weight, bias)
+    same_dtype("bilinear(x, y, weight, bias)", x, y, weight, bias)
     batch = _BATCH[: x.ndim - 1]
     half = contract(x, batch + "i", weight, "nij", batch + "nj")
     out = contract(half, batch + "nj", y, batch + "j", batch + "n")

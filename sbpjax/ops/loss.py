@@ -15,7 +15,7 @@ from jax import lax
 
 from .activation import log_softmax
 from .arithmetic import _clamp, clamp_min, difference, sub, where, xlogy
-from .dims import fail, restore
+from .dims import fail, restore, same_dtype
 from .elementwise import magnitude
 from .gather import pick, take_rows
 from .norm import cosine_similarity, pairwise_distance
@@ -38,6 +38,8 @@ def _reduced(loss, reduction: str, weight_sum=None):
     wide = cast(loss, compute_dtype(loss.dtype))
     total = lax.reduce_sum(wide, tuple(range(wide.ndim))) if wide.ndim else wide
     if reduction == "mean":
+        if not is_float(loss.dtype):
+            fail("shape", "reduction='mean'", f"a loss of {loss.dtype}", "the mean is of floats", "x.float()")
         count = np.asarray(loss.size, wide.dtype) if weight_sum is None else cast(weight_sum, wide.dtype)
         total = lax.div(total, count)
     return cast(total, loss.dtype)
@@ -113,6 +115,7 @@ def binary_cross_entropy(x, target, weight=None, /, reduction: str = "mean"):
         weight: broadcast factor of the elements, or None.
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
     """
+    same_dtype("binary_cross_entropy", x, target, weight)
     x, target = _pair(x, target, "binary_cross_entropy")
     return _reduced(_weighted(_bce(x, target), weight), reduction)
 
@@ -167,6 +170,8 @@ def kl_div(x, target, /, reduction: str = "mean", log_target: bool = False):
         log_target: whether the target is given as logarithms.
     """
     x, target = promote(x, target)
+    if not is_float(x.dtype):
+        fail("shape", "kl_div(x, target)", f"tensors of {x.dtype}", "Integral inputs not supported", "x.float()")
     if log_target:
         loss = lax.mul(lax.exp(target), sub(target, x))
     else:
@@ -316,7 +321,7 @@ def hinge_embedding_loss(x, target, /, margin: float = 1.0, reduction: str = "me
     nothing = lax.full_like(x, 0)
     below = clamp_min(lax.sub(np.asarray(margin, x.dtype), x), 0.0)
     positive = lax.select_n(lax.ne(target, np.ones((), x.dtype)), x, nothing)
-    negative = lax.select_n(lax.ne(target, np.asarray(-1, x.dtype)), below, nothing)
+    negative = lax.select_n(lax.ne(target, cast(-1, x.dtype)), below, nothing)
     return _reduced(lax.add(positive, negative), reduction)
 
 

@@ -113,6 +113,8 @@ def multilabel_margin_loss(x, target, /, reduction: str = "mean"):
     if x.shape != target.shape:
         seen = f"x {x.shape}, target {target.shape}"
         fail("shape", "multilabel_margin_loss", seen, "input and target have the same shape", "pad it with -1")
+    if target.dtype != np.int64:
+        fail("shape", "multilabel_margin_loss", f"a target of {target.dtype}", "the target is int64", "target.long()")
     x, single = _rows(x, "multilabel_margin_loss")
     target = lax.reshape(target, x.shape)
     ended = lax.cummax(cast(lax.lt(target, np.zeros((), target.dtype)), np.int32), 1)

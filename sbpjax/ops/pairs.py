@@ -56,9 +56,7 @@ def signbit(x, /):
 
 def ldexp(x, y, /):
     """Return ``x * 2**y``."""
-    power = lax.exp2(floats(y))
-    x, power = _pair(floats(x), power)
-    return lax.mul(x, power)
+    return lax.mul(*_pair(x, lax.exp2(floats(y)), float_result=True))
 
 
 def frexp(x, /):

@@ -17,6 +17,8 @@ from .promote import cast, result_type
 
 def put(x, index, source, /, accumulate: bool = False):
     """Return x with elements of source written (or added) where a flat index names, counted from the end if < 0."""
+    if index.dtype != np.int64:
+        fail("shape", "put(x, index, source)", f"an index of {index.dtype}", "the index is int64", "index.long()")
     if index.size != source.size:
         rule = "Expected source and index to have the same number of elements"
         fail("shape", "put(x, index, source)", f"index {index.shape}, source {source.shape}", rule, "source[:n]")
@@ -32,6 +34,9 @@ def index_reduce(x, index, source, /, dim: int, reduce: str, include_self: bool 
         fail("shape", f"index_reduce(reduce={reduce!r})", f"x {x.shape}", rule, 'reduce="amax"')
     from .gather import scatter_reduce
 
+    if index.ndim > 1:
+        rule = "index_reduce_(): Index is supposed to be a vector"
+        fail("index", "index_reduce(index)", f"an index of {index.ndim} dims", rule, "index.flatten()")
     dim = one(dim, x.ndim, "index_reduce")
     if x.ndim == 0:
         return index_reduce(x.reshape(1), index.reshape(-1), source.reshape(-1), dim=0, reduce=reduce,

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .dims import fail, one, restore, several
+from .dims import fail, no_complex, one, restore, several
 from .elementwise import magnitude
 from .gather import pick
 from .promote import BOOL, DEFAULT_FLOAT, INT64, cast, category, compute_dtype, is_float, spread
@@ -52,6 +52,7 @@ def sum(x, /, dim=None, keepdim: bool = False, dtype=None):
 
 def nansum(x, /, dim=None, keepdim: bool = False, dtype=None):
     """Return the sum over ``dim`` with NaN counted as 0."""
+    no_complex(x, "nansum", "shape")
     if is_float(x.dtype):
         x = lax.select_n(lax.ne(x, x), x, spread(np.zeros((), x.dtype), x.shape))
     return sum(x, dim=dim, keepdim=keepdim, dtype=dtype)
@@ -189,6 +190,8 @@ def argmin(x, /, dim: int | None = None, keepdim: bool = False):
 
 
 def _argextreme(x, dim, keepdim: bool, name: str):
+    if x.dtype == BOOL or category(x.dtype) == 3:
+        fail("shape", f"{name}(x)", f"x of dtype {x.dtype}", f"{name}() does not support bool or complex", "x.int()")
     if dim is not None:
         dim = one(dim, x.ndim, name)
         return restore(_arg(x, dim, name), (dim,) if x.ndim else (), keepdim)

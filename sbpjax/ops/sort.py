@@ -11,7 +11,7 @@ import math
 import numpy as np
 from jax import lax
 
-from .dims import fail, one, restore
+from .dims import fail, no_complex, one, restore
 from .gather import pick, take_along
 from .promote import BOOL, INT64, cast, is_float, spread
 
@@ -29,6 +29,7 @@ def _order(x, dim: int, descending: bool):
 
 def sort(x, /, dim: int = -1, descending: bool = False, stable: bool = False):
     """Return x sorted along ``dim`` and the int64 indices of its elements; always stable."""
+    no_complex(x, "sort", "shape")
     dim = one(dim, x.ndim, "sort")
     if x.ndim == 0:
         return x, lax.full((), 0, INT64)
@@ -69,6 +70,9 @@ def kthvalue(x, /, k: int, dim: int = -1, keepdim: bool = False):
     """Return the k-th smallest element along ``dim`` (k from 1) and its int64 index."""
     dim = one(dim, x.ndim, "kthvalue")
     size = x.shape[dim] if x.ndim else 1
+    if not size:
+        rule = f"Expected reduction dim {dim} to have non-zero size"
+        fail("index", f"kthvalue(k={k})", f"x {x.shape}", rule, "check x.shape first")
     if not 1 <= k <= size:
         fail("shape", f"kthvalue(k={k})", f"x {x.shape}", f"k lies in [1, {size}]", f"kthvalue(k={size})")
     if x.ndim == 0:
@@ -152,6 +156,12 @@ def mode(x, /, dim: int = -1, keepdim: bool = False):
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
+def _check_quantile(x) -> None:
+    if x.dtype not in (np.float32, np.float64):
+        rule = "quantile() input tensor must be either float or double dtype"
+        fail("shape", "quantile(x, q)", f"x of dtype {x.dtype}", rule, "x.float()")
+
+
 def _between(low, high, share: float):
     """Return the point between two values, computed from the nearer one; of infinite ones NaN, as in torch."""
     span = lax.sub(high, low)
@@ -179,6 +189,7 @@ def quantile(x, /, q, dim: int | None = None, keepdim: bool = False, interpolati
             f"q lies in [0, 1], interpolation is one of {_INTERPOLATIONS}",
             "quantile(x, 0.5)",
         )
+    _check_quantile(x)
     shape = x.shape
     if dim is None:
         x, axis = lax.reshape(x, (x.size,)), 0

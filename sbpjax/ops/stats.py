@@ -163,8 +163,9 @@ def histogram_counts(x, edges, weight=None, /, density: bool = False):
 def nanquantile(x, /, q, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"):
     """Return the q-quantiles along ``dim`` (or of all elements) of what is no NaN; arguments as `sort.quantile`."""
     from .arithmetic import lerp
-    from .sort import _INTERPOLATIONS, sort
+    from .sort import _INTERPOLATIONS, _check_quantile, sort
 
+    _check_quantile(x)
     qs = q if isinstance(q, (tuple, list)) else (q,)
     if interpolation not in _INTERPOLATIONS or not all(0.0 <= v <= 1.0 for v in qs):
         rule = f"q lies in [0, 1], interpolation is one of {_INTERPOLATIONS}"

@@ -10,7 +10,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from sbpjax.errors import OpError, message
+from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import distance, pairs, place, special, stats
 
 from . import dispatch
@@ -207,10 +207,9 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 def dsplit(input: Tensor, indices_or_sections) -> tuple:
     """Return `tensor_split` along dim 2."""
-    if input.ndim < 3:
-        rule = "dsplit requires a tensor with at least 3 dimensions"
-        raise OpError(message("dsplit(x, ...)", f"x {list(input.shape)}", rule, "x.tensor_split(..., dim=-1)"))
-    return input.tensor_split(indices_or_sections, 2)
+    from .more import _even
+
+    return _even(input, indices_or_sections, 2, "dsplit", 3)
 
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
@@ -245,6 +244,9 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None
 
 def unravel_index(indices: Tensor, shape) -> tuple:
     """Return flat indices as one index per dim of a shape."""
+    if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype.name == "bool":
+        rule = f"expected 'indices' to be integer dtype, but got {indices.dtype.name}"
+        raise OpTypeError(message("unravel_index(...)", f"indices of {indices.dtype.name}", rule, "indices.long()"))
     sizes = (shape,) if isinstance(shape, int) else tuple(hashable(tuple(shape)))
     found, rest = [], indices
     for n in reversed(sizes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sbpjax._lazy import attach_methods
-from sbpjax.errors import InplaceError, message
+from sbpjax.errors import InplaceError, OpError, message
 from sbpjax.ops import activation
 
 from . import dtype as dtypes
@@ -45,12 +45,23 @@ def broadcast_shapes(*shapes) -> tuple:
 
 def hsplit(input: Tensor, indices_or_sections) -> tuple:
     """Return `tensor_split` along dim 1, or 0 of a vector."""
-    return views.tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
+    return _even(input, indices_or_sections, 0 if input.ndim == 1 else 1, "hsplit", 1)
 
 
 def vsplit(input: Tensor, indices_or_sections) -> tuple:
     """Return `tensor_split` along dim 0."""
-    return views.tensor_split(input, indices_or_sections, 0)
+    return _even(input, indices_or_sections, 0, "vsplit", 2)
+
+
+def _even(x: Tensor, parts, dim: int, name: str, least: int) -> tuple:
+    """Return `tensor_split` along a dim, whose size a number of parts divides."""
+    if x.ndim < least:
+        rule = f"{name} requires a tensor with at least {least} dimensions"
+        raise OpError(message(f"{name}(x, ...)", f"x {list(x.shape)}", rule, "x.tensor_split(..., dim=-1)"))
+    if isinstance(parts, int) and (parts < 1 or x.shape[dim] % parts):
+        rule = f"the size of dim {dim} is divisible by the number of parts, {parts}"
+        raise OpError(message(f"{name}(x, {parts})", f"x {list(x.shape)}", rule, f"x.tensor_split({parts}, {dim})"))
+    return views.tensor_split(x, parts, dim)
 
 
 def cast(input: Tensor, dtype) -> Tensor:

@@ -233,6 +233,9 @@ def searchsorted(
 
 def bucketize(input, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """Return the index of the bucket that each value falls in."""
+    if boundaries.ndim != 1:
+        rule = f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})"
+        raise OpError(message("bucketize(x, boundaries)", f"boundaries {list(boundaries.shape)}", rule, "flatten them"))
     dtype = (dtypes.int32 if out_int32 else dtypes.int64).np
     return dispatch.run(op_of(embedding.bucketize, (("right", bool(right)), ("dtype", dtype))), (input, boundaries))
 

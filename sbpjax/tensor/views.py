@@ -499,6 +499,9 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
 
 def tensor_split(self: Tensor, indices_or_sections, dim: int = 0) -> tuple:
     """Return views of parts of a dim: a number of nearly equal ones, or cut at the indices."""
+    if not self.ndim:
+        rule = "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        raise OpError(message("tensor_split(...)", "a 0-d tensor", rule, "x.reshape(1)"))
     d = _dims.one(dim, self.ndim, "tensor_split")
     n = self.shape[d]
     if isinstance(indices_or_sections, int):
