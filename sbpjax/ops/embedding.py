@@ -180,6 +180,14 @@ def nonzero(x, /, size: int):
     return lax.concatenate(columns[::-1], 1) if columns else lax.full((size, 0), 0, INT64)
 
 
+def nonzero_static(x, /, size: int, fill_value: int = -1):
+    """Return ``size`` rows of `nonzero`, those beyond the number of nonzero elements filled with a number."""
+    found = nonzero(x, size=size)
+    count = lax.reduce_sum(cast(cast(x, BOOL), INT64), tuple(range(x.ndim)))
+    there = lax.lt(lax.broadcasted_iota(INT64, found.shape, 0), count)
+    return lax.select_n(there, lax.full(found.shape, fill_value, INT64), found)
+
+
 def embedding_bag(
     x,
     weight,

@@ -6,8 +6,11 @@ from collections import namedtuple
 
 from sbpjax import linalg
 from sbpjax.errors import OpError, OpValueError, message
+from sbpjax.ops import embedding
 
+from . import dispatch
 from .binding import into_out, publish
+from .op import op_of
 from .random import randn
 from .tensor import Tensor
 
@@ -62,12 +65,8 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out=None) 
     if size < 0:
         rule = "nonzero_static: 'size' must be an non-negative integer"
         raise OpError(message(f"nonzero_static(size={size})", str(size), rule, "size=1"))
-    found = input.nonzero()[:size]
-    lacking = size - found.shape[0]
-    if lacking:
-        from .functions import cat
-
-        found = cat([found, found.new_full((lacking, found.shape[1]), fill_value)])
+    static = (("size", int(size)), ("fill_value", int(fill_value)))
+    found = dispatch.run(op_of(embedding.nonzero_static, static), (input,))
     return found if out is None else into_out(out, found)
 
 
