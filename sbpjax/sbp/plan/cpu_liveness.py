@@ -25,6 +25,7 @@ from jax.extend.core import Literal, Var
 from ..layout import local_shape
 from ..roll import loops
 from .liveness import ALIASES, COSTLY, LIGHT, Spans
+from .tpu_liveness import OnTpu
 
 _BROADCASTS = frozenset({"broadcast_in_dim", "iota"})
 _WHERE_READ = _BROADCASTS | ALIASES | {"optimization_barrier"}
@@ -37,6 +38,8 @@ def spans_on(device: str, program) -> type[Spans]:
         device: the type of the devices.
         program: the flat program.
     """
+    if device == "tpu":
+        return OnTpu
     rolled = any(eqn.primitive.name in ("scan", "while") for eqn in program.eqns)  # what a loop leaves is in stacks
     return OnCpu if device == "cpu" and not rolled else Spans
 

@@ -34,7 +34,7 @@ COSTLY = frozenset(
     "exp exp2 expm1 log log1p log2 polynomial tanh logistic erf erfc erf_inv rsqrt sqrt pow div sin cos tan atan2 cbrt "
     "digamma lgamma random_bits threefry2x32 random_wrap random_unwrap random_fold_in".split()
 )
-_READS_BUFFERS = (
+READS_BUFFERS = (
     "dot_general", "conv_general_dilated", "gather", "scatter", "sort", "scan", "while", "cond", "cum", "dynamic",
     "reduce_window", "select_and", "top_k", "custom", "pallas",
 )  # fmt: skip
@@ -111,7 +111,7 @@ class Spans:
             for v in eqn.invars:
                 if isinstance(v, Var):
                     readers[v].add(i)
-            if name.startswith(_READS_BUFFERS):
+            if name.startswith(READS_BUFFERS):
                 stored.update(self._behind_aliases(v) for v in eqn.invars if isinstance(v, Var))
         for v, who in readers.items():
             i = self._producer.get(v)
