@@ -1,8 +1,9 @@
 """Training steps of GPTs of 1.3B, 7B and 70B parameters, compiled for machines that are not there.
 
 By the real compilers, on a CPU and without a byte of weights: the model of `examples/gpt/model.py` in bfloat16 with
-AdamW, through `nn.Graph` with block scan, on 64 and 512 v5p chips and on 8 H100, parameters split over both axes of the
-mesh (ZeRO-3 over data, Megatron's over tensor). Needs the extra `aot`.
+AdamW, through `nn.Graph` with block scan, on 64 and 512 v5p chips and on 8 H100, with Megatron's layouts over tensor
+and ``enable_zero(stage=3)`` over data: matrices rest divided over both, a layer's are gathered in its forward and again
+in its backward; vectors are left whole. Needs the extra `aot`.
 
     JAX_PLATFORMS=cpu python -m benchmarks.absent 7b-64            # or 7b-512, 70b-64, 70b-512, 1.3b-8; --peer, --flat
 
@@ -52,6 +53,7 @@ class Case:
         batch: sequences per step.
         checkpoint: recompute the blocks in the backward.
         scan: blocks as loops.
+        level: 1 gathers a layer's weights in forward and backward, 0 leaves it to the planner.
     """
 
     machine: str
@@ -63,9 +65,12 @@ class Case:
     batch: int
     checkpoint: bool = False
     scan: bool = True
+    level: int = 1
 
     vocab = 32768
 
+
+DIVIDED_FROM = 1 << 16  # elements: more than a vector has, fewer than a matrix
 
 CASES = {
     "1.3b-8": Case("h100:8", (4, 2), 24, 2048, 16, 1024, 16),
@@ -84,7 +89,7 @@ def graph_of(case: Case):
         model = GPT(config).to(flow.bfloat16)
     for name, p in model.named_parameters():
         tensor = TENSOR_PARALLEL.get(".".join(name.split(".")[-2:]), sbp.broadcast)
-        p.data = p.data.to_global(where, [sbp.split(0), tensor])
+        p.data = p.data.to_global(where, [sbp.broadcast, tensor])
     optimizer = optim.AdamW(model.parameters(), lr=1e-3)
 
     class Train(nn.Graph):
@@ -93,6 +98,7 @@ def graph_of(case: Case):
             self.model = model
             self.add_optimizer(optimizer)
             self.config.enable_block_scan(case.scan)
+            self.config.enable_zero(True, stage=3, shard_min_size=DIVIDED_FROM, shard_restore_level=case.level)
             for block in self.model.blocks if case.checkpoint else ():
                 block.to(nn.graph.GraphModule).activation_checkpointing = True
 
@@ -178,6 +184,7 @@ def main() -> None:
     parser.add_argument("--peer", action="store_true", help="compile the hand-written model too")
     parser.add_argument("--only-peer", action="store_true", help="and nothing else")
     parser.add_argument("--flat", action="store_true", help="four layers, without loops")
+    parser.add_argument("--once", action="store_true", help="let the planner say when weights are gathered")
     parser.add_argument("--layers", type=int, help="other than the case's")
     parser.add_argument("--batch", type=int, help="other than the case's")
     options = parser.parse_args()
@@ -185,6 +192,7 @@ def main() -> None:
     if options.flat:
         case = replace(case, layers=4, scan=False)
     case = replace(case, layers=options.layers or case.layers, batch=options.batch or case.batch)
+    case = replace(case, level=0 if options.once else 1)
     print(f"jax {jax.__version__}, {os.cpu_count()} cores; {options.case}: {case}", flush=True)
     if not options.only_peer:
         run_ours(case)

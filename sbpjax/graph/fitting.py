@@ -41,7 +41,8 @@ def _on_cpu(state: State) -> bool:
 
 def planned(asked: str, step: Step, state: State, call: Call, options: Options, zero: Zero | None):
     """Return a program that chose the layouts of a state, and the state's tensors that stand on its placement."""
-    lent = Lent(state.tensors, options.auto and options.auto.placement)
+    place = None if options.auto is None else options.auto.placement
+    lent = Lent(state.tensors, None if isinstance(place, Hierarchies) else place)  # of grids one is tried at a time
     try:
         places = {t._layout.placement for t in (*state.tensors, *call.tensors) if t._layout is not None}
         if len(places) > 1:
@@ -243,7 +244,8 @@ class Fitting:
             def on(grid: Any) -> tuple[Any, float]:
                 made = planned(asked, step, state, call, self._options(state, grid), zero)
                 made[1].give_back()
-                return made, made[0].plan.modelled_us
+                plan = made[0].plan
+                return made, 0.0 if plan is None else plan.modelled_us
 
             (program, lent), self.config.auto_placement = fastest(place.candidates(), on)
         return program, lent

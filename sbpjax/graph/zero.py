@@ -9,6 +9,11 @@ axes on which it is broadcast, along a dim that no other axis splits and that di
 rest is the planner's: the gradient is a partial sum, the update wants a part of it, so it is reduce-scattered; the
 parameter goes back whole, so its parts are gathered.
 
+A parameter that lies divided on a data axis already, because the user laid it out so, is gathered at every use too. A
+use is a turn of a loop, a stretch between two loops, or in a program without loops an equation: the forward of a layer
+gathers its weights, the backward does so again, and between the two a device holds its part. A copy gathered once would
+move half as much, and be held from the first layer's forward to its backward.
+
 A parameter keeps the sbp that the user gave it: in stage 3 it is parked (`sbpjax.tensor.parked`). A graph without
 optimizers divides the parameters of its modules in stage 3, so that an evaluation gathers layer by layer, as the
 training step does; it takes them as they lie if a training graph left them in those parts.
@@ -20,7 +25,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 import jax
-from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
 from sbpjax.sbp import Layout, eager
 from sbpjax.sbp.algebra import B, shifted
@@ -40,7 +45,7 @@ def data_axes(arguments: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 def divided(layout: Layout | None, axes: Sequence[int], min_size: int) -> Layout | None:
-    """Return the layout of a tensor divided over data axes, None if it stays as it is.
+    """Return the layout of a tensor divided over data axes, None if it is on none of them.
 
     Args:
         layout: how the user laid it out; None for a local tensor.
@@ -59,7 +64,8 @@ def divided(layout: Layout | None, axes: Sequence[int], min_size: int) -> Layout
         free = [d for d, n in enumerate(layout.shape) if d not in codes and n % sizes[axis] == 0 and n]
         if free:
             codes[axis] = free[0]
-    return None if tuple(codes) == layout.codes else layout.with_codes(tuple(codes))
+    lies_so = any(layout.codes[a] >= 0 for a in axes)
+    return layout.with_codes(tuple(codes)) if lies_so or tuple(codes) != layout.codes else None
 
 
 class Zero:
@@ -103,7 +109,9 @@ class Zero:
 
     def _divide(self, param: Tensor, tensors: dict[str, Tensor]) -> None:
         layout = self._layouts.get(id(param))
-        for t in tensors.values() if layout is not None else ():
+        if layout is None:
+            return
+        for t in tensors.values():
             if isinstance(t, Tensor) and tuple(t.shape) == tuple(param.shape) and t._layout is not None:
                 _lay(t, layout)
 
@@ -129,64 +137,88 @@ def _lay(t: Tensor, like: Layout) -> None:
         t._set(array, layout)
 
 
-def gathered_per_use(closed: ClosedJaxpr, rests: dict[int, Layout]) -> ClosedJaxpr:
+def gathered_per_use(closed: ClosedJaxpr, rests: dict[int, Layout], slices: int | None = None) -> ClosedJaxpr:
     """Return a program in which each reader of an input gathers it for itself, and nothing keeps the whole.
 
     Planned as it is, a value is gathered once and kept for all its readers, from forward to backward. Here every
-    reader has a copy of its own, behind a barrier that keeps XLA from merging them, pinned to the layout at rest.
+    reader has a copy of its own, behind a barrier that keeps XLA from merging them, pinned to the layout at rest. In
+    the body of a loop over layers the readers of a layer's weight share one copy, and so do those between two loops,
+    such as the head's forward and backward.
 
     Args:
         closed: the program.
         rests: position of an input → its layout at rest.
+        slices: of a loop's body, the position from which on its inputs are slices of stacks.
     """
     if not rests:
         return closed
     shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in closed.jaxpr.invars]
-    return jax.make_jaxpr(lambda *xs: _run(closed, xs, rests))(*shapes)
+    shared = set() if slices is None else {i for i in rests if i >= slices}
+    return jax.make_jaxpr(lambda *xs: _run(closed, xs, rests, shared))(*shapes)
 
 
 class _Rests:
     """A value that is a resting input, seen through equations that move its elements."""
 
-    def __init__(self, array, layout: Layout, moves: tuple = ()) -> None:
+    def __init__(self, array, layout: Layout, moves: tuple = (), copies: dict | None = None) -> None:
         self.array, self.layout, self.moves = array, layout, moves
+        self._copies: dict[int, jax.Array] = {} if copies is None else copies
 
-    def value(self):
-        """Return a copy for one reader."""
-        layout = self.layout
-        x = jax.lax.optimization_barrier(self.array)
-        x = to_sbp_p.bind(x, placement=layout.placement, codes=layout.codes, grad_codes=None)
+    def moved(self, eqn) -> _Rests:
+        """Return the value behind one more equation that moves its elements."""
+        return _Rests(self.array, self.layout, (*self.moves, eqn), self._copies)
+
+    def value(self, stretch: int | None):
+        """Return a copy for one reader, or for those of a stretch of the program."""
+        x = None if stretch is None else self._copies.get(stretch)
+        if x is None:
+            x = _pinned(jax.lax.optimization_barrier(self.array), self.layout)
+        if stretch is not None:
+            self._copies[stretch] = x
         for eqn in self.moves:
             (x,) = bind(eqn, [x])
         return x
 
 
-def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout]) -> list:
+def _pinned(x, layout: Layout):
+    return to_sbp_p.bind(x, placement=layout.placement, codes=layout.codes, grad_codes=None)
+
+
+def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout], shared: set[int]) -> list:
     program = normalise(closed)
     env: dict = dict(program.consts)
     for i, (v, x) in enumerate(zip(program.invars, arrays, strict=True)):
-        env[v] = _Rests(x, rests[i]) if i in rests else x
-    for eqn in program.eqns:
+        env[v] = _pinned(x, rests[i]) if i in shared else _Rests(x, rests[i]) if i in rests else x
+    resting = {program.invars[i] for i in rests if i not in shared}
+    loops = [i for i, e in enumerate(program.eqns) if e.primitive.name == "scan" and not resting.isdisjoint(_reads(e))]
+    for i, eqn in enumerate(program.eqns):
         held = [v.val if isinstance(v, Literal) else env[v] for v in eqn.invars]
-        resting = [i for i, x in enumerate(held) if isinstance(x, _Rests)]
-        if resting and eqn.primitive.name in MOVES and len(held) == 1:
-            env[eqn.outvars[0]] = _Rests(held[0].array, held[0].layout, (*held[0].moves, eqn))
-        elif resting and eqn.primitive.name == "scan":
-            env.update(zip(eqn.outvars, _scan(eqn, held), strict=True))
+        stretch = sum(loop < i for loop in loops) if loops else None
+        if not any(isinstance(x, _Rests) for x in held):
+            env.update(zip(eqn.outvars, bind(eqn, held), strict=True))
+        elif eqn.primitive.name in MOVES and len(held) == 1:
+            env[eqn.outvars[0]] = held[0].moved(eqn)
+        elif eqn.primitive.name == "scan":
+            env.update(zip(eqn.outvars, _scan(eqn, held, stretch), strict=True))
         else:
-            values = [x.value() if isinstance(x, _Rests) else x for x in held]
+            values = [x.value(stretch) if isinstance(x, _Rests) else x for x in held]
             env.update(zip(eqn.outvars, bind(eqn, values), strict=True))
-    return [_result(v, env) for v in program.outvars]
+    last = len(loops) if loops else None
+    return [_result(v, env, last) for v in program.outvars]
 
 
-def _result(v, env: dict):
+def _reads(eqn) -> list[Var]:
+    return [v for v in eqn.invars if isinstance(v, Var)]
+
+
+def _result(v, env: dict, stretch: int | None):
     x = v.val if isinstance(v, Literal) else env[v]
     if not isinstance(x, _Rests):
         return x
-    return x.value() if x.moves else x.array
+    return x.value(stretch) if x.moves else x.array
 
 
-def _scan(eqn, held: list) -> list:
+def _scan(eqn, held: list, stretch: int | None) -> list:
     """Run a loop whose body gathers for itself what rests outside."""
     params = eqn.params
     consts, carry = scan_counts(params)
@@ -198,11 +230,11 @@ def _scan(eqn, held: list) -> list:
             inside[i] = layout if i < consts else _slice(layout)
             operands.append(x.array)
         else:
-            operands.append(x.value() if isinstance(x, _Rests) else x)
+            operands.append(x.value(stretch) if isinstance(x, _Rests) else x)
     inside = {i: layout for i, layout in inside.items() if layout is not None}
-    body = jaxpr_as_fun(gathered_per_use(params["jaxpr"], inside))
-
     first = consts + carry
+    body = jaxpr_as_fun(gathered_per_use(params["jaxpr"], inside, first))
+
     return scan_again(params, body, operands[:consts], operands[consts:first], operands[first:])
 
 

@@ -42,7 +42,7 @@ class Model(nn.Module):
 
 
 class Train(nn.Graph):
-    def __init__(self, name, stage, turns=1, scan=False, level=1, layers=3):
+    def __init__(self, name, stage, turns=1, scan=False, level=1, layers=3, lies=sbp.broadcast, checkpoint=False):
         super().__init__()
         flow.manual_seed(0)
         self.net = Model(layers)
@@ -50,6 +50,7 @@ class Train(nn.Graph):
         tensor = name == "2d"
         for path, p in self.net.named_parameters():
             codes = [sbp.broadcast] * len(self.place.hierarchy)
+            codes[0] = lies if p.numel() >= 256 else sbp.broadcast
             if tensor and "up" in path:
                 codes[1] = sbp.split(0)
             if tensor and path.endswith("down.weight"):
@@ -59,6 +60,8 @@ class Train(nn.Graph):
         self.add_optimizer(flow.optim.AdamW(self.net.parameters(), lr=0.01))
         self.config.set_gradient_accumulation_steps(turns)
         self.config.enable_block_scan(scan)
+        for layer in self.net.layers if checkpoint else ():
+            layer.to(nn.graph.GraphModule).activation_checkpointing = True
         if stage:
             self.config.enable_zero(True, stage=stage, shard_min_size=256, shard_restore_level=level)
 
@@ -167,6 +170,20 @@ def test_stage_3_gathers_at_every_use_or_once():
     assert 4 in {c.count for c in collectives(graph.program.compile().as_text()) if c.kind == "all-gather"}
 
 
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_turn_gathers_what_a_layer_reads_once_also_of_parameters_that_lie_divided(checkpoint):
+    graph = Train("dp", 3, scan=True, layers=5, lies=sbp.split(0), checkpoint=checkpoint)
+    graph.steps(1, MANY)
+    large = [p for p in graph.net.parameters() if p.numel() >= 256]
+    assert all(p.sbp == (sbp.split(0),) and not p.numel() % 4 for p in large)
+    gathers = [b for b in graph.program.plan.boxings if b.steps[0].kind == "all_gather"]
+    in_loops = [b for b in gathers if b.times == 4]  # the input needs no gradient, so the first layer differs
+    assert len(in_loops) == 2 * 2  # two matrices, forward and backward
+    assert sum(b.bytes for b in in_loops) == 2 * 4 * 2 * WIDTH * 4 * WIDTH * 4 * 3 // 4
+    losses = Train("dp", 3, scan=True, lies=sbp.split(0), checkpoint=checkpoint).steps()
+    np.testing.assert_allclose(losses, plain_losses("dp"), rtol=2e-5)
+
+
 def test_a_divided_parameter_is_an_ordinary_tensor_to_its_user():
     graph = Train("dp", 3)
     graph.steps(1)
@@ -257,6 +274,7 @@ def test_a_written_weight_is_seen_by_an_evaluation_that_parked_it():
         ((8,), (-1, 0), None),
         ((2, 2), (-1, -1), None),
         ((8, 8), (-2, -1), None),
+        ((8, 8), (0, -1), (0, -1)),
     ],
 )
 def test_along_which_dim_a_tensor_is_divided(shape, codes, wanted):
