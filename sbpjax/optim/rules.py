@@ -26,6 +26,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from sbpjax.tensor.staged import Staged
+
 Arrays = list[jax.Array]
 States = dict[str, Arrays]
 
@@ -96,7 +98,7 @@ def _one(bucket: Bucket, guarded: bool) -> Callable:
             after = [jnp.where(row, a, b) for a, b in zip(after, before)]
         return tuple(jnp.where(skip, b, a) for a, b in zip(after, before)) if guarded else tuple(after)
 
-    return jax.jit(update_one)
+    return Staged(update_one)
 
 
 def _plainly(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> list:

@@ -119,18 +119,21 @@ class Body:
     def __init__(self, flat: Program, source) -> None:
         self.source = source
         self._consts = [(v.aval, value) for v, value in flat.consts.items()]
-        places = {v: i for i, v in enumerate((*flat.invars, *flat.consts))}
+        literals = {id(v): v for e in flat.eqns for v in e.invars if v.__class__ is Literal}
+        literals.update((id(v), v) for v in flat.outvars if v.__class__ is Literal)
+        self._literals = list(literals.values())
+        places: dict = {v: i for i, v in enumerate((*flat.invars, *flat.consts, *literals))}  # a literal by identity
         stacks: dict = {}
         self._eqns = []
         for eqn in flat.eqns:
-            read = [v if v.__class__ is Literal else places[v] for v in eqn.invars]
+            read = [places[id(v) if v.__class__ is Literal else v] for v in eqn.invars]
             for v in eqn.outvars:
                 places[v] = len(places)
             stack = stacks.setdefault(eqn.source_info.name_stack, len(stacks))
-            made = [v if v.__class__ is core.DropVar else v.aval for v in eqn.outvars]
-            self._eqns.append((eqn, read, made, stack))
+            self._eqns.append((eqn, read, [_fresh(v) for v in eqn.outvars], stack))
         self._stacks = list(stacks)
-        self._outs = [v if v.__class__ is Literal else places[v] for v in flat.outvars]
+        self._lines: tuple = (None, [])  # the names around the last call, and the source infos of its equations
+        self._outs = [places[id(v) if v.__class__ is Literal else v] for v in flat.outvars]
 
     def splice(self, operands, source, eqns: list, consts: dict, own_lines: bool = True) -> list:
         """Add the equations of a call to others, under the call's names, as JAX's lowering does; return its results.
@@ -147,15 +150,31 @@ class Body:
             fresh = Var(aval)
             consts[fresh] = value
             values.append(fresh)
-        stacks = [source.name_stack + own for own in self._stacks]
-        infos = [source.replace(name_stack=stack) for stack in stacks]
-        for eqn, read, made, own in self._eqns:
-            outvars = [Var(a) if a.__class__ is not core.DropVar else a for a in made]
-            info = eqn.source_info.replace(name_stack=stacks[own]) if own_lines else infos[own]
-            invars = [values[v] if v.__class__ is int else v for v in read]
-            eqns.append(core.JaxprEqn(invars, outvars, eqn.primitive, eqn.params, eqn.effects, info, eqn.ctx))
+        values += self._literals
+        infos = self._own_infos(source.name_stack) if own_lines else self._infos(source)
+        new, add = core.JaxprEqn, eqns.append
+        for (eqn, read, made, _), info in zip(self._eqns, infos):
+            outvars = [make(a) for make, a in made]
+            add(new([values[i] for i in read], outvars, eqn.primitive, eqn.params, eqn.effects, info, eqn.ctx))
             values += outvars
-        return [values[v] if v.__class__ is int else v for v in self._outs]
+        return [values[i] for i in self._outs]
+
+    def _infos(self, source) -> list:
+        """Return the source infos of the equations of a call that has one source line."""
+        infos = [source.replace(name_stack=source.name_stack + own) for own in self._stacks]
+        return [infos[own] for _, _, _, own in self._eqns]
+
+    def _own_infos(self, around) -> list:
+        """Return the source infos of the equations, which keep their lines, under the names around a call."""
+        if self._lines[0] is None or self._lines[0] != around:
+            stacks = [around + own for own in self._stacks]
+            self._lines = around, [e.source_info.replace(name_stack=stacks[own]) for e, _, _, own in self._eqns]
+        return self._lines[1]
+
+
+def _fresh(v: Var) -> tuple:
+    """Return what makes another variable of a kind, and of what: who only drops a result says so."""
+    return (core.DropVar if v.__class__ is core.DropVar else Var), v.aval
 
 
 def body_of(closed) -> Body:

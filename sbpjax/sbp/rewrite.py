@@ -24,6 +24,7 @@ def rewritten(closed: ClosedJaxpr, change: Callable[[ClosedJaxpr, Callable], Clo
             changed program, or the same one if nothing changes.
     """
     done: dict[int, tuple] = {}
+    plain: dict[int, dict] = {}  # parameters without programs, which equal layers share; by identity, and kept for it
 
     def of(closed: ClosedJaxpr) -> ClosedJaxpr:
         found = done.get(id(closed))
@@ -32,10 +33,11 @@ def rewritten(closed: ClosedJaxpr, change: Callable[[ClosedJaxpr, Callable], Clo
         return found[0]
 
     def inside(eqn):
-        if not eqn.params:
+        params = eqn.params
+        if not params or id(params) in plain:
             return eqn
-        changed = {}
-        for name, value in eqn.params.items():
+        changed, found = {}, False
+        for name, value in params.items():
             if value.__class__ is ClosedJaxpr:
                 new: Any = of(value)
             elif value.__class__ is tuple and value and all(v.__class__ is ClosedJaxpr for v in value):
@@ -43,8 +45,11 @@ def rewritten(closed: ClosedJaxpr, change: Callable[[ClosedJaxpr, Callable], Clo
                 new = value if all(a is b for a, b in zip(new, value, strict=True)) else new
             else:
                 continue
+            found = True
             if new is not value:
                 changed[name] = new
-        return eqn.replace(params={**eqn.params, **changed}) if changed else eqn
+        if not found:
+            plain[id(params)] = params
+        return eqn.replace(params={**params, **changed}) if changed else eqn
 
     return of(closed)

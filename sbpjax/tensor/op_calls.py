@@ -27,6 +27,7 @@ from sbpjax.sbp.rewrite import rewritten
 
 from .mode import mode
 from .op import Op, _is_float
+from .staged import Staged
 
 _ARRAYS = (jax.Array, np.ndarray)
 
@@ -80,7 +81,7 @@ def forward(op: Op, needs: Sequence[int], arrays: Sequence) -> tuple:
             _forwards.clear()
         run = _of(op, needs, fixed)
         run.__name__ = run.__qualname__ = _MARK + op.name
-        call = _forwards[key] = jax.jit(run)
+        call = _forwards[key] = Staged(run)
     return call(*given)
 
 
@@ -95,7 +96,7 @@ def backward(op: Op, vjp, cotangents: tuple) -> tuple:
             return vjp(cotangents)
 
         run.__name__ = run.__qualname__ = f"{_MARK}{op.name}_backward"
-        call = _backwards[op.name] = jax.jit(run)
+        call = _backwards[op.name] = Staged(run)
     return call(vjp, cotangents)
 
 
@@ -143,16 +144,20 @@ def _inline(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     consts: dict[Var, Any] = {}
     bodies: dict[int, Body] = {}
     for eqn in jaxpr.eqns:
-        if now and any(v in now for v in eqn.invars if v.__class__ is not Literal):
-            eqn = eqn.replace(invars=[v if v.__class__ is Literal else now.get(v, v) for v in eqn.invars])
+        invars = eqn.invars
+        if now:
+            for v in invars:
+                if v.__class__ is not Literal and v in now:
+                    invars = [v if v.__class__ is Literal else now.get(v, v) for v in invars]
+                    break
         if not _is_call(eqn):
-            eqns.append(inside(eqn))
+            eqns.append(inside(eqn if invars is eqn.invars else eqn.replace(invars=invars)))
             continue
         inner = eqn.params["jaxpr"]
         body = bodies.get(id(inner))
         if body is None:
             body = bodies[id(inner)] = body_of(inner)
-        results = body.splice(eqn.invars, eqn.source_info, eqns, consts, own_lines=False)
+        results = body.splice(invars, eqn.source_info, eqns, consts, own_lines=False)
         now.update(zip(eqn.outvars, results, strict=True))
     if len(eqns) == len(jaxpr.eqns) and all(a is b for a, b in zip(eqns, jaxpr.eqns)):
         return closed

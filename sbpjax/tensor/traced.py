@@ -119,7 +119,7 @@ def _recorded(op, inputs, arrays, needs, layout):
     if floats:
         node = VjpNode.__new__(VjpNode)
         node.op, node.vjp, node.n_out, node.diff_outs = op, vjp, n_out, floats
-        node.entry = tuple(jax.ShapeDtypeStruct(o._array.shape, o._array.dtype) for o in outs)
+        node.entry = tuple([jax.typeof(o._array) for o in outs])
         node.inputs = inputs
         node.edges = tuple(inputs[i]._edge for i in needs)
         node.idxs = tuple(inputs[i]._idx for i in needs)
@@ -141,13 +141,19 @@ def backward(node: VjpNode, grads: list) -> tuple:
     """Run the residual closure of a node; a missing cotangent is zero."""
     cotangents = []
     for i in node.diff_outs:
-        struct = node.entry[i]
-        g = grads[i]
-        cotangents.append(jnp.zeros(struct.shape, struct.dtype) if g is None else logical(g).astype(struct.dtype))
+        cotangents.append(_cotangent(node.entry[i], grads[i]))
     # A gradient is named after the module whose forward it differentiates, and comes from that line.
     with source_info_util.user_context(node.scope.traceback, name_stack=node.scope.name_stack):
         results = map(_conjugate, op_calls.backward(node.op, node.vjp, tuple(map(_conjugate, cotangents))))
     return tuple(dispatch.wrap_any(g, _layout_like(lay)) for g, lay in zip(results, node.layouts, strict=True))
+
+
+def _cotangent(aval, g):
+    if g is None:
+        return jnp.zeros(aval.shape, aval.dtype)
+    x = logical(g)
+    known = jax.typeof(x)
+    return x if known.dtype == aval.dtype and not known.weak_type else x.astype(aval.dtype)
 
 
 def double_backward(node: VjpNode, grads: list) -> tuple:
