@@ -192,9 +192,29 @@ def as_subclass(self: Tensor, cls: type) -> Tensor:
 
 
 def dim_order(self: Tensor, *, ambiguity_check=False) -> tuple:
-    """Return the dims in the order in which they lie in memory, outermost first."""
-    strides = self.stride()
-    return tuple(sorted(range(self.ndim), key=lambda d: -strides[d]))
+    """Return the dims in the order in which they lie in memory, outermost first; of repeated dims nothing is known."""
+    strides, shape = self.stride(), self.shape
+    if self.is_contiguous():
+        return tuple(range(self.ndim))
+
+    def further_out(a: int, b: int) -> int:
+        """Return 1 or -1, whether dim a lies further out than b, or 0 if the strides do not tell."""
+        if 0 in (strides[a], strides[b]):
+            return 0
+        if strides[a] == strides[b]:
+            return int(shape[a] > shape[b])
+        return 1 if strides[a] > strides[b] else -1
+
+    order = list(reversed(range(self.ndim)))
+    for i in range(1, self.ndim):
+        at = i
+        for j in reversed(range(i)):
+            way = further_out(order[j], order[at])
+            if way < 0:
+                break
+            if way:
+                order[j], order[at], at = order[at], order[j], j
+    return tuple(reversed(order))
 
 
 def cfloat(self: Tensor) -> Tensor:

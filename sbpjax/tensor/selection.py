@@ -277,7 +277,9 @@ def unique(
     dim: int | None = None,
 ):
     """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts."""
-    values, inverse, counts = np.unique(host(input), return_inverse=True, return_counts=True, axis=dim)
+    values, inverse, counts = np.unique(  # as in PyTorch every NaN is another element
+        host(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+    )
     shape = tuple(input.shape) if dim is None else (input.shape[dim],)
     out = [_with(values, input)]
     if return_inverse:
@@ -299,7 +301,7 @@ def unique_consecutive(
         rows = np.moveaxis(host(input), along, 0)
         shape = rows.shape[:1]
     starts = np.ones(rows.shape[0], bool)
-    starts[1:] = (rows[1:] != rows[:-1]).reshape(max(rows.shape[0] - 1, 0), -1).any(1)
+    starts[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
     out = [_with(np.moveaxis(rows[starts], 0, along), input)]
     if return_inverse:
         out.append(_with((np.cumsum(starts) - 1).reshape(shape).astype(np.int64), input))
