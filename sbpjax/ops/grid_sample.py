@@ -16,7 +16,7 @@ from jax import lax
 from .conv import per_dim
 from .dims import fail
 from .gather import take_along
-from .promote import INT64, cast, is_float
+from .promote import INT64, cast
 
 
 def affine_grid(theta, /, size: tuple[int, ...], align_corners: bool = False):
@@ -28,9 +28,6 @@ def affine_grid(theta, /, size: tuple[int, ...], align_corners: bool = False):
         align_corners: -1 and 1 are the centres of the corner pixels rather than their edges.
     """
     n = len(size) - 2
-    if not is_float(theta.dtype):
-        rule = "Expected theta to have floating point type"
-        fail("value", "affine_grid", f"theta of {theta.dtype}", rule, "theta.float()")
     if n not in (2, 3) or theta.shape != (size[0], n, n + 1) or min(size) < 1:
         fail(
             "value",

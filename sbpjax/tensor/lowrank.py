@@ -112,10 +112,10 @@ grid_sampler_2d = grid_sampler_3d = grid_sampler
 
 
 def affine_grid_generator(theta: Tensor, size, align_corners: bool) -> Tensor:
-    """Return `nn.functional.affine_grid`."""
-    from sbpjax.nn.functional import affine_grid
+    """Return `nn.functional.affine_grid`, of maps of any dtype."""
+    from sbpjax.nn.functional.grid import affine_grid_generator as generated
 
-    return affine_grid(theta, size, align_corners)
+    return generated(theta, size, align_corners)
 
 
 def _inplace(name: str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax.errors import OpValueError, message
 from sbpjax.ops import grid_sample as ops
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.binding import hashable
@@ -18,6 +19,14 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         size: `(N, C, H, W)` or `(N, C, D, H, W)` of the image that will be made.
         align_corners: -1 and 1 are the centres of the corner pixels rather than their edges.
     """
+    if not theta.dtype.is_floating_point:
+        rule = "Expected theta to have floating point type"
+        raise OpValueError(message("affine_grid(theta, size)", f"theta of {theta.dtype.name}", rule, "theta.float()"))
+    return affine_grid_generator(theta, size, bool(align_corners))
+
+
+def affine_grid_generator(theta: Tensor, size, align_corners: bool) -> Tensor:
+    """Return `affine_grid` of maps of any dtype."""
     static = (("size", tuple(int(n) for n in size)), ("align_corners", bool(align_corners)))
     return apply(ops.affine_grid, (theta,), static)
 

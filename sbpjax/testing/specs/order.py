@@ -133,7 +133,7 @@ def _(g):
 
 @op("unique_consecutive", traced=False, reason=_COUNTED)
 def _(g):
-    x = g.tensor(kinds="if", max_dim=3, empty=False)
+    x = g.tensor(kinds="if", max_dim=3, special=True, empty=False)
     kwargs = g.maybe(return_inverse=True, return_counts=True)
     if x.ndim and g.flag():
         kwargs["dim"] = g.dim(x)
