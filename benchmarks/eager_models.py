@@ -3,8 +3,9 @@
     python -m benchmarks.eager_models                    # ResNet-18 and a 2-layer GPT, about two minutes on two cores
 
 One CPU device, one process, one text for both (`benchmarks/models.py`), from the same numbers; steps take turns. CPU
-time is that of the whole process, all threads. PyTorch gets one thread by default: with more of them than free cores
-they spin, and the ratio flatters us; ``--threads 2`` shows it.
+time is that of the whole process, all threads. By default the process keeps to one core, for both: where two cores are
+two threads of one, a step on both costs more CPU time than on one, and PyTorch's threads spin where cores are not free.
+``--cores 2`` gives two to either.
 
 Saved bytes are those of the distinct arrays that the tape of one forward holds, parameters left out: ours by walking
 the nodes, PyTorch's by ``saved_tensors_hooks`` (whole storages).
@@ -125,13 +126,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=list(BATCH), choices=list(BATCH))
     parser.add_argument("--steps", type=int, help="measured steps, instead of those of each model")
-    parser.add_argument("--threads", type=int, default=1, help="PyTorch's threads")
+    parser.add_argument("--cores", type=int, default=1, help="cores of either side, and its threads")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])  # XLA sizes its pool by it, at first use
+    torch.set_num_threads(options.cores)
     torch.manual_seed(0)
     np.random.seed(0)
     print(
-        f"jax {jax.__version__}, torch {torch.__version__} on {options.threads} of {os.cpu_count()} cores, "
+        f"jax {jax.__version__}, torch {torch.__version__} on {options.cores} of {os.cpu_count()} cores, "
         f"batches {BATCH}; ours / PyTorch"
     )
     for name in options.models:
