@@ -61,7 +61,8 @@ def mapped_over_two_axes(x):
 def mapped_unchecked(x):
     def body(a, b):
         gathered = jax.lax.all_gather(a, "z", tiled=True) @ b.T
-        return gathered + jax.lax.psum_scatter(jax.lax.psum(a, "y"), "z", tiled=True).sum()
+        part = jax.lax.psum_scatter(jax.lax.psum(a, "y"), "z", tiled=True).sum()
+        return gathered + jax.lax.psum(part, "z")  # the same along z, as out_specs say: nobody checks it
 
     specs = (Spec("z", "y"), Spec(None, "y"))
     return jax.shard_map(body, mesh=_mesh(2, 2), in_specs=specs, out_specs=Spec("y"), check_vma=False)(x, x)
