@@ -14,12 +14,12 @@ import numpy as np
 from jax import lax
 
 from .activation import log_softmax
-from .arithmetic import _clamp, clamp_min, difference, sub, where, xlogy
+from .arithmetic import _clamp, add, clamp_min, difference, sub, where, xlogy
 from .dims import fail, restore, same_dtype
 from .elementwise import magnitude
 from .gather import pick, take_rows
 from .norm import cosine_similarity, pairwise_distance
-from .promote import BOOL, cast, compute_dtype, is_float, promote, spread
+from .promote import BOOL, arrays, cast, compute_dtype, is_float, promote, spread
 from .slopes import slopes
 
 
@@ -316,13 +316,11 @@ def sparse_softmax_cross_entropy(x, target, /):
 
 
 def hinge_embedding_loss(x, target, /, margin: float = 1.0, reduction: str = "mean"):
-    """Return x where the target is 1, max(0, margin - x) where it is -1, reduced."""
-    x, target = promote(x, target)
-    nothing = lax.full_like(x, 0)
-    below = clamp_min(lax.sub(np.asarray(margin, x.dtype), x), 0.0)
-    positive = lax.select_n(lax.ne(target, np.ones((), x.dtype)), x, nothing)
-    negative = lax.select_n(lax.ne(target, cast(-1, x.dtype)), below, nothing)
-    return _reduced(lax.add(positive, negative), reduction)
+    """Return x where the target is 1, max(0, margin - x) where it is -1, reduced; x and target broadcast."""
+    (x, target), nothing = arrays(x, target), np.zeros((), x.dtype)
+    below = clamp_min(sub(margin, x), 0.0)
+    negative = where(lax.ne(target, cast(1, target.dtype)), below, nothing)
+    return _reduced(add(negative, where(lax.ne(target, cast(-1, target.dtype)), x, nothing)), reduction)
 
 
 def margin_ranking_loss(x, y, target, /, margin: float = 0.0, reduction: str = "mean"):

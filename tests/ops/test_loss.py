@@ -140,6 +140,7 @@ CASES += [
     for m in (1.0, 0.3)
     for r in RED
 ]
+CASES += [case(ls.hinge_embedding_loss, tf.hinge_embedding_loss, F(4, 1), SIGNS, reduction="none", const=(1,))]
 CASES += [case(*both("margin_ranking_loss"), F(4), F(4, seed=1), SIGNS, margin=0.3, reduction=r) for r in RED] + [
     case(*both("soft_margin_loss"), F(4), SIGNS, const=(1,))
 ]
