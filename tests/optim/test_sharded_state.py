@@ -78,8 +78,8 @@ def test_each_device_holds_its_part():
     shard(optimizer)
     give(params, 1)
     optimizer.step()
-    shards = optimizer.state[params[0]]["exp_avg"]._array.addressable_shards
-    assert [s.data.shape for s in shards] == [(2, 4)] * 4
+    array = optimizer.state[params[0]]["exp_avg"]._array
+    assert len(array.sharding.device_set) == 4 and all(s.data.shape == (2, 4) for s in array.addressable_shards)
 
 
 @pytest.mark.parametrize("source", ["sharded", "whole"])

@@ -57,7 +57,7 @@ def text(program):
             e.primitive.name,
             [name(v) for v in e.invars],
             [(name(v), str(v.aval)) for v in e.outvars],
-            str(e.source_info.name_stack),
+            str(e.source_info.name_stack).split("/transpose(")[0],  # behind it JAX 0.12 repeats the module's path
             source_line(e),
             {k: str(p) for k, p in e.params.items() if k not in ("jvp_jaxpr_fun", "jvp_jaxpr_thunk")},
         )
