@@ -1,9 +1,9 @@
 """The GPT of `examples/gpt/model.py` as one writes it by hand in JAX with sharding constraints: the peer of benchmarks.
 
-Parameters are stacks over layers, scanned over; they lie as in ZeRO-3 over the data axis and as in Megatron over the
-tensor axis, are gathered over the data axis where they are used, and their gradients come back as they lie. The update
-is optax's AdamW. Arithmetic is that of the example: products in the parameters' dtype, norms, softmax and loss in
-float32.
+Parameters are stacks over layers, scanned over; matrices lie as in ZeRO-3 over the data axis and as in Megatron over
+the tensor axis, each axis on a dim of its own, are gathered over the data axis where they are used, and their gradients
+come back as they lie; vectors are whole over the data axis. The update is optax's AdamW. Arithmetic is that of the
+example: products in the parameters' dtype, norms, softmax and loss in float32.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ D, T = "a0", "a1"  # the data and the tensor axis
 
 # Of every parameter: its shape in (L, V, C, W) for layers, vocabulary, context, width; where it lies; where it is used.
 BLOCK = {
-    "norm1.w": ("W", PartitionSpec(D), PartitionSpec()),
-    "norm1.b": ("W", PartitionSpec(D), PartitionSpec()),
-    "qkv.w": ("3W W", PartitionSpec((D, T)), PartitionSpec(T)),
-    "qkv.b": ("3W", PartitionSpec((D, T)), PartitionSpec(T)),
+    "norm1.w": ("W", PartitionSpec(), PartitionSpec()),
+    "norm1.b": ("W", PartitionSpec(), PartitionSpec()),
+    "qkv.w": ("3W W", PartitionSpec(T, D), PartitionSpec(T)),
+    "qkv.b": ("3W", PartitionSpec(T), PartitionSpec(T)),
     "out.w": ("W W", PartitionSpec(D, T), PartitionSpec(None, T)),
-    "out.b": ("W", PartitionSpec(D), PartitionSpec()),
-    "norm2.w": ("W", PartitionSpec(D), PartitionSpec()),
-    "norm2.b": ("W", PartitionSpec(D), PartitionSpec()),
-    "up.w": ("4W W", PartitionSpec((D, T)), PartitionSpec(T)),
-    "up.b": ("4W", PartitionSpec((D, T)), PartitionSpec(T)),
+    "out.b": ("W", PartitionSpec(), PartitionSpec()),
+    "norm2.w": ("W", PartitionSpec(), PartitionSpec()),
+    "norm2.b": ("W", PartitionSpec(), PartitionSpec()),
+    "up.w": ("4W W", PartitionSpec(T, D), PartitionSpec(T)),
+    "up.b": ("4W", PartitionSpec(T), PartitionSpec(T)),
     "down.w": ("W 4W", PartitionSpec(D, T), PartitionSpec(None, T)),
-    "down.b": ("W", PartitionSpec(D), PartitionSpec()),
+    "down.b": ("W", PartitionSpec(), PartitionSpec()),
 }
 OUTSIDE = {
-    "token": ("V W", PartitionSpec((D, T)), PartitionSpec(T)),
+    "token": ("V W", PartitionSpec(T, D), PartitionSpec(T)),
     "position": ("C W", PartitionSpec(D), PartitionSpec()),
-    "norm.w": ("W", PartitionSpec(D), PartitionSpec()),
-    "norm.b": ("W", PartitionSpec(D), PartitionSpec()),
+    "norm.w": ("W", PartitionSpec(), PartitionSpec()),
+    "norm.b": ("W", PartitionSpec(), PartitionSpec()),
 }
 
 

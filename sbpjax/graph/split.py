@@ -141,8 +141,8 @@ def _program(
     def run(*values):
         env = dict(consts)
         env.update(zip(invars, values, strict=True))
-        if behind:
-            env.update(zip(behind, jax.lax.optimization_barrier([env[v] for v in behind]), strict=True))
+        for v in behind:  # each by itself: a barrier of several values asks for one layout of all
+            env[v] = jax.lax.optimization_barrier(env[v])
         env.update((v, jax.device_put(env[v], jax.memory.Space.Device)) for v in come)
         evaluate(eqns, env)
         outs = [v.val if isinstance(v, Literal) else env[v] for v in outvars]

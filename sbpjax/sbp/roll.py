@@ -293,6 +293,8 @@ class _Run:
         self.env: dict = dict(program.consts)
         self.stacked: dict = {}  # variable → (which stack, its index there)
         self.stacks: list = []
+        own = [v for loop in found for v in loop.own if not any(isinstance(x, Literal) for x in v)]
+        self.wanted = {*own, *(variables[::-1] for variables in own)}  # what loops read as stacks, in either order
 
     def run(self, arrays: Sequence, inputs: list[tuple[int, ...]], outputs: list[tuple[int, ...]]) -> list:
         """Run the program; an input or output of several positions is a stack."""
@@ -347,11 +349,12 @@ class _Run:
         return self._stack(variables) if len(variables) > 1 else self._value(variables[0])
 
     def _loop(self, loop: Loop) -> None:
-        reverse = any(self._stack_of(variables[::-1]) is not None for variables in loop.own)
+        reverse = any(map(self._descends, loop.own))
         order = -1 if reverse else 1
         scanned = [self._stack(variables[::order]) for variables in loop.own]
         shared = [self._value(v) for v in loop.shared]
         eqns = self.program.eqns[loop.start : loop.start + loop.period]
+        starts, kept = self._kept(loop)
 
         def turn(carry, own):
             made: dict = {}
@@ -365,17 +368,35 @@ class _Run:
                     else:
                         operands.append({"carry": carry, "shared": shared, "own": own}[kind][what])
                 made.update(((j, position), x) for position, x in enumerate(bind(eqn, operands)))
-            return tuple(made[producer] for producer, _ in loop.carried), tuple(made[p] for p, _ in loop.kept)
+            stacked = (*(carry[i] for i, _ in starts), *(made[p] for p, _ in kept))
+            return tuple(made[producer] for producer, _ in loop.carried), stacked
 
         avals: list = [v.aval for _, v in loop.carried]
         start = tuple(jnp.asarray(self._value(v), a.dtype) for (_, v), a in zip(loop.carried, avals))
-        last, kept = jax.lax.scan(turn, start, tuple(scanned), length=loop.turns, reverse=reverse)
-        for (_, variables), stack in zip(loop.kept, kept, strict=True):
+        last, stacks = jax.lax.scan(turn, start, tuple(scanned), length=loop.turns, reverse=reverse)
+        for (_, variables), stack in zip((*starts, *kept), stacks, strict=True):
             self._remember(variables[::order], stack)
         finals = {producer: value for (producer, _), value in zip(loop.carried, last, strict=True)}
         for producer, variables in loop.kept:
             if producer in finals:
                 self.env[variables[-1]] = finals[producer]
+
+    def _kept(self, loop: Loop) -> tuple[list, list]:
+        """Return what a loop stacks: carried values as turns begin, with their numbers, and what turns make.
+
+        What layer k hands on is what layer k + 1 began with. Where a later loop, such as a backward that recomputes,
+        reads the stack of beginnings, that is kept, and not one that has it moved by a place.
+        """
+        starts, kept = [], []
+        carried = {producer: (i, first) for i, (producer, first) in enumerate(loop.carried)}
+        for producer, variables in loop.kept:
+            number, first = carried.get(producer, (None, None))
+            begun = (first, *variables[:-1])
+            if number is not None and begun in self.wanted:
+                starts.append((number, begun))
+            if number is None or begun not in self.wanted or variables in self.wanted:
+                kept.append((producer, variables))
+        return starts, kept
 
     def _stack_of(self, variables) -> int | None:
         """Return the stack that holds exactly these variables in this order, if there is one."""
@@ -391,9 +412,32 @@ class _Run:
         if isinstance(variables[0], Literal):
             return jnp.stack([jnp.asarray(v.val, v.aval.dtype) for v in variables])
         if stack is None:
-            self._remember(variables, jnp.stack([self._value(v) for v in variables]))
+            pieces = self._pieces(variables)
+            self._remember(variables, jnp.concatenate(pieces) if pieces[1:] else pieces[0])
             stack = len(self.stacks) - 1
         return self.stacks[stack]
+
+    def _descends(self, variables) -> bool:
+        """Return whether the turns of a loop find a value from the end of a stack to its start."""
+        found: list = [None if isinstance(v, Literal) else self.stacked.get(v) for v in variables[:2]]
+        return None not in found and found[1] == (found[0][0], found[0][1] - 1)
+
+    def _pieces(self, variables) -> list:
+        """Return what a new stack is made of: stretches of stacks that are there, and single values."""
+        found: list = [None if isinstance(v, Literal) else self.stacked.get(v) for v in variables]
+        pieces, start = [], 0
+        for stop in range(1, len(variables) + 1):
+            if stop < len(variables) and found[stop] and found[start]:
+                stack, index = found[start]
+                if found[stop] == (stack, index + stop - start):
+                    continue
+            if stop - start == 1:
+                pieces.append(jnp.expand_dims(self._value(variables[start]), 0))
+            else:
+                stack, index = found[start]
+                pieces.append(jax.lax.slice_in_dim(self.stacks[stack], index, index + stop - start))
+            start = stop
+        return pieces
 
     def _remember(self, variables, stack) -> None:
         self.stacks.append(stack)
