@@ -64,6 +64,12 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - `load_state_dict` and `masked_scatter_` write nothing when they raise; PyTorch has written what fitted by then.
 - `load_state_dict` takes local tensors for local ones and global for global, as in OneFlow.
 - `take_along_dim` refuses an index outside its dim, where PyTorch takes the remainder.
+- Gradients at NaN and infinities are PyTorch's (`tests/ops/test_slopes.py`) but for products (`prod`, `cumprod`) and
+  `logcumsumexp` of infinities, `renorm` of NaN, and `pdist` of NaN. `gelu` of infinity is infinity; PyTorch's vector
+  code gives NaN.
+- Which of equal elements `kthvalue` and `topk` name, and where NaN stands for `mode`, is arbitrary in PyTorch; here equal
+  elements keep their order, and NaN is the largest.
+- A write to a view whose elements overlap by `unfold` is refused; PyTorch writes some of them several times.
 - A matrix that is singular or not positive definite is a `LinAlgError` where the result is at hand: on the CPU, outside
   compiled programs. Elsewhere it gives infinities or NaN. The `info` of `cholesky_ex` says that a matrix failed (1), not
   at which minor.
