@@ -303,7 +303,7 @@ class Saved(Program):
         self._structs = self._made_structs()
         first = 1 + len(self.slots)
         numbers = range(first, first + self._numbers)
-        moved = placement is not None or target != jax.devices()[0]
+        moved = placement is not None or target != jax.local_devices()[0]
         loose = [i for i, layout in enumerate(self.in_layouts) if i and layout is None and i not in numbers]
         self._loose = loose if moved else []
         self._no_seed = spread.on(np.zeros(2, np.int64), self._structs[0].sharding)
@@ -414,7 +414,7 @@ def _target(found: dict, placement: Any, device: Any, asked: str) -> tuple[Place
         if device is not None:
             return None, (device if isinstance(device, Device) else Device(device)).jax()
         default = getattr(jax.config, "jax_default_device", None)
-        return None, jax.devices()[0] if default is None else default
+        return None, jax.local_devices()[0] if default is None else default
     hierarchy = tuple(said["hierarchy"])
     ranks = np.arange(int(np.prod(hierarchy))).reshape(hierarchy).tolist()
     if device is not None:

@@ -99,12 +99,12 @@ def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_me
         )
     layout = self._layout
     if layout is None and isinstance(self._array, Tracer):
-        return _pin(self, placement, sbp, grad_sbp)
+        return pin(self, placement, sbp, grad_sbp)
     if layout is None:
         return _from_local(self, placement, sbp, grad_sbp, *(() if check_meta else (False,)))
     placement = layout.placement if placement is None else placement
     if isinstance(self._array, Tracer):
-        return _pin(self, placement, sbp, grad_sbp)
+        return pin(self, placement, sbp, grad_sbp)
     ndim = len(layout.shape)
     codes = algebra.parse(layout.sbp if sbp is None else sbp, placement.hierarchy, ndim)
     wanted = algebra.to_sbp(codes)
@@ -138,7 +138,7 @@ def _gradient_sbp(source, own: tuple, as_source: bool = False) -> tuple:
     return tuple(s if as_source and s.is_split else g for s, g in zip(source.sbp, own, strict=True))
 
 
-def _pin(x: Tensor, placement, sbp, grad_sbp) -> Tensor:
+def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     """`to_global` inside a trace: a marker that the planner obeys."""
     from sbpjax.sbp.boxing_marker import to_sbp
 

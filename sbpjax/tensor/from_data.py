@@ -17,6 +17,7 @@ from sbpjax.sbp import eager
 
 from . import abstract, dispatch
 from . import dtype as dtypes
+from .convert import pin
 from .creation import empty, where_to, without_data
 from .device import META
 from .tensor import Tensor
@@ -94,6 +95,8 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
         array = _host_array(data, dtype)
         if without_data(target, placement):
             out = abstract.empty(array.shape, array.dtype, placement, sbp)
+        elif placement is not None and not trace_state_clean():
+            out = pin(dispatch.wrap(jnp.asarray(array)), placement, sbp)  # a constant of the program, laid out by it
         elif placement is not None:
             out = dispatch.wrap_any(*eager.from_logical(array, placement, sbp))._as_asked()
         else:

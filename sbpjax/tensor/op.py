@@ -114,7 +114,7 @@ def call_kept(op: Op, inputs: list, device=None):
 
 def _kept(op: Op, inputs: list, device):
     """Return a compiled program from disk, or make one for the next process; None if it cannot be kept."""
-    where = jax.devices()[0] if device is None else device
+    where = jax.local_devices()[0] if device is None else device
     if device is None and jax.config.jax_default_device is not None:
         return None
     for x in inputs:

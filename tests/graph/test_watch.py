@@ -93,6 +93,14 @@ def test_what_the_function_makes_itself_may_be_written(place):
     assert total.item() == 1
 
 
+@pytest.mark.parametrize("ranks, sbp", [([0, 1], "S0"), ([0, 1], "P"), ([0, 1, 2, 3], "S0")])
+def test_data_of_the_function_in_uneven_parts_and_summands(ranks, sbp):
+    where = {"placement": sbpjax.placement("cpu", ranks), "sbp": sbp}
+    x = sbpjax.ones(5, **where)
+    add = sbpjax.compile(lambda x: x + sbpjax.tensor(np.arange(5, dtype="f"), **where))
+    np.testing.assert_array_equal(add(x).numpy(), [1, 2, 3, 4, 5])
+
+
 def test_batch_statistics_that_are_not_named():
     norm = sbpjax.nn.BatchNorm1d(3)
     x = sbpjax.randn(4, 3)
