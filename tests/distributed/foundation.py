@@ -59,6 +59,11 @@ ONE_PROCESS: dict[str, str] = {
     "tests/tensor/test_global.py::test_to_global_of_local_and_back": "a process's local tensor is its own part",
     "tests/nn/test_module.py::test_a_state_loads_across_layouts": "a process without a rank has an empty part",
     **{
+        f"tests/graph/test_report.py::test_debug_{name}": "debugging speaks on the first process alone"
+        for name in ("prints", "of_one_module")
+    },
+    "tests/graph/test_export.py::test_every_op_family": "each process starts a program, and all of these use one folder",
+    **{
         f"tests/checkpoint/test_saving_sharded.py::test_{name}": (
             "every process would do the same harm to one folder, where the scripts do it once"
         )
