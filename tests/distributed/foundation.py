@@ -62,7 +62,7 @@ ONE_PROCESS: dict[str, str] = {
         f"tests/graph/test_report.py::test_debug_{name}": "debugging speaks on the first process alone"
         for name in ("prints", "of_one_module")
     },
-    "tests/graph/test_export.py::test_every_op_family": "each process starts a program, and all of these use one folder",
+    "tests/graph/test_export.py::test_every_op_family": "every process starts a program that uses one folder",
     **{
         f"tests/checkpoint/test_saving_sharded.py::test_{name}": (
             "every process would do the same harm to one folder, where the scripts do it once"
