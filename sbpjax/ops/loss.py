@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from .activation import log_softmax
-from .arithmetic import _clamp, add, clamp_min, difference, sub, where, xlogy
+from .arithmetic import _clamp, add, clamp_min, difference, minimum, sub, where, xlogy
 from .dims import fail, restore, same_dtype
 from .elementwise import magnitude
 from .gather import pick, take_rows
@@ -366,9 +366,8 @@ def triplet_margin_loss(
         swap: take the smaller of the negative's distances to anchor and positive.
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
     """
-    anchor, positive, negative = promote(anchor, positive, negative)
     near = pairwise_distance(anchor, positive, p=p, eps=eps)
     far = pairwise_distance(anchor, negative, p=p, eps=eps)
     if swap:
-        far = lax.min(far, pairwise_distance(positive, negative, p=p, eps=eps))
-    return _reduced(clamp_min(lax.add(lax.sub(near, far), np.asarray(margin, near.dtype)), 0.0), reduction)
+        far = minimum(far, pairwise_distance(positive, negative, p=p, eps=eps))
+    return _reduced(clamp_min(add(sub(near, far), margin), 0.0), reduction)
