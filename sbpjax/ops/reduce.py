@@ -246,7 +246,7 @@ def _moments(x, dim, correction: float, name: str):
     axes = several(dim, x.ndim, name)
     x = cast(x, compute_dtype(x.dtype))
     if x.dtype.kind != "c":
-        return *_real_moments(x, axes, correction), axes
+        return *_real_moments(x, axes, correction, dim is None or x.ndim == 0), axes
     center = _center(x, axes)
     off = lax.sub(x, center)
     square = lax.add(lax.square(lax.real(off)), lax.square(lax.imag(off)))
@@ -269,21 +269,24 @@ def _mean_square(square, axes: tuple[int, ...], correction: float):
     return lax.div(total, np.asarray(_freedom(square, axes, correction), square.dtype))  # 0 / 0 is NaN, as in torch
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
-def _real_moments(x, axes: tuple[int, ...], correction: float):
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2, 3))
+def _real_moments(x, axes: tuple[int, ...], correction: float, whole: bool):
     center = _center(x, axes)
     return center, _mean_square(lax.square(lax.sub(x, center)), axes, correction)
 
 
 @_real_moments.defjvp
-def _real_moments_jvp(axes, correction, primals, tangents):
-    """The slope of the variance is ``2 (x - mean) / freedom``; without freedom torch has NaN at the mean, else inf."""
+def _real_moments_jvp(axes, correction, whole, primals, tangents):
+    """The slope of the variance is ``2 (x - mean) / freedom``, also for less than none.
+
+    Without freedom torch has NaN at the mean of the whole tensor and infinity elsewhere.
+    """
     (x,), (t,) = primals, tangents
-    center, variance = _real_moments(x, axes, correction)
-    free = _freedom(x, axes, correction)
+    center, variance = _real_moments(x, axes, correction, whole)
+    free = math.prod(x.shape[d] for d in axes) - correction
     off = lax.sub(x, center)
-    if free:
-        slope = lax.mul(off, np.asarray(2 / free, x.dtype))
+    if free > 0 or not whole:
+        slope = lax.mul(off, np.asarray(2 / free if free else np.inf, x.dtype))
     else:
         slope = lax.select_n(lax.eq(off, np.zeros((), x.dtype)), lax.full_like(x, np.inf), lax.full_like(x, np.nan))
     return (center, variance), (_center(t, axes), restore(_sum(lax.mul(t, slope), axes), axes, True))

@@ -87,6 +87,7 @@ CASES += [case(getattr(reduce, n), getattr(torch, n), ROWS[:2]) for n in "max mi
 FREEDOM = [(n, c) for n in ("var", "std") for c in (1, 4)]
 CASES += [case(getattr(reduce, n), _quiet(getattr(torch, n)), A(1, 2, 2, 5), correction=c) for n, c in FREEDOM]
 CASES += [case(reduce.var_mean, torch.var_mean, ROWS[4:], dim=1)]
+CASES += [case(reduce.var, _quiet(torch.var), ROWS[5:], dim=1, correction=c) for c in (4, 6)]
 CASES += [case(reduce.norm, torch.norm, ROWS[:4], p=p, dim=1) for p in (1, INF, -INF)]
 CASES += [case(distance.cdist, torch.cdist, ROWS[:3], ROWS[1:], p=p) for p in (0.0, 1.0)]
 CASES += [case(sort.quantile, torch.quantile, A(1, 2, INF), q=q) for q in (0.0, 0.9, 1.0)]
