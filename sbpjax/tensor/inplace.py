@@ -32,7 +32,8 @@ from .tensor import Tensor, inplace_error
 # What may be done to a view that shows an element more than once: the same value everywhere, another shape, and what
 # PyTorch merely warns of.
 _HARMLESS = frozenset(
-    "fill_ zero_ masked_fill_ squeeze_ unsqueeze_ transpose_ t_ index_fill_ setitem_ fill_diagonal_ threshold_".split()
+    """fill_ zero_ masked_fill_ squeeze_ unsqueeze_ transpose_ t_ index_fill_ setitem_ fill_diagonal_ threshold_ triu_
+ tril_""".split()
 )
 
 

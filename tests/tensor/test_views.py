@@ -99,6 +99,7 @@ def test_a_row_of_an_expanded_tensor_can_be_written_to(write):
         "v[v > 1] = 7.",
         "v.index_fill_(0, T.tensor([1]), 7.)",
         "v.fill_diagonal_(7.)",
+        "v.triu_()",
     ],
 )
 def test_one_number_written_to_an_expanded_tensor_shows_in_all_its_rows(write):
