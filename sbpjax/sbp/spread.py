@@ -127,7 +127,7 @@ def spoken(array: jax.Array, layout: Layout) -> jax.Array:
     return _speaker(layout)(array)
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=128)  # a program of several processes holds 2.5 MB
 def _speaker(layout: Layout):
     """Return the program in which the first rank along the broadcast axes speaks; bits are summed, so it is exact."""
     names = layout.placement.axis_names

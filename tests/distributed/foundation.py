@@ -57,6 +57,10 @@ ONE_PROCESS: dict[str, str] = {
     ),
     "tests/tensor/test_user_scripts.py::test_an_index_outside_its_dim_is_an_error[S0": "the same",
     "tests/tensor/test_global.py::test_to_global_of_local_and_back": "a process's local tensor is its own part",
+    "tests/tensor/test_device.py::test_constants_lie_where_the_inputs_are": "the same",
+    "tests/tensor/test_user_scripts.py::test_threads_do_not": "threads of two processes do not come in one order",
+    "tests/utils/data/test_global_loader.py::test_each_tensor_may_have": "it stands in for another process",
+    "tests/graph/test_export.py::test_missing_and_damaged": "every process would do the same harm to one folder",
     "tests/nn/test_module.py::test_a_state_loads_across_layouts": "a process without a rank has an empty part",
     **{
         f"tests/graph/test_report.py::test_debug_{name}": "debugging speaks on the first process alone"

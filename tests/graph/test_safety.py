@@ -66,11 +66,14 @@ def test_recompiles_leak_nothing(place, caplog):
     graph = Train(net, flow.optim.SGD(net.parameters(), lr=0.01))
     graph.config.set_max_programs(2)
 
-    def run(rows):
-        x = flow.tensor(np.ones((rows, 4), np.float32))
-        graph(x if place == "local" else x.to_global(PLACE, "B"))
-
     first = 6
+    inputs = [flow.tensor(np.ones((rows, 4), np.float32)) for rows in range(first + RECOMPILES[place])]
+    if place == "global":  # a conversion that takes a program on several processes, which is kept for the next one
+        inputs = [x.to_global(PLACE, "B") for x in inputs]
+
+    def run(rows):
+        graph(inputs[rows])
+
     for rows in range(1, first):
         run(rows)
     programs = [weakref.ref(p) for p in graph._g.programs.values()]
