@@ -19,6 +19,7 @@ import argparse
 import glob
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -76,7 +77,7 @@ def serve() -> None:
 
 
 class Other:
-    """OneFlow in a process of its own."""
+    """OneFlow in a process of its own, stopped while it has nothing to answer: its threads poll for work."""
 
     def __init__(self, python: str, threads: int) -> None:
         folder = subprocess.run(
@@ -89,18 +90,21 @@ class Other:
         self._process = subprocess.Popen(
             [python, os.path.abspath(__file__), "--serve"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            env={**os.environ, **count, **path},
+            env={**os.environ, **count, **path}, start_new_session=True,
         )  # fmt: skip
 
     def ask(self, command: dict):
+        os.killpg(self._process.pid, signal.SIGCONT)
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
             raise SystemExit("OneFlow's process ended; run it by hand with --serve to see why")
+        os.killpg(self._process.pid, signal.SIGSTOP)
         return json.loads(line)
 
     def close(self) -> None:
+        os.killpg(self._process.pid, signal.SIGCONT)
         self._process.stdin.close()
         self._process.wait(30)
 
