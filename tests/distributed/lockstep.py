@@ -7,9 +7,10 @@ again behind that test. A rank that does not come back (it waits in a program fo
 
 What tests written for one process take for granted is put right here, outside the library: `jax.devices()` deals out
 the devices in turn (rank k of a placement belongs to process k mod n, so that two neighbours never share one),
-``tmp_path`` is one folder for all, ``local_shards`` gives those of all ranks, a test (never the library) may read a
-`jax.Array` that lies on several processes, and the local tensor of which it makes a global one, the same in every
-process, is the whole of it, as in one process (what it means as a part is held by scripts/facts.py).
+``tmp_path`` is one folder for all, what a test draws with NumPy or PyTorch is the same in all, ``local_shards`` gives
+those of all ranks, a test (never the library) may read a `jax.Array` that lies on several processes, and the local
+tensor of which it makes a global one, the same in every process, is the whole of it, as in one process (what it means
+as a part is held by scripts/facts.py).
 """
 
 import argparse
@@ -17,13 +18,16 @@ import faulthandler
 import json
 import os
 import pickle
+import random
 import sys
 import time
 import zlib
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
+import torch
 
 import sbpjax
 from sbpjax import world as worlds
@@ -212,6 +216,9 @@ class LockStep:
         if self.world.rank == 0:
             with open(self.log, "a", encoding="utf-8") as file:
                 file.write(item.nodeid + "\n")
+        random.seed(0)
+        np.random.seed(0)
+        torch.manual_seed(0)
         faulthandler.dump_traceback_later(self.limit_s, exit=True, file=self.errors)
         result = yield
         faulthandler.cancel_dump_traceback_later()

@@ -36,8 +36,6 @@ def network(package):
 
 
 def pair():
-    flow.manual_seed(0)  # every process makes the same numbers
-    torch.manual_seed(0)
     ours, theirs = network(flow), network(torch)
     ours.load_state_dict({k: flow.tensor(v.numpy()) for k, v in theirs.state_dict().items()})
     return ours, theirs
