@@ -1,5 +1,6 @@
 """Programs kept on disk: found again, only where they may be, and never trusted when they are not whole."""
 
+import importlib
 import subprocess
 import sys
 import textwrap
@@ -167,6 +168,7 @@ def test_another_process_finds_the_same_key(cache, monkeypatch):
         print(program_cache.key_of("op", op.traced, (), (layout, "float"), place, (place and layout.sbp, None), (0,)))
     """
     code = textwrap.dedent(code)
+    importlib.import_module("jax.experimental.pallas.fuser")  # adds to JAX's settings, here and not there
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=200)
     here: dict = {}
     monkeypatch.setattr(program_cache, "_surroundings", program_cache._surroundings)  # to be put back
