@@ -309,7 +309,7 @@ def clamp(x, min=None, max=None, /):
         return _clamp_low(*align(x, low))
     if low is None:
         return _clamp_high(*align(x, high))
-    return _clamp(*align(x, low, high))
+    return between(*align(x, low, high))
 
 
 @slopes(lambda t, out, x, low: kept(t, lax.ge(x, low)), lambda t, out, x, low: kept(t, lax.lt(x, low)))
@@ -327,7 +327,8 @@ def _clamp_high(x, high):
     lambda t, out, x, low, high: kept(kept(t, lax.lt(x, low)), lax.lt(low, high)),
     lambda t, out, x, low, high: kept(t, lax.bitwise_or(*_same(lax.gt(x, high), lax.lt(high, low)))),
 )
-def _clamp(x, low, high):
+def between(x, low, high):
+    """Return x limited to bounds, all arrays that are aligned; where these cross, the upper one."""
     return lax.min(lax.max(x, low), high)
 
 

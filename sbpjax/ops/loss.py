@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from .activation import log_softmax
-from .arithmetic import _clamp, add, clamp_min, difference, minimum, sub, where, xlogy
+from .arithmetic import add, between, clamp_min, difference, minimum, sub, where, xlogy
 from .dims import fail, restore, same_dtype
 from .elementwise import magnitude
 from .gather import pick, take_rows
@@ -76,7 +76,7 @@ def smooth_l1_loss(x, target, /, reduction: str = "mean", beta: float = 1.0):
 
     def slope(t, out, d):
         one = np.ones((), d.dtype)
-        return lax.mul(t, _clamp(lax.div(d, np.asarray(beta, d.dtype)), -one, one))
+        return lax.mul(t, between(lax.div(d, np.asarray(beta, d.dtype)), -one, one))
 
     @slopes(slope)
     def smooth(d):
@@ -94,7 +94,7 @@ def huber_loss(x, target, /, reduction: str = "mean", delta: float = 1.0):
 
     def slope(t, out, d):
         bound = np.asarray(delta, d.dtype)
-        return lax.mul(t, _clamp(d, -bound, bound))
+        return lax.mul(t, between(d, -bound, bound))
 
     @slopes(slope)
     def huber(d):

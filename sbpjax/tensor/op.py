@@ -66,7 +66,7 @@ def _closed(fn, keywords: dict, name: str):
 
 # What PyTorch saves for backward where this package saves something else; it decides which in-place write is an error.
 _SAVES_OUTPUT = "exp exp2 expm1 sigmoid tanh tan sqrt rsqrt reciprocal relu softmax log_softmax cumprod".split()
-_SAVES_NO_INPUT = "sort topk max_dim min_dim cummax cummin median_dim kthvalue sum mean".split()
+_SAVES_NO_INPUT = "sort topk max_dim min_dim cummax cummin median_dim kthvalue sum mean put_row".split()
 _VERSION_CHECK: dict[str, str] = {**dict.fromkeys(_SAVES_OUTPUT, "outputs"), **dict.fromkeys(_SAVES_NO_INPUT, "none")}
 
 

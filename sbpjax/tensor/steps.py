@@ -377,3 +377,11 @@ def put(x, value, /, *starts, steps):
         value = put(fn(x, *starts[:count], **keywords), value, *starts[count:], steps=rest)
     value = value if fn in _OWN_DTYPE else lax.convert_element_type(value, x.dtype)
     return PUT[fn](x, value, *starts[:count], **keywords)
+
+
+def put_row(x, value, /, *starts, steps):
+    """Return `put` of a row of an expanded tensor, an op of its own: its backward may see the old elements changed.
+
+    The put compares with them, which PyTorch has no need of, so they are not watched (`sbpjax.tensor.op`).
+    """
+    return put(x, value, *starts, steps=steps)

@@ -20,7 +20,7 @@ from sbpjax.sbp.abstract import Abstract, no_data
 from . import dispatch
 from .mode import mode
 from .op import op_of
-from .steps import expand, look, put
+from .steps import expand, look, put, put_row
 from .tensor import Tensor, attach
 
 _ALONE = 3  # references to a cell of one tensor: the tensor's, a local name's, the argument's of getrefcount
@@ -130,10 +130,8 @@ def _see(x: Tensor, steps: tuple) -> Tensor:
     return dispatch.run(op_of(look, _static(steps)), (x, *_starts(steps)))
 
 
-def _put(root: Tensor, value: Tensor, steps: tuple, once: bool = False) -> Tensor:
-    op = op_of(put, _static(steps))
-    if once:  # of a row of an expanded tensor: the put compares with the old elements, which PyTorch has no need of
-        op.check = "none"
+def _put(root: Tensor, value: Tensor, steps: tuple, function=put) -> Tensor:
+    op = op_of(function, _static(steps))
     pins = None if root._layout is None or root._layout.shape is None else (root._layout.sbp,)
     return dispatch.run(op, (root, value, *_starts(steps)), pins)
 
@@ -164,7 +162,7 @@ def write(x: Tensor, value: Tensor) -> None:
     else:
         expanded = any(step[0] is expand for step in steps_of(x))
         repeated = expanded and _repeated(x)
-        new = _put(base, value, steps_of(x)[len(steps_of(base)) :], expanded and not repeated)
+        new = _put(base, value, steps_of(x)[len(steps_of(base)) :], put_row if expanded and not repeated else put)
     if mode.grad and new._edge is not None:
         base._edge, base._idx = new._edge, new._idx
     _commit(x, base, new)
