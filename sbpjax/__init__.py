@@ -350,9 +350,12 @@ from .tensor.selection import tensor_scatter_nd_update as tensor_scatter_nd_upda
 from .tensor.selection import unique as unique
 from .tensor.selection import unique_consecutive as unique_consecutive
 from .tensor.size import Size as Size
+from .tensor.splitting import chunk as chunk
+from .tensor.splitting import split as split
+from .tensor.splitting import tensor_split as tensor_split
+from .tensor.splitting import unbind as unbind
 from .tensor.tensor import Tensor as Tensor
 from .tensor.views import broadcast_to as broadcast_to
-from .tensor.views import chunk as chunk
 from .tensor.views import diagonal as diagonal
 from .tensor.views import flatten as flatten
 from .tensor.views import movedim as moveaxis  # noqa: F401
@@ -362,14 +365,11 @@ from .tensor.views import permute as permute
 from .tensor.views import ravel as ravel
 from .tensor.views import reshape as reshape
 from .tensor.views import select as select
-from .tensor.views import split as split
 from .tensor.views import squeeze as squeeze
 from .tensor.views import t as t
-from .tensor.views import tensor_split as tensor_split
 from .tensor.views import transpose as swapaxes  # noqa: F401
 from .tensor.views import transpose as swapdims  # noqa: F401
 from .tensor.views import transpose as transpose
-from .tensor.views import unbind as unbind
 from .tensor.views import unflatten as unflatten
 from .tensor.views import unsqueeze as unsqueeze
 

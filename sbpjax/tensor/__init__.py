@@ -8,6 +8,7 @@ from . import creation as creation  # isort: skip
 from . import from_data as from_data  # isort: skip
 from . import like as like  # isort: skip
 from . import views as views  # isort: skip
+from . import splitting as splitting  # isort: skip
 from . import inplace as inplace  # isort: skip
 from . import indexing as indexing  # isort: skip
 from . import functions as functions  # isort: skip

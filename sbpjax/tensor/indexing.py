@@ -13,7 +13,7 @@ import numpy as np
 from sbpjax.errors import MixedTensorError, OpIndexError, OpTypeError, OpValueError, message
 from sbpjax.ops import index as _index
 
-from . import dispatch, steps, views
+from . import dispatch, splitting, steps, views
 from .bounds import outside
 from .inplace import check_writable, inplace, set_part
 from .op import op_of
@@ -297,7 +297,7 @@ def _iterate(self: Tensor):
                 "iterating over a tensor", "a 0-d tensor", "iteration over a 0-d tensor", "x.item() gives its number"
             )
         )
-    return iter(views.unbind(self, 0))
+    return iter(splitting.unbind(self, 0))
 
 
 def _contains(self: Tensor, element) -> bool:

@@ -191,30 +191,24 @@ def as_subclass(self: Tensor, cls: type) -> Tensor:
     return found
 
 
-def dim_order(self: Tensor, *, ambiguity_check=False) -> tuple:
-    """Return the dims in the order in which they lie in memory, outermost first; of repeated dims nothing is known."""
-    strides, shape = self.stride(), self.shape
+def dim_order(self: Tensor, *, ambiguity_check: bool | list = False) -> tuple:
+    """Return the dims in the order in which they lie in memory, outermost first.
+
+    With ``ambiguity_check`` a tensor whose strides allow several orders is refused, unless it has exactly one of the
+    memory formats listed there.
+    """
+    strides, shape, n = self.stride(), self.shape, self.ndim
+    if ambiguity_check is not False:
+        formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+        several = 1 in shape or any(a == b for a, b in zip(strides, strides[1:], strict=False))
+        if (n > 1 and 0 in strides) or (several and sum(self.is_contiguous(memory_format=f) for f in formats) != 1):
+            seen, rule = f"shape {list(shape)}, strides {list(strides)}", "the tensor has a unique dim order"
+            raise OpError(message("dim_order(ambiguity_check=...)", seen, rule, "x.dim_order()"))
     if self.is_contiguous():
-        return tuple(range(self.ndim))
-
-    def further_out(a: int, b: int) -> int:
-        """Return 1 or -1, whether dim a lies further out than b, or 0 if the strides do not tell."""
-        if 0 in (strides[a], strides[b]):
-            return 0
-        if strides[a] == strides[b]:
-            return int(shape[a] > shape[b])
-        return 1 if strides[a] > strides[b] else -1
-
-    order = list(reversed(range(self.ndim)))
-    for i in range(1, self.ndim):
-        at = i
-        for j in reversed(range(i)):
-            way = further_out(order[j], order[at])
-            if way < 0:
-                break
-            if way:
-                order[j], order[at], at = order[at], order[j], j
-    return tuple(reversed(order))
+        return tuple(range(n))
+    # A dim that is repeated (stride 0) lies nowhere, and stays where it stands; the others are ranked around it.
+    ranked = iter(sorted((d for d in reversed(range(n)) if strides[d]), key=lambda d: (strides[d], shape[d])))
+    return tuple(reversed([next(ranked) if strides[d] else d for d in reversed(range(n))]))
 
 
 def cfloat(self: Tensor) -> Tensor:

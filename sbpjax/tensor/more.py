@@ -9,7 +9,7 @@ from sbpjax.errors import InplaceError, OpError, message
 from sbpjax.ops import activation
 
 from . import dtype as dtypes
-from . import views
+from . import splitting, views
 from .binding import bind, publish
 from .complex import conj as conj
 from .complex import imag as imag
@@ -61,7 +61,7 @@ def _even(x: Tensor, parts, dim: int, name: str, least: int) -> tuple:
     if isinstance(parts, int) and (parts < 1 or x.shape[dim] % parts):
         rule = f"the size of dim {dim} is divisible by the number of parts, {parts}"
         raise OpError(message(f"{name}(x, {parts})", f"x {list(x.shape)}", rule, f"x.tensor_split({parts}, {dim})"))
-    return views.tensor_split(x, parts, dim)
+    return splitting.tensor_split(x, parts, dim)
 
 
 def cast(input: Tensor, dtype) -> Tensor:

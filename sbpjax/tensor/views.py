@@ -1,4 +1,4 @@
-"""View ops: `view reshape transpose permute expand narrow squeeze split …`, which share storage with their input.
+"""View ops: `view reshape transpose permute expand narrow squeeze …`, which share storage with their input.
 
 Each op resolves its arguments into one step of `sbpjax.tensor.steps`, runs it as an op (on the tape), and ties the
 result to the storage of its input (`sbpjax.tensor.storage`).
@@ -12,7 +12,6 @@ import jax
 
 from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError, message
 from sbpjax.ops import dims as _dims
-from sbpjax.ops import view as _view
 
 from . import dispatch, steps
 from .binding import publish
@@ -399,8 +398,14 @@ def part(self: Tensor, spec: tuple) -> Tensor:
     return view_of(self, steps.index, (("spec", spec),))
 
 
-def _along(self: Tensor, dim: int, entry) -> Tensor:
-    return part(self, tuple(entry if d == dim else None for d in range(self.ndim)))
+def along(self: Tensor, dim: int, entry: tuple) -> Tensor:
+    """Return `part` of one dim."""
+    return part(self, of_one_dim(self, dim, entry))
+
+
+def of_one_dim(x: Tensor, dim: int, entry: tuple) -> tuple:
+    """Return the spec of `steps.index` that has an entry for one dim and takes the others whole."""
+    return tuple(entry if d == dim else None for d in range(x.ndim))
 
 
 def narrow(self: Tensor, dim: int, start, length: int) -> Tensor:
@@ -422,13 +427,13 @@ def narrow(self: Tensor, dim: int, start, length: int) -> Tensor:
                 f"a length of at most {max(n - begin, 0)}",
             )
         )
-    return _along(self, d, (length, 1, begin))
+    return along(self, d, (length, 1, begin))
 
 
 def select(self: Tensor, dim: int, index: int) -> Tensor:
     """Return one index of a dim; the dim goes away."""
     d = _dims.one(dim, self.ndim, "select")
-    return _along(self, d, (None, 1, checked_index(index, self.shape[d], d)))
+    return along(self, d, (None, 1, checked_index(index, self.shape[d], d)))
 
 
 def checked_index(index, size: int, dim: int) -> int:
@@ -446,85 +451,6 @@ def checked_index(index, size: int, dim: int) -> int:
             )
         )
     return index + size if index < 0 else index
-
-
-def _several(self: Tensor, d: int, sizes: list[int]) -> tuple:
-    outs = dispatch.run(op_of(_view.split, (("split_size", tuple(sizes)), ("dim", d))), (self,))
-    begin = 0
-    for out, n in zip(outs, sizes, strict=True):
-        tie(self, out, (steps.index, (("spec", _one_of(self, d, (n, 1, begin))),), ()))
-        out._meta.multi = True
-        begin += n
-    return outs
-
-
-def _one_of(self: Tensor, dim: int, entry) -> tuple:
-    return tuple(entry if k == dim else None for k in range(self.ndim))
-
-
-def split(self: Tensor, split_size_or_sections, dim: int = 0) -> tuple:
-    """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
-    d = _dims.one(dim, self.ndim, "split")
-    n = self.shape[d]
-    if isinstance(split_size_or_sections, (tuple, list)):
-        sizes = [int(k) for k in split_size_or_sections]
-        if sum(sizes) != n or any(k < 0 for k in sizes):
-            raise OpError(
-                message(
-                    f"split({sizes}, dim={dim})",
-                    f"a dim of size {n}",
-                    f"the sizes add up to {n}, not {sum(sizes)}",
-                    "give sizes that cover the dim",
-                )
-            )
-        return _several(self, d, sizes)
-    size = int(split_size_or_sections)
-    if size <= 0 and n:
-        raise OpError(message(f"split({size})", f"a dim of size {n}", "a part has at least one index", "use split(1)"))
-    sizes = [min(size, n - k) for k in range(0, n, size)] if n else [0]
-    return _several(self, d, sizes)
-
-
-def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
-    """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
-    d = _dims.one(dim, self.ndim, "chunk")
-    if chunks <= 0:
-        raise OpError(message(f"chunk({chunks})", f"chunks={chunks}", "there is at least one chunk", "use chunk(1)"))
-    n = self.shape[d]
-    size = -(-n // chunks)
-    if not size:
-        return _several(self, d, [0] * chunks)
-    return split(self, size, d)
-
-
-def tensor_split(self: Tensor, indices_or_sections, dim: int = 0) -> tuple:
-    """Return views of parts of a dim: a number of nearly equal ones, or cut at the indices."""
-    if not self.ndim:
-        rule = "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
-        raise OpError(message("tensor_split(...)", "a 0-d tensor", rule, "x.reshape(1)"))
-    d = _dims.one(dim, self.ndim, "tensor_split")
-    n = self.shape[d]
-    if isinstance(indices_or_sections, int):
-        count = indices_or_sections
-        return _several(self, d, [n // count + (i < n % count) for i in range(count)])
-    edges = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in indices_or_sections], n]
-    parts = []
-    for a, b in zip(edges, edges[1:], strict=False):
-        parts.append(_along(self, d, (max(b - a, 0), 1, a)))
-        parts[-1]._meta.multi = True
-    return tuple(parts)
-
-
-def unbind(self: Tensor, dim: int = 0) -> tuple:
-    """Return a view of every index of a dim."""
-    d = _dims.one(dim, self.ndim, "unbind")
-    if not self.shape[d]:
-        return ()
-    outs = dispatch.run(op_of(_view.unbind, (("dim", d),)), (self,))
-    for i, out in enumerate(outs):
-        tie(self, out, (steps.index, (("spec", _one_of(self, d, (None, 1, i))),), ()))
-        out._meta.multi = True
-    return outs
 
 
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
@@ -574,8 +500,7 @@ def size(self: Tensor, dim: int | None = None):
 
 PUBLIC = (
     view, reshape, view_as, reshape_as, flatten, unflatten, ravel, permute, transpose, t, movedim, expand, expand_as,
-    broadcast_to, squeeze, unsqueeze, narrow, select, split, chunk, tensor_split, unbind, unfold, diagonal, stride,
-    is_contiguous, contiguous, size,
+    broadcast_to, squeeze, unsqueeze, narrow, select, unfold, diagonal, stride, is_contiguous, contiguous, size,
 )  # fmt: skip
 
 
@@ -595,7 +520,7 @@ def _attach() -> None:
 _attach()
 publish(
     globals(),
-    """reshape flatten unflatten ravel permute transpose t movedim broadcast_to squeeze unsqueeze narrow select split
- chunk tensor_split unbind diagonal""",
+    """reshape flatten unflatten ravel permute transpose t movedim broadcast_to squeeze unsqueeze narrow select
+ diagonal""",
     out=False,
 )

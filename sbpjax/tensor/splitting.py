@@ -1,0 +1,97 @@
+"""One tensor as several views of its parts along a dim: `split chunk tensor_split unbind`.
+
+All parts come from one op, so their gradients meet in one concatenation, and each is then tied to the storage as the
+part that it is. Worked case: of 7 rows, `split(3)` shows 3, 3 and 1, `chunk(3)` the same, `tensor_split(3)` 3, 2, 2.
+A part is one of several: a recorded write to it in place is refused, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+from sbpjax.errors import OpError, message
+from sbpjax.ops import dims as _dims
+from sbpjax.ops import view as _view
+
+from . import dispatch, steps
+from .binding import publish
+from .op import op_of
+from .tensor import Tensor, attach
+from .views import along, of_one_dim, tie
+
+
+def _several(self: Tensor, d: int, sizes: list[int]) -> tuple:
+    outs = dispatch.run(op_of(_view.split, (("split_size", tuple(sizes)), ("dim", d))), (self,))
+    begin = 0
+    for out, n in zip(outs, sizes, strict=True):
+        tie(self, out, (steps.index, (("spec", of_one_dim(self, d, (n, 1, begin))),), ()))
+        out._meta.multi = True
+        begin += n
+    return outs
+
+
+def split(self: Tensor, split_size_or_sections, dim: int = 0) -> tuple:
+    """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
+    d = _dims.one(dim, self.ndim, "split")
+    n = self.shape[d]
+    if isinstance(split_size_or_sections, (tuple, list)):
+        sizes = [int(k) for k in split_size_or_sections]
+        if sum(sizes) != n or any(k < 0 for k in sizes):
+            raise OpError(
+                message(
+                    f"split({sizes}, dim={dim})",
+                    f"a dim of size {n}",
+                    f"the sizes add up to {n}, not {sum(sizes)}",
+                    "give sizes that cover the dim",
+                )
+            )
+        return _several(self, d, sizes)
+    size = int(split_size_or_sections)
+    if size <= 0 and n:
+        raise OpError(message(f"split({size})", f"a dim of size {n}", "a part has at least one index", "use split(1)"))
+    sizes = [min(size, n - k) for k in range(0, n, size)] if n else [0]
+    return _several(self, d, sizes)
+
+
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
+    """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
+    d = _dims.one(dim, self.ndim, "chunk")
+    if chunks <= 0:
+        raise OpError(message(f"chunk({chunks})", f"chunks={chunks}", "there is at least one chunk", "use chunk(1)"))
+    n = self.shape[d]
+    size = -(-n // chunks)
+    if not size:
+        return _several(self, d, [0] * chunks)
+    return split(self, size, d)
+
+
+def tensor_split(self: Tensor, indices_or_sections, dim: int = 0) -> tuple:
+    """Return views of parts of a dim: a number of nearly equal ones, or cut at the indices."""
+    if not self.ndim:
+        rule = "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        raise OpError(message("tensor_split(...)", "a 0-d tensor", rule, "x.reshape(1)"))
+    d = _dims.one(dim, self.ndim, "tensor_split")
+    n = self.shape[d]
+    if isinstance(indices_or_sections, int):
+        count = indices_or_sections
+        return _several(self, d, [n // count + (i < n % count) for i in range(count)])
+    edges = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in indices_or_sections], n]
+    parts = []
+    for a, b in zip(edges, edges[1:], strict=False):
+        parts.append(along(self, d, (max(b - a, 0), 1, a)))
+        parts[-1]._meta.multi = True
+    return tuple(parts)
+
+
+def unbind(self: Tensor, dim: int = 0) -> tuple:
+    """Return a view of every index of a dim."""
+    d = _dims.one(dim, self.ndim, "unbind")
+    if not self.shape[d]:
+        return ()
+    outs = dispatch.run(op_of(_view.unbind, (("dim", d),)), (self,))
+    for i, out in enumerate(outs):
+        tie(self, out, (steps.index, (("spec", of_one_dim(self, d, (None, 1, i))),), ()))
+        out._meta.multi = True
+    return outs
+
+
+attach(split=split, chunk=chunk, tensor_split=tensor_split, unbind=unbind)
+publish(globals(), "split chunk tensor_split unbind", out=False)
