@@ -6,12 +6,17 @@ place counts.
 
 from __future__ import annotations
 
+import functools
+
+import jax
 import numpy as np
 from jax import lax
 
-from .dims import one
+from .dims import one, restore
 from .gather import take_along
-from .promote import DEFAULT_FLOAT, INT64, cast, compute_dtype, is_float
+from .products import running_product
+from .promote import DEFAULT_FLOAT, INT64, cast, compute_dtype, is_float, spread
+from .slopes import without
 
 
 def _running(x, dim: int, function, name: str):
@@ -31,13 +36,39 @@ def cumsum(x, /, dim: int, dtype=None):
 
 def cumprod(x, /, dim: int, dtype=None):
     """Return the running product along ``dim``; integers and bools multiply in int64."""
-    return _summed(x, dim, dtype, lax.cumprod, "cumprod")
+    return _summed(x, dim, dtype, _product, "cumprod")
+
+
+def _product(x, dim: int):
+    return running_product(x, dim) if is_float(x.dtype) else lax.cumprod(x, dim)
 
 
 def logcumsumexp(x, /, dim: int):
     """Return the logarithm of the running sum of exponentials along ``dim``."""
     x = x if is_float(x.dtype) else cast(x, DEFAULT_FLOAT)
-    return cast(_running(cast(x, compute_dtype(x.dtype)), dim, lax.cumlogsumexp, "logcumsumexp"), x.dtype)
+    return cast(_running(cast(x, compute_dtype(x.dtype)), dim, _log_sum, "logcumsumexp"), x.dtype)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _log_sum(x, dim: int):
+    return lax.cumlogsumexp(x, dim)
+
+
+@_log_sum.defjvp
+def _log_sum_jvp(dim, primals, tangents):
+    """Give the slopes that torch's logarithms give infinities: NaN where they stand, and everywhere beside a NaN."""
+    (x,), (t,) = primals, tangents
+    out = _log_sum(x, dim)
+    if x.dtype.kind == "c":
+        return out, jax.jvp(functools.partial(lax.cumlogsumexp, axis=dim), (x,), (t,))[1]
+    most = np.finfo(x.dtype).max
+    endless = lax.eq(out, lax.full_like(out, np.inf))
+    nan = spread(restore(lax.reduce_or(lax.ne(x, x), (dim,)), (dim,), True), x.shape)
+    lost = lax.bitwise_or(lax.eq(x, lax.full_like(x, np.inf)), lax.eq(out, lax.full_like(out, -np.inf)))
+    scale = lax.select_n(lax.bitwise_or(nan, lost), lax.full_like(x, 1), lax.full_like(x, np.nan))
+    tame = without(lax.clamp(np.asarray(-most, x.dtype), x, np.asarray(most, x.dtype)), lax.bitwise_or(nan, endless))
+    slope = jax.jvp(functools.partial(lax.cumlogsumexp, axis=dim), (tame,), (lax.mul(t, scale),))[1]
+    return out, without(slope, endless)
 
 
 def cummax(x, /, dim: int):

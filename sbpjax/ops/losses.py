@@ -159,23 +159,3 @@ def combined_margin_loss(x, target, /, m1: float = 1.0, m2: float = 0.0, m3: flo
         return lax.select_n(own, x, x - m3)
     safe = lax.select_n(own, lax.full_like(x, 0), x)
     return lax.select_n(own, x, lax.cos(lax.acos(safe) * m1 + m2) - m3)
-
-
-def pdist(x, /, p: float = 2.0):
-    """Return the p-norms of the differences of all pairs of rows of ``(N, M)``, the pairs in row-major order."""
-    if x.ndim != 2 or p < 0:
-        fail("shape", f"pdist(p={p})", f"x {x.shape}", "x has 2 dims and p is not negative", "x.reshape(N, M)")
-    first, second = np.triu_indices(x.shape[0], 1)
-    gap = jnp.abs(jnp.take(x, first, axis=0) - jnp.take(x, second, axis=0))
-    if p == 0:
-        return lax.stop_gradient(lax.reduce_sum(lax.min(lax.ceil(gap), np.ones((), x.dtype)), (1,)))
-    if p == math.inf:
-        return lax.reduce_max(gap, (1,)) if x.shape[1] else lax.full((len(first),), 0, x.dtype)
-    if p == 1:
-        return lax.reduce_sum(gap, (1,))
-    zero = lax.eq(gap, np.zeros((), x.dtype))
-    safe = lax.select_n(zero, gap, lax.full_like(gap, 1))
-    total = lax.reduce_sum(lax.select_n(zero, safe**p, lax.full_like(gap, 0)), (1,))
-    nothing = lax.eq(total, np.zeros((), x.dtype))
-    root = lax.select_n(nothing, total, lax.full_like(total, 1)) ** (1.0 / p)
-    return lax.select_n(nothing, root, lax.full_like(total, 0))

@@ -20,7 +20,9 @@ from jax import lax
 from .dims import fail, no_complex, one, restore, several
 from .elementwise import magnitude
 from .gather import pick
+from .products import product
 from .promote import BOOL, DEFAULT_FLOAT, INT64, cast, category, compute_dtype, is_float, spread
+from .slopes import without
 
 
 def _summand_dtype(x, dtype) -> np.dtype:
@@ -82,34 +84,13 @@ def nanmean(x, /, dim=None, keepdim: bool = False, dtype=None):
     return lax.div(nansum(x, dim=dim, keepdim=keepdim), cast(count, x.dtype))
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
-def _prod(x, axes: tuple[int, ...]):
-    return lax.reduce_prod(x, axes)
-
-
-@_prod.defjvp
-def _prod_jvp(axes, primals, tangents):
-    # JAX's own rule halves the dim log(n) times by slices; this one keeps every dim whole, and zeros right:
-    # the product of the others is prod / x without a zero, and at the only zero the product of the rest.
-    (x,), (t,) = primals, tangents
-    zero = lax.eq(x, np.zeros((), x.dtype))
-    safe = lax.select_n(zero, x, spread(np.ones((), x.dtype), x.shape))
-    rest = restore(_prod(safe, axes), axes, True)
-    zeros = restore(lax.reduce_sum(cast(zero, np.int32), axes), axes, True)
-    none = spread(np.zeros((), x.dtype), x.shape)
-    without = lax.select_n(spread(lax.eq(zeros, np.int32(0)), x.shape), none, lax.div(rest, safe))
-    alone = lax.select_n(spread(lax.eq(zeros, np.int32(1)), x.shape), none, spread(rest, x.shape))
-    others = lax.select_n(zero, without, alone)
-    return _prod(x, axes), lax.reduce_sum(lax.mul(t, others), axes)
-
-
 def prod(x, /, dim=None, keepdim: bool = False, dtype=None):
     """Return the product over ``dim``; its gradient is right with zeros too."""
     axes = several(dim, x.ndim, "prod")
     dtype = _summand_dtype(x, dtype)
     x = cast(x, compute_dtype(dtype))
     if axes:
-        x = _prod(x, axes) if is_float(dtype) else lax.reduce_prod(x, axes)
+        x = product(x, axes) if is_float(dtype) else lax.reduce_prod(x, axes)
     return cast(restore(x, axes, keepdim), dtype)
 
 
@@ -380,13 +361,30 @@ def _norm(x, p: Any, axes: tuple[int, ...]):
         return _sum(size, axes)
     if math.isinf(p):
         return _extreme(size, axes, "max" if p > 0 else "min")
-    zero = lax.eq(x, np.zeros((), x.dtype))
-    nothing = spread(np.zeros((), x.dtype), x.shape)
     if p == 0:
-        return _sum(lax.select_n(zero, spread(np.ones((), x.dtype), x.shape), nothing), axes)
-    safe = lax.select_n(zero, size, spread(np.ones((), x.dtype), x.shape))
-    at_zero = nothing if p > 0 else spread(np.asarray(np.inf, x.dtype), x.shape)
-    total = _sum(lax.select_n(zero, lax.pow(safe, np.asarray(p, x.dtype)), at_zero), axes)
-    empty = lax.eq(total, np.zeros((), x.dtype))
-    root = lax.pow(lax.select_n(empty, total, spread(np.ones((), x.dtype), total.shape)), np.asarray(1.0 / p, x.dtype))
-    return lax.select_n(empty, root, spread(np.zeros((), x.dtype), total.shape))
+        return _sum(cast(lax.ne(x, np.zeros((), x.dtype)), x.dtype), axes)
+    return _power_mean(x, float(p), axes) if axes else size
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
+def _power_mean(x, p: float, axes: tuple[int, ...]):
+    """Return ``sum(|x|**p)**(1 / p)``."""
+    total = lax.reduce_sum(lax.pow(lax.abs(x), np.asarray(p, x.dtype)), axes)
+    return lax.pow(total, np.asarray(1.0 / p, x.dtype))
+
+
+@_power_mean.defjvp
+def _power_mean_jvp(p, axes, primals, tangents):
+    """Scale the sum over the elements last: nothing of an infinite norm is lost at zeros, as in torch."""
+    (x,), (t,) = primals, tangents
+    out = _power_mean(x, p, axes)
+    zero, less = np.zeros((), x.dtype), np.asarray(p - 1, x.dtype)
+    if p < 1:
+        scaled = without(lax.mul(lax.sign(x), lax.pow(lax.abs(x), less)), lax.eq(x, zero))
+        return out, lax.mul(lax.reduce_sum(lax.mul(t, scaled), axes), lax.pow(out, lax.neg(less)))
+    if p < 2:
+        scaled = lax.mul(lax.sign(x), lax.pow(lax.abs(x), less))
+    else:
+        scaled = lax.mul(x, lax.pow(lax.abs(x), np.asarray(p - 2, x.dtype)))
+    safe = lax.select_n(lax.eq(out, zero), out, lax.full_like(out, 1))  # all elements are 0 then
+    return out, lax.div(lax.reduce_sum(lax.mul(t, scaled), axes), lax.pow(safe, less))

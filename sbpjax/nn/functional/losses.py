@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sbpjax.nn.functional.loss import reduced_by
+from sbpjax.ops import distance
 from sbpjax.ops import loss as loss_ops
 from sbpjax.ops import losses as ops
 from sbpjax.ops.dims import fail
@@ -161,4 +162,4 @@ def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
 
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """Return the p-norms of the differences of all pairs of rows of `(N, M)`."""
-    return apply(ops.pdist, (input,), (("p", float(p)),))
+    return apply(distance.pdist, (input,), (("p", float(p)),))
