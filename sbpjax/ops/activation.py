@@ -60,6 +60,9 @@ def relu6(x, /):
 def hardtanh(x, /, min_val: float = -1.0, max_val: float = 1.0):
     """Return x limited to [min_val, max_val], with gradient 0 at both bounds."""
     no_complex(x, "hardtanh")
+    if min_val > max_val:
+        rule = "min_val cannot be greater than max_val"
+        fail("value", f"hardtanh(x, {min_val}, {max_val})", f"{min_val} > {max_val}", rule, "exchange the two")
     low, high = _number(min_val, x), _number(max_val, x)
     return _pick(lax.le(x, low), low, _pick(lax.ge(x, high), high, x))
 

@@ -6,6 +6,8 @@ Worked case: ``tensor([1, 2.5])`` is of the default dtype, as Python floats are,
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +15,7 @@ from jax._src.core import trace_state_clean  # no public name
 from jax.core import Tracer
 
 from sbpjax.errors import OpTypeError, OpValueError, message
+from sbpjax.ops.promote import promote_types
 from sbpjax.sbp import eager
 
 from . import abstract, dispatch
@@ -21,6 +24,8 @@ from .convert import pin
 from .creation import empty, where_to, without_data
 from .device import META
 from .tensor import Tensor
+
+_PYTHON = {bool, int, float, complex}
 
 
 def _host_array(data, dtype):
@@ -45,16 +50,33 @@ def _host_array(data, dtype):
                 "pass numbers, evenly nested",
             )
         )
-    if resolved is None and array.dtype.kind in "fc" and not _holds_numpy(data):
-        wide = dtypes.get_default_dtype().np
-        return array.astype(wide if array.dtype.kind == "f" else np.complex128 if wide.itemsize == 8 else np.complex64)
-    return array if resolved is None else array.astype(resolved)
+    return array.astype(_common_dtype(data, array.dtype) if resolved is None else resolved, copy=False)
 
 
-def _holds_numpy(data) -> bool:
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, float)
+def _common_dtype(data, found: np.dtype) -> np.dtype:
+    """Return the dtype of nested data: NumPy's numbers and arrays in it have their own, Python's are promoted to it."""
+    own = {t for t in _kinds(data) if isinstance(t, np.dtype)}
+    if not own and found.kind not in "fc":
+        return found
+    real = dtypes.get_default_dtype().np
+    python = {bool: np.dtype(bool), int: np.dtype(np.int64), float: real, complex: _complex_of(real)}
+    if not own:
+        return python[float if found.kind == "f" else complex]
+    return functools.reduce(promote_types, sorted(own | {python.get(t, found) for t in _kinds(data) - own}, key=str))
+
+
+def _complex_of(real: np.dtype) -> np.dtype:
+    return np.dtype(np.complex128 if real.itemsize == 8 else np.complex64)
+
+
+def _kinds(data) -> set:
+    """Return the types of the Python numbers in nested data and the dtypes of NumPy's."""
+    if not isinstance(data, (list, tuple)):
+        return {data.dtype} if isinstance(data, (np.ndarray, np.generic)) else {type(data)}
+    kinds = set(map(type, data))
+    if not kinds - _PYTHON:
+        return kinds
+    return set().union(*map(_kinds, data))
 
 
 def _holds_tensors(data) -> bool:
@@ -151,4 +173,4 @@ def legacy(data: tuple, options: dict) -> Tensor:
         return tensor(data[0], dtype=dtypes.get_default_dtype(), **where)
     if len(data) == 1 and isinstance(data[0], Tensor):
         return tensor(data[0], **where)
-    return empty(*data, **where)
+    return empty(*(data or (0,)), **where)

@@ -31,6 +31,20 @@ def _is_basic(items: tuple) -> bool:
     return True
 
 
+def _items(item) -> tuple:
+    """Return the indices of ``x[item]``; a short list of more than numbers stands for a tuple, as in PyTorch."""
+    if isinstance(item, tuple):
+        return item
+    if isinstance(item, list) and len(item) < _SHORT:
+        if any(i is None or i is Ellipsis or isinstance(i, _NOT_NUMBERS) for i in item):
+            return tuple(item)
+    return (item,)
+
+
+_SHORT = 32  # the number of dims that NumPy once had, and PyTorch still goes by
+_NOT_NUMBERS = (list, tuple, range, slice, np.ndarray, Tensor)
+
+
 # -----------------------------------------------------------------------------------------------------------------
 # basic
 
@@ -112,7 +126,7 @@ def getitem(self: Tensor, item) -> Tensor:
         if self._plain:
             return _row(self, index, len(shape))
         return views.part(self, ((None, 1, index), *[None] * (len(shape) - 1)))
-    items = item if isinstance(item, tuple) else (item,)
+    items = _items(item)
     if _is_basic(items):
         return _basic_view(self, _full(items, self.shape))
     spec, arrays = _resolved(self, items)
@@ -137,7 +151,7 @@ def _row(x: Tensor, index: int, ndim: int) -> Tensor:
 def setitem(self: Tensor, item, value) -> None:
     """Write a value, broadcast, to the elements that an index names."""
     value = _value(self, value)
-    items = item if isinstance(item, tuple) else (item,)
+    items = _items(item)
     if _is_basic(items):
         _write_part(self, _full(items, self.shape), value)
         return

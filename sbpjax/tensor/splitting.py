@@ -7,7 +7,7 @@ A part is one of several: a recorded write to it in place is refused, as in PyTo
 
 from __future__ import annotations
 
-from sbpjax.errors import OpError, message
+from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import dims as _dims
 from sbpjax.ops import view as _view
 
@@ -28,8 +28,13 @@ def _several(self: Tensor, d: int, sizes: list[int]) -> tuple:
     return outs
 
 
-def split(self: Tensor, split_size_or_sections, dim: int = 0) -> tuple:
+def split(self: Tensor, split_size_or_sections=None, dim: int = 0, *, split_size=None) -> tuple:
     """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
+    if split_size_or_sections is None:  # the method's name for it
+        split_size_or_sections = split_size
+    if split_size_or_sections is None:
+        rule = "split_size is a required argument"
+        raise OpTypeError(message("split()", f"{list(self.shape)}", rule, "x.split(2)"))
     d = _dims.one(dim, self.ndim, "split")
     n = self.shape[d]
     if isinstance(split_size_or_sections, (tuple, list)):
@@ -63,15 +68,21 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
     return split(self, size, d)
 
 
-def tensor_split(self: Tensor, indices_or_sections, dim: int = 0) -> tuple:
+def tensor_split(self: Tensor, indices_or_sections=None, dim: int = 0, *, indices=None, sections=None) -> tuple:
     """Return views of parts of a dim: a number of nearly equal ones, or cut at the indices."""
+    indices_or_sections = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     if not self.ndim:
         rule = "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
         raise OpError(message("tensor_split(...)", "a 0-d tensor", rule, "x.reshape(1)"))
     d = _dims.one(dim, self.ndim, "tensor_split")
     n = self.shape[d]
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = _places(indices_or_sections)
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
+        if count <= 0:
+            rule = "number of sections must be larger than 0"
+            raise OpError(message(f"tensor_split({count})", f"{count} sections", rule, "tensor_split(1)"))
         return _several(self, d, [n // count + (i < n % count) for i in range(count)])
     edges = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in indices_or_sections], n]
     parts = []
@@ -79,6 +90,15 @@ def tensor_split(self: Tensor, indices_or_sections, dim: int = 0) -> tuple:
         parts.append(along(self, d, (max(b - a, 0), 1, a)))
         parts[-1]._meta.multi = True
     return tuple(parts)
+
+
+def _places(given: Tensor):
+    """Return the number, or the list of them, that an integer tensor of at most 1 dim holds."""
+    if given.ndim > 1 or given.dtype.name not in ("int64", "int32"):
+        seen = f"a tensor of {given.dtype.name} and {given.ndim} dims"
+        rule = "tensor_split expected tensor_indices_or_sections to be a long tensor of at most 1 dim"
+        raise OpError(message("tensor_split(...)", seen, rule, "tensor_split([1, 3])"))
+    return given.tolist()
 
 
 def unbind(self: Tensor, dim: int = 0) -> tuple:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import jax
+import numpy as np
 
 from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError, message
 from sbpjax.ops import dims as _dims
@@ -230,12 +231,13 @@ def ravel(self: Tensor) -> Tensor:
 
 
 def _bitcast(x: Tensor, dtype) -> Tensor:
-    if dtype.itemsize != x.dtype.itemsize:
+    given, wanted, last = x.dtype.itemsize, dtype.itemsize, x.shape[-1] if x.ndim else 1
+    if given != wanted and (not x.ndim or last * given % wanted or stride(x, -1) != 1):
         raise OpError(
             message(
                 f"view({dtype!r})",
-                f"a {x.dtype!r} tensor",
-                f"element sizes agree: {x.dtype.itemsize} and {dtype.itemsize} bytes",
+                f"a {x.dtype!r} tensor of shape {list(x.shape)} and strides {list(stride(x))}",
+                f"elements of {given} and {wanted} bytes: the last dim has stride 1 and fills whole new elements",
                 "x.to(dtype) converts values",
             )
         )
@@ -243,7 +245,11 @@ def _bitcast(x: Tensor, dtype) -> Tensor:
 
 
 def _view_dtype(a, /, dtype):
-    return jax.lax.bitcast_convert_type(a, dtype)
+    given, wanted = a.dtype.itemsize, np.dtype(dtype).itemsize
+    if wanted > given:  # several elements become one
+        a = jax.lax.reshape(a, (*a.shape[:-1], a.shape[-1] * given // wanted, wanted // given))
+    out = jax.lax.bitcast_convert_type(a, dtype)
+    return jax.lax.reshape(out, (*out.shape[:-2], out.shape[-2] * out.shape[-1])) if wanted < given else out
 
 
 # --------------------------------------------------------------------------------------------------------- dims moved
