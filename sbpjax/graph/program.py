@@ -30,6 +30,8 @@ from sbpjax.sbp import Layout, broadcast, eager, spread
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.cost import DEFAULT, CostModel
+from sbpjax.sbp.in_place import in_place, partners
+from sbpjax.sbp.lower import evaluate_whole
 from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.outline import run_outlined
 from sbpjax.sbp.roll import rolled
@@ -266,7 +268,7 @@ class Program:
             self.plan = None
             self.in_layouts = [None] * len(layouts)
             self.out_layouts = [None] * len(closed.out_avals)
-            self._call = jax.jit(_outlined(closed), donate_argnums=donate)
+            self._call = jax.jit(_outlined(closed, donate), donate_argnums=donate)
         else:
             everywhere = (broadcast,) * len(self.placement.hierarchy)
             whole = [
@@ -468,12 +470,14 @@ class Program:
         return tree.unflatten(self._out_tree, outs)
 
 
-def _outlined(closed) -> Callable:
+def _outlined(closed, donated: Sequence[int]) -> Callable:
     """Return a program of one device as a function; on CPU its repeated layers are calls of one function."""
-    if jax.default_backend() != "cpu":
-        return jaxpr_as_fun(closed)
     flat = normalise(closed)
-    return lambda *arrays: run_outlined(flat, arrays)
+    kinds = [[(v.aval.shape, v.aval.dtype) for v in variables] for variables in (flat.invars, flat.outvars)]
+    written = in_place(flat, partners(*kinds, donated))
+    if jax.default_backend() != "cpu":
+        return jaxpr_as_fun(closed) if written is flat else lambda *arrays: evaluate_whole(written, arrays)
+    return lambda *arrays: run_outlined(written, arrays)
 
 
 def _slot(places: tuple[int, ...], state: State, rests: dict[int, Layout]) -> Slot:

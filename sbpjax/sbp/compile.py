@@ -21,6 +21,7 @@ from sbpjax.errors import MixedTensorError, SbpError, message
 from . import algebra
 from .cost import DEFAULT, CostModel
 from .gspmd import gspmd_function
+from .in_place import partners
 from .layout import Layout, layout_of
 from .lower import spmd_function
 from .normalise import Program, normalise
@@ -126,21 +127,17 @@ def compile_program(
     codes = tuple(x.codes for x in in_layouts)
     free, where = tuple(free_inputs), placement.type
     plan = cached_plan(program, placement.hierarchy, codes, pins, free, cost, memory_bytes, whole, where)
+    laid_in = tuple(x.with_codes(c) for x, c in zip(in_layouts, plan.in_codes, strict=True))
+    laid_out = tuple(
+        layout_of(placement, c, tuple(v.aval.shape), v.aval.dtype)
+        for v, c in zip(program.outvars, plan.out_codes, strict=True)
+    )
     if lowering == "spmd":
         repeats = "loops" if roll else "calls" if placement.type == "cpu" else "copies"
-        function = spmd_function(plan, placement, repeats=repeats)
+        function = spmd_function(plan, placement, repeats=repeats, over=partners(laid_in, laid_out, donate))
     else:
         function = gspmd_function(plan, placement)
-    call = jax.jit(function, donate_argnums=tuple(donate))
-    return CompiledProgram(
-        call,
-        plan,
-        tuple(x.with_codes(c) for x, c in zip(in_layouts, plan.in_codes, strict=True)),
-        tuple(
-            layout_of(placement, c, tuple(v.aval.shape), v.aval.dtype)
-            for v, c in zip(program.outvars, plan.out_codes, strict=True)
-        ),
-    )
+    return CompiledProgram(jax.jit(function, donate_argnums=tuple(donate)), plan, laid_in, laid_out)
 
 
 def trace(fn: Callable, layouts: Sequence[Layout]) -> ClosedJaxpr:

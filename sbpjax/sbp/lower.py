@@ -8,7 +8,8 @@ it into a function over physical arrays.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -17,8 +18,9 @@ from jax.extend.core import DropVar, Literal, Var
 
 from . import boxing
 from .algebra import B, P
+from .in_place import in_place, written_over
 from .layout import local_shape, physical_spec
-from .normalise import at_source, evaluate, normalise
+from .normalise import Program, at_source, evaluate, normalise
 from .outline import run_outlined
 from .plan.types import Copies, Plan
 from .roll import run_rolled
@@ -106,14 +108,17 @@ def stack(block, codes):
     return block.reshape((1,) * stacked + block.shape) if stacked else block
 
 
-def _whole(plan: Plan, arrays: Sequence) -> tuple:
-    """Run the program of a plan on whole arrays, in a trace."""
-    env = {**plan.program.consts, **dict(zip(plan.program.invars, arrays, strict=True))}
-    evaluate(plan.program.eqns, env)
-    return tuple(jnp.asarray(v.val, v.aval.dtype) if isinstance(v, Literal) else env[v] for v in plan.program.outvars)
+def evaluate_whole(program: Program, arrays: Sequence) -> tuple:
+    """Run a flat program on whole arrays, in a trace."""
+    env = {**program.consts, **dict(zip(program.invars, arrays, strict=True))}
+    evaluate(program.eqns, env)
+    return tuple(jnp.asarray(v.val, v.aval.dtype) if isinstance(v, Literal) else env[v] for v in program.outvars)
 
 
-def spmd_function(plan: Plan, placement, *, repeats: str = "copies"):
+_REPEATS = {"copies": evaluate_whole, "calls": run_outlined, "loops": run_rolled}
+
+
+def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mapping[int, int] = MappingProxyType({})):
     """Return the function of a plan over physical arrays, as a `shard_map` over the placement's mesh.
 
     Args:
@@ -121,6 +126,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies"):
         placement: where.
         repeats: what becomes of repeated layers: ``"copies"`` leaves them as they are, ``"calls"`` makes them calls of
             one function (`sbpjax.sbp.outline`), ``"loops"`` loops (`sbpjax.sbp.roll`).
+        over: output → the input whose memory it gets: loops write such stacks in place (`sbpjax.sbp.in_place`).
     """
     names = placement.axis_names
     avals_in: list[Any] = [v.aval for v in plan.program.invars]
@@ -129,11 +135,11 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies"):
 
     def body(*physical):
         blocks = [unstack(x, c) for x, c in zip(physical, plan.in_codes, strict=True)]
-        if repeats == "copies":
+        if repeats == "copies" and not written_over(plan.program, over):
             results = run_plan(plan, shard, blocks)
         else:
-            flat = normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, shard, xs))(*blocks))
-            results = run_rolled(flat, blocks) if repeats == "loops" else run_outlined(flat, blocks)
+            flat = in_place(normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, shard, xs))(*blocks)), over)
+            results = _REPEATS[repeats](flat, blocks)
         return tuple(
             stack(jnp.asarray(r, a.dtype), c) if not hasattr(a.dtype, "_rules") else r
             for r, c, a in zip(results, plan.out_codes, avals_out, strict=True)
@@ -142,7 +148,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies"):
     replicated = all(c == B for codes in (*plan.in_codes, *plan.out_codes) for c in codes)
     if replicated and avals_in and not any(math.prod(a.shape) for a in avals_in):
         # Shardy refuses a call whose operands are all empty and the same everywhere; every rank computes alike anyway.
-        return lambda *arrays: _whole(plan, arrays)
+        return lambda *arrays: evaluate_whole(plan.program, arrays)
     full = [math.prod(a.shape) > 0 for a in avals_in]
 
     def body_of_full(*physical):  # Shardy refuses a call all of whose operands are empty, so the ranks make those
