@@ -26,7 +26,9 @@ from sbpjax.errors import ModuleMethodError, message
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import checked_implementation, is_on, params_type, params_value
 from sbpjax.optim.options import Choices, Item, clips
+from sbpjax.optim.repeat import Repeat, Update
 from sbpjax.optim.rules import MASTER, Bucket
+from sbpjax.sbp.layout import Layout
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import Fields, Group, Items, States, changes
 from sbpjax.tensor.dtype import float32
@@ -70,6 +72,7 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = Items()
         self._laid: dict[Tensor, Any] = {}  # per parameter the layout that its state was made for
         self._skip: Tensor | None = None
+        self._repeat = Repeat()
         self._step_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable] = OrderedDict()
         groups = list(params)
@@ -83,6 +86,10 @@ class Optimizer:
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
         changes.now = object()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or a pickle holds; a device is this process's own, and found again in the next step."""
+        return {**vars(self), "_laid": {p: at for p, at in self._laid.items() if isinstance(at, Layout)}}
 
     # -- what a subclass says --------------------------------------------------------------------------------------
 
@@ -230,36 +237,48 @@ class Optimizer:
 
     def step_unless(self, skip: Tensor, closure: Callable[[], Any] | None = None) -> Any:
         """Do `step`, but change neither parameters nor state if a 0-d flag is set; the flag is not read on the host."""
-        self._skip = skip
+        object.__setattr__(self, "_skip", skip)  # not a change that programs are keyed by
         try:
             return self.step(closure)
         finally:
-            self._skip = None
+            object.__setattr__(self, "_skip", None)
 
     def _update(self) -> None:
+        mark = changes.now
+        updated = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
+        updates = self._repeat.of(updated)
+        if updates is None:
+            updates = self._gathered()
+        for buckets, jobs, groups in updates:
+            numbers = [self._numbers(self.param_groups[i]) for i in groups]
+            run.update_in_place(buckets, [job._replace(numbers=n) for job, n in zip(jobs, numbers)], self._skip)
+        self._repeat.keep(mark, updated, updates)
+
+    def _gathered(self) -> list[Update]:
+        """Return what a step runs: per place one program over the buckets of parameters that one rule updates alike."""
         places: dict[Any, dict[_Key, list[Tensor]]] = {}
         new_steps: dict[Any, Tensor] = {}
-        updated = [(i, p) for i, group in enumerate(self.param_groups) for p in group["params"] if p.grad is not None]
-        for index, param in updated:
-            place = run.place_of(param)
-            ready = self._ready(param, index, place, new_steps)
-            key = (index, id(ready["step"]), MASTER in ready, self._states_of(param, self.param_groups[index]))
-            places.setdefault(place, {}).setdefault(key, []).append(param)
+        for index, group in enumerate(self.param_groups):
+            for param in group["params"]:
+                if param.grad is not None:
+                    place = run.place_of(param)
+                    ready = self._ready(param, index, place, new_steps)
+                    key = (index, id(ready["step"]), MASTER in ready, self._states_of(param, group))
+                    places.setdefault(place, {}).setdefault(key, []).append(param)
         if run.TRACE not in places:
             self._give_own_steps(places)
-        for buckets in places.values():
-            self._run(list(buckets.items()))
+        return [self._of_place(list(buckets.items())) for buckets in places.values()]
 
-    def _run(self, buckets: list[tuple[_Key, list[Tensor]]]) -> None:
-        specs, jobs = [], []
-        for (index, _, on_masters, names), params in buckets:
+    def _of_place(self, found: list[tuple[_Key, list[Tensor]]]) -> Update:
+        buckets, jobs = [], []
+        for (index, _, on_masters, names), params in found:
             group = self.param_groups[index]
             names = (*names, MASTER) if on_masters else names
             lazy = bool(group.get("is_sparse", False))
-            specs.append(Bucket(self._rule, self._flags(group), self.hyper, names, len(params), lazy))
+            buckets.append(Bucket(self._rule, self._flags(group), self.hyper, names, len(params), lazy))
             states = [[self.state[p][name] for p in params] for name in names]
-            jobs.append(run.Job(self._numbers(group), self.state[params[0]]["step"], params, states))
-        run.update_in_place(tuple(specs), jobs, self._skip)
+            jobs.append(run.Job((), self.state[params[0]]["step"], params, states))
+        return Update(tuple(buckets), jobs, [index for (index, *_), _ in found])
 
     def _ready(self, param: Tensor, index: int, place: Any, new_steps: dict) -> dict[str, Tensor]:
         """Return the parameter's state, made on its first step, and laid out anew if the parameter was since."""

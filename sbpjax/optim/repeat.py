@@ -1,0 +1,86 @@
+"""`Repeat`: the update that comes again, for which nothing has to be gathered anew.
+
+Which parameters have a gradient, where each lies, which state belongs to it and which of them are updated by one rule:
+a step asks all that of every parameter, and for small models it costs more than the update's own call. The next step
+mostly finds what the last one found:
+
+    changes.now            moved by whatever is done to groups, options and state (`sbpjax.tensor.changes`)
+    the same parameters    have a gradient
+    _ver or stamp, _array  of every tensor that is written: as the last step left them
+
+Where any of it differs, the step gathers as the first one did. A new learning rate is not a difference: numbers are
+read in every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
+
+from sbpjax.optim.rules import Bucket
+from sbpjax.optim.run import Job
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.changes import changes
+from sbpjax.tensor.mode import mode
+
+
+class Update(NamedTuple):
+    """One program's part of a step.
+
+    Attributes:
+        buckets: what is static.
+        jobs: the tensors, one job per bucket.
+        groups: which group of parameters each bucket's numbers are from.
+    """
+
+    buckets: tuple[Bucket, ...]
+    jobs: list[Job]
+    groups: list[int]
+
+
+class Repeat:
+    """What the last step of an optimizer updated; copies of it and pickles know nothing."""
+
+    __slots__ = ("_mark", "_updated", "_updates", "_versions", "_written")
+
+    def __init__(self) -> None:
+        self._mark: object = None
+        self._updates: list[Update] = []
+        self._updated: list[int] = []
+        self._written: list[Tensor] = []
+        self._versions: list[int] = []
+
+    def __reduce__(self) -> tuple:
+        return Repeat, ()
+
+    def keep(self, mark: object, updated: Sequence[Tensor], updates: list[Update]) -> None:
+        """Remember a step.
+
+        Args:
+            mark: `changes.now` as it was before anything was gathered for it.
+            updated: the parameters that had a gradient.
+            updates: what it ran.
+        """
+        if updates is not self._updates:
+            self._updates = updates
+            jobs = [job for update in updates for job in update.jobs]
+            self._written = [t for job in jobs for group in ([job.step], job.params, *job.states) for t in group]
+        self._mark = mark if mode.touch is None else None
+        self._updated = list(map(id, updated))
+        self._versions = _versions(self._written)
+
+    def of(self, updated: Sequence[Tensor]) -> list[Update] | None:
+        """Return what a step runs that updates these parameters, None if it has to be gathered."""
+        if changes.now is not self._mark or mode.touch is not None or list(map(id, updated)) != self._updated:
+            return None
+        versions = _versions(self._written)
+        return self._updates if versions == self._versions and -1 not in versions else None
+
+
+def _versions(tensors: list[Tensor]) -> list[int]:
+    """Return how often each tensor was written; -1 where it has no array here, as in a trace."""
+    return [
+        -1 if t._array.__class__ is not ArrayImpl else t._ver if t._cell is None else t._cell.stamp for t in tensors
+    ]
