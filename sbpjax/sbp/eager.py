@@ -110,14 +110,15 @@ def execute(
         _PROGRAMS[key] = found
     if policy.current.mode != "auto":
         policy.check(getattr(fn, "__name__", "op"), found.plan.boxings)
-    if abstract.Abstract in map(type, arrays) or not found.present:
+    if found.present:
+        inputs = arrays if found.positions is None else _prepared(arrays, layouts, found)
+        try:
+            return found.call(*inputs), found.layouts
+        except (TypeError, ValueError):
+            if not found.fixed and abstract.Abstract not in map(type, arrays):
+                raise
+    if not found.present or abstract.Abstract in map(type, arrays):
         return [abstract.of_layout(x) for x in found.layouts], found.layouts
-    inputs = arrays if found.positions is None else _prepared(arrays, layouts, found)
-    try:
-        return found.call(*inputs), found.layouts
-    except (TypeError, ValueError):
-        if not found.fixed:
-            raise
     # A kept program takes arrays exactly as they were when it was compiled, and no tracers.
     found = _PROGRAMS[key] = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate, on_disk=False)
     return found.call(*inputs), found.layouts

@@ -42,7 +42,10 @@ def run_global(op, inputs: tuple, placement, out_sbps=None):
     for x in inputs:
         if isinstance(x, Tensor):
             layout = x._layout
-            if (layout is None and x._array.ndim) or (layout is not None and layout.placement != placement):
+            if layout is None:
+                if x._array.ndim:
+                    raise dispatch.mixed(op.name, inputs)
+            elif layout.placement is not placement and layout.placement != placement:
                 raise dispatch.mixed(op.name, inputs)
             arrays.append(x._array)
             layouts.append(layout)
@@ -55,12 +58,11 @@ def run_global(op, inputs: tuple, placement, out_sbps=None):
         outs, out_layouts = eager.execute(op.traced, (), arrays, layouts, out_sbps=out_sbps)
     except Exception as error:
         raise translate(error, op, inputs) from None
-    results = tuple([dispatch.wrap_any(a, lay) for a, lay in zip(outs, out_layouts, strict=True)])
+    results = tuple([dispatch.wrap_any(a, lay) for a, lay in zip(outs, out_layouts)])
     if recording and mode.grad:
-        entry = record(op, inputs, arrays, layouts, results)
-        single = entry.single
+        single = record(op, inputs, arrays, layouts, results).single
     else:
-        single = _is_single(op, inputs)
+        single = _single[op] if op in _single else _is_single(op, inputs)
     return results[0] if single else results
 
 
@@ -69,15 +71,13 @@ _single: dict = {}
 
 def _is_single(op, inputs: tuple) -> bool:
     """Return whether the op returns one array rather than a tuple; the same for all its inputs."""
-    found = _single.get(op)
-    if found is None:
-        import jax
+    import jax
 
-        from .op import struct_of
+    from .op import struct_of
 
-        out = jax.eval_shape(op.traced, *[struct_of(aval_of(x)) for x in inputs])
-        found = _single[op] = not isinstance(out, (tuple, list))
-    return found
+    out = jax.eval_shape(op.traced, *[struct_of(aval_of(x)) for x in inputs])
+    _single[op] = not isinstance(out, (tuple, list))
+    return _single[op]
 
 
 def record(op, inputs: tuple, arrays, layouts, outs: tuple):
