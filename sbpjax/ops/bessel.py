@@ -213,7 +213,7 @@ def _airy(x):
     phase = jnp.exp(-turned + 1j * np.pi / 4)
     waving = 2 * _AIRY_SCALE * zeta ** (-1 / 6) * jnp.real(phase * _airy_sum(turned))
     value = jnp.where(jnp.abs(x) <= _AIRY_NEAR, series, jnp.where(x > 0, decaying, waving))
-    return jnp.where(jnp.isinf(x), np.nan, value)
+    return jnp.where(jnp.isfinite(x), value, np.nan)
 
 
 def airy_ai(x, /):

@@ -87,6 +87,17 @@ def _first_max(values, places):
     return best, best_place
 
 
+def largest(x, dim: int):
+    """Return the int64 place of the first largest element along a dim, or of the last NaN, as torch's pooling does."""
+    x = lax.stop_gradient(x)
+    first = lax.argmax(x, dim, INT64)
+    if not is_float(x.dtype):
+        return first
+    nowhere = lax.full(x.shape, -1, INT64)
+    nan = lax.reduce_max(lax.select_n(lax.ne(x, x), nowhere, lax.broadcasted_iota(INT64, x.shape, dim)), (dim,))
+    return lax.select_n(lax.lt(nan, np.int64(0)), nan, first)
+
+
 def max_pool(
     x, /, n: int, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False
 ):
@@ -302,7 +313,7 @@ def _adaptive_max(x, n: int, output_size, return_indices: bool):
         dim, values, places = i + 2, [], []
         for a, b in _spans(sizes[i], targets[i]):
             part = lax.slice_in_dim(x, a, b, axis=dim)
-            best = lax.argmax(lax.stop_gradient(part), dim, INT64)
+            best = largest(part, dim)
             values.append(lax.expand_dims(pick(part, best, dim), (dim,)))
             if place is not None:
                 inner = pick(lax.slice_in_dim(place, a, b, axis=dim), best, dim)

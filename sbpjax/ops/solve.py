@@ -15,6 +15,7 @@ from jax import lax
 
 from .decompose import adjoint, dot, eigh, identity, matrices, singular, svd, svdvals
 from .dims import fail
+from .products import running_product
 from .promote import INT64, cast, is_float
 
 
@@ -269,5 +270,6 @@ def vander(x, /, N: int | None = None, increasing: bool = True):
     ones = jnp.ones((*x.shape, min(n, 1)), x.dtype)
     if n > 1:
         spread = jnp.broadcast_to(lax.expand_dims(x, (x.ndim,)), (*x.shape, n - 1))
-        ones = jnp.concatenate([ones, lax.cumprod(spread, x.ndim)], -1)
+        product = running_product if is_float(x.dtype) else lax.cumprod
+        ones = jnp.concatenate([ones, product(spread, x.ndim)], -1)
     return ones if increasing else lax.rev(ones, (ones.ndim - 1,))

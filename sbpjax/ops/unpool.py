@@ -14,7 +14,7 @@ from jax import lax
 from .conv import _batched, per_dim
 from .dims import fail
 from .gather import scatter, take_along
-from .pool import _geometry, _windows
+from .pool import _geometry, _windows, largest
 from .promote import INT64, cast, compute_dtype, floats
 
 
@@ -163,7 +163,7 @@ def fractional_max_pool(x, samples, /, n: int, kernel_size, output_size, return_
     values = take_along(lax.reshape(x, (*x.shape[:2], math.prod(sizes))), place, 2)
     windows = (*x.shape[:2], math.prod(counts), cells)
     values, place = lax.reshape(values, windows), lax.reshape(place, windows)
-    best = lax.expand_dims(lax.argmax(lax.stop_gradient(values), 3, INT64), (3,))
+    best = lax.expand_dims(largest(values, 3), (3,))
     shape = (*x.shape[1 if single else 0 : 2], *counts)
     out = lax.reshape(take_along(values, best, 3), shape)
     return (out, lax.reshape(take_along(place, best, 3), shape)) if return_indices else out

@@ -16,7 +16,7 @@ from .forms import FORMS, MESHES, draw
 from .report import Failure, shrink
 from .spec import SPECS, Spec, load
 
-AGAINST_TORCH = ("forward", "double", "method", "inplace", "out", "dtypes", "errors", "alias")
+AGAINST_TORCH = ("forward", "corners", "double", "method", "inplace", "out", "dtypes", "errors", "alias")
 AGAINST_ITSELF = ("layouts", "traced", "traced_layouts")
 
 

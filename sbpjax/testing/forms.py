@@ -1,6 +1,7 @@
 """The ways in which one call is tested; each raises `Different` or returns whether there was anything to test.
 
 ``forward``   value, dtype, shape and first gradients, against PyTorch
+``corners``   the same at NaN, infinities, zeros and ties, where PyTorch has a value
 ``double``    second derivatives in float64 (not at kinks, where they are a convention), against PyTorch
 ``method``    ``x.op(...)``
 ``inplace``   ``x.op_(...)``, on a view of a base: what the base holds afterwards, gradients through the write
@@ -23,6 +24,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .compare import Different, equal, least_accurate
+from .exceptions import finite_corners
 from .generate import Call, Dtype, Gen, Input, numpy_dtype, walk
 from .libraries import Library, Local, Placed, Plain, Torch, view_of
 from .spec import Spec
@@ -175,6 +177,17 @@ def _peer(spec: Spec):
     if found is None:
         raise LookupError(f"PyTorch has no {spec.name}: its spec needs a reference")
     return found
+
+
+def corners(spec: Spec, call: Call) -> bool:
+    """Compare value and first gradients where the inputs are what the spec's author would avoid."""
+    if spec.check is not None or not any(x.differentiable for x in call.inputs()):
+        return False
+    want = run(torch(), _peer(spec), call, grad=spec.grad)
+    if want.error is not None:  # some of PyTorch's kernels refuse NaN; what is refused is not what this form asks
+        return False
+    same_outcome(run(local(), _ours(spec), call, grad=spec.grad), want, call, spec)
+    return True
 
 
 def double(spec: Spec, call: Call) -> bool:
@@ -463,6 +476,7 @@ def traced_layouts(spec: Spec, call: Call, mesh: str = "2x2", seed: int = 0) -> 
 
 FORMS: dict[str, Callable] = {
     "forward": forward,
+    "corners": corners,
     "double": double,
     "method": method,
     "inplace": inplace,
@@ -481,6 +495,8 @@ def draw(spec: Spec, form: str, seed, replay=None) -> tuple[Gen, Call] | None:
     options: dict = {}
     if form == "double":
         options = {"floats": ("float64",), "ties": False}  # at a kink a second derivative is what one calls it
+    elif form == "corners":
+        options = {"floats": ("float32", "float64"), "corners": "finite" if finite_corners(spec.name) else "all"}
     elif form == "dtypes":
         options = {"wild": True, "views": False}
     elif form == "errors":

@@ -35,6 +35,7 @@ KINDS = {
 ANY_DTYPE = "float32 float64 bfloat16 float16 int64 int32 int16 int8 uint8 bool complex64 complex128".split()
 SHAPES = ((3,), (2, 3), (), (0,), (1,), (2, 1, 3), (4, 3), (3, 0, 2), (2, 3, 1, 2), (1, 2, 1, 3, 2))
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 1.5, 2.5, -2.5, 1.0, -1.0, 1e-3, 3.0, -7.0, 30.0)
+CORNERS = (*SPECIAL, 0.0, -0.0, np.inf, -np.inf, np.nan)  # no denormal numbers: XLA counts them as zeros on CPUs
 
 
 def numpy_dtype(name: str) -> np.dtype:
@@ -127,13 +128,18 @@ class Gen:
         wild: draw any dtype whatever, for the promotion of dtypes.
         views: draw strided and expanded inputs.
         ties: draw small whole numbers too, of which many are equal.
+        corners: draw NaN, infinities, zeros and ties into every float tensor, bounded ones too (as far as the bounds
+            allow); they still require grad. With ``"finite"``, only zeros and ties.
     """
 
-    def __init__(self, seed, *, replay=None, floats=None, fault=None, wild=False, views=True, ties=True) -> None:
+    def __init__(
+        self, seed, *, replay=None, floats=None, fault=None, wild=False, views=True, ties=True, corners=""
+    ) -> None:
         self._rng = np.random.default_rng(seed)
         self._seed = seed
         self._replay = None if replay is None else list(replay)
         self.floats, self.fault, self.wild, self.views, self.ties = floats, fault, wild, views, ties
+        self.corners = corners
         self.choices: list[int] = []
         self.hit = False
         self._arrays = 0
@@ -224,7 +230,9 @@ class Gen:
         shape = self.shape(**limits) if shape is None else tuple(shape)
         name = kinds if kinds in ANY_DTYPE else self.dtype(kinds)
         style = "normal"
-        if low is None and high is None:
+        if self.corners:
+            style = self.pick("normal", "corner", "corners", "corners", *(("ties",) if low is high is None else ()))
+        elif low is None and high is None:
             style = self.pick("normal", *(("ties",) if self.ties else ()), *(("special",) if special else ()))
         array = self.array(shape, name, low, high, style)
         return self.view(array, grad and style != "special") if views and self.views else Input(array, "", grad)
@@ -246,11 +254,18 @@ class Gen:
         if style == "ties":
             return np.asarray(rng.integers(-2, 3, size=shape)).astype(dtype)
 
-        def reals():
-            if low is None and high is None:
-                return rng.normal(size=shape)
-            return rng.uniform(-8.0 if low is None else low, 8.0 if high is None else high, size=shape)
+        least, most = -8.0 if low is None else low, 8.0 if high is None else high
 
+        def reals():
+            return rng.normal(size=shape) if low is None and high is None else rng.uniform(least, most, size=shape)
+
+        if style in ("corner", "corners") and dtype.kind != "c":
+            bounded = [] if low is None and high is None else [v for v in (low, high) if v is not None]
+            values = [*bounded, *(v for v in CORNERS if not bounded or not v < least and not v > most)]
+            if self.corners == "finite":
+                values = [v for v in values if np.isfinite(v)]
+            there = rng.random(shape) < (0.25 if style == "corner" else 0.8)
+            return np.asarray(np.where(there, rng.choice(values, size=shape), reals())).astype(dtype)
         return np.asarray(reals() + 1j * reals() if dtype.kind == "c" else reals()).astype(dtype)
 
     def view(self, array: np.ndarray, grad: bool = True) -> Input:

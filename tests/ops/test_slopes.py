@@ -8,7 +8,20 @@ import pytest
 import torch
 from jax import lax
 
-from sbpjax.ops import activation, arithmetic, distance, elementwise, gather, loss, losses, reduce, sort, special, stats
+from sbpjax.ops import (
+    activation,
+    arithmetic,
+    cumulative,
+    distance,
+    elementwise,
+    gather,
+    loss,
+    losses,
+    reduce,
+    sort,
+    special,
+    stats,
+)
 from sbpjax.ops.slopes import slopes
 from sbpjax.ops.unpool import lp_pool1d
 
@@ -90,6 +103,20 @@ CASES += [case(reduce.var_mean, torch.var_mean, ROWS[4:], dim=1)]
 CASES += [case(reduce.var, _quiet(torch.var), ROWS[5:], dim=1, correction=c) for c in (4, 6)]
 CASES += [case(reduce.norm, torch.norm, ROWS[:4], p=p, dim=1) for p in (1, INF, -INF)]
 CASES += [case(distance.cdist, torch.cdist, ROWS[:3], ROWS[1:], p=p) for p in (0.0, 1.0)]
+FACTORS = np.array([[2, INF, 3], [0, INF, 1], [0, 0, INF], [NAN, 0, 1], [-INF, 2, INF], [1, 2, 3]], np.float32)
+CASES += [
+    case(f, t, x, dim=1)
+    for f, t in ((reduce.prod, torch.prod), (cumulative.cumprod, torch.cumprod))
+    for x in (FACTORS, FACTORS[[0, 4, 5]])
+]
+CASES += [case(reduce.prod, torch.prod, FACTORS[i]) for i in (0, 1, 2)]
+LOGS = np.array(
+    [[-INF, -INF, 1, 2], [-INF, 1, INF, 2], [1, INF, -INF, 3], [-200, 0, 80, -1e30], [1, NAN, 2, 3]], np.float32
+)
+CASES += [case(cumulative.logcumsumexp, torch.logcumsumexp, LOGS.astype(np.float32), dim=1)]
+CASES += [case(reduce.norm, torch.norm, ROWS, p=p, dim=1) for p in (0.5, 1.5, 3.0)]
+CASES += [case(distance.pdist, F.pdist, ROWS[1:], p=p) for p in (0.5, 2.0, 3.0, INF)]
+CASES += [case(distance.renorm, torch.renorm, ROWS, p=p, dim=0, maxnorm=2.0) for p in (2.0, 3.0)]
 CASES += [case(sort.quantile, torch.quantile, A(1, 2, INF), q=q) for q in (0.0, 0.9, 1.0)]
 CASES += [case(stats.trapezoid, torch.trapezoid, ROWS, dim=1)]
 CASES += [case(lp_pool1d, F.lp_pool1d, ROWS[None, 1:], norm_type=p, kernel_size=2) for p in (2.0, 3.0, 1.0)]

@@ -64,9 +64,10 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - `load_state_dict` and `masked_scatter_` write nothing when they raise; PyTorch has written what fitted by then.
 - `load_state_dict` takes local tensors for local ones and global for global, as in OneFlow.
 - `take_along_dim` refuses an index outside its dim, where PyTorch takes the remainder.
-- Gradients at NaN and infinities are PyTorch's (`tests/ops/test_slopes.py`) but for products (`prod`, `cumprod`) and
-  `logcumsumexp` of infinities, `renorm` of NaN, and `pdist` of NaN. `gelu` of infinity is infinity; PyTorch's vector
-  code gives NaN.
+- Values and gradients at NaN, infinities, zeros and ties are PyTorch's (the form `corners` of `sbpjax.testing`), but
+  where they depend on an algorithm: convolutions, Fourier transforms and solvers spread a NaN as they like, and which
+  integer it becomes is open. `gelu` of infinity is infinity, and `cdist` and `pdist` with `p=inf` of NaN are NaN, where
+  PyTorch's vector code gives NaN, or loses it. Denormal numbers count as zeros on CPUs, as XLA computes.
 - Which of equal elements `kthvalue` and `topk` name, and where NaN stands for `mode`, is arbitrary in PyTorch; here equal
   elements keep their order, and NaN is the largest.
 - A write to a view whose elements overlap by `unfold` is refused; PyTorch writes some of them several times.

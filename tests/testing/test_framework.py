@@ -96,6 +96,26 @@ def test_command_line(capsys):
         main(["no_such_op"])
 
 
+def test_corners_are_drawn_within_bounds():
+    drawn = [Gen([s], corners="all").tensor((40,), "float32", views=False).base for s in range(20)]
+    assert any(np.isnan(x).any() and np.isinf(x).any() for x in drawn) and any((x == 0).sum() > 1 for x in drawn)
+    for s in range(20):
+        x = Gen([s], corners="all").tensor((40,), "float32", low=0.0, high=1.0, views=False).base
+        assert ((x >= 0) & (x <= 1) | np.isnan(x)).all()
+        assert np.isfinite(Gen([s], corners="finite").tensor((40,), "float32", views=False).base).all()
+
+
+def test_a_wrong_slope_at_a_corner_is_found():
+    """The derivative of |x| at 0 is a convention: PyTorch's is 0, that of the larger of x and -x is not."""
+
+    def reference(torch):
+        return lambda x: torch.where(x >= 0, x, -x)
+
+    spec = Spec("abs", lambda g: call(g.tensor((5,), "float32")), reference=reference)
+    assert not any(one(spec, "double", 0, n).failures for n in range(5))
+    assert any(one(spec, "corners", 0, n).failures for n in range(5))
+
+
 def test_faults_are_drawn():
     g = Gen(0, fault="dim")
     assert g.dim(2) == 5 and g.hit
