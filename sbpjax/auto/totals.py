@@ -66,7 +66,7 @@ def totals(subject: Subject, plan: Plan, name: str) -> Totals:
         if x.shape and len(codes) == len(subject.sizes)
     )
     held = holds_bytes(plan, subject.out_pins, subject.placement.type)
-    wire = sum(subject.cost.steps_us(tuple(s for s in b.steps if s.bytes), 0) * b.times for b in plan.boxings)
+    wire = sum(subject.cost.collectives_us(b.steps) * b.times for b in plan.boxings)
     if plan.inner_bytes:
         wire += subject.cost.wire_us(plan.inner_bytes)
     return Totals(name, plan.modelled_us, min(wire, plan.modelled_us), plan.bytes, held, standing, plan.gap)

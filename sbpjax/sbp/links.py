@@ -27,7 +27,8 @@ def on_placement(model: CostModel, placement) -> CostModel:
     if model.is_summed:
         links = tuple(Link(model.alpha_us, model.wire_bytes_per_s / n) for n in sizes)
     elif placement.type == "tpu":
-        links = tuple(Link(model.alpha_us, model.wire_bytes_per_s * share) for share in _torus_shares(placement))
+        shares, written = _torus_shares(placement), _written_as_all_reduce(placement)
+        links = tuple(Link(model.alpha_us, model.wire_bytes_per_s * s, w) for s, w in zip(shares, written))
     elif placement.type in ("cuda", "gpu") and model.hosts is not None:
         links = tuple(_host_link(model, model.hosts, n, k) for n, k in zip(sizes, _ranks_per_host(placement)))
     else:
@@ -88,6 +89,22 @@ def _torus_shares(placement) -> list[float]:
         moves = int((lines != lines[:1]).any(axis=tuple(range(ndim))).sum())
         shares.append(max(moves, 1) / max(whole, 1))
     return shares
+
+
+def _written_as_all_reduce(placement) -> list[tuple[str, ...]]:
+    """Return for every mesh axis which collectives over it the TPU compiler writes as all-reduces.
+
+    Along an axis that is a whole torus of three dims it makes a reduce-scatter of none, and where all its dims are four
+    chips or longer no all-gather either. So libtpu 0.0.42 does on v5p:2x2x2 to 4x4x8.
+    """
+    coords = [getattr(d, "coords", None) for d in placement.devices.flat]
+    sizes = tuple(int(n) for n in placement.hierarchy)
+    found: tuple[str, ...] = ()
+    if all(c is not None for c in coords):
+        lengths = [len(set(line)) for line in zip(*coords, strict=True)]
+        if len(lengths) == 3 and min(lengths) > 1:
+            found = ("all_gather", "psum_scatter") if min(lengths) >= 4 else ("psum_scatter",)
+    return [found if n == len(coords) > 1 else () for n in sizes]
 
 
 # (device type, ranks) → the hierarchy on which `sbpjax.auto.calibrate` measured them, and what it found

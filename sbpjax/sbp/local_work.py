@@ -16,9 +16,10 @@ compiler counts, for 213,000 rows of float32 on v5p, in kB per row:
     added to a table        132    132    5.6    2.9    5.8     12
 
 Tables of 2 to 32 columns are turned, so that a row lies across tiles. In a training step a table of 64 is turned too,
-as its rows would fill half a tile: looked up from a copy that is not, it costs as above; added to, 130 kB and more per
-row (the whole step of wide & deep, with 213,000 and with 1,700,000 rows per device: 24 and 131 ms). A table cut down
-to one column is as dear as that (35 ms on 64 chips); width 1 above is a table that never had columns.
+as its rows would fill half a tile: it is looked up from a copy that is not, and added to at 213 kB per row (of wide &
+deep's step, with 27,000, 53,000, and 213,000 rows per device, 2.5, 5 and 20 ms). A table cut down to one column is as
+dear as that (35 ms on 64 chips); width 1 above is a table that never had columns. What is added to are zeros, which are
+written first; few rows cost no less than reading and writing the table once.
 
 Only models whose memory is read in tiles (`CostModel.tiles`) are priced so.
 """
@@ -28,13 +29,14 @@ from __future__ import annotations
 import math
 
 from .layout import local_shape
+from .tiles import in_tiles, is_turned
 
 _LANE_BYTES = 512  # 128 lanes of 4 bytes
 _TILE_ROWS = 8
 # How many times a row's tiles are touched: by a lookup, and by a sum, whose rows are sorted first.
 _READ, _ADDED = 1.35, 0.7
 # A row of fewer bytes than this lies across so many tiles; single elements of the whole do not.
-_READ_NARROW, _ADDED_NARROW = (256, 16), (512, 32)
+_READ_NARROW, _ADDED_NARROW = (256, 16), (512, 52)
 
 _READS = ("reduce", "dot_general", "conv", "sort", "cum", "arg")
 
@@ -50,10 +52,12 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
     """
     name = eqn.primitive.name
     if name == "gather":
-        return _looked_up(eqn.outvars[0], outs[0], eqn.invars[1], ins[1], sizes, _READ, _READ_NARROW)
+        rows = _looked_up(eqn.outvars[0], outs[0], eqn.invars[1], ins[1], sizes, _READ, _READ_NARROW)
+        return rows + _turned(eqn.invars[0], ins[0], sizes)
     if name.startswith("scatter"):
         written = _held(eqn.outvars[0], outs[0], sizes)
-        return written + _looked_up(eqn.invars[2], ins[2], eqn.invars[1], ins[1], sizes, _ADDED, _ADDED_NARROW)
+        rows = _looked_up(eqn.invars[2], ins[2], eqn.invars[1], ins[1], sizes, _ADDED, _ADDED_NARROW)
+        return written + max(2 * written, rows)
     if not name.startswith(_READS):
         return None
     operands = sum(_held(v, c, sizes) for v, c in zip(eqn.invars, ins, strict=True))
@@ -70,6 +74,14 @@ def _looked_up(windows, window_codes, indices, index_codes, sizes, times: float,
     tiles = _TILE_ROWS * _LANE_BYTES * math.ceil(row / _LANE_BYTES)
     are_rows = math.prod(windows.aval.shape) > math.prod(indices.aval.shape[:-1])
     return held + count * tiles * (narrow[1] if are_rows and row < narrow[0] else times)
+
+
+def _turned(table, codes, sizes) -> float:
+    """Return the bytes of the copy from which a table's rows are looked up: half a tile's width and more is turned."""
+    shape, item = local_shape(table.aval.shape, codes, sizes), table.aval.dtype.itemsize
+    if len(shape) != 2 or shape[1] * item < _READ_NARROW[0] or not is_turned(shape, item):
+        return 0.0
+    return math.prod(shape) * item + in_tiles(shape, item)
 
 
 def _held(v, codes, sizes) -> float:

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from . import balance
 from .algebra import B, P
 from .layout import local_shape
+from .slabs import in_whole_tiles
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Step:
         price: what planning charges. S → P moves nothing now, but whoever reads the sum has to gather it: it is
             charged as
             the all-gather it puts off, or every mixed sum would be planned as P + P.
+        block: bytes of one rank's block with this axis unsharded.
     """
 
     kind: str
@@ -45,6 +47,7 @@ class Step:
     target: int
     bytes: int
     price: int
+    block: int = 0
 
 
 def kind_of(source: int, target: int) -> str:
@@ -90,7 +93,7 @@ def make_step(shape, itemsize: int, sizes: tuple[int, ...], codes: tuple[int, ..
     block = math.prod(whole) * itemsize
     moved = wire_bytes(kind, sizes[axis], block)
     price = wire_bytes("all_gather", sizes[axis], block) if kind == "zero_fill" and codes[axis] != B else moved
-    return Step(kind, axis, codes[axis], target, moved, price)
+    return Step(kind, axis, codes[axis], target, moved, price, block)
 
 
 class Shard:
@@ -153,8 +156,9 @@ def _scattered(x, name: str, size: int, dim: int):
     of 128 lanes it reduces whole and cuts afterwards, which is twice the bytes, and joins with other all-reduces. XLA
     for CPUs and GPUs transposes what travels, and back.
     """
-    slabs = x.reshape(*x.shape[:dim], size, x.shape[dim] // size, *x.shape[dim + 1 :])
-    return jax.lax.psum_scatter(jnp.moveaxis(slabs, dim, 0), name, scatter_dimension=0, tiled=False)
+    slabs = jnp.moveaxis(x.reshape(*x.shape[:dim], size, x.shape[dim] // size, *x.shape[dim + 1 :]), dim, 0)
+    travels = slabs.reshape(size, *in_whole_tiles(slabs.shape[1:]))
+    return jax.lax.psum_scatter(travels, name, scatter_dimension=0, tiled=False).reshape(slabs.shape[1:])
 
 
 class _Cut:

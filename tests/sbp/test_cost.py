@@ -1,12 +1,14 @@
 """The cost model: worked figures, and the order of the presets."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import pytest
 
 from sbpjax.errors import SbpError
 from sbpjax.sbp import cost
-from sbpjax.sbp.steps import Step
+from sbpjax.sbp.steps import Step, make_step
 
 
 def _eqn(fn, *shapes, dtype=jnp.float32):
@@ -53,6 +55,21 @@ def test_a_conversion_is_its_collectives_and_its_local_steps():
     cut = Step("slice", 0, -1, 0, bytes=0, price=0)
     assert model.steps_us((gather, cut), 500) == pytest.approx(3.0 + 1.0 + 0.5)
     assert model.steps_us((), 500) == 0
+
+
+def test_where_memory_is_read_in_tiles_collectives_pay_for_what_they_touch():
+    whole = cost.CostModel("torus", 1e12, 1e12, 1e9, 1e9, 1e8, 0.0, tiles=True)
+    written = replace(whole, links=(cost.Link(0.0, 1e8, ("psum_scatter", "all_gather")),))
+
+    def us(model, source, target):
+        step = make_step((8000,), 1, (8,), (source,), 0, target)
+        return model.steps_us((step,), 0), model.collectives_us((step,))
+
+    assert us(whole, 0, -1) == pytest.approx((70 + 9, 70))  # the own part is read, all is written
+    assert us(whole, -2, 0) == pytest.approx((70 + 9, 70))
+    assert us(whole, -2, -1) == pytest.approx((140 + 16, 140))
+    assert us(written, -2, 0) == us(written, -2, -1) == us(whole, -2, -1)
+    assert us(written, 0, -1) == pytest.approx((140 + 25, 140))  # zeros, and their sum with the part put into them
 
 
 def test_latency_is_a_choice():

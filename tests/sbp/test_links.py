@@ -46,6 +46,24 @@ def test_an_axis_of_a_torus_has_the_links_along_it():
     assert [link.bytes_per_s for link in model.links] == pytest.approx([400e9, 200e9])
 
 
+@pytest.mark.parametrize(
+    ("torus", "hierarchy", "written"),
+    [
+        ((2, 2, 1), (4,), [()]),
+        ((2, 2, 2), (8,), [("psum_scatter",)]),
+        ((2, 2, 2), (2, 4), [(), ()]),
+        ((2, 4, 4), (32,), [("psum_scatter",)]),
+        ((4, 4, 4), (64,), [("all_gather", "psum_scatter")]),
+        ((4, 4, 4), (32, 2), [(), ()]),
+    ],
+)
+def test_over_a_whole_torus_of_three_dims_the_compiler_writes_all_reduces(torus, hierarchy, written):
+    chips = [SimpleNamespace(coords=c) for c in np.ndindex(torus)]
+    place = SimpleNamespace(type="tpu", hierarchy=hierarchy, devices=np.array(chips, object).reshape(hierarchy))
+    model = links.on_placement(cost.preset("v5p"), place)
+    assert [model.link(a).as_all_reduce for a in range(len(hierarchy))] == written
+
+
 def test_oneflow_counts_the_bytes_of_all_ranks():
     place = flow.placement("cpu", np.arange(8).reshape(2, 4))
     model = links.on_placement(cost.preset("oneflow"), place)

@@ -23,10 +23,15 @@ def lookup(width):
 
 
 def test_a_lookup_reads_a_tile_per_row():
-    ids_split = local_bytes(lookup(64), ((-1,), (0,)), ((0,),), (8,))
-    assert ids_split == 128 * 64 * 4 + 128 * 1.35 * _TILE
-    rows_split = local_bytes(lookup(64), ((0,), (-1,)), ((-2,),), (8,))
-    assert rows_split == 1024 * 64 * 4 + 1024 * 1.35 * _TILE
+    ids_split = local_bytes(lookup(128), ((-1,), (0,)), ((0,),), (8,))
+    assert ids_split == 128 * 128 * 4 + 128 * 1.35 * _TILE
+    rows_split = local_bytes(lookup(128), ((0,), (-1,)), ((-2,),), (8,))
+    assert rows_split == 1024 * 128 * 4 + 1024 * 1.35 * _TILE
+
+
+def test_a_table_of_half_a_tile_is_looked_up_in_a_copy_that_is_not_turned():
+    found = local_bytes(lookup(64), ((-1,), (0,)), ((0,),), (8,))
+    assert found == 128 * 64 * 4 + 128 * 1.35 * _TILE + 4000 * (64 + 128) * 4
 
 
 def test_narrow_rows_lie_across_tiles():
@@ -45,11 +50,12 @@ def test_single_elements_are_not_narrow_rows():
     assert local_bytes(eqn, ((-1,), (0,)), ((0,),), (8,)) == 128 * 4 + 128 * 1.35 * _TILE
 
 
-@pytest.mark.parametrize(("width", "tiles"), [(64, 32), (128, 0.7)])  # rows of half a tile lie across tiles
-def test_a_sum_into_a_table_reads_and_writes_rows_and_writes_the_table(width, tiles):
-    eqn = equation(lambda t, i, u: t.at[i].add(u), "scatter-add", (4000, width), (1024,), (1024, width))
+@pytest.mark.parametrize(("width", "tiles"), [(64, 52), (128, 0.7)])  # rows of half a tile lie across tiles
+def test_a_sum_into_a_table_writes_zeros_and_then_touches_rows_or_all(width, tiles):
+    eqn = equation(lambda t, i, u: t.at[i].add(u), "scatter-add", (4000, width), (8192,), (8192, width))
     found = local_bytes(eqn, ((-1,), (0,), (0,)), ((-2,),), (8,))
-    assert found == 4000 * width * 4 + 128 * width * 4 + 128 * tiles * _TILE
+    table, rows = 4000 * width * 4, 1024 * width * 4 + 1024 * tiles * _TILE
+    assert found == table + max(rows, 2 * table)
 
 
 def test_a_product_whose_contracted_dim_is_split_writes_its_whole_result():
@@ -65,7 +71,7 @@ def test_pointwise_equations_are_divided_as_ever():
 @pytest.mark.parametrize(("precision", "passes"), [(None, 1), ("high", 3), ("highest", 6)])
 def test_products_take_the_passes_that_they_ask_for(precision, passes):
     eqn = equation(lambda a, b: jnp.dot(a, b, precision=precision), "dot_general", (256, 256), (256, 256))
-    assert products_us(PRESETS["v5p"], eqn) == pytest.approx(passes * 2 * 256**3 / 459e12 * 1e6)
+    assert products_us(PRESETS["v5p"], eqn) == pytest.approx(passes * 2 * 256**3 / (0.826 * 459e12) * 1e6)
 
 
 def test_a_table_is_not_split_into_narrow_columns():

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import boxing
-from ..algebra import B
+from ..algebra import B, P
 from ..cost import CostModel, products_us
 from ..layout import local_shape
 from ..local_work import local_bytes
@@ -262,6 +262,7 @@ def total_us(problem: Problem, assignment: Assignment) -> float:
         source = assignment.codes(value.source, axes, True)
         wanted = [assignment.codes(r, axes, False) for r in value.readers]
         targets = set(wanted) - {source}
+        targets |= _summed_once(problem, value, axes, source, targets)
         for target in targets:
             cost, moved = problem.conversion(value, axes, source, target)
             if not problem.model.shares:
@@ -290,6 +291,19 @@ def memory(problem: Problem, assignment: Assignment) -> float:
             if problem.price(value.shape, value.itemsize, axes, source, target)[1]:
                 total += count * math.prod(local_shape(value.shape, target, sizes)) * value.itemsize
     return total
+
+
+def _summed_once(problem: Problem, value: Value, axes, source: Codes, targets: set) -> set:
+    """Return the whole sum of a partial value, if its parts along several dims cost more than that.
+
+    A compiler that writes a reduce-scatter as an all-reduce writes two of the same value as one.
+    """
+    whole = tuple(B if c == P else c for c in source)
+    if not problem.model.tiles or whole == source or whole in targets:
+        return set()
+    parts = [t for t in targets if _covers(problem, value, axes, source, whole, t)]
+    apart = sum(problem.conversion(value, axes, source, t)[0] for t in parts)
+    return {whole} if apart > problem.conversion(value, axes, source, whole)[0] * (1 + 1e-9) else set()
 
 
 def _covers(problem: Problem, value: Value, axes, source: Codes, u: Codes, target: Codes) -> bool:

@@ -23,27 +23,12 @@ from jax.extend.core import Var
 
 from .. import boxing
 from ..layout import local_shape
+from ..tiles import in_tiles, is_turned
 from .liveness import COSTLY, LIGHT, READS_BUFFERS, Spans
 
 _TAKES_IN = ("dot_general", "conv_general_dilated")
 _WHOLE = tuple(name for name in READS_BUFFERS if name not in _TAKES_IN)
-_LANES, _SUBLANES = 128, 8
 _NARROW_BYTES = 256  # rows of less are read as they lie
-
-
-def in_tiles(shape, itemsize: int) -> int:
-    """Return the bytes of an array whose last dim lies along the lanes; fewer than 8 rows have smaller tiles."""
-    *outer, rows, last = (1, 1, *shape)
-    sublanes = _SUBLANES if rows >= _SUBLANES else 1 << (rows - 1).bit_length()
-    return math.prod(outer) * -(-rows // sublanes) * sublanes * -(-last // _LANES) * _LANES * itemsize
-
-
-def is_turned(shape, itemsize: int) -> bool:
-    """Return whether the compiler lays an array's last dim but one along the lanes, since it is smaller so."""
-    if len(shape) < 2:
-        return False
-    *outer, rows, last = shape
-    return in_tiles((*outer, last, rows), itemsize) < in_tiles(shape, itemsize)
 
 
 class OnTpu(Spans):

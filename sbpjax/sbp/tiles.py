@@ -1,0 +1,26 @@
+"""How a TPU lays arrays in memory: in tiles of 8 rows by 128 lanes.
+
+A table of ``(500,000, 64)`` float32 would fill half of each tile, 256 MB; turned, with its rows along the lanes, it
+takes 128 MB, and that is how the compiler lays it.
+"""
+
+from __future__ import annotations
+
+import math
+
+LANES, SUBLANES = 128, 8
+
+
+def in_tiles(shape, itemsize: int) -> int:
+    """Return the bytes of an array whose last dim lies along the lanes; fewer than 8 rows have smaller tiles."""
+    *outer, rows, last = (1, 1, *shape)
+    sublanes = SUBLANES if rows >= SUBLANES else 1 << (rows - 1).bit_length()
+    return math.prod(outer) * -(-rows // sublanes) * sublanes * -(-last // LANES) * LANES * itemsize
+
+
+def is_turned(shape, itemsize: int) -> bool:
+    """Return whether the compiler lays an array's last dim but one along the lanes, since it is smaller so."""
+    if len(shape) < 2:
+        return False
+    *outer, rows, last = shape
+    return in_tiles((*outer, last, rows), itemsize) < in_tiles(shape, itemsize)
