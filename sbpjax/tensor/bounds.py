@@ -22,10 +22,10 @@ def parts_on_cpu(index) -> list[np.ndarray]:
     if not isinstance(index, Tensor):
         return []
     layout = index._fresh()._layout
-    if index.is_meta or isinstance(index._array, Tracer):  # a constant that a user's own jit traces
-        return []
     if index._plain:
         return [np.asarray(index._array)] if index.device.type == "cpu" else []
+    if index.is_meta or isinstance(index._array, Tracer):  # a constant that a user's own jit traces
+        return []
     if layout is None or layout.shape is None or layout.placement.type != "cpu" or layout.partial_axes:
         return []
     if all(code == -1 for code in layout.codes) and index._array.addressable_shards:
@@ -38,13 +38,19 @@ def parts_on_cpu(index) -> list[np.ndarray]:
 def outside(index, low: int, high: int, ignored: int | None = None) -> int | None:
     """Return an element of an index that is not in ``[low, high)``, None if all are or if it is not at hand."""
     for part in parts_on_cpu(index):
-        if not part.size or part.dtype.kind not in "iu" or (part.min() >= low and part.max() < high):
+        if not part.size or part.dtype.kind not in "iu" or _within(part, low, high):
             continue
         bad = part[(part < low) | (part >= high)]
         bad = bad if ignored is None else bad[bad != ignored]
         if bad.size:
             return int(bad.flat[0])
     return None
+
+
+def _within(part: np.ndarray, low: int, high: int) -> bool:
+    if low == 0 <= high and part.dtype.kind == "i":  # read as unsigned, negative numbers are the largest
+        return bool(part.view(f"u{part.dtype.itemsize}").max() < high)
+    return bool(part.min() >= low and part.max() < high)
 
 
 def check_rows(asked: str, index, table, dim: int, ignored: int | None = None) -> None:

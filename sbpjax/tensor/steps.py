@@ -10,6 +10,7 @@ Where a slice starts is an input, not an attribute, so ``x[i]`` in a loop compil
 
 from __future__ import annotations
 
+import functools
 import math
 
 import jax.numpy as jnp
@@ -28,6 +29,7 @@ def _put_reshape(x, value, /, shape):
     return lax.reshape(value, x.shape)
 
 
+@functools.lru_cache(maxsize=4096)
 def reshaped_strides(shape, strides, new_shape):
     """Return the strides of a reshape that shows the same elements, or None if no strides do.
 
@@ -60,6 +62,7 @@ def reshaped_strides(shape, strides, new_shape):
     return tuple(result)
 
 
+@functools.lru_cache(maxsize=4096)
 def contiguous_strides(shape) -> tuple[int, ...]:
     """Return the strides of a row-major array."""
     strides, step = [], 1

@@ -190,8 +190,8 @@ class Tensor:
             if self.is_meta:
                 return device("meta")
             return device(jax.local_devices()[0])
-        (owner,) = self._array.devices()
-        return of_jax(owner)
+        sharding = self._array.sharding
+        return of_jax(getattr(sharding, "_device", None) or next(iter(sharding.device_set)))
 
     def _kind_error(self, name: str, rule: str, instead: str) -> Exception:
         from sbpjax.errors import MixedTensorError

@@ -144,19 +144,14 @@ def view(self: Tensor, *shape) -> Tensor:
     Raises:
         OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
     """
-    simple = self._plain and (self._meta is None or not self._meta.steps)
-    if simple:
-        key = ("view", self._array.shape, shape)
-        try:
-            found = _known_view(self, key)
-        except TypeError:  # a shape given as a list
-            found, simple = None, False
-        if found is not None:
-            return found
+    key = _whole(self, shape)
+    found = key and _known_view(self, key)
+    if found is not None:
+        return found
     if len(shape) == 1 and isinstance(shape[0], dtype):
         return _bitcast(self, shape[0])
     shape = _shape_for(self, shape, "view")
-    if simple:
+    if key is not None:
         _remember(key, steps.reshape, (("shape", shape),))
     if self._layout is None and steps_of(self):
         strides = strides_of(self)
@@ -175,9 +170,23 @@ def view(self: Tensor, *shape) -> Tensor:
 
 def reshape(self: Tensor, *shape) -> Tensor:
     """Return the elements in another shape: a view where strides allow it, else a copy."""
+    key = _whole(self, shape)
+    found = key and _known_view(self, key)
+    if found is not None:
+        return found
     if not shape and self.numel() != 1:
         raise OpTypeError(message("reshape()", f"{list(self.shape)}", "shape is a required argument", "x.reshape(-1)"))
-    return _reshaped(self, _shape_for(self, shape, "reshape"))
+    shape = _shape_for(self, shape, "reshape")
+    if key is not None and shape:
+        _remember(key, steps.reshape, (("shape", shape),))
+    return _reshaped(self, shape)
+
+
+def _whole(x: Tensor, shape: tuple) -> tuple | None:
+    """Return the key of a reshape of a plain tensor that is no view; None where strides matter, or for lists."""
+    if not x._plain or (x._meta is not None and x._meta.steps) or (shape and shape[0].__class__ is list):
+        return None
+    return ("view", x._array.shape, shape)
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
