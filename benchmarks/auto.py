@@ -109,7 +109,7 @@ def optimal_seconds(compiled, peak: float) -> float | None:
     return found
 
 
-def by_partitioner(case: Subject, fn: Callable, pins: dict) -> tuple[str, Figures]:
+def by_partitioner(case: Subject, fn: Callable, pins: dict, judge: Callable = figures) -> tuple[str, Figures]:
     """Return text and figures of a hand plan by XLA's partitioner."""
     layouts = [layout_of(case.placement, pins[i], x.shape, x.dtype) for i, x in enumerate(case.inputs)]
     shardings = [x.sharding for x in layouts]
@@ -118,17 +118,17 @@ def by_partitioner(case: Subject, fn: Callable, pins: dict) -> tuple[str, Figure
     outs = (*shardings[:state], *(whole,) * (len(case.out_pins) - state))
     call = jax.jit(fn, in_shardings=shardings, out_shardings=outs, donate_argnums=tuple(range(state)))
     lowered = call.lower(*(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in case.inputs))
-    return figures(lowered, case.cost.flops_bf16)
+    return judge(lowered, case.cost.flops_bf16)
 
 
-def by_sbpjax(case: Subject, plan: Plan) -> tuple[str, Figures]:
+def by_sbpjax(case: Subject, plan: Plan, judge: Callable = figures) -> tuple[str, Figures]:
     """Return text and figures of a plan as sbpjax compiles it."""
     repeats = "calls" if case.placement.type == "cpu" else "copies"
     state = sum(isinstance(pin, int) for pin in case.out_pins)
     call = jax.jit(spmd_function(plan, case.placement, repeats=repeats), donate_argnums=tuple(range(state)))
     layouts = case.layouts(plan)
     lowered = call.lower(*(jax.ShapeDtypeStruct(x.physical_shape, x.dtype, sharding=x.sharding) for x in layouts))
-    return figures(lowered, case.cost.flops_bf16)
+    return judge(lowered, case.cost.flops_bf16)
 
 
 def spearman(a: list[float], b: list[float]) -> float:

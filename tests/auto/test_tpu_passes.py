@@ -1,0 +1,62 @@
+"""The estimate of a TPU program's time from its text, on a program of a product, a sum and a loop."""
+
+import pytest
+
+from benchmarks import tpu_passes
+
+TEXT = """HloModule step, is_scheduled=true
+
+%product (p0: bf16[256,512], p1: bf16[512,1024]) -> bf16[256,1024] {
+  %p0 = bf16[256,512]{1,0:T(8,128)(2,1)} parameter(0)
+  %p1 = bf16[512,1024]{1,0:T(8,128)(2,1)} parameter(1)
+  ROOT %dot = bf16[256,1024]{1,0:T(8,128)(2,1)} convolution(%p0, %p1), dim_labels=bf_io->bf
+}
+
+%cut (q0: f32[4096,128], q1: s32[]) -> f32[8,128] {
+  %q0 = f32[4096,128]{1,0:T(8,128)} parameter(0)
+  %q1 = s32[] parameter(1)
+  ROOT %slice = f32[8,128]{1,0:T(8,128)} dynamic-slice(%q0, %q1, %q1), dynamic_slice_sizes={8,128}
+}
+
+%turn (t: (f32[4096,128])) -> (f32[4096,128]) {
+  %t = (f32[4096,128]{1,0:T(8,128)}) parameter(0)
+  %held = f32[4096,128]{1,0:T(8,128)} get-tuple-element(%t), index=0
+  %more = f32[4096,128]{1,0:T(8,128)} negate(%held)
+  ROOT %again = (f32[4096,128]{1,0:T(8,128)}) tuple(%more)
+}
+
+ENTRY %main (a: bf16[256,512], b: bf16[512,1024], c: f32[4096,128], i: s32[]) -> f32[8,128] {
+  %a = bf16[256,512]{1,0:T(8,128)(2,1)} parameter(0)
+  %b = bf16[512,1024]{1,0:T(8,128)(2,1)} parameter(1)
+  %c = f32[4096,128]{1,0:T(8,128)} parameter(2)
+  %i = s32[] parameter(3)
+  %fusion = bf16[256,1024]{1,0:T(8,128)(2,1)} fusion(%a, %b), kind=kOutput, calls=%product
+  %sum = f32[4096,128]{1,0:T(8,128)} all-reduce(%c), replica_groups={{0,1}}, to_apply=%add
+  %begin = (f32[4096,128]{1,0:T(8,128)}) tuple(%sum)
+  %loop = (f32[4096,128]{1,0:T(8,128)}) while(%begin), body=%turn, backend_config={"known_trip_count":{"n":"3"}}
+  %last = f32[4096,128]{1,0:T(8,128)} get-tuple-element(%loop), index=0
+  ROOT %part = f32[8,128]{1,0:T(8,128)} fusion(%last, %i), kind=kLoop, calls=%cut
+}
+"""
+
+
+def test_every_instruction_takes_as_long_as_its_product_or_its_memory():
+    product = max(
+        2 * 256 * 512 * 1024 / tpu_passes.FLOPS, 2 * (256 * 512 + 512 * 1024 + 256 * 1024) / tpu_passes.MEMORY
+    )
+    whole, part = 4 * 4096 * 128, 4 * 8 * 128
+    moved = 2 * whole + 3 * 2 * whole + 2 * part + 4  # the sum, three turns, and of the cut what is cut and its place
+    assert tpu_passes.seconds(TEXT) == pytest.approx(product + moved / tpu_passes.MEMORY, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "held"),
+    [
+        ("f32[1000,64]{1,0:T(8,128)}", 4 * 1000 * 128),
+        ("f32[1000,64]{0,1:T(8,128)}", 4 * 1024 * 64),  # turned
+        ("(bf16[8,128]{1,0:T(8,128)(2,1)}, u32[])", 2 * 8 * 128 + 4),
+        ("f32[]{:T(128)}", 512),
+    ],
+)
+def test_arrays_are_counted_in_tiles(kind, held):
+    assert tpu_passes.nbytes(kind) == pytest.approx(held, abs=512)
