@@ -184,7 +184,7 @@ def _missing(name: str, arguments: str) -> ModuleMethodError:
     )
 
 
-class Function:
+class Function(FunctionCtx):
     """Base of ops with their own backward: define static ``forward(ctx, *args)`` and ``backward(ctx, *grads)``.
 
     With a static ``setup_context(ctx, inputs, output)``, ``forward`` takes no ``ctx``.

@@ -89,9 +89,16 @@ def _integers(index, op: str):
         fail("type", op, f"an index of dtype {index.dtype}", "the index has an integer dtype", "index.long()")
 
 
+def check_index(index, op: str) -> None:
+    """Raise unless an index is int32 or int64."""
+    if index.dtype not in (np.int32, np.int64):
+        rule = f"{op}(): Expected dtype int32/int64 for index"
+        fail("type", op, f"an index of dtype {index.dtype}", rule, "index.long()")
+
+
 def _ranked(x, index, dim: int, op: str):
     """Return (dim, x, index) with 0-d tensors as 1-d; check their dims."""
-    _integers(index, op)
+    check_index(index, op)
     dim = one(dim, x.ndim, op)
     x = x if x.ndim else lax.reshape(x, (1,))
     index = index if index.ndim else lax.reshape(index, (1,))
@@ -132,7 +139,7 @@ def take_along_dim(x, index, /, dim: int | None = None):
     """Return `gather` with x and index broadcast against each other, also from the end; without ``dim`` both flat."""
     if dim is None:
         return gather(lax.reshape(x, (x.size,)), lax.reshape(index, (index.size,)), dim=0)
-    _integers(index, "take_along_dim")
+    check_index(index, "take_along_dim")
     dim = one(dim, x.ndim, "take_along_dim")
     index = wrap(index, x.shape[dim])
     sizes = [
@@ -145,7 +152,7 @@ def take_along_dim(x, index, /, dim: int | None = None):
 
 def take(x, index, /):
     """Return elements of the flattened x; negative indices count from the end."""
-    _integers(index, "take")
+    check_index(index, "take")
     return take_rows(lax.reshape(x, (x.size,)), wrap(index, x.size), 0)
 
 
@@ -328,7 +335,7 @@ _REDUCTIONS = {
 
 
 def _vector(index, op: str):
-    _integers(index, op)
+    check_index(index, op)
     if index.ndim > 1:
         fail("bounds", op, f"index {index.shape}", "the index has at most 1 dim", "use x[..., index] or gather")
     return index if index.ndim else lax.reshape(index, (1,))
@@ -363,7 +370,7 @@ def index_copy(x, index, source, /, dim: int):
 
 def index_fill(x, index, value, /, dim: int):
     """Return x with the slices that a vector names, also from the end, filled with a number (or 0-d array)."""
-    if np.dtype(index.dtype).kind not in "iu":
+    if index.dtype not in (np.int32, np.int64):
         fail("index", "index_fill", f"an index of dtype {index.dtype}", "the index is int64", "index.long()")
     dim, index = one(dim, x.ndim, "index_fill"), _vector(index, "index_fill")
     if x.ndim == 0:
@@ -385,6 +392,8 @@ def masked_fill(x, mask, value, /):
 
 def masked_scatter(x, mask, source, /):
     """Return x with the elements of ``source``, in order, at the places where the mask holds."""
+    if np.dtype(mask.dtype) != BOOL:
+        fail("type", "masked_scatter", f"a mask of dtype {mask.dtype}", "the mask is bool", "mask.bool()")
     same_dtype("masked_scatter", x, source)
     shape = np.broadcast_shapes(x.shape, mask.shape)
     x, mask = spread(x, shape), spread(mask, shape)

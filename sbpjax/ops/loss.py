@@ -19,7 +19,7 @@ from .dims import fail, restore, same_dtype
 from .elementwise import magnitude
 from .gather import pick, take_rows
 from .norm import cosine_similarity, pairwise_distance
-from .promote import BOOL, arrays, cast, compute_dtype, is_float, promote, spread
+from .promote import arrays, cast, compute_dtype, is_float, promote, spread
 from .slopes import slopes
 
 
@@ -192,13 +192,15 @@ def _class_dim(x, target, op: str) -> int:
             "the target has the input's shape without its class dim, (C,) or (N, C, ...)",
             "reshape the target",
         )
-    if np.dtype(target.dtype).kind not in "iu":
-        fail("type", op, f"a target of dtype {target.dtype}", "class indices are integers", "target.long()")
+    if target.dtype not in (np.int64, np.int32, np.uint8):
+        rule = "expected target dtype to be Long or Byte (or Int, as in OneFlow)"
+        fail("type", op, f"a target of dtype {target.dtype}", rule, "target.long()")
     return dim
 
 
 def _picked(values, target, weight, dim: int, ignore_index: int):
     """Return (values at the targets, their weights), both 0 where the target is ignored."""
+    target = cast(target, np.int64) if target.dtype == np.uint8 else target
     counted = lax.ne(target, np.asarray(ignore_index, target.dtype))
     safe = lax.select_n(counted, lax.full_like(target, 0), target)
     picked = pick(values, safe, dim)
@@ -336,11 +338,14 @@ def soft_margin_loss(x, target, /, reduction: str = "mean"):
 
 
 def cosine_embedding_loss(x, y, target, /, margin: float = 0.0, reduction: str = "mean"):
-    """Return 1 - cos(x, y) where the target is 1, max(0, cos(x, y) - margin) where it is -1, reduced."""
+    """Return 1 - cos(x, y) where the target is 1, max(0, cos(x, y) - margin) where it is -1, else 0, reduced."""
     cosine = cosine_similarity(x, y, dim=-1)
     positive = lax.sub(np.ones((), cosine.dtype), cosine)
     negative = clamp_min(sub(cosine, margin), 0.0)
-    return _reduced(where(cast(lax.eq(target, np.ones((), target.dtype)), BOOL), positive, negative), reduction)
+    sign = cast(target, cosine.dtype)
+    one_ = np.ones((), cosine.dtype)
+    negative = where(lax.eq(sign, -one_), negative, np.zeros((), cosine.dtype))
+    return _reduced(where(lax.eq(sign, one_), positive, negative), reduction)
 
 
 def triplet_margin_loss(

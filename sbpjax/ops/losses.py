@@ -14,7 +14,7 @@ from jax import lax
 
 from .activation import logsigmoid
 from .dims import fail
-from .gather import pick, scatter, take_along
+from .gather import check_index, pick, scatter, take_along
 from .loss import _reduced, _weighted
 from .promote import cast, floats, promote, spread
 
@@ -90,6 +90,7 @@ def multi_margin_loss(x, target, weight=None, /, p: float = 1, margin: float = 1
     """
     if p not in (1, 2):
         fail("value", f"multi_margin_loss(p={p})", f"x {x.shape}", "only p == 1 and p == 2 are supported", "p=1")
+    check_index(target, "multi_margin_loss")
     x, single = _rows(x, "multi_margin_loss")
     target = lax.reshape(target, (x.shape[0],))
     right = pick(x, target, 1)

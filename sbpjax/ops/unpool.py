@@ -13,7 +13,7 @@ from jax import lax
 
 from .conv import _batched, per_dim
 from .dims import fail
-from .gather import scatter, take_along
+from .gather import check_index, scatter, take_along
 from .pool import _geometry, _windows, largest
 from .promote import INT64, cast, compute_dtype, floats
 
@@ -34,8 +34,7 @@ def max_unpool(x, indices, /, n: int, kernel_size, stride=None, padding=0, outpu
     if x.shape != indices.shape:
         rule = "input and indices have the same shape"
         fail("shape", op, f"input {x.shape}, indices {indices.shape}", rule, "the indices of return_indices=True")
-    if np.dtype(indices.dtype).kind not in "iu":
-        fail("type", op, f"indices of dtype {indices.dtype}", "the indices are int64", "indices.long()")
+    check_index(indices, op)
     x, single = _batched(x, n, op)
     kernel = per_dim(kernel_size, n, "kernel_size")
     stride = kernel if stride is None or stride == () else per_dim(stride, n, "stride")

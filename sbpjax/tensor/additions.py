@@ -248,7 +248,7 @@ def unravel_index(indices: Tensor, shape) -> tuple:
         rule = f"expected 'indices' to be integer dtype, but got {indices.dtype.name}"
         raise OpTypeError(message("unravel_index(...)", f"indices of {indices.dtype.name}", rule, "indices.long()"))
     sizes = (shape,) if isinstance(shape, int) else tuple(hashable(tuple(shape)))
-    found, rest = [], indices
+    found, rest = [], indices.long()
     for n in reversed(sizes):
         found.append(rest % n)
         rest = rest // n

@@ -219,11 +219,12 @@ def _as_index(item):
         if any(isinstance(i, Tensor) for i in item):
             item = [i.numpy() if isinstance(i, Tensor) else i for i in item]
         item = np.asarray(item) if len(item) else np.zeros(0, np.int64)
+        item = item.astype(np.int64) if item.dtype.kind in "iu" else item
     if isinstance(item, (Tensor, np.ndarray)):
         kind = item.dtype.np if isinstance(item, Tensor) else item.dtype
         if kind == np.uint8:
             return item != 0
-        if kind.kind not in "iub":
+        if kind not in (np.int64, np.int32, np.bool_):
             raise OpIndexError(
                 message(
                     "indexing a tensor",

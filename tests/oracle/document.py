@@ -63,6 +63,7 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   and `view` is refused for the same ones (`tests/tensor/test_strides.py`).
 - `load_state_dict` and `masked_scatter_` write nothing when they raise; PyTorch has written what fitted by then.
 - `load_state_dict` takes local tensors for local ones and global for global, as in OneFlow.
+- Indices and class numbers may be int32 wherever they may be int64, as in OneFlow; some of PyTorch's ops refuse that.
 - `take_along_dim` refuses an index outside its dim, where PyTorch takes the remainder.
 - Values and gradients at NaN, infinities, zeros and ties are PyTorch's (the form `corners` of `sbpjax.testing`), but
   where they depend on an algorithm: convolutions, Fourier transforms and solvers spread a NaN as they like, and which

@@ -41,11 +41,11 @@ CASES = {
 }
 
 
-def run(package, code: str, numbers: list[int]):
+def run(package, code: str, numbers: list[int], dtype: str = "int64"):
     """Return (value, x afterwards, error) of a snippet."""
     x = package.tensor(X.copy())
     try:
-        value = eval(code, {"T": package, "x": x, "i": package.tensor(numbers)})
+        value = eval(code, {"T": package, "x": x, "i": package.tensor(numbers, dtype=getattr(package, dtype))})
     except (IndexError, RuntimeError) as error:
         return None, x.numpy(), error
     return None if value is None else value.numpy(), x.numpy(), None
@@ -65,6 +65,21 @@ def test_what_torch_refuses_is_refused_and_writes_nothing(name, numbers):
     assert isinstance(error, IndexError if isinstance(refused, IndexError) else RuntimeError)
     assert all(part in str(error) for part in ("(at ", "\n  seen: ", "\n  rule: ", "\n  fix:  "))
     np.testing.assert_array_equal(after, X)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_short_indices_are_refused(name):
+    _, after, error = run(sbpjax, CASES[name], [0, 2], "int16")
+    refused = run(torch, CASES[name], [0, 2], "int16")[2]
+    assert refused is not None and isinstance(error, IndexError if isinstance(refused, IndexError) else RuntimeError)
+    np.testing.assert_array_equal(after, X)
+
+
+@pytest.mark.parametrize("name", ["take", "index_fill", "one_hot"])
+def test_int32_indices_are_taken_as_in_oneflow(name):
+    value, _, error = run(sbpjax, CASES[name], [0, 2], "int32")
+    assert error is None
+    np.testing.assert_array_equal(value, run(torch, CASES[name], [0, 2])[0])
 
 
 PLACES = {
