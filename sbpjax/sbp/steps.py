@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from . import balance
 from .algebra import B, P
 from .layout import local_shape
-from .slabs import in_whole_tiles
+from .slabs import sent_as, stays
 
 
 @dataclass(frozen=True)
@@ -149,16 +149,18 @@ class Shard:
 
 
 def _scattered(x, name: str, size: int, dim: int):
-    """Return this rank's slab of the sum of blocks, each rank's slab contiguous in what travels.
+    """Return this rank's slab of the sum of blocks, each rank's slab in one piece where it is sent.
 
-    Left in the middle of an array, slabs are a matter of the compiler's taste. The TPU compiler (libtpu 0.0.42) pads
-    those that its buffers do not divide, 64 rows to 72, and sends rows where they belong in seven permutes more; slabs
-    of 128 lanes it reduces whole and cuts afterwards, which is twice the bytes, and joins with other all-reduces. XLA
-    for CPUs and GPUs transposes what travels, and back.
+    Left to itself, the TPU compiler (libtpu 0.0.42) pads slabs that its buffers do not divide, 64 rows to 72, and sends
+    rows where they belong in seven permutes more; slabs of 128 lanes it reduces whole and cuts afterwards, which is
+    twice the bytes, and joins with other all-reduces. XLA for CPUs transposes what travels, and back.
     """
+    if stays(x.ndim, dim):
+        return jax.lax.psum_scatter(x, name, scatter_dimension=dim, tiled=True)
     slabs = jnp.moveaxis(x.reshape(*x.shape[:dim], size, x.shape[dim] // size, *x.shape[dim + 1 :]), dim, 0)
-    travels = slabs.reshape(size, *in_whole_tiles(slabs.shape[1:]))
-    return jax.lax.psum_scatter(travels, name, scatter_dimension=0, tiled=False).reshape(slabs.shape[1:])
+    slab = slabs.shape[1:]
+    sent = jax.lax.psum_scatter(slabs.reshape(size, *sent_as(slab)), name, scatter_dimension=0, tiled=False)
+    return sent.reshape(slab)
 
 
 class _Cut:

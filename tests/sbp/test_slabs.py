@@ -1,0 +1,65 @@
+"""Slabs of a reduce-scatter: every dim of every rank gives what JAX's own gives, and what a TPU sums whole."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import PartitionSpec
+
+from sbpjax.sbp.placement import placement
+from sbpjax.sbp.slabs import is_summed_whole, sent_as, stays
+from sbpjax.sbp.steps import _scattered
+
+SHAPES = [(8,), (4096,), (8, 6), (6, 8), (4, 1024), (2, 8, 6), (8, 2, 6), (2, 6, 8), (2, 3, 8, 5)]
+
+
+@pytest.mark.parametrize(("shape", "dim"), [(s, d) for s in SHAPES for d, n in enumerate(s) if n % 4 == 0], ids=str)
+def test_each_rank_gets_its_slab(shape, dim):
+    where = placement("cpu", range(4))
+    (name,) = where.axis_names
+    x = np.random.default_rng(0).standard_normal((4, *shape)).astype(np.float32)
+
+    @functools.partial(
+        jax.shard_map,
+        mesh=where.mesh,
+        in_specs=PartitionSpec(name),
+        out_specs=PartitionSpec(*[None] * dim, name),
+    )
+    def run(block):
+        return _scattered(block[0], name, 4, dim)
+
+    np.testing.assert_allclose(jax.jit(run)(jnp.asarray(x)), x.sum(0), rtol=1e-5, atol=1e-5)
+    text = jax.jit(run).lower(jax.ShapeDtypeStruct(x.shape, x.dtype)).as_text()
+    assert ("scatter_dimension = 0" in text) == (not stays(len(shape), dim))
+
+
+def test_activations_cut_along_tokens_are_sent_as_they_are():
+    assert stays(3, 1)
+    assert not any(stays(n, d) for n, d in [(1, 0), (2, 0), (2, 1), (3, 0), (3, 2)])
+    assert sent_as((4096, 128)) == (4096, 128)
+    assert sent_as((2, 4096, 128)) == (8192, 128)
+    assert sent_as((4, 1024)) == (32, 128)
+    assert sent_as((1000,)) == (1, 1000)
+
+
+@pytest.mark.parametrize(
+    ("slab", "dim", "whole"),
+    [
+        ((512,), 0, True),  # 4 rows of 128
+        ((1024,), 0, True),  # one tile
+        ((2048,), 0, False),
+        ((4, 1024), 0, False),
+        ((12, 100), 0, False),
+        ((9, 128), 0, False),
+        ((8, 128), 0, True),
+        ((8, 256), 1, False),
+        ((80, 128), 1, False),
+        ((32, 64), 1, False),
+        ((2, 256, 4096), 1, False),
+    ],
+)
+def test_small_sums_that_libtpu_reduces_whole(slab, dim, whole):
+    """As found in programs compiled for v5p:4x4x4 in groups of 8, and for v5p:8x8x8 in groups of 64."""
+    assert is_summed_whole(slab, dim) is whole
