@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec
 
+from sbpjax.sbp import hlo
 from sbpjax.sbp.placement import placement
 from sbpjax.sbp.slabs import is_summed_whole, sent_as, stays
 from sbpjax.sbp.steps import _scattered
@@ -63,3 +64,24 @@ def test_activations_cut_along_tokens_are_sent_as_they_are():
 def test_small_sums_that_libtpu_reduces_whole(slab, dim, whole):
     """As found in programs compiled for v5p:4x4x4 in groups of 8, and for v5p:8x8x8 in groups of 64."""
     assert is_summed_whole(slab, dim) is whole
+
+
+@pytest.mark.aot
+def test_the_tpu_compiler_neither_pads_slabs_nor_sums_them_whole():
+    """Left where they are, the first two become 72 and 144 rows and fourteen permutes, the third an all-reduce."""
+    where = placement.topology("v5p:8x8x8", [64, 8])
+    name = where.axis_names[0]
+    sums = [((4096, 2048), 0), ((8192, 1024), 0), ((4096, 8192), 1), ((4096,), 0)]
+
+    def run(x):
+        made = [jnp.sum(x[: len(shape) + 7].astype(jnp.float32)) * jnp.ones(shape, x.dtype) for shape, _ in sums]
+        return [_scattered(y.astype(x.dtype), name, 64, dim) for y, (_, dim) in zip(made, sums, strict=True)]
+
+    specs = [PartitionSpec(*[None] * dim, name) for _, dim in sums]
+    step = jax.shard_map(run, mesh=where.mesh, in_specs=PartitionSpec(), out_specs=specs, check_vma=False)
+    with jax.enable_x64(False):
+        x = jax.ShapeDtypeStruct((16, 128), jnp.bfloat16, sharding=NamedSharding(where.mesh, PartitionSpec()))
+        found = hlo.collectives(jax.jit(step).lower(x).compile().as_text())
+    moved = {kind: sum(c.wire_bytes for c in found if c.kind == kind) for kind in {c.kind for c in found}}
+    each = [2 * shape[0] * (shape[1:] or (1,))[0] * 63 // 64 for shape, _ in sums]
+    assert moved == {"reduce-scatter": sum(each[:3]), "all-reduce": 2 * each[3]}
