@@ -22,6 +22,9 @@ from .slopes import kept, slopes, without
 
 
 def _scaled(y, alpha):
+    if isinstance(alpha, float) and not is_float(y.dtype):
+        rule = "For integral input tensors, argument alpha must not be a floating point number"
+        fail("shape", f"add(x, y, alpha={alpha})", f"tensors of {y.dtype}", rule, "y.float()")
     return y if alpha == 1 else lax.mul(y, cast(alpha, y.dtype))
 
 
@@ -32,7 +35,8 @@ def _pair(x, y, float_result: bool = False):
 def add(x, y, /, alpha=1):
     """Return x + alpha * y; of bools, their disjunction."""
     x, y = _pair(x, y)
-    return lax.bitwise_or(x, y) if x.dtype == BOOL else lax.add(x, _scaled(y, alpha))
+    y = _scaled(y, alpha) if x.dtype != BOOL or isinstance(alpha, float) else y
+    return lax.bitwise_or(x, y) if x.dtype == BOOL else lax.add(x, y)
 
 
 def sub(x, y, /, alpha=1):

@@ -50,15 +50,18 @@ def _product_jvp(axes, primals, tangents):
 
 
 def _others(x, axes: tuple[int, ...]):
-    """Return at each factor the product of the others, of finite ones: prod / x, or at the only zero the rest's."""
-    zero = lax.eq(x, np.zeros((), x.dtype))
-    safe = lax.select_n(zero, x, lax.full_like(x, 1))
-    rest = restore(product(safe, axes), axes, True)
-    zeros = restore(lax.reduce_sum(cast(zero, np.int32), axes), axes, True)
-    none = lax.full_like(x, 0)
-    elsewhere = lax.select_n(spread(lax.eq(zeros, np.int32(0)), x.shape), none, lax.div(rest, safe))
-    alone = lax.select_n(spread(lax.eq(zeros, np.int32(1)), x.shape), none, spread(rest, x.shape))
-    return lax.select_n(zero, elsewhere, alone)
+    """Return at each factor the product of the others, of finite ones: prod / x without zeros, times the other zero.
+
+    A single other zero stays a factor, so that the slope's slope is right as well.
+    """
+    zero, nothing, one = lax.eq(x, np.zeros((), x.dtype)), lax.full_like(x, 0), lax.full_like(x, 1)
+    safe = lax.select_n(zero, x, one)
+    rest = lax.div(restore(product(safe, axes), axes, True), safe)
+    own, count = lax.select_n(zero, nothing, x), cast(zero, np.int32)
+    other = lax.sub(restore(lax.reduce_sum(own, axes), axes, True), own)
+    zeros = lax.sub(restore(lax.reduce_sum(count, axes), axes, True), count)
+    factor = lax.select_n(lax.eq(zeros, np.int32(1)), nothing, other)
+    return lax.mul(rest, lax.select_n(lax.eq(zeros, np.int32(0)), factor, one))
 
 
 def _wild_others(x, axes: tuple[int, ...]):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from jax.core import Tracer
 
 from sbpjax.errors import MixedTensorError, OpTypeError, message
+from sbpjax.sbp import broadcast
 
 from . import abstract, dispatch
 from . import dtype as dtypes
@@ -99,6 +100,14 @@ def _is_traced(x: Tensor, *where) -> bool:
     return not x._plain and isinstance(x._array, Tracer) and all(w is None for w in where)
 
 
+def _place_of_new(x: Tensor, ndim: int, device, placement, sbp):
+    """Return `place_like`, with broadcast for splits of dims that the new tensor does not have."""
+    device, placement, found = place_like(x, device, placement, sbp)
+    if sbp is None and found is not None:
+        found = tuple(broadcast if s.is_split and s.code >= ndim else s for s in found)
+    return device, placement, found
+
+
 def _new(maker):
     def new(
         self: Tensor, *size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
@@ -107,7 +116,8 @@ def _new(maker):
             value = 1 if maker.__name__ == "ones" else 0
             return _traced_new(self, size_of(size, f"new_{maker.__name__}(...)"), value, dtype, requires_grad)
         keep = self.is_meta and device is None
-        device, placement, sbp = place_like(self, device, placement, sbp)
+        ndim = len(size_of(size, f"new_{maker.__name__}(...)"))
+        device, placement, sbp = _place_of_new(self, ndim, device, placement, sbp)
         if keep:
             with abstract.abstract():
                 return maker(
@@ -138,7 +148,7 @@ def new_full(
     if _is_traced(self, device, placement, sbp) and not isinstance(fill_value, Tensor):
         return _traced_new(self, size_of((size,), "new_full(...)"), fill_value, dtype, requires_grad)
     keep = self.is_meta and device is None
-    device, placement, sbp = place_like(self, device, placement, sbp)
+    device, placement, sbp = _place_of_new(self, len(tuple(size)), device, placement, sbp)
     if keep:
         with abstract.abstract():
             return full(size, fill_value, dtype=dtype or self.dtype, placement=placement, sbp=sbp)

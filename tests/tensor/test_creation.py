@@ -112,6 +112,7 @@ def test_like_follows_the_layout():
     assert sbpjax.zeros_like(x).layout is x.layout
     assert sbpjax.rand_like(x).layout is x.layout
     assert x.new_zeros(4, 4).sbp == x.sbp
+    assert x.to_global(sbp="S1,S0").new_full((3,), 2.0).layout.codes == (-1, 0)  # a dim that is not there is not split
     assert sbpjax.ones_like(x, sbp="B,S1").layout.codes == (-1, 1)
     p = x.to_global(sbp="P,B")
     assert sbpjax.zeros_like(p).sbp == p.sbp
