@@ -216,3 +216,33 @@ def test_an_error_in_a_layer_is_the_users_own():
 
     with pytest.raises(ZeroDivisionError, match="in the layer"):
         train(Broken, True)
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+def test_state_of_rolled_layers_is_written_in_place(devices):
+    """Beside the old state a step holds the gradients and a few slices, no second stack of weights or moments."""
+    width, count = 128, 6
+    net = Net(Layer, count, width=width)
+    x = flow.ones(8, width)
+    if devices > 1:
+        where = flow.placement("cpu", range(devices))
+        net, x = net.to_global(where, flow.sbp.broadcast), x.to_global(where, flow.sbp.split(0))
+
+    class Step(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.net = net
+            self.add_optimizer(flow.optim.AdamW(net.parameters(), lr=0.01))
+            self.config.enable_block_scan(True)
+
+        def build(self, x):
+            loss = (self.net(x) ** 2).mean()
+            loss.backward()
+            return loss
+
+    graph = Step()
+    graph.build_graph(x)
+    found = graph.program.compile().memory_analysis()
+    stack = 4 * count * width * width
+    assert found.alias_size_in_bytes > 3 * stack
+    assert stack < found.temp_size_in_bytes < 2.5 * stack  # with new stacks beside the old ones more than 4
