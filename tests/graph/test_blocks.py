@@ -222,8 +222,8 @@ def test_an_error_in_a_layer_is_the_users_own():
 def test_state_of_rolled_layers_is_written_in_place(devices):
     """Beside the old state a step holds the gradients and a few slices, no second stack of weights or moments."""
     width, count = 128, 6
-    net = Net(Layer, count, width=width)
-    x = flow.ones(8, width)
+    net = nn.Sequential(nn.Linear(4, width, bias=False), Net(Layer, count, width=width))
+    x = flow.ones(8, 4)
     if devices > 1:
         where = flow.placement("cpu", range(devices))
         net, x = net.to_global(where, flow.sbp.broadcast), x.to_global(where, flow.sbp.split(0))
