@@ -5,6 +5,9 @@ tensors is an ``(8, 3)`` tensor, of which each process divides its own four rows
 ``broadcast`` the tensor of the first rank's owner holds everywhere; under ``partial_sum`` each process's tensor is
 one summand, on the first of its ranks. `own_part` is the way back. With one rank per process this is what OneFlow
 does; with one process the local tensor is the whole tensor.
+
+Gradients follow the values. Under broadcast the gradient of the first rank's owner is the tensor's, that of the others
+is zero, since nobody read theirs; and where all take their copy by ``to_local``, their gradients add up.
 """
 
 from __future__ import annotations
@@ -152,6 +155,12 @@ def _one_voice(layout: Layout, grid: np.ndarray) -> bool:
         if code == B and (grid != np.take(grid, [0], axis)).any():
             return False
     return True
+
+
+def speaks(placement: Placement, codes, world: World) -> bool:
+    """Return whether this member's local tensor goes into a global one: under broadcast only the first rank's does."""
+    positions = positions_of(world.rank, owners(placement, world))
+    return any(all(p[a] == 0 for a, code in enumerate(codes) if code == B) for p in positions)
 
 
 def own_part(array: jax.Array, layout: Layout, world: World) -> jax.Array:

@@ -2,12 +2,14 @@
 
 ``x.to_global(placement, sbp)`` of a local tensor gives each rank its part: under ``split`` a slice, under
 ``broadcast`` a copy, under ``partial_sum`` the whole value on the first rank. Of a global tensor it is a boxing. Both
-are on the tape: the gradient travels back to the source's layout, or takes ``grad_sbp`` if that is given.
+are on the tape: the gradient travels back to the source's layout, or takes ``grad_sbp`` if that is given. With several
+processes the parts are theirs, and so are their gradients (`sbpjax.sbp.members`).
 """
 
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -127,6 +129,12 @@ def _no_partial(sbp: tuple) -> tuple:
     return tuple(broadcast if s == partial_sum else s for s in sbp)
 
 
+def _of_copies(sbp: tuple) -> tuple:
+    """Return the nd-sbp that the gradients of all processes' parts make: those of copies of a value add up."""
+    swapped = {partial_sum: broadcast, broadcast: partial_sum}
+    return tuple(swapped.get(s, s) for s in sbp)
+
+
 def _gradient_sbp(source, own: tuple, as_source: bool = False) -> tuple:
     """Return the nd-sbp in which a gradient arrives where its tensor lies.
 
@@ -192,9 +200,11 @@ def _incomplete(x: Tensor, placement, sbp) -> MixedTensorError:
 def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool = True) -> Tensor:
     if placement is None or sbp is None:
         raise _incomplete(x, placement, sbp)
-    nd_sbp = algebra.to_sbp(algebra.parse(sbp, placement.hierarchy, x._array.ndim))
+    shape = tuple(x._array.shape)
+    codes = algebra.parse(sbp, placement.hierarchy, len(shape))
+    nd_sbp = algebra.to_sbp(codes)
     if grad_sbp is not None:
-        grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, x._array.ndim))
+        grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, len(shape)))
     world = _world.current()
     several = world.size > 1 and placement.is_present and not x.is_meta
     if several:
@@ -210,6 +220,8 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool = True) ->
             grad = grad.to_global(placement, grad_sbp)
         if several:
             grad = grad.to_global(placement, _no_partial(nd_sbp))
+            if not members.speaks(placement, codes, world):
+                return dispatch.wrap(jnp.zeros(shape, grad._array.dtype, device=owner))
         local = grad.to_local()
         if owner is not None and next(iter(local._array.devices())) != owner:
             local = dispatch.wrap(jax.device_put(local._array, owner))
@@ -242,13 +254,14 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
             )
         )
     world = _world.current()
-    if world.size > 1 and layout.placement.is_present and not self.is_meta:
+    several = world.size > 1 and layout.placement.is_present and not self.is_meta
+    if several:
         out = dispatch.wrap_any(members.own_part(self._array, layout, world))
     else:
         out = dispatch.wrap_any(eager.to_logical(self._array, layout))
 
     def back(grad: Tensor) -> Tensor:
-        return grad.to_global(layout.placement, _no_partial(layout.sbp))
+        return grad.to_global(layout.placement, _of_copies(layout.sbp) if several else _no_partial(layout.sbp))
 
     return _record(self, out, back)
 
