@@ -177,7 +177,7 @@ _ALPHA_US = {
     "cpu": 100.0, "a100": 12.0, "h100": 10.0, "h200": 10.0, "v4": 5.0, "v5e": 5.0, "v5p": 5.0, "v6e": 5.0,
 }  # fmt: skip
 
-_NOT_FIRST = 1.02
+_NOT_FIRST = 1.1
 _TPU = {"tiles": True, "products_reach": 0.826, "memory_reach": 0.85}
 
 PRESETS = {
@@ -219,7 +219,7 @@ def flops(eqn) -> float:
 
 # A pointwise equation is mostly fused with its neighbours: a chain writes its result once, often into a product. So it
 # moves only the share `CostModel.fused` of its result.
-_READS = ("reduce", "dot_general", "conv", "gather", "scatter", "sort", "cum", "arg")
+_READS = ("reduce", "dot_general", "conv_general", "gather", "scatter", "sort", "cum", "arg")
 
 
 def products_us(model: CostModel, eqn) -> float:

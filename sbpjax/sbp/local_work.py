@@ -38,7 +38,7 @@ _READ, _ADDED = 1.35, 0.7
 # A row of fewer bytes than this lies across so many tiles; single elements of the whole do not.
 _READ_NARROW, _ADDED_NARROW = (256, 16), (512, 52)
 
-_READS = ("reduce", "dot_general", "conv", "sort", "cum", "arg")
+_READS = ("reduce", "dot_general", "conv_general", "sort", "cum", "arg")
 
 
 def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
