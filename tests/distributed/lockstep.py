@@ -9,8 +9,8 @@ What tests written for one process take for granted is put right here, outside t
 the devices in turn (rank k of a placement belongs to process k mod n, so that two neighbours never share one),
 ``tmp_path`` is one folder for all, what a test draws with NumPy or PyTorch is the same in all, ``local_shards`` gives
 those of all ranks, a test (never the library) may read a `jax.Array` that lies on several processes, and the local
-tensor of which it makes a global one, the same in every process, is the whole of it, as in one process (what it means
-as a part is held by scripts/facts.py).
+tensor of which it makes a global one, the same in every process, is the whole of it, as in one process; so is its
+gradient (what they mean as parts is held by scripts/facts.py).
 """
 
 import argparse
@@ -32,6 +32,7 @@ import torch
 import sbpjax
 from sbpjax import world as worlds
 from sbpjax.sbp import algebra, eager
+from sbpjax.tensor import convert
 
 RESTART = 75  # the code that the launcher starts all ranks again from
 LIBRARY = str(Path(sbpjax.__file__).parent) + os.sep
@@ -99,18 +100,16 @@ def show_all_shards():
 
 
 def take_locals_for_wholes():
-    """Let a test split a local tensor that every process has, by way of its copies on all ranks."""
-    own, own_of_module = sbpjax.Tensor.to_global, sbpjax.nn.Module.to_global
+    """Let a local tensor that every process has be the whole on its way to a global one and back, gradients too."""
+    own, own_of_module, own_to_local = sbpjax.Tensor.to_global, sbpjax.nn.Module.to_global, sbpjax.Tensor.to_local
     modules_to_move = 0  # a test's calls of `Module.to_global` that are under way
 
     def to_global(self, placement=None, sbp=None, **options):
-        if (
-            (asked_by_the_library() and not modules_to_move)
-            or not whole_here(self)
-            or not spreads(self, placement, sbp)
-        ):
+        if (asked_by_the_library() and not modules_to_move) or not whole_here(self) or not fits(self, placement, sbp):
             return own(self, placement, sbp, **options)
-        whole = own(self, placement, [sbpjax.sbp.broadcast] * len(placement.hierarchy))
+        everywhere = [sbpjax.sbp.broadcast] * len(placement.hierarchy)
+        whole = own(self.detach(), placement, everywhere)
+        convert._record(self, whole, lambda grad: own_to_local(own(grad, placement, everywhere)))
         return own(whole, placement, sbp, **options)
 
     def of_module(self, placement=None, sbp=None):
@@ -123,7 +122,17 @@ def take_locals_for_wholes():
         finally:
             modules_to_move -= 1
 
-    sbpjax.Tensor.to_global, sbpjax.nn.Module.to_global = to_global, of_module
+    def to_local(self, **options):
+        if asked_by_the_library() or whole_here(self) or isinstance(self._fresh()._array, jax.core.Tracer):
+            return own_to_local(self, **options)
+        placement, sbp = self.placement, convert._no_partial(self.sbp)
+        return convert._record(
+            self,
+            own_to_local(self.detach(), **options),
+            lambda grad: own(grad, placement, sbp) if grad.is_local else grad,
+        )
+
+    sbpjax.Tensor.to_global, sbpjax.nn.Module.to_global, sbpjax.Tensor.to_local = to_global, of_module, to_local
 
 
 def whole_here(x):
@@ -131,10 +140,11 @@ def whole_here(x):
     return not (x.is_global or x.is_meta or isinstance(x._array, jax.core.Tracer))
 
 
-def spreads(x, placement, sbp):
-    """Return whether an sbp gives the ranks different parts; one that does not fit is left to the library to refuse."""
+def fits(x, placement, sbp):
+    """Return whether a placement and an sbp fit a tensor; those that do not are left to the library to refuse."""
     try:
-        return placement.is_present and any(c != algebra.B for c in algebra.parse(sbp, placement.hierarchy, x.ndim))
+        algebra.parse(sbp, placement.hierarchy, x.ndim)
+        return placement.is_present
     except Exception:
         return False
 
