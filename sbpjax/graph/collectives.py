@@ -6,8 +6,8 @@
 
 Bytes are what one device receives over the wire in one run. The compiler may say a kind in another way (an all-reduce
 fused with a slice is a reduce-scatter, a pair of asynchronous halves is one collective, a loop's body runs as often as
-the loop turns); `sbpjax.sbp.hlo` reads all of them. What a TPU reduces whole before it scatters it
-(`sbpjax.sbp.slabs`) is planned as the all-reduce that it becomes.
+the loop turns); `sbpjax.sbp.hlo` reads all of them. What the TPU compiler writes as an all-reduce
+(`sbpjax.sbp.slabs`, `sbpjax.sbp.links`) is planned as one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from sbpjax.errors import MixedTensorError, message
 from sbpjax.sbp import hlo
 from sbpjax.sbp.layout import local_shape
+from sbpjax.sbp.links import written_as_all_reduce
 from sbpjax.sbp.plan.control import body_plans, inner_bytes
 from sbpjax.sbp.plan.exact import hidden_bytes
 from sbpjax.sbp.slabs import is_summed_whole
@@ -83,13 +84,16 @@ class Traffic:
     __repr__ = __str__
 
 
-def planned_bytes(plan, device: str = "") -> dict[str, int]:
+def planned_bytes(plan, placement=None) -> dict[str, int]:
     """Return what one device receives in one run of a plan, by HLO's name of the kind.
 
     Args:
         plan: the plan.
-        device: the type of the devices. On TPUs small sums are reduced whole; elsewhere the sum is ``plan.bytes``.
+        placement: where it runs. The TPU compiler makes all-reduces of small sums and of collectives over a whole
+            torus, which are twice the bytes; elsewhere the sum of all kinds is ``plan.bytes``.
     """
+    on_tpu = placement is not None and placement.type == "tpu"
+    written = written_as_all_reduce(placement) if on_tpu else None
     found: dict[str, int] = {}
     for boxing in plan.boxings:
         codes = boxing.source
@@ -98,26 +102,30 @@ def planned_bytes(plan, device: str = "") -> dict[str, int]:
             if not step.bytes:
                 continue
             kind, count = step.kind, step.bytes * boxing.times
-            if device == "tpu" and kind == "psum_scatter":
-                if is_summed_whole(local_shape(boxing.shape, codes, plan.sizes), step.target):
-                    kind, count = "psum", 2 * count
+            if written is not None and _is_all_reduce(step, local_shape(boxing.shape, codes, plan.sizes), written):
+                kind, count = "psum", 2 * count
             _add(found, _KINDS[kind], count)
-    _add_inside(found, plan, 1, device)
+    _add_inside(found, plan, 1, placement)
     return {kind: count for kind, count in found.items() if count}
+
+
+def _is_all_reduce(step, block: tuple[int, ...], written: list) -> bool:
+    """Return whether the TPU compiler makes an all-reduce of a scatter or gather that ends in such blocks."""
+    return step.kind in written[step.axis] or step.kind == "psum_scatter" and is_summed_whole(block, step.target)
 
 
 def _add(found: dict[str, int], kind: str, count: int) -> None:
     found[kind] = found.get(kind, 0) + count
 
 
-def _add_inside(found: dict[str, int], plan, times: int, device: str) -> None:
+def _add_inside(found: dict[str, int], plan, times: int, placement) -> None:
     """Add what equations move inside themselves: a maximum over a split dim, the body of a loop planned on its own."""
     for i, eqn in enumerate(plan.program.eqns):
         if i in plan.bodies:  # its boxings are among the plan's
-            _add_inside(found, plan.bodies[i], times * eqn.params["length"], device)
+            _add_inside(found, plan.bodies[i], times * eqn.params["length"], placement)
         elif eqn.primitive.name in ("scan", "while", "cond"):
             if inner_bytes(eqn, plan.rows[i], plan.sizes):
-                bodies = [planned_bytes(b, device) for b in body_plans(eqn, plan.sizes, plan.ins(i), plan.outs(i))]
+                bodies = [planned_bytes(b, placement) for b in body_plans(eqn, plan.sizes, plan.ins(i), plan.outs(i))]
                 if eqn.primitive.name == "cond":
                     bodies = [max(bodies, key=lambda kinds: sum(kinds.values()))]
                 for body in bodies:
@@ -127,20 +135,20 @@ def _add_inside(found: dict[str, int], plan, times: int, device: str) -> None:
             _add(found, "all-reduce", hidden_bytes(eqn, plan.rows[i], plan.sizes) * times)
 
 
-def traffic(plan, text: str, device: str = "") -> Traffic:
+def traffic(plan, text: str, placement=None) -> Traffic:
     """Return what a plan says is moved, and what its compiled program moves.
 
     Args:
         plan: the plan.
         text: the compiled program's text, ``compiled.as_text()``.
-        device: the type of the devices, see `planned_bytes`.
+        placement: where it runs, see `planned_bytes`.
     """
     compiled: dict[str, int] = {}
     counts: dict[str, int] = {}
     for c in hlo.collectives(text):
         compiled[c.kind] = compiled.get(c.kind, 0) + c.wire_bytes
         counts[c.kind] = counts.get(c.kind, 0) + c.count
-    return Traffic(planned_bytes(plan, device), compiled, counts)
+    return Traffic(planned_bytes(plan, placement), compiled, counts)
 
 
 def traffic_of(program) -> Traffic:
@@ -162,4 +170,4 @@ def traffic_of(program) -> Traffic:
                 "x.to_global(placement, sbp)",
             )
         )
-    return traffic(program.plan, program.compile().as_text(), program.placement.type)
+    return traffic(program.plan, program.compile().as_text(), program.placement)

@@ -129,9 +129,9 @@ def traffic_of(program: Any) -> PipelineTraffic:
             if task.task.placement != place:
                 continue
             plan = task.program.plan
-            one = Traffic(planned_bytes(plan, place.type), {}, {})
+            one = Traffic(planned_bytes(plan, place), {}, {})
             if here(place):
-                one = traffic(plan, task.executable.as_text(), place.type)
+                one = traffic(plan, task.executable.as_text(), place)
             for whole, part in ((planned, one.planned), (compiled, one.compiled), (counts, one.counts)):
                 for kind, number in part.items():
                     whole[kind] = whole.get(kind, 0) + times * number

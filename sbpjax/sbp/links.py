@@ -27,7 +27,7 @@ def on_placement(model: CostModel, placement) -> CostModel:
     if model.is_summed:
         links = tuple(Link(model.alpha_us, model.wire_bytes_per_s / n) for n in sizes)
     elif placement.type == "tpu":
-        shares, written = _torus_shares(placement), _written_as_all_reduce(placement)
+        shares, written = _torus_shares(placement), written_as_all_reduce(placement)
         links = tuple(Link(model.alpha_us, model.wire_bytes_per_s * s, w) for s, w in zip(shares, written))
     elif placement.type in ("cuda", "gpu") and model.hosts is not None:
         links = tuple(_host_link(model, model.hosts, n, k) for n, k in zip(sizes, _ranks_per_host(placement)))
@@ -91,7 +91,7 @@ def _torus_shares(placement) -> list[float]:
     return shares
 
 
-def _written_as_all_reduce(placement) -> list[tuple[str, ...]]:
+def written_as_all_reduce(placement) -> list[tuple[str, ...]]:
     """Return for every mesh axis which collectives over it the TPU compiler writes as all-reduces.
 
     Along an axis that is a whole torus of three dims it makes a reduce-scatter of none, and where all its dims are four
