@@ -57,7 +57,10 @@ ONE_PROCESS: dict[str, str] = {
     ),
     "tests/tensor/test_user_scripts.py::test_an_index_outside_its_dim_is_an_error[S0": "the same",
     "tests/tensor/test_global.py::test_to_global_of_local_and_back": "a process's local tensor is its own part",
-    "tests/tensor/test_device.py::test_constants_lie_where_the_inputs_are": "the same",
+    **{
+        f"tests/tensor/test_device.py::test_{name}": "the same"
+        for name in ("constants_lie_where_the_inputs_are", "gradient_comes_back_from")
+    },
     "tests/tensor/test_user_scripts.py::test_threads_do_not": "threads of two processes do not come in one order",
     "tests/utils/data/test_global_loader.py::test_each_tensor_may_have": "it stands in for another process",
     "tests/graph/test_export.py::test_missing_and_damaged": "every process would do the same harm to one folder",

@@ -125,12 +125,11 @@ def take_locals_for_wholes():
     def to_local(self, **options):
         if asked_by_the_library() or whole_here(self) or isinstance(self._fresh()._array, jax.core.Tracer):
             return own_to_local(self, **options)
+        local = own_to_local(self.detach(), **options)
+        if local.is_global:  # in a global mode
+            return own_to_local(self, **options)
         placement, sbp = self.placement, convert._no_partial(self.sbp)
-        return convert._record(
-            self,
-            own_to_local(self.detach(), **options),
-            lambda grad: own(grad, placement, sbp) if grad.is_local else grad,
-        )
+        return convert._record(self, local, lambda grad: own(grad, placement, sbp) if grad.is_local else grad)
 
     sbpjax.Tensor.to_global, sbpjax.nn.Module.to_global, sbpjax.Tensor.to_local = to_global, of_module, to_local
 
