@@ -35,6 +35,7 @@ from benchmarks import tpu_passes
 from sbpjax.auto.hand import hand_pins
 from sbpjax.auto.subject import Subject
 from sbpjax.auto.totals import totals
+from sbpjax.sbp import hlo
 from sbpjax.sbp.cost import PRESETS
 from sbpjax.sbp.links import of_placement
 from sbpjax.sbp.placement import placement
@@ -98,7 +99,7 @@ def one(options, plan: str, missing: list[str]) -> None:
         t = totals(case, made, plan)
         say(options, plan, "model", {**t.as_dict(), "wire_us": t.wire_us, "plan_s": time.process_time() - began})
         for compiler in missing:
-            judge = tpu_passes.figures if options.early else five.figures
+            judge = early_figures if options.early else five.figures
             if compiler == "sbpjax":
                 text, found = five.by_sbpjax(case, made, judge)
             else:
@@ -112,6 +113,14 @@ def one(options, plan: str, missing: list[str]) -> None:
     if options.early:
         sys.stdout.flush()
         os._exit(0)  # the compilers are still at work
+
+
+def early_figures(lowered, peak: float) -> tuple[str, five.Figures]:
+    """Return the text of a lowered program after the compiler's passes, and what it says; as `auto.figures`."""
+    began = time.process_time()
+    text, held = tpu_passes.after_passes(lowered)
+    moved = hlo.total_wire_bytes(text)
+    return text, five.Figures(moved, tpu_passes.seconds(text), held, 0, time.process_time() - began)
 
 
 def say(options, plan: str, what: str, figures: dict) -> None:

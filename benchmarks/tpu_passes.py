@@ -29,9 +29,6 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from benchmarks.auto import Figures
-from sbpjax.sbp import hlo
-
 ITEMS = {"pred": 1, "s4": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4,
          "s64": 8, "u64": 8, "f64": 8}  # fmt: skip
 FLOPS, MEMORY = 379e12, 2.35e12  # per second, of v5p
@@ -100,13 +97,6 @@ def after_passes(lowered, limit: float = 600.0) -> tuple[str, int]:
             with open(report.replace("-memory-usage-report", "")) as file:
                 return file.read(), held
     raise TimeoutError(f"the compiler's passes took longer than {limit} s")
-
-
-def figures(lowered, peak: float) -> tuple[str, Figures]:
-    """Return the text of a lowered program after the passes, and what it says; as `benchmarks.auto.figures`."""
-    began = time.process_time()
-    text, held = after_passes(lowered)
-    return text, Figures(hlo.total_wire_bytes(text), seconds(text), held, 0, time.process_time() - began)
 
 
 def seconds(text: str) -> float:
