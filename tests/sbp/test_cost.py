@@ -28,11 +28,13 @@ def test_half_precision_is_faster():
     assert model.equation_us(bf16) == pytest.approx(model.equation_us(f32) / 2, rel=1e-6)
 
 
-def test_casts_are_pointwise():
+def test_casts_are_pointwise_where_memory_is_in_tiles():
     cast = _eqn(lambda x: x.astype(jnp.bfloat16), (1024, 1024))
     assert cast.primitive.name == "convert_element_type"
-    model = cost.PRESETS["h100"]
+    model = cost.PRESETS["v5p"]
     assert cost.work_us(model, cast) == pytest.approx(model.fused * model.memory_us(2 * 1024 * 1024))
+    model = cost.PRESETS["h100"]
+    assert cost.work_us(model, cast) == pytest.approx(model.memory_us(6 * 1024 * 1024))
 
 
 def test_small_work_is_bound_by_memory():
