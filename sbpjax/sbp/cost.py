@@ -219,7 +219,7 @@ def flops(eqn) -> float:
 
 # A pointwise equation is mostly fused with its neighbours: a chain writes its result once, often into a product. So it
 # moves only the share `CostModel.fused` of its result. Where memory is not read in tiles a cast is priced as the read
-# that it mostly is: as cheap as the rest, the norms that begin with one are worth doing on every rank for the gather that
+# that it mostly is: as cheap as the rest, norms that begin with one are worth doing on every rank for the gather that
 # it saves, and 64.7B in checkpointed layers on 64 chips hold their inputs whole, 18.4 GB in all and not 11.4.
 _CAST = "convert_element_type"
 _READS = ("reduce", "dot_general", "conv_general", "gather", "scatter", "sort", "cum", "arg")
