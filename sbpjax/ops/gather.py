@@ -315,8 +315,9 @@ def _prod(x, index, source, dim: int, include_self: bool, own):
     zeros = _add(cast(x_zero, x.dtype), index, cast(source_zero, x.dtype), dim)
 
     def others(value_zero, safe, rest, zeros):
-        alone = lax.select_n(lax.eq(zeros, one_), spread(zero, rest.shape), rest)
-        without = lax.select_n(lax.eq(zeros, zero), spread(zero, rest.shape), lax.div(rest, safe))
+        lost = lax.mul(rest, zero)  # NaN where an infinity or a NaN is among the others
+        alone = lax.select_n(lax.eq(zeros, one_), lost, rest)
+        without = lax.select_n(lax.eq(zeros, zero), lost, lax.div(rest, safe))
         return lax.select_n(value_zero, without, alone)
 
     value = lax.select_n(lax.eq(zeros, zero), lax.mul(rest, zero), rest)
