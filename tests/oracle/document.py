@@ -68,14 +68,14 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - Values and gradients at NaN, infinities, zeros and ties are PyTorch's (the form `corners` of `sbpjax.testing`), but
   where they depend on an algorithm: convolutions, Fourier transforms and solvers spread a NaN as they like, and which
   integer it becomes is open. `gelu` of infinity is infinity, and `cdist` and `pdist` with `p=inf` of NaN are NaN, where
-  PyTorch's vector code gives NaN, or loses it. A NaN that `scatter_reduce` multiplies has other slopes. Denormal numbers
-  count as zeros on CPUs, as XLA computes.
-- Which of equal elements `kthvalue` and `topk` name, and where NaN stands for `mode`, is arbitrary in PyTorch; here equal
-  elements keep their order, and NaN is the largest.
+  PyTorch's vector code gives NaN, or loses it. A NaN that `scatter_reduce` multiplies has other slopes. Denormal
+  numbers count as zeros on CPUs, as XLA computes.
+- Which of equal elements `kthvalue` and `topk` name, and where NaN stands for `mode`, is arbitrary in PyTorch; here
+  equal elements keep their order, and NaN is the largest.
 - A write to a view whose elements overlap by `unfold` is refused; PyTorch writes some of them several times.
 - A matrix that is singular or not positive definite is a `LinAlgError` where the result is at hand: on the CPU, outside
-  compiled programs. Elsewhere it gives infinities or NaN. The `info` of `cholesky_ex` says that a matrix failed (1), not
-  at which minor.
+  compiled programs. Elsewhere it gives infinities or NaN. The `info` of `cholesky_ex` says that a matrix failed (1),
+  not at which minor.
 - `real` and `imag` are attributes, as in PyTorch; OneFlow's are methods.
 - Memory formats are accepted and change nothing; a write in place may move a tensor's `data_ptr`; memory read through
   `from_dlpack` is never written. `set_num_threads` and `use_deterministic_algorithms` are noted and have no effect.
@@ -93,8 +93,8 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - `cuda`, `backends` and `boxing.nccl` accept every setting; those that XLA has no counterpart for change nothing.
 - `one_embedding` keeps a dense table in device memory: keys are 0 to `capacity - 1`, and there is no store on SSD.
 - `SequentialLR` starts each of its schedules at 0, as in PyTorch; OneFlow counts all by one step count
-  (`interval_rescaling=False`). The arguments of `PolynomialLR` are PyTorch's, `total_iters` and `power`; OneFlow's go by
-  name. A schedule by factors goes on from a rate that another has written, as in PyTorch; OneFlow's sets its own.
+  (`interval_rescaling=False`). The arguments of `PolynomialLR` are PyTorch's, `total_iters` and `power`; OneFlow's go
+  by name. A schedule by factors goes on from a rate that another has written, as in PyTorch; OneFlow's sets its own.
 - `F.gumbel_softmax`, `F.pad`, the losses and the pooling layers take PyTorch's arguments in PyTorch's order, where
   OneFlow's differ. Batch normalisation has one kind of statistics, those of the logical batch.
 - `CrossMapLRN2d` of an even size takes the symmetric window of one channel less; PyTorch's never takes the first
