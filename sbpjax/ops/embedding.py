@@ -10,8 +10,8 @@ import numpy as np
 from jax import lax
 
 from .dims import fail
-from .gather import FILL, _integers, pick, take_rows
-from .promote import BOOL, INT64, cast, promote, spread
+from .gather import FILL, _integers, pick, put_rows, take_rows
+from .promote import BOOL, INT64, cast, compute_dtype, promote, spread
 
 
 def embedding(index, weight, /, padding_idx: int | None = None, scale_grad_by_freq: bool = False):
@@ -227,29 +227,37 @@ def embedding_bag(
     if x.ndim == 2:
         return _bagged_rows(rows, counted, mode)
     bags = offsets.shape[0] - bool(include_last_offset)
-    place = lax.broadcasted_iota(INT64, (bags, x.shape[0]), 1)
-    starts = cast(lax.slice_in_dim(offsets, 0, bags, axis=0), INT64)
-    if include_last_offset:
-        ends = cast(lax.slice_in_dim(offsets, 1, bags + 1, axis=0), INT64)
-    else:
-        tail = lax.full((1,), x.shape[0], INT64)
-        ends = lax.concatenate([lax.slice_in_dim(starts, 1, bags, axis=0), tail], 0)
-    inside = lax.bitwise_and(
-        lax.ge(place, spread(lax.expand_dims(starts, (1,)), place.shape)),
-        lax.lt(place, spread(lax.expand_dims(ends, (1,)), place.shape)),
-    )
-    if counted is not None:
-        inside = lax.bitwise_and(inside, spread(counted, inside.shape))
+    bag = _bag_of(offsets, x.shape[0])
     if mode == "max":
-        wide = lax.broadcast_in_dim(rows, (bags, *rows.shape), (1, 2))
-        return _largest(wide, inside)
-    member = cast(inside, rows.dtype)  # (bags, L)
-    total = lax.dot_general(member, rows, (((1,), (0,)), ((), ())), precision=lax.Precision.HIGHEST)
-    return total if mode == "sum" else _over(total, inside)
+        number = lax.broadcasted_iota(INT64, (bags, x.shape[0]), 0)
+        inside = lax.eq(spread(lax.expand_dims(bag, (0,)), number.shape), number)
+        if counted is not None:
+            inside = lax.bitwise_and(inside, spread(counted, inside.shape))
+        return _largest(lax.broadcast_in_dim(rows, (bags, *rows.shape), (1, 2)), inside)
+    if counted is not None:
+        rows = lax.select_n(lax.broadcast_in_dim(counted, rows.shape, (0,)), lax.full_like(rows, 0), rows)
+    exact = cast(rows, compute_dtype(rows.dtype))
+    total = _sums(exact, bag, bags)
+    if mode == "mean":
+        ones = lax.full(bag.shape, 1, exact.dtype) if counted is None else cast(counted, exact.dtype)
+        total = _shares(total, _sums(ones, bag, bags))
+    return cast(total, rows.dtype)
 
 
-def _over(total, counted):
-    count = lax.reduce_sum(cast(counted, total.dtype), (1,))
+def _bag_of(offsets, length: int):
+    """Return for each of so many places the bag that it lies in: -1 before the first offset."""
+    begins = _sums(lax.full(offsets.shape, 1, INT64), cast(offsets, INT64), length)
+    return lax.sub(lax.cumsum(begins), np.int64(1))
+
+
+def _sums(rows, bag, bags: int):
+    """Return the sum of the rows of each bag; rows of no bag are left out."""
+    nothing = lax.full((bags, *rows.shape[1:]), 0, rows.dtype)
+    return put_rows(nothing, bag, rows, 0, add=True) if rows.size and nothing.size else nothing
+
+
+def _shares(total, count):
+    """Return sums over their counts; an empty bag stays 0."""
     count = lax.max(count, np.ones((), count.dtype))
     return lax.div(total, spread(lax.expand_dims(count, (1,)), total.shape))
 
@@ -275,4 +283,4 @@ def _bagged_rows(rows, counted, mode: str):
         return _largest(rows, counted)
     mask = lax.broadcast_in_dim(counted, rows.shape, (0, 1))
     total = lax.reduce_sum(lax.select_n(mask, lax.full_like(rows, 0), rows), (1,))
-    return total if mode == "sum" else _over(total, counted)
+    return total if mode == "sum" else _shares(total, lax.reduce_sum(cast(counted, total.dtype), (1,)))

@@ -90,3 +90,11 @@ def test_errors():
         em.embedding(IDS, F(5, 3), padding_idx=5)
     with pytest.raises(OpError, match="1 dim"):
         em.bincount(I(2, 2), length=3)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_a_nan_stays_in_its_bag(mode):
+    table = np.eye(5, 3, dtype=np.float32)
+    table[2] = np.nan
+    found = np.asarray(em.embedding_bag(np.array([2, 0, 4, 3]), table, np.array([0, 1]), mode=mode))
+    assert np.isnan(found[0]).all() and np.isfinite(found[1]).all()
