@@ -29,10 +29,9 @@ from __future__ import annotations
 import math
 
 from .layout import local_shape
-from .tiles import in_tiles, is_turned
+from .tiles import LANES, SUBLANES, in_tiles, is_turned
 
-_LANE_BYTES = 512  # 128 lanes of 4 bytes
-_TILE_ROWS = 8
+_LANE_BYTES = LANES * 4
 # How many times a row's tiles are touched: by a lookup, and by a sum, whose rows are sorted first.
 _READ, _ADDED = 1.35, 0.7
 # A row of fewer bytes than this lies across so many tiles; single elements of the whole do not.
@@ -71,7 +70,7 @@ def _looked_up(windows, window_codes, indices, index_codes, sizes, times: float,
     if not count:
         return held
     row = held / count
-    tiles = _TILE_ROWS * _LANE_BYTES * math.ceil(row / _LANE_BYTES)
+    tiles = SUBLANES * _LANE_BYTES * math.ceil(row / _LANE_BYTES)
     are_rows = math.prod(windows.aval.shape) > math.prod(indices.aval.shape[:-1])
     return held + count * tiles * (narrow[1] if are_rows and row < narrow[0] else times)
 

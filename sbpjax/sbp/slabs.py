@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import math
 
-_ROWS, _LANES, _LEAST_TILES = 8, 128, 2
+from .tiles import LANES, SUBLANES
+
+_LEAST_TILES = 2
 
 
 def stays(ndim: int, dim: int) -> bool:
@@ -25,10 +27,10 @@ def sent_as(slab: tuple[int, ...]) -> tuple[int, int]:
     """Return the shape in which a slab is sent: rows, of 128 numbers where its own are too few for a tile."""
     rows, last = math.prod(slab[:-1]), slab[-1]
     count = rows * last
-    return (count // _LANES, _LANES) if rows < _ROWS and count and count % _LANES == 0 else (rows, last)
+    return (count // LANES, LANES) if rows < SUBLANES and count and count % LANES == 0 else (rows, last)
 
 
 def is_summed_whole(slab: tuple[int, ...], dim: int) -> bool:
     """Return whether the TPU compiler makes an all-reduce of a reduce-scatter with such slabs, cut along ``dim``."""
     *outer, rows, last = slab if stays(len(slab), dim) else sent_as(slab)
-    return rows < _ROWS or math.prod(outer) * -(-rows // _ROWS) * -(-last // _LANES) < _LEAST_TILES
+    return rows < SUBLANES or math.prod(outer) * -(-rows // SUBLANES) * -(-last // LANES) < _LEAST_TILES
