@@ -67,8 +67,11 @@ ONE_PROCESS: dict[str, str] = {
     "tests/graph/test_export.py::test_manifests_that_do_not_fit": "every process changes one folder, out of step",
     "tests/graph/test_export.py::test_an_export_replaces": "every process changes one folder, out of step",
     **{
-        f"tests/checkpoint/test_foreign.py::test_{name}": "every process writes one file, out of step"
-        for name in ("torch_files_that_lie", "nothing_that_a_torch_file")
+        f"tests/checkpoint/test_{name}": "every process writes one file, out of step"
+        for name in (
+            *("foreign.py::test_torch_files_that_lie", "foreign.py::test_nothing_that_a_torch_file"),
+            "torch_alias.py::test_pytorch_reads_what",
+        )
     },
     "tests/utils/test_global_view.py::test_there_and_back": "a process without a rank has an empty part",
     "tests/nn/test_module.py::test_a_state_loads_across_layouts": "a process without a rank has an empty part",
