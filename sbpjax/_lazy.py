@@ -3,6 +3,8 @@
 Importing sbpjax is measured, and few programs take a Fourier transform. So ``sbpjax.fft``, ``sbpjax.svd`` and their
 like are no imports of the package's face: the table here says which module has a name, `attribute` fetches it then,
 and the package keeps it. `names` adds them to ``dir(sbpjax)``.
+
+Tested in `tests/api`, which asks for every public name.
 """
 
 from __future__ import annotations
