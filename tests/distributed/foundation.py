@@ -80,6 +80,7 @@ ONE_PROCESS: dict[str, str] = {
         for name in ("prints", "of_one_module")
     },
     "tests/graph/test_export.py::test_every_op_family": "every process starts a program that uses one folder",
+    "tests/graph/test_export.py::test_one_export_for_many": "it names a fourth device; each of four processes has two",
     **{
         f"tests/checkpoint/test_saving_sharded.py::test_{name}": (
             "every process would do the same harm to one folder, where the scripts do it once"
