@@ -27,6 +27,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from sbpjax import world
 from sbpjax.errors import GraphError, message
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
@@ -140,6 +141,9 @@ def profile(graph: Any, program: Any, state: Any, arguments: list[Tensor], steps
             )
         )
     folder = Path(tempfile.mkdtemp(prefix="sbpjax-profile-") if directory is None else directory)
+    ranks = world.current()
+    if ranks.size > 1:  # processes of one host would write one file
+        folder = folder / f"rank{ranks.rank}"
     named = _with_own_names(program)
     before, own = _held(state.tensors), program._compiled
     drawn = default_generator._counter
