@@ -76,7 +76,8 @@ class Views:
         Args:
             steps: how many steps are measured; one more runs before them.
             *args: arguments of ``build``; none for zeros of the last call's signature.
-            directory: where the trace for TensorBoard and Perfetto goes; by default a new temporary directory.
+            directory: where the trace for TensorBoard and Perfetto goes; by default a new temporary directory. Of
+                several processes each takes a folder of its own in it, ``rank0`` and so on.
             **kwargs: arguments by name.
 
         Returns:
