@@ -38,29 +38,18 @@ def walk(
     for node in {id(n): n for n, _, _ in roots}.values():
         if not pending[node]:
             leaves.append(node) if node.__class__ is AccumulateGrad else heappush(ready, (-node.seq, node))
-    whole = capture is None  # every gradient goes on to the leaves: a node without hooks has nothing to ask
     before = mode.grad
     mode.grad = create_graph
     try:
         while True:
             if leaves:
                 for leaf in leaves:
-                    grads = buffers.pop(leaf, None)
-                    if whole and leaf.hooks is None and grads is not None:
-                        _accumulate(leaf, grads[0], create_graph)
-                    else:
-                        _run(leaf, grads, create_graph, retain_graph, capture, wanted)
+                    _run(leaf, buffers.pop(leaf, None), create_graph, retain_graph, capture, wanted)
                 leaves.clear()
             if not ready:
                 break
             node = heappop(ready)[1]
-            grads = buffers.pop(node, None)
-            if whole and node.hooks is None and grads is not None:
-                results = node.backward(grads, create_graph)
-                if not retain_graph:
-                    node.release()
-            else:
-                results = _run(node, grads, create_graph, retain_graph, capture, wanted)
+            results = _run(node, buffers.pop(node, None), create_graph, retain_graph, capture, wanted)
             idxs = node.idxs
             for k, child in enumerate(node.edges):
                 if child is None:
