@@ -248,12 +248,9 @@ def text_of(x: Tensor) -> str:
 
 def _format(self: Tensor, spec: str) -> str:
     """Return the formatted number of a 0-d tensor, the printed form of any other (and of a `Parameter`)."""
-    number = self.ndim == 0 and (spec or (type(self) is Tensor and not self.is_meta and not _is_traced(self)))
+    has_value = not (self.is_meta or isinstance(self._array, Tracer))
+    number = self.ndim == 0 and (spec or (type(self) is Tensor and has_value))
     return format(self.item(), spec) if number else object.__format__(self, spec)
-
-
-def _is_traced(x: Tensor) -> bool:
-    return isinstance(x._array, Tracer)
 
 
 def _attach() -> None:
