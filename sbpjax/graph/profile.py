@@ -8,7 +8,8 @@
 
 The steps run under `jax.profiler`, which leaves a trace for TensorBoard and Perfetto. Its events carry the names of
 compiled instructions; the compiled program says from which op and module each came. Of an instruction that contains
-others (a loop) only the time between them counts. What a compiler fused goes by the op that gives the result.
+others (a loop) only the time between them counts. What a compiler fused goes by the op that gives the result. Of
+several processes each sees its own devices.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Profile:
     Attributes:
         name: of what.
         steps: how many ran.
-        devices: on how many devices.
+        devices: on how many devices of this process; none if the program's placement has none here.
         step_us: µs per step, from call to call.
         rows: by op and module, the slowest first.
         unattributed_us: µs per step in which a device ran no op of the program, in the mean: waiting for others, the
@@ -164,8 +165,8 @@ def profile(graph: Any, program: Any, state: Any, arguments: list[Tensor], steps
         _put_back(before)
     text = named.as_text() or ""
     events = _events(folder, text)
-    devices = 1 if program.placement is None else program.placement.size
-    rows, busy_us = _rows(events, _instructions(text), Names(graph), steps, devices)
+    devices = 1 if program.placement is None else len(program.placement.mesh.local_devices)
+    rows, busy_us = _rows(events, _instructions(text), Names(graph), steps, devices) if devices else ([], 0.0)
     return Profile(graph.name, steps, devices, step_us, rows, max(step_us - busy_us, 0.0), folder)
 
 
@@ -207,15 +208,15 @@ def _held(tensors: list[Tensor]) -> list[tuple]:
     for t in tensors:
         array = t._fresh()._array
         blocks = [(s.device, np.array(s.data, copy=True)) for s in array.addressable_shards]
-        found.append((t, t._layout, array.shape, array.sharding, array.committed, blocks))
+        found.append((t, t._layout, array.aval, array.sharding, array.committed, blocks))
     return found
 
 
 def _put_back(held: list[tuple]) -> None:
-    for t, layout, shape, sharding, committed, blocks in held:
+    for t, layout, whole, sharding, committed, blocks in held:
         if committed:
             parts = [jax.device_put(block, device) for device, block in blocks]
-            array = jax.make_array_from_single_device_arrays(shape, sharding, parts)
+            array = jax.make_array_from_single_device_arrays(whole.shape, sharding, parts, dtype=whole.dtype)
         else:
             array = jax.numpy.asarray(blocks[0][1])
         t._set(array, layout)

@@ -39,7 +39,9 @@ def made(place=None):
 
 @pytest.mark.parametrize("ranks", [None, [0, 1]])
 def test_a_profile_names_modules_and_leaves_everything_as_it_was(tmp_path, ranks):
-    graph, x = made(None if ranks is None else flow.placement("cpu", ranks))
+    place = None if ranks is None else flow.placement("cpu", ranks)
+    here = 1 if place is None else len(place.mesh.local_devices)  # of several processes some may have none
+    graph, x = made(place)
     graph(x)
     before = {k: v.numpy() for k, v in graph.model.to(nn.Module).state_dict().items()}
     momentum = [t.numpy() for t in graph._g.optimizers[0].optimizer.state_tensors()]
@@ -54,12 +56,15 @@ def test_a_profile_names_modules_and_leaves_everything_as_it_was(tmp_path, ranks
     np.testing.assert_array_equal(flow.get_rng_state().numpy(), random)
     assert graph.program._compiled is own
 
-    assert found.steps == 2 and found.devices == (1 if ranks is None else 2)
+    assert found.steps == 2 and found.devices == here
     times = found.by_module()
-    assert {"model.0", "model.2.0"} <= times.keys() and "SGD" in times
     products = [r for r in found.rows if r.place.op == "dot_general"]
     ways = {(row.place.module, row.place.backward) for row in products}
-    assert {("model.0", False), ("model.2.0", False), ("model.2.0", True)} <= ways
+    if here:
+        assert {"model.0", "model.2.0"} <= times.keys() and "SGD" in times
+        assert {("model.0", False), ("model.2.0", False), ("model.2.0", True)} <= ways
+    else:
+        assert found.rows == []
     assert all(row.us >= 0 and row.calls > 0 for row in found.rows)
     assert [row.us for row in found.rows] == sorted((row.us for row in found.rows), reverse=True)
     assert 0 <= found.unattributed_us <= found.step_us
