@@ -18,8 +18,23 @@ torch.nn torch.nn.functional torch.nn.init torch.nn.utils torch.nn.modules torch
 torch.nn.modules.batchnorm torch.nn.modules.utils torch.nn.parameter torch.nn.common_types torch.optim
 torch.optim.optimizer torch.optim.adamw torch.optim.lr_scheduler torch.autograd torch.autograd.function torch.jit
 torch.fx torch.fx.proxy torch.version torch.types torch.overrides torch.library torch.compiler torch._dynamo torch._C
-torch.utils torch.utils._pytree torch.nn.attention torch.amp
+torch.utils torch.utils._pytree torch.utils.dlpack torch.nn.attention torch.amp
 """.split()
+
+
+def test_names_print_as_the_alias_s():
+    with mock_torch.enable():
+        import torch
+
+        assert repr(torch.float32) == "torch.float32" and str(torch.ones(2, 3).shape) == "torch.Size([2, 3])"
+        assert repr(torch.ones(1, dtype=torch.float64)) == "tensor([1.], dtype=torch.float64)"
+        with mock_oneflow.enable():
+            assert (
+                repr((sbpjax.sbp.split(0), sbpjax.sbp.broadcast)) == "(oneflow.sbp.split(dim=0), oneflow.sbp.broadcast)"
+            )
+            assert repr(sbpjax.placement("cpu", [0])) == 'oneflow.placement(type="cpu", ranks=[0])'
+        assert repr(torch.int64) == "torch.int64"
+    assert repr(sbpjax.float32) == "sbpjax.float32" and repr(sbpjax.Size([2])) == "sbpjax.Size([2])"
 
 
 def test_names_are_sbpjax_s_own():

@@ -29,7 +29,7 @@ def walk(
         others: with ``capture``, still write the ``.grad`` of leaves that are not captured.
     """
     pending = _count(roots)
-    wanted = None if capture is None or others else _leading_to(roots, {node for node, _ in capture})
+    wanted = None if capture is None or others else leading_to(roots, {node for node, _ in capture})
     buffers: dict = {}
     ready: list = []  # a heap of (-seq, node)
     leaves: list = []
@@ -99,7 +99,7 @@ def _count(roots: list) -> dict:
     return pending
 
 
-def _leading_to(roots: list, targets: set) -> set:
+def leading_to(roots: list, targets: set) -> set:
     """Return the nodes from which a target can be reached, targets included."""
     order, seen = [], set()
     stack = [(node, False) for node, _, _ in roots]

@@ -12,6 +12,8 @@ from typing import Any
 
 from sbpjax.autograd import enable_grad
 from sbpjax.autograd import grad as _grad
+from sbpjax.autograd.engine import leading_to
+from sbpjax.autograd.node import AccumulateGrad
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.graph import tree
 from sbpjax.tensor import Tensor
@@ -95,7 +97,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
             found.append(tree.unflatten(structure, grads[start : start + count]))
             start += count
         grads = found[0] if isinstance(argnums, int) else tuple(found)
-        value, aux = _outside((value, aux), outer)
+        grads, value, aux = _outside((grads, value, aux), outer, flat)
         return (grads, (value, aux)) if has_aux else (grads, value)
 
     return wrapper
@@ -112,12 +114,24 @@ def _gradients(outputs: list, inputs: list, cotangents, create_graph: bool) -> l
     return [x.detach() * 0 if g is None else g for x, g in zip(inputs, found, strict=True)]
 
 
-def _outside(value, outer: bool):
-    """Return a result as it is seen outside: on the tape only if that records."""
-    if outer:
-        return value
+def _outside(value, outer: bool, inputs: list):
+    """Return a result as it is seen outside: on the tape only if that records, and leads beyond the inputs."""
     leaves, structure = tree.flatten(value)
-    return tree.unflatten(structure, [x.detach() if isinstance(x, Tensor) else x for x in leaves])
+    kept = _beyond(leaves, {x._edge for x in inputs if x.is_leaf}) if outer else ()
+    found = [x.detach() if isinstance(x, Tensor) and x._edge not in kept else x for x in leaves]
+    return tree.unflatten(structure, found)
+
+
+def _beyond(values: list, own: set) -> set:
+    """Return the nodes behind some values from which the tape leads to other leaves than its own."""
+    roots = list({x._edge for x in values if isinstance(x, Tensor) and x._edge is not None})
+    seen, stack = set(roots), list(roots)
+    while stack:
+        new = {child for child in stack.pop().edges if child is not None} - seen
+        seen |= new
+        stack += new
+    others = {node for node in seen if node.__class__ is AccumulateGrad} - own
+    return leading_to([(node, 0, None) for node in roots], others) if others else set()
 
 
 def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -172,8 +186,7 @@ def vjp(func: Callable, *primals, has_aux: bool = False) -> Any:
             )
         recording = mode.grad if create_graph is None else create_graph
         found = _gradients(flat, inputs, cots, recording)
-        back = tree.unflatten(structure, found)
-        return back
+        return _outside(tree.unflatten(structure, found), recording, inputs)
 
-    seen = _outside(outputs, outer)
+    seen = _outside(outputs, outer, inputs)
     return (seen, vjp_fn, aux) if has_aux else (seen, vjp_fn)

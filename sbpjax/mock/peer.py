@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from importlib.abc import Loader, MetaPathFinder
 from types import ModuleType
 
+from sbpjax import naming
 from sbpjax.errors import UnknownModuleError, message
 
 from .alias import Alias
@@ -134,6 +135,7 @@ class Peer(MetaPathFinder, Loader):
         self._before = set(sys.modules)
         sys.modules.update(self._own)
         sys.meta_path.insert(0, self)
+        naming.answer_to(self.name)
         importlib.invalidate_caches()
 
     def disable(self) -> None:
@@ -144,6 +146,7 @@ class Peer(MetaPathFinder, Loader):
         if self.depth:
             return
         sys.meta_path.remove(self)
+        naming.answer_no_more(self.name)
         users = self._users()
         self._own.update(_taken(lambda name: _is_in(name, (self.name,)) or name in users))
         sys.modules.update(self._real)

@@ -72,6 +72,7 @@ def _table() -> dict[str, tuple[str, ...]]:
             "torch.nn.common_types": (f"{_NAMES}.types",),
             "torch.nn.modules.utils": (f"{_NAMES}.modules_utils",),
             "torch.utils._pytree": (f"{_NAMES}.pytree",),
+            "torch.utils.dlpack": ("sbpjax.tensor.interop",),
             "torch.autograd.functional": ("sbpjax.autograd.functional",),
             "torch.autograd.graph": ("sbpjax.autograd.graph",),
         }

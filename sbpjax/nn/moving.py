@@ -48,11 +48,12 @@ class Moving:
             elif not isinstance(arg, bool) and arg is not None:
                 rule = "Module.to() takes a device, a dtype or a tensor; for placements use to_global"
                 fail("type", asked, f"a {type(arg).__name__}", rule, fix)
-        if dtype is not None and not dtype.is_floating_point:
-            fail("type", asked, f"dtype={dtype}", "nn.Module.to only accepts floating point dtypes", fix)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            rule = "nn.Module.to only accepts floating point or complex dtypes"
+            fail("type", asked, f"dtype={dtype}", rule, fix)
 
         def convert(tensor: Tensor) -> Tensor:
-            if dtype is not None and tensor.is_floating_point():
+            if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()):
                 tensor = tensor.to(dtype)
             return tensor if device is None else tensor.to(device)
 

@@ -99,7 +99,9 @@ def prelu(x, weight, /):
         weight = lax.broadcast_in_dim(weight, (1, weight.shape[0]) + (1,) * (x.ndim - 2), (1,))
     elif weight.ndim != x.ndim:
         weight = lax.reshape(weight, (1,) * x.ndim)
-    return _pick(lax.gt(x, _number(0, x)), x, lax.mul(weight, x))
+    above = lax.gt(x, _number(0, x))
+    below = _pick(above, _number(0, x), x)  # an infinite x above 0 would turn the slope's gradient to 0 * inf
+    return _pick(above, x, lax.mul(weight, below))
 
 
 def elu(x, /, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0):

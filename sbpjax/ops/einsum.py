@@ -44,6 +44,21 @@ def einsum(*operands, equation: str):
     return _ordered(x, labels, out)
 
 
+def spelled(given: tuple) -> tuple[str, tuple]:
+    """Return the equation and the operands of ``(x, dims, y, dims, ...)``, where the last dims are of the output."""
+    tensors, dims = given[: len(given) // 2 * 2 : 2], given[1::2]
+
+    def term(labels) -> str:
+        for label in labels:
+            if label is not Ellipsis and not (isinstance(label, int) and 0 <= label < 52):
+                rule = "dims are numbers in [0, 52), or ..."
+                fail("value", "einsum(x, dims, ...)", repr(label), rule, "einsum(x, [0, 1], [1, 0])")
+        return "".join("..." if label is Ellipsis else string.ascii_letters[label] for label in labels)
+
+    out = "->" + term(given[-1]) if len(given) % 2 else ""
+    return ",".join(term(d) for d in dims) + out, tensors
+
+
 def _bad(equation: str, operands, rule: str, fix: str):
     fail("shape", f"einsum({equation!r})", "shapes " + ", ".join(str(x.shape) for x in operands), rule, fix)
 

@@ -12,7 +12,7 @@ from jax import lax
 
 from .arithmetic import mul
 from .dims import fail, same_dtype
-from .promote import cast, promote
+from .promote import cast
 
 
 def contract(x, x_labels: str, y, y_labels: str, out_labels: str):
@@ -142,14 +142,13 @@ def dot(x, y, /):
 def outer(x, y, /):
     """Return the products of all pairs of two vectors' elements."""
     _ranked("outer(x, y)", x=(x, 1), y=(y, 1))
-    x, y = promote(x, y)
-    return lax.mul(lax.expand_dims(x, (1,)), lax.expand_dims(y, (0,)))
+    return mul(lax.expand_dims(x, (1,)), lax.expand_dims(y, (0,)))
 
 
 def inner(x, y, /):
     """Return the inner products over the last dims: ``(..., K)`` and ``(___, K)`` give ``(..., ___)``."""
     if x.ndim == 0 or y.ndim == 0:
-        return lax.mul(x, y)
+        return mul(x, y)
     if x.shape[-1] != y.shape[-1]:
         fail(
             "shape",

@@ -105,7 +105,8 @@ def normal(key, mean: Any = 0.0, std: Any = 1.0, /, shape=None, dtype=None):
     if shape is None:
         shape = np.broadcast_shapes(np.shape(mean), np.shape(std))
     if dtype is None:
-        dtype = next((v.dtype for v in arrays if is_float(v.dtype)), DEFAULT_FLOAT)
+        own = [v.dtype for v in arrays if not getattr(v, "weak_type", False)]  # numbers have the dtype of the other
+        dtype = next((d for d in own if is_float(d)), DEFAULT_FLOAT)
     noise = randn(key, shape=shape, dtype=dtype)
     mean, std = (spread(cast(v, noise.dtype), noise.shape) for v in (mean, std))
     return lax.add(lax.mul(noise, std), mean)

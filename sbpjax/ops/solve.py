@@ -171,13 +171,13 @@ def lstsq(a, b, /, rcond: float | None = None):
     matrices("linalg.lstsq", a)
     vector = b.ndim == a.ndim - 1 and b.shape == a.shape[:-1]
     b = lax.expand_dims(b, (b.ndim,)) if vector else b
+    s = svdvals(lax.stop_gradient(a))
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (jnp.broadcast_to(z, (*batch, *z.shape[-2:])) for z in (a, b))
     m, n = a.shape[-2:]
     rcond = float(jnp.finfo(a.dtype).eps) * max(m, n) if rcond is None else rcond
     out = dot(pinv(a, None, rcond), b)
-    s = svdvals(lax.stop_gradient(a))
-    bound = _bounds(s, a.shape, None, rcond)
+    bound = _bounds(s, (*s.shape[:-1], m, n), None, rcond)
     rank = jnp.sum(s > lax.expand_dims(bound, (bound.ndim,)), -1, dtype=np.int64)
     rest = jnp.sum(jnp.square(jnp.abs(dot(a, out) - b)), -2)
     return (lax.squeeze(out, (out.ndim - 1,)) if vector else out), rest, rank, s

@@ -130,11 +130,14 @@ def gradient_along(x, at=None, /, dim: int = 0, spacing: float = 1.0, edge_order
         return lax.reshape(v, tuple(shape))
 
     low, high = along(steps[:-1]), along(steps[1:])
-    inner = (
-        part(0, n - 2) * (-high / (low * (low + high)))
-        + part(1, n - 1) * ((high - low) / (low * high))
-        + part(2, n) * (low / (high * (low + high)))
-    )
+    if at is None:
+        inner = (part(2, n) - part(0, n - 2)) / along(steps[1:] * 2)
+    else:
+        inner = (
+            part(0, n - 2) * (-high / (low * (low + high)))
+            + part(1, n - 1) * ((high - low) / (low * high))
+            + part(2, n) * (low / (high * (low + high)))
+        )
     if edge_order == 1:
         first = (part(1, 2) - part(0, 1)) / along(steps[:1])
         last = (part(n - 1, n) - part(n - 2, n - 1)) / along(steps[-1:])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 
+from sbpjax import naming
 from sbpjax.errors import SbpError, SbpTypeError, message
 
 B = -1
@@ -38,10 +39,10 @@ class sbp:
 
     def __repr__(self) -> str:
         if self.code == B:
-            return "sbpjax.sbp.broadcast"
+            return f"{naming.package()}.sbp.broadcast"
         if self.code == P:
-            return "sbpjax.sbp.partial_sum"
-        return f"sbpjax.sbp.split(dim={self.code})"
+            return f"{naming.package()}.sbp.partial_sum"
+        return f"{naming.package()}.sbp.split(dim={self.code})"
 
     def __reduce__(self):
         return sbp, (self.code,)
@@ -85,7 +86,7 @@ class _NegativeSplit(sbp):
         self.code = _NEGATIVE + dim  # -3 is split(-1), -4 is split(-2), …
 
     def __repr__(self) -> str:
-        return f"sbpjax.sbp.split(dim={self.dim})"
+        return f"{naming.package()}.sbp.split(dim={self.dim})"
 
     def __reduce__(self):
         return _NegativeSplit, (self.dim,)

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from sbpjax import naming
 from sbpjax.errors import PlacementError, PlacementTypeError, message
 from sbpjax.world import current
 
@@ -281,8 +282,8 @@ class placement:
 
     def __repr__(self) -> str:
         if self._topology is not None:
-            return f'sbpjax.placement.topology("{self._topology}", {list(self.hierarchy)})'
-        return f'sbpjax.placement(type="{self._type}", ranks={self._ranks.tolist()})'
+            return f'{naming.package()}.placement.topology("{self._topology}", {list(self.hierarchy)})'
+        return f'{naming.package()}.placement(type="{self._type}", ranks={self._ranks.tolist()})'
 
     def __reduce__(self):
         if self._topology is not None:

@@ -17,6 +17,7 @@ from sbpjax.errors import OpTypeError, message
 from . import dispatch
 from . import dtype as dtypes
 from .inplace import inplace
+from .numpy_names import NAMES
 from .op import op_of
 from .tensor import Tensor
 
@@ -124,6 +125,7 @@ class Form:
         values = [*args, *self.defaults[len(args) :]]
         for key, value in options.items():
             i = self.index.get(key)
+            i = self.index.get(NAMES.get(key)) if i is None else i
             if i is None or i < len(args):
                 raise self._wrong(f"argument {key!r}", f"it takes {', '.join(self.names)}, each once")
             values[i] = value

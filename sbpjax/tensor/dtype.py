@@ -9,6 +9,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from sbpjax import naming
 from sbpjax.errors import OpTypeError, message
 
 
@@ -53,7 +54,7 @@ class dtype:
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     def __repr__(self) -> str:
-        return f"sbpjax.{self.name}"
+        return f"{naming.package()}.{self.name}"
 
     def __eq__(self, other) -> bool:
         if self is other:

@@ -146,9 +146,10 @@ def asarray(obj, *, dtype=None, device=None, copy: bool | None = None, requires_
     """Return a tensor with the content given; a tensor itself, unless ``copy`` or another dtype is asked for."""
     from .from_data import as_tensor, tensor
 
-    if copy and isinstance(obj, Tensor):
-        found = obj.detach().clone()
-        found = found.to(dtype) if dtype is not None else found
+    if isinstance(obj, Tensor):
+        found = obj.detach() if copy or obj.requires_grad and not requires_grad else obj
+        found = found.clone() if copy else found
+        found = as_tensor(found, dtype=dtype, device=device)
     else:
         found = tensor(obj, dtype=dtype, device=device) if copy else as_tensor(obj, dtype=dtype, device=device)
     return found.requires_grad_() if requires_grad else found
@@ -189,7 +190,7 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
 
 def get_device(input: Tensor) -> int:
     """Return the index of the device; -1 on the CPU."""
-    return -1 if input.device.type == "cpu" else input.get_device()
+    return input.get_device()
 
 
 def is_storage(obj) -> bool:

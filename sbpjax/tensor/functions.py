@@ -18,6 +18,7 @@ from sbpjax.ops import einsum as _einsum
 from . import dispatch
 from . import dtype as dtypes
 from .binding import bind, hashable, inplace_of, into_out, must_be_tensor, publish
+from .numpy_names import take_numpy_names
 from .op import op_of
 from .tensor import Tensor, attach
 
@@ -164,8 +165,13 @@ def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
     return dispatch.run(op_of(linalg.tensordot, (("dims", hashable(dims)),)), (a, b))
 
 
-def einsum(equation: str, *operands) -> Tensor:
-    """Return the sum of products that an equation such as ``"bij,bjk->bik"`` names."""
+def einsum(equation: Any, *operands) -> Tensor:
+    """Return the sum of products that an equation such as ``"bij,bjk->bik"`` names.
+
+    ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` is the same as ``einsum("ab,bc->ac", x, y)``; ``...`` may stand in both.
+    """
+    if isinstance(equation, Tensor) and operands and not isinstance(operands[0], Tensor):
+        equation, operands = _einsum.spelled((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     if not isinstance(equation, str):
@@ -293,7 +299,7 @@ def _atleast(n: int):
     def atleast(*tensors):
         if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
             return tuple(atleast(x) for x in tensors[0])
-        if len(tensors) > 1:
+        if len(tensors) != 1:
             return tuple(atleast(x) for x in tensors)
         x = tensors[0]
         if x.ndim >= n:
@@ -506,3 +512,4 @@ _attach()
 publish(globals(), "addcmul addcdiv lerp hstack vstack dstack column_stack tensordot float_power vdot")
 publish(globals(), "is_floating_point is_complex is_nonzero numel clone allclose equal", out=False)
 publish(globals(), "atleast_1d atleast_2d atleast_3d broadcast_tensors cross", out=False)
+take_numpy_names(globals(), "cat concat concatenate stack repeat_interleave")

@@ -156,7 +156,7 @@ def _attach() -> None:
     attach(is_view=property(lambda self: views._is_view(self)))
     attach(is_pinned=lambda self: False)
     attach(pin_memory=lambda self: self)
-    attach(get_device=lambda self: self.device.index or 0)
+    attach(get_device=lambda self: -1 if self.device.type == "cpu" else self.device.index or 0)
 
 
 _attach()

@@ -15,6 +15,7 @@ from .binding import bind, hashable, into_out, must_be_tensor, publish
 from .convert import host
 from .indexing import _with
 from .inplace import inplace
+from .numpy_names import take_numpy_names
 from .op import op_of
 from .tensor import Tensor
 
@@ -137,3 +138,4 @@ def _attach() -> None:
 
 _attach()
 publish(globals(), "kthvalue mode median nanmedian quantile cummax cummin isin")
+take_numpy_names(globals(), "sort topk kthvalue mode median nanmedian quantile cummax cummin diff")

@@ -10,6 +10,7 @@ from sbpjax.ops import reduce
 from . import dispatch
 from . import dtype as dtypes
 from .binding import bind, hashable, into_out, publish
+from .numpy_names import take_numpy_names
 from .op import op_of
 from .tensor import Tensor
 
@@ -177,3 +178,7 @@ def _attach() -> None:
 
 _attach()
 publish(globals(), "argmax argmin aminmax var std norm count_nonzero")
+take_numpy_names(
+    globals(),
+    """all any aminmax argmax argmin max min mean prod std std_mean sum var var_mean""",
+)

@@ -22,6 +22,7 @@ from .bounds import check_dim, check_natural, check_size, check_tuples
 from .convert import host
 from .indexing import _with, getitem
 from .inplace import inplace
+from .numpy_names import take_numpy_names
 from .op import op_of
 from .tensor import Tensor, attach
 
@@ -365,3 +366,7 @@ publish(
  gather index_select masked_select""",
 )
 publish(globals(), "unique unique_consecutive bincount index_fill masked_fill masked_scatter argwhere", out=False)
+take_numpy_names(
+    globals(),
+    """gather index_select scatter scatter_add take_along_dim index_add index_copy index_fill""",
+)

@@ -11,6 +11,7 @@ import os
 
 import numpy as np
 
+from sbpjax import naming
 from sbpjax.errors import NotInJaxError, OpError, OpTypeError, message
 
 from . import dtype as dtypes
@@ -32,7 +33,7 @@ class layout:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"sbpjax.{self.name}"
+        return f"{naming.package()}.{self.name}"
 
 
 class memory_format(layout):
@@ -207,7 +208,7 @@ class _NoDtype:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"sbpjax.{self.name}"
+        return f"{naming.package()}.{self.name}"
 
     @property
     def dtype(self):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sbpjax import naming
+
 
 class Size(tuple):
     """A tensor's shape: a tuple of ints with `numel`."""
@@ -16,7 +18,7 @@ class Size(tuple):
         return math.prod(self)
 
     def __repr__(self) -> str:
-        return f"sbpjax.Size([{', '.join(map(str, self))}])"
+        return f"{naming.package()}.Size([{', '.join(map(str, self))}])"
 
     __str__ = __repr__
 

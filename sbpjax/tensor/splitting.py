@@ -13,6 +13,7 @@ from sbpjax.ops import view as _view
 
 from . import dispatch, steps
 from .binding import publish
+from .numpy_names import take_numpy_names
 from .op import op_of
 from .tensor import Tensor, attach
 from .views import along, of_one_dim, tie
@@ -115,3 +116,4 @@ def unbind(self: Tensor, dim: int = 0) -> tuple:
 
 attach(split=split, chunk=chunk, tensor_split=tensor_split, unbind=unbind)
 publish(globals(), "split chunk tensor_split unbind", out=False)
+take_numpy_names(globals(), "chunk tensor_split unbind")

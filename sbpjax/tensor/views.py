@@ -18,6 +18,7 @@ from . import dispatch, steps
 from .binding import publish
 from .dtype import dtype
 from .mode import mode
+from .numpy_names import take_numpy_names
 from .op import op_of
 from .storage import share, steps_of
 from .tensor import Tensor, attach
@@ -539,3 +540,4 @@ publish(
  diagonal""",
     out=False,
 )
+take_numpy_names(globals(), "narrow select squeeze unsqueeze")

@@ -26,6 +26,7 @@ and so that users can add ops of their own.
 from .check import CheckError as CheckError
 from .check import check as check
 from .check import names as names
+from .close import assert_close as assert_close
 from .compare import Different as Different
 from .generate import Call as Call
 from .generate import Dtype as Dtype

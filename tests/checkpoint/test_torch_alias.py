@@ -65,17 +65,19 @@ def test_the_alias_reads_what_pytorch_writes():
 
 
 def test_models_and_placements(tmp_path):
-    torch.save(torch.nn.Linear(4, 6).state_dict(), tmp_path / "m.pt")
+    torch.manual_seed(0)
+    file = tmp_path / f"m{flow.env.get_rank()}.pt"  # of several processes each has its own
+    torch.save(torch.nn.Linear(4, 6).state_dict(), file)
     where = flow.placement("cpu", [0, 1])
-    found = serialization.load(tmp_path / "m.pt", where)
+    found = serialization.load(file, where)
     assert found["weight"].placement == where and found["weight"].sbp == (B,)
     layer = flow.nn.Linear(4, 6)
-    layer.load_state_dict(serialization.load(tmp_path / "m.pt"))
+    layer.load_state_dict(serialization.load(file))
     layer.weight = flow.nn.Parameter(layer.weight.to_global(where, S0))
     buffer = io.BytesIO()
     serialization.save(layer.state_dict(), buffer)
     buffer.seek(0)
-    again, wanted = torch.load(buffer, weights_only=True), read_by_pytorch(tmp_path / "m.pt")
+    again, wanted = torch.load(buffer, weights_only=True), read_by_pytorch(file)
     assert all(torch.equal(again[k], v) for k, v in wanted.items())
 
 

@@ -179,3 +179,23 @@ def test_functional_call_writes_given_buffers_and_ties_weights():
         tied = t.nn.Sequential(t.nn.Linear(1, 1, bias=False), t.nn.Linear(1, 1, bias=False))
         tied[1].weight = tied[0].weight
         assert f.functional_call(tied, {"0.weight": t.tensor([[3.0]])}, t.ones(1, 1)).tolist() == [[9.0]]
+
+
+def requiring(library):
+    """Return which results of transforms require grad."""
+    x, r = library.ones(3), library.ones(3, requires_grad=True)
+    grad, vjp = library.func.grad, library.func.vjp
+
+    def cube(y):
+        return (y**3).sum()
+
+    seen = [grad(cube)(x), grad(cube)(r), grad(lambda y: (y * y * r).sum())(x), grad(lambda y: y.sum())(r)]
+    seen += [grad(lambda y: grad(cube)(y).sum())(x), grad(lambda y: grad(cube)(y).sum())(r)]
+    for value in (x, r):
+        out, pull = vjp(cube, value)
+        seen += [out, pull(library.tensor(1.0))[0]]
+    return [y.requires_grad for y in seen]
+
+
+def test_results_require_grad_only_for_what_lies_outside():
+    assert requiring(flow) == requiring(torch)

@@ -68,8 +68,9 @@ def test_a_profile_names_modules_and_leaves_everything_as_it_was(tmp_path, ranks
     assert all(row.us >= 0 and row.calls > 0 for row in found.rows)
     assert [row.us for row in found.rows] == sorted((row.us for row in found.rows), reverse=True)
     assert 0 <= found.unattributed_us <= found.step_us
-    files = list(tmp_path.glob("**/*.trace.json.gz"))
-    assert len(files) == 1 and list(tmp_path.glob("**/*.xplane.pb"))
+    assert tmp_path in (found.directory, found.directory.parent)
+    files = list(found.directory.glob("**/*.trace.json.gz"))
+    assert len(files) == 1 and list(found.directory.glob("**/*.xplane.pb"))
     with gzip.open(files[0]) as file:
         assert json.load(file)["traceEvents"]
     after = graph(x)

@@ -184,3 +184,31 @@ def test_a_condition_is_bool(dtype):
             results.append("refused")
             assert "boolean" in str(error)
     assert results[0] == results[1]
+
+
+OF_SPELLINGS = [
+    "T.einsum(x, [0, 1], x, [2, 1], [0, 2])", "T.einsum(x, [..., 1], [...])", "T.einsum(x, [1, 0])",
+    "T.outer(T.tensor([True, False]), T.tensor([True, True]))", "T.inner(x, T.tensor(2))", "T.atleast_2d()",
+    "T.asarray(T.ones(2, requires_grad=True)).requires_grad", "x.get_device()",
+    "T.linalg.lstsq(T.eye(3)[None], T.ones(2, 3, 1)).rank.shape", "T.normal(0.5, x).dtype.itemsize",
+    "T.gradient(T.tensor([0.0, -2.5, -float('inf'), 0.0, 0.0]))[0]",
+    "T.nn.Linear(2, 2).to(T.complex128).weight.dtype.itemsize",
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Complex modules")  # PyTorch's
+@pytest.mark.parametrize("call", OF_SPELLINGS)
+def test_spellings(call):
+    got, want = [eval(call, {"T": T, "x": T.tensor([[1.0, 2.0], [3.0, 4.0]])}) for T in (sbpjax, torch)]
+    if isinstance(want, torch.Tensor):
+        assert str(got.dtype).split(".")[1] == str(want.dtype).split(".")[1]
+        np.testing.assert_array_equal(got.numpy(), want.numpy())
+    else:
+        assert got == want
+
+
+def test_the_slope_of_prelu_passes_over_an_infinite_value():
+    for T in (sbpjax, torch):
+        slope = T.tensor([0.25], requires_grad=True)
+        T.nn.functional.prelu(T.tensor([float("inf"), -2.0, 1.0]), slope).sum().backward()
+        assert slope.grad.tolist() == [-2.0]

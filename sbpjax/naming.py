@@ -1,0 +1,22 @@
+"""What the package calls itself when it prints a name: ``oneflow.float32`` to a script that imports it as oneflow."""
+
+from __future__ import annotations
+
+_names = ["sbpjax"]
+
+
+def package() -> str:
+    """Return the name that was answered to last, of those that are answered to now."""
+    return _names[-1]
+
+
+def answer_to(name: str) -> None:
+    """Begin to answer to another package's name."""
+    _names.append(name)
+
+
+def answer_no_more(name: str) -> None:
+    """Stop answering to a name."""
+    _names.reverse()
+    _names.remove(name)
+    _names.reverse()
