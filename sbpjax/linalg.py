@@ -22,9 +22,10 @@ from sbpjax.ops import matrix_norm as _matrix_norm
 from sbpjax.ops import solve as _solve
 from sbpjax.tensor import bounds, dispatch
 from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.argument_names import NUMPY as _NUMPY
+from sbpjax.tensor.argument_names import take_names as _take_names
 from sbpjax.tensor.binding import bind, hashable, into_out, publish
 from sbpjax.tensor.functions import matmul as matmul
-from sbpjax.tensor.numpy_names import take_numpy_names as _take_numpy_names
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.reductions import norm as _norm
 from sbpjax.tensor.tensor import Tensor
@@ -354,4 +355,4 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 publish(globals(), "vector_norm matrix_norm norm cond vecdot")
-_take_numpy_names(globals(), "vector_norm norm")
+_take_names(globals(), "vector_norm norm", **_NUMPY)

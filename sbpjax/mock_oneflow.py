@@ -14,17 +14,57 @@ from .mock.switch import Disable, Enable
 
 PEER = "0.9.0"  # the release whose recorded facts the tests compare with
 
-_FLAT = "activation batchnorm container conv dropout flatten linear loss module normalization padding pooling rnn"
+# OneFlow's modules of one idea whose names sbpjax has in one package, or in a few
+_FLAT = {
+    "nn.modules": (
+        "activation affine_grid all_reduce arange argsort argwhere as_tensor batchnorm batchnorm_fused broadcast_ops "
+        "constant container conv dataset distributed_partial_fc_sample dropout einsum empty expand fake_quantization "
+        "flatten fold fused_mlp global_cast grid_sample interpolate is_tensor linear linspace logspace loss "
+        "masked_select math_ops meshgrid min_max_observer module moving_average_min_max_observer nms nonzero norm "
+        "normalization numel padding pixelshuffle pooling reshape rnn roll scatter slice sparse "
+        "sparse_softmax_cross_entropy tensordot trigonometric_ops unique upsampling where",
+        ("sbpjax.nn", "sbpjax.nn.functional", "sbpjax"),
+    ),
+    "nn.functional": (
+        "functional_batch_norm functional_deform_conv functional_maxpool functional_pad",
+        ("sbpjax.nn.functional",),
+    ),
+    "nn.graph": ("graph graph_block graph_config optimizer proxy util", ("sbpjax.nn.graph", "sbpjax.nn")),
+    "nn.optimizer": (
+        "adadelta adagrad adam adamw ftrl lamb lbfgs optimizer rmsprop sgd chained_scheduler constant_lr "
+        "cosine_annealing_lr cosine_annealing_warm_restarts cosine_decay_lr exponential_lr lambda_lr linear_lr "
+        "lr_scheduler multistep_lr polynomial_lr reduce_lr_on_plateau sequential_lr step_lr warmup_lr",
+        ("sbpjax.optim", "sbpjax.optim.lr_scheduler"),
+    ),
+    "nn.parallel": ("distributed", ("sbpjax.nn.parallel",)),
+    "nn.utils": ("clip_grad container convert_parameters parameters_grouping weight_norm", ("sbpjax.nn.utils",)),
+    "optim": ("optimizer", ("sbpjax.optim",)),
+    "amp": ("autocast_mode grad_scaler", ("sbpjax.amp",)),
+    "cuda.amp": ("autocast_mode", ("sbpjax.cuda.amp",)),
+    "autograd": ("autograd autograd_function autograd_mode", ("sbpjax.autograd", "sbpjax")),
+    "comm": ("comm_ops", ("sbpjax.comm",)),
+    "distributions": ("categorical distribution", ("sbpjax.distributions",)),
+    "framework": (
+        "check_point_v2 distribute dtype env_util generator tensor tensor_str tensor_tuple_util",
+        ("sbpjax",),
+    ),
+    "profiler": ("events profiler util", ("sbpjax.profiler",)),
+    "utils.data": ("dataloader dataset decorator sampler _utils _utils.collate", ("sbpjax.utils.data",)),
+    "utils.global_view": ("global_mode global_utils to_global to_local", ("sbpjax.utils.global_view",)),
+    "utils.tensor": ("from_or_to_torch_tensor", ("sbpjax.utils.tensor",)),
+}
 
 TABLE = {
-    **{f"oneflow.nn.modules.{name}": ("sbpjax.nn",) for name in _FLAT.split()},
+    **{f"oneflow.{room}.{name}": sources for room, (names, sources) in _FLAT.items() for name in names.split()},
     "oneflow.nn.modules": ("sbpjax.nn",),
     "oneflow.nn.parameter": ("sbpjax.nn",),
     "oneflow.nn.optimizer": ("sbpjax.optim",),
-    "oneflow.optim.optimizer": ("sbpjax.optim",),
+    "oneflow.nn.common_types": ("sbpjax.mock.torch_names.types",),
+    "oneflow.nn.modules.utils": ("sbpjax.mock.torch_names.modules_utils",),
     "oneflow.framework": ("sbpjax",),
-    "oneflow.framework.tensor": ("sbpjax",),
-    "oneflow.framework.dtype": ("sbpjax",),
+    "oneflow.ops": ("sbpjax",),
+    "oneflow.ops.array_ops": ("sbpjax",),
+    "oneflow.version": ("sbpjax",),
 }
 
 peer = Peer("oneflow", TABLE, f"{PEER}+sbpjax")

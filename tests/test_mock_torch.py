@@ -22,6 +22,18 @@ torch.utils torch.utils._pytree torch.utils.dlpack torch.nn.attention torch.amp
 """.split()
 
 
+def test_modules_of_oneflow_resolve_too():
+    with mock_oneflow.enable():
+        import oneflow
+        from oneflow.distributions.categorical import Categorical
+        from oneflow.nn.common_types import _size_2_t
+        from oneflow.nn.modules.utils import _pair
+        from oneflow.nn.optimizer.warmup_lr import WarmUpLR
+
+        assert oneflow.version.__version__ == oneflow.__version__ and _pair(2) == (2, 2) and _size_2_t is not None
+        assert Categorical is sbpjax.distributions.Categorical and WarmUpLR is sbpjax.optim.lr_scheduler.WarmUpLR
+
+
 def test_names_print_as_the_alias_s():
     with mock_torch.enable():
         import torch

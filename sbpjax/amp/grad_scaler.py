@@ -50,6 +50,7 @@ class GradScaler(Scaler):
         backoff_factor: what it is multiplied by after a step with one.
         growth_interval: see above.
         enabled: if False, every method passes its argument on.
+        device: for PyTorch's spelling, as its name in the first place: the scale goes where the loss is.
 
     Source: Micikevicius et al., Mixed Precision Training (2018).
     """
@@ -61,7 +62,11 @@ class GradScaler(Scaler):
         backoff_factor: float = 0.5,
         growth_interval: int = 2000,
         enabled: bool = True,
+        *,
+        device: Any = None,
     ):
+        if isinstance(init_scale, str):  # PyTorch's newer spelling names the device first
+            init_scale = 2.0**16
         _check_factors(init_scale, growth_factor, backoff_factor, growth_interval)
         super().__init__(init_scale, enabled)
         self._growth_tracker = sbpjax.tensor(0, dtype=sbpjax.int32)

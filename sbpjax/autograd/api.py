@@ -147,12 +147,29 @@ def backward(
             own.grad = found if own.grad is None else own.grad + found
 
 
+def _batched(outputs: tuple, inputs: tuple, grads: tuple, retain_graph: bool | None, options: dict) -> tuple:
+    """Return `grad` of every element of the first dim of some gradients, stacked."""
+    from sbpjax.tensor.functions import stack  # which builds on this
+
+    counts = {len(g) for g in grads if g is not None}
+    if len(counts) != 1:
+        rule = "every gradient of an output has a first dim of one size"
+        seen = f"sizes {sorted(counts)}"
+        raise AutogradError(message("autograd.grad(is_grads_batched=True)", seen, rule, "grad_outputs=sbpjax.eye(n)"))
+    rows, last = [], counts.pop() - 1
+    for i in range(last + 1):
+        row = tuple([None if g is None else g[i] for g in grads])
+        rows.append(grad(outputs, inputs, row, True if i < last else retain_graph, **options))
+    return tuple([None if column[0] is None else stack(column) for column in zip(*rows, strict=True)])
+
+
 def grad(
     outputs,
     inputs,
     grad_outputs=None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -165,8 +182,10 @@ def grad(
         grad_outputs: the gradients of the outputs; ones for scalars by default.
         retain_graph: keep the graph; by default as ``create_graph``.
         create_graph: record the computation of the gradients.
+        only_inputs: for PyTorch's spelling: gradients are always of the inputs alone.
         allow_unused: give None for an input that the outputs do not depend on, instead of an error.
-        is_grads_batched: not supported; loop over the gradients.
+        is_grads_batched: the first dim of every gradient of an output counts several of them, and so does that of what
+            is returned; the graph is walked once for each.
         materialize_grads: give zeros for such an input.
 
     Returns:
@@ -176,11 +195,8 @@ def grad(
         AutogradError: an input is unused, or does not require grad.
     """
     if is_grads_batched:
-        raise AutogradError(
-            message(
-                "autograd.grad", "is_grads_batched=True", "gradients are taken one at a time", "loop over the gradients"
-            )
-        )
+        options = {"create_graph": create_graph, "allow_unused": allow_unused, "materialize_grads": materialize_grads}
+        return _batched(_tuple(outputs), _tuple(inputs), _tuple(grad_outputs), retain_graph, options)
     outputs, inputs = _tuple(outputs), _tuple(inputs)
     grads = (None,) * len(outputs) if grad_outputs is None else _tuple(grad_outputs)
     for x in inputs:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
-from sbpjax.tensor.mode import mode
+from sbpjax.tensor.mode import mode as _mode  # PyTorch's argument has its name
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -75,12 +75,12 @@ class no_grad(_Context):
         return self
 
     def __enter__(self) -> Self:
-        self._before.append(mode.grad)
-        mode.grad = self._value
+        self._before.append(_mode.grad)
+        _mode.grad = self._value
         return self
 
     def __exit__(self, *exc) -> None:
-        mode.grad = self._before.pop()
+        _mode.grad = self._before.pop()
 
 
 class enable_grad(no_grad):
@@ -93,72 +93,72 @@ class set_grad_enabled(_Context):
     """Switch recording on or off; takes effect at once, and as a context it is undone at the end.
 
     Args:
-        enabled: whether to record.
+        mode: whether to record.
     """
 
-    def __init__(self, enabled: bool) -> None:
-        self._before = mode.grad
-        self._enabled = bool(enabled)
-        mode.grad = self._enabled
+    def __init__(self, mode: bool) -> None:
+        self._before = _mode.grad
+        self._enabled = bool(mode)
+        _mode.grad = self._enabled
 
     def __call__(self, function):
-        mode.grad = self._before
+        _mode.grad = self._before
         return super().__call__(function)
 
     def _again(self):
         return set_grad_enabled(self._enabled)
 
     def __enter__(self):
-        mode.grad = self._enabled
+        _mode.grad = self._enabled
         return self
 
     def __exit__(self, *exc) -> None:
-        mode.grad = self._before
+        _mode.grad = self._before
 
 
 class inference_mode(_Context):
     """Record nothing; as `no_grad`, and `is_inference_mode_enabled` says so.
 
     Args:
-        enabled: False makes it do nothing.
+        mode: False makes it do nothing.
     """
 
     _enabled: bool
     _before: Any
 
     @overload
-    def __new__(cls, enabled: bool = True) -> Self: ...
+    def __new__(cls, mode: bool = True) -> Self: ...
 
     @overload
-    def __new__(cls, enabled: Callable[_P, _R]) -> Callable[_P, _R]: ...
+    def __new__(cls, mode: Callable[_P, _R]) -> Callable[_P, _R]: ...
 
-    def __new__(cls, enabled: bool | Callable = True) -> Any:
+    def __new__(cls, mode: bool | Callable = True) -> Any:
         """Return the context, or the function that runs in it."""
         self = super().__new__(cls)
-        if callable(enabled):  # `@inference_mode` without parentheses
+        if callable(mode):  # `@inference_mode` without parentheses
             self._enabled = True
-            return _Context.__call__(self, enabled)
-        self._enabled = bool(enabled)
+            return _Context.__call__(self, mode)
+        self._enabled = bool(mode)
         return self
 
     def _again(self):
         return inference_mode(self._enabled)
 
     def __enter__(self):
-        self._before = mode.grad, mode.inference
+        self._before = _mode.grad, _mode.inference
         if self._enabled:
-            mode.grad, mode.inference = False, True
+            _mode.grad, _mode.inference = False, True
         return self
 
     def __exit__(self, *exc) -> None:
-        mode.grad, mode.inference = self._before
+        _mode.grad, _mode.inference = self._before
 
 
 def is_grad_enabled() -> bool:
     """Return whether ops are recorded now."""
-    return mode.grad
+    return _mode.grad
 
 
 def is_inference_mode_enabled() -> bool:
     """Return whether `inference_mode` is on."""
-    return mode.inference
+    return _mode.inference

@@ -36,8 +36,9 @@ class Alias(ModuleType):
     def __getattr__(self, name: str) -> Any:
         """Return the first source's attribute; functions and classes are kept, since they do not change."""
         fields = self.__dict__
-        if name == "__version__" and self.__name__ == fields["_peer"].name:
-            return fields["_peer"].version
+        peer = fields["_peer"]
+        if name == "__version__" and self.__name__ in (peer.name, f"{peer.name}.version"):
+            return peer.version
         for source in fields["_sources"]:
             try:
                 value = getattr(importlib.import_module(source), name)
@@ -52,7 +53,6 @@ class Alias(ModuleType):
             return [n for n in dir(self) if not n.startswith("_")]
         full = f"{self.__name__}.{name}"
         if not (name.startswith("__") and name.endswith("__")):
-            peer = fields["_peer"]
             if peer.sources_of(full):
                 return importlib.import_module(full) if peer.is_enabled else peer.module(full)
             if peer.lazy:

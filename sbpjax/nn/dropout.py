@@ -5,6 +5,8 @@ The mask is a function of the element's place in the logical tensor, so it is th
 
 from __future__ import annotations
 
+from typing import Any
+
 from sbpjax.nn import functional as F
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
@@ -36,10 +38,15 @@ class Dropout(_Dropout):
     Args:
         p: the probability of a zero.
         inplace: write into the input.
+        generator: draws the mask; the default one if not given.
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout(input, self.p, self.training, self.inplace)
+    def __init__(self, p: float = 0.5, inplace: bool = False, generator: Any = None):
+        super().__init__(p, inplace)
+        self.generator = generator
+
+    def forward(self, input: Tensor, addend: Tensor | None = None) -> Tensor:
+        return F.dropout(input, self.p, self.training, self.inplace, self.generator, addend=addend)
 
 
 class Dropout1d(_Dropout):

@@ -6,6 +6,7 @@ from typing import Any
 
 from sbpjax.nn import functional as F
 from sbpjax.nn.module import Module
+from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 
@@ -76,11 +77,23 @@ class PixelShuffle(Module):
 
     Args:
         upscale_factor: r.
+        h_upscale_factor: with the next one instead of r, how much higher, as in OneFlow.
+        w_upscale_factor: how much wider.
     """
 
-    def __init__(self, upscale_factor: int):
+    def __init__(
+        self,
+        upscale_factor: int | None = None,
+        h_upscale_factor: int | None = None,
+        w_upscale_factor: int | None = None,
+    ):
         super().__init__()
-        self.upscale_factor = upscale_factor
+        given = upscale_factor is not None, h_upscale_factor is not None, w_upscale_factor is not None
+        if given not in ((True, False, False), (False, True, True)):
+            seen = f"{upscale_factor}, {h_upscale_factor}, {w_upscale_factor}"
+            rule = "either upscale_factor is given, or h_upscale_factor and w_upscale_factor"
+            fail("value", "nn.PixelShuffle(...)", seen, rule, "nn.PixelShuffle(2)")
+        self.upscale_factor: Any = upscale_factor if given[0] else (h_upscale_factor, w_upscale_factor)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pixel_shuffle(input, self.upscale_factor)

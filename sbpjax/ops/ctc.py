@@ -144,7 +144,9 @@ def ctc_loss(
 
 
 def ctc_greedy_decoder(log_probs, input_lengths, /, merge_repeated: bool = True):
-    """Return the labels of the best class per step without blanks (class 0), and minus the sum of the best scores.
+    """Return the labels of the best class per step without blanks, and minus the sum of the best scores.
+
+    The blank is the last class, unlike that of `ctc_loss`; OneFlow has it so.
 
     Args:
         log_probs: ``(T, N, C)``.
@@ -154,7 +156,7 @@ def ctc_greedy_decoder(log_probs, input_lengths, /, merge_repeated: bool = True)
     Returns:
         labels ``(N, T)``, int64, zeros behind the last, and ``(N, 1)``.
     """
-    steps, batch, _ = log_probs.shape
+    steps, batch, classes = log_probs.shape
     best = lax.argmax(log_probs, 2, INT64)  # (T, N)
     running = lax.lt(
         lax.broadcasted_iota(INT64, (steps, batch), 0),
@@ -163,7 +165,7 @@ def ctc_greedy_decoder(log_probs, input_lengths, /, merge_repeated: bool = True)
     score = -lax.reduce_sum(
         lax.select_n(running, lax.full((steps, batch), 0, log_probs.dtype), lax.reduce_max(log_probs, (2,))), (0,)
     )
-    kept = running & lax.ne(best, np.int64(0))
+    kept = running & lax.ne(best, np.int64(classes - 1))
     if merge_repeated:
         before = lax.pad(best, np.int64(-1), [(1, -1, 0), (0, 0, 0)])
         kept = kept & lax.ne(best, before)

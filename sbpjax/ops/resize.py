@@ -222,16 +222,17 @@ def fold(x, /, output_size, kernel_size, dilation=1, padding=0, stride=1):
     return lax.squeeze(total, (0,)) if single else total
 
 
-def pixel_shuffle(x, /, upscale_factor: int):
-    """Return (..., C * r², H, W) as (..., C, H * r, W * r)."""
-    r = upscale_factor
+def pixel_shuffle(x, /, upscale_factor: int | tuple[int, int]):
+    """Return (..., C * a * b, H, W) as (..., C, H * a, W * b); one factor is both."""
+    a, b = (upscale_factor, upscale_factor) if isinstance(upscale_factor, int) else upscale_factor
     *lead, c, h, w = x.shape
-    if c % (r * r):
-        fail("shape", f"pixel_shuffle({r})", f"x {x.shape}", f"the channels divide by {r * r}", "another factor")
+    if a * b <= 0 or c % (a * b):
+        asked = f"pixel_shuffle({upscale_factor})"
+        fail("shape", asked, f"x {x.shape}", f"the channels divide by {a * b}", "another factor")
     n = len(lead)
-    x = lax.reshape(x, (*lead, c // (r * r), r, r, h, w))
+    x = lax.reshape(x, (*lead, c // (a * b), a, b, h, w))
     x = lax.transpose(x, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return lax.reshape(x, (*lead, c // (r * r), h * r, w * r))
+    return lax.reshape(x, (*lead, c // (a * b), h * a, w * b))
 
 
 def pixel_unshuffle(x, /, downscale_factor: int):

@@ -16,8 +16,8 @@ from sbpjax.errors import OpTypeError, message
 
 from . import dispatch
 from . import dtype as dtypes
+from .argument_names import NUMPY
 from .inplace import inplace
-from .numpy_names import NAMES
 from .op import op_of
 from .tensor import Tensor
 
@@ -125,7 +125,7 @@ class Form:
         values = [*args, *self.defaults[len(args) :]]
         for key, value in options.items():
             i = self.index.get(key)
-            i = self.index.get(NAMES.get(key)) if i is None else i
+            i = self.index.get(NUMPY.get(key)) if i is None else i
             if i is None or i < len(args):
                 raise self._wrong(f"argument {key!r}", f"it takes {', '.join(self.names)}, each once")
             values[i] = value
@@ -214,10 +214,10 @@ def _inplace_binary(op):
     return method
 
 
-def inplace_of(fn, name: str):
-    """Return the in-place method of an op: ``x.add_(y)`` of ``add``."""
-    form = Form(fn, ("self", "other"), name)
-    if form.tensors > 2:
+def inplace_of(fn, name: str, names: tuple[str, ...] = ()):
+    """Return the in-place method of an op, ``x.add_(y)`` of ``add``; ``names`` are those of the tensors behind x."""
+    form = Form(fn, ("self", *(names or ("other",))), name)
+    if form.tensors > 2 and not names:
         form = Form(fn, ("self",), name)
     doc = f"Write the result of `{fn.__name__}` into this tensor and return it."
     if form.names == ("self",):

@@ -23,6 +23,7 @@ from sbpjax.sbp.placement import placement as Placement
 
 from . import abstract, dispatch
 from . import dtype as dtypes
+from .argument_names import REST, take_names
 from .binding import publish
 from .device import META, PlacementDevice
 from .device import device as Device
@@ -324,3 +325,4 @@ def eye(
 
 
 publish(globals(), "zeros ones empty full arange linspace logspace eye")
+take_names(globals(), "zeros ones empty", size=REST)

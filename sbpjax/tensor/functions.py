@@ -17,8 +17,8 @@ from sbpjax.ops import einsum as _einsum
 
 from . import dispatch
 from . import dtype as dtypes
+from .argument_names import NUMPY, REST, take_names
 from .binding import bind, hashable, inplace_of, into_out, must_be_tensor, publish
-from .numpy_names import take_numpy_names
 from .op import op_of
 from .tensor import Tensor, attach
 
@@ -49,6 +49,9 @@ _THIRD = {
     "heaviside": ("input", "values"),
     "prelu": ("input", "weight"),
 }
+
+# of the in-place forms alone
+_SECOND = {"addcmul": ("tensor1", "tensor2"), "addcdiv": ("tensor1", "tensor2"), "lerp": ("end", "weight")}
 
 _bound = {}
 for _module, _names in (
@@ -381,26 +384,25 @@ def numel(input: Tensor) -> int:
     return input.shape.numel()
 
 
-def result_type(a, b) -> dtypes.dtype:
+def result_type(tensor, other) -> dtypes.dtype:
     """Return the dtype of an arithmetic op on two tensors or numbers."""
     from sbpjax.ops.promote import result_type as promoted
 
-    a, b = (x._fresh()._array if isinstance(x, Tensor) else x for x in (a, b))
-    return dtypes.of(promoted(a, b))
+    return dtypes.of(promoted(*[x._fresh()._array if isinstance(x, Tensor) else x for x in (tensor, other)]))
 
 
-def promote_types(a, b) -> dtypes.dtype:
+def promote_types(type1, type2) -> dtypes.dtype:
     """Return the smallest dtype that holds both."""
     from sbpjax.ops.promote import promote_types as promoted
 
-    return dtypes.of(promoted(dtypes.of(a).np, dtypes.of(b).np))
+    return dtypes.of(promoted(dtypes.of(type1).np, dtypes.of(type2).np))
 
 
-def can_cast(source, target) -> bool:
+def can_cast(from_, to) -> bool:
     """Return whether a dtype may be cast to another: its kind is not higher."""
     from sbpjax.ops.promote import category
 
-    return category(dtypes.of(source).np) <= category(dtypes.of(target).np)
+    return category(dtypes.of(from_).np) <= category(dtypes.of(to).np)
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
@@ -474,7 +476,12 @@ def _float_power_(self: Tensor, exponent) -> Tensor:
 
 
 def _where_method(self: Tensor, condition, other) -> Tensor:
-    """Return this tensor where the condition holds, else ``other``."""
+    """Return this tensor where the condition holds, else ``other``.
+
+    A condition may also come first, as in OneFlow: ``condition.where(x, y)``.
+    """
+    if self.dtype == dtypes.bool_ and not (isinstance(condition, Tensor) and condition.dtype == dtypes.bool_):
+        self, condition = condition, self
     chosen: Any = where(condition, self, other)
     return chosen
 
@@ -491,7 +498,7 @@ def _attach() -> None:
     for name in METHODS:
         setattr(Tensor, name, space[name])
     for name, fn in INPLACE.items():
-        setattr(Tensor, f"{name}_", inplace_of(fn, f"{name}_"))
+        setattr(Tensor, f"{name}_", inplace_of(fn, f"{name}_", _SECOND.get(name, _THIRD.get(name, ())[1:])))
     attach(pow_=_pow_, float_power_=_float_power_, vdot=vdot)
     for name, same in _SAME_INPLACE:
         setattr(Tensor, f"{name}_", getattr(Tensor, f"{same}_"))
@@ -512,4 +519,8 @@ _attach()
 publish(globals(), "addcmul addcdiv lerp hstack vstack dstack column_stack tensordot float_power vdot")
 publish(globals(), "is_floating_point is_complex is_nonzero numel clone allclose equal", out=False)
 publish(globals(), "atleast_1d atleast_2d atleast_3d broadcast_tensors cross", out=False)
-take_numpy_names(globals(), "cat concat concatenate stack repeat_interleave")
+take_names(globals(), "cat concat concatenate stack repeat_interleave", **NUMPY)
+take_names(globals(), "flip tile", dims=REST)
+take_names(globals(), "repeat", repeats=REST)
+take_names(globals(), "dot", tensor="other")
+take_names(globals(), "float_power", exponent="other")

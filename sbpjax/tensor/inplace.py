@@ -24,6 +24,7 @@ from sbpjax.errors import OpTypeError, SbpError, message
 from sbpjax.ops.promote import category
 
 from . import dispatch, steps
+from .argument_names import take_names
 from .mode import mode
 from .op import Op, op_of
 from .storage import base_of, steps_of, write
@@ -332,3 +333,4 @@ def _attach() -> None:
 
 
 _attach()
+take_names(globals(), "copy_", other="source")

@@ -15,6 +15,7 @@ from sbpjax.sbp import broadcast
 
 from . import abstract, dispatch
 from . import dtype as dtypes
+from .argument_names import REST, take_names
 from .binding import publish
 from .creation import _constant, _full, empty, full, make, ones, size_of, zeros
 from .from_data import tensor
@@ -190,3 +191,4 @@ def _attach() -> None:
 
 _attach()
 publish(globals(), "full_like", out=False)
+take_names(globals(), "new_zeros new_ones new_empty", size=REST)

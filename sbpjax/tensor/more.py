@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from sbpjax._lazy import attach_methods
@@ -10,6 +12,7 @@ from sbpjax.ops import activation
 
 from . import dtype as dtypes
 from . import splitting, views
+from .argument_names import take_names
 from .binding import bind, publish
 from .complex import conj as conj
 from .complex import imag as imag
@@ -75,10 +78,11 @@ def to_global(input: Tensor, placement=None, sbp=None, **options) -> Tensor:
 
 
 def _reshape_in_place(function):
-    def method(self: Tensor, *args) -> Tensor:
+    @functools.wraps(function)
+    def method(self: Tensor, *args, **options) -> Tensor:
         check_writable(self, f"{function.__name__}_")
         if base_of(self) is not None and (self._edge is None or mode.grad):
-            return _follow(self, function(self, *args))
+            return _follow(self, function(self, *args, **options))
         if self._cell is not None:
             raise InplaceError(
                 message(
@@ -88,7 +92,7 @@ def _reshape_in_place(function):
                     f"x = x.{function.__name__}(...)",
                 )
             )
-        out = function(self.detach() if self._edge is None else self.clone(), *args)
+        out = function(self.detach() if self._edge is None else self.clone(), *args, **options)
         self._array, self._layout = out._array, out._layout
         self._cell = None
         if out._edge is not None:
@@ -161,3 +165,4 @@ def _attach() -> None:
 
 _attach()
 publish(globals(), "hsplit vsplit", out=False)
+take_names(globals(), "hsplit vsplit", indices="indices_or_sections", sections="indices_or_sections")

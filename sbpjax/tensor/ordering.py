@@ -11,11 +11,11 @@ from sbpjax.ops import cumulative
 from sbpjax.ops import sort as _sort
 
 from . import dispatch
+from .argument_names import NUMPY, take_names
 from .binding import bind, hashable, into_out, must_be_tensor, publish
 from .convert import host
 from .indexing import _with
 from .inplace import inplace
-from .numpy_names import take_numpy_names
 from .op import op_of
 from .tensor import Tensor
 
@@ -138,4 +138,4 @@ def _attach() -> None:
 
 _attach()
 publish(globals(), "kthvalue mode median nanmedian quantile cummax cummin isin")
-take_numpy_names(globals(), "sort topk kthvalue mode median nanmedian quantile cummax cummin diff")
+take_names(globals(), "sort topk kthvalue mode median nanmedian quantile cummax cummin diff", **NUMPY)

@@ -14,6 +14,7 @@ from sbpjax.sbp import algebra
 
 from . import dispatch
 from . import dtype as dtypes
+from .argument_names import REST, take_names
 from .creation import _float_dtype, make, size_of, where_to
 from .generator import generator_or_default
 from .inplace import COPY, check_writable, inplace
@@ -284,3 +285,6 @@ def _attach() -> None:
 
 
 _attach()
+take_names(globals(), "rand randn", size=REST)
+take_names(globals(), "uniform_", **{"from": "a", "to": "b"})
+take_names(globals(), "random_", **{"from": "start"})

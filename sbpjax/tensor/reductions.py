@@ -9,8 +9,8 @@ from sbpjax.ops import reduce
 
 from . import dispatch
 from . import dtype as dtypes
+from .argument_names import NUMPY, take_names
 from .binding import bind, hashable, into_out, publish
-from .numpy_names import take_numpy_names
 from .op import op_of
 from .tensor import Tensor
 
@@ -178,7 +178,8 @@ def _attach() -> None:
 
 _attach()
 publish(globals(), "argmax argmin aminmax var std norm count_nonzero")
-take_numpy_names(
+take_names(
     globals(),
     """all any aminmax argmax argmin max min mean prod std std_mean sum var var_mean""",
+    **NUMPY,
 )

@@ -17,12 +17,12 @@ from sbpjax.ops.dims import one
 
 from . import bounds, dispatch
 from . import dtype as dtypes
+from .argument_names import NUMPY, take_names
 from .binding import hashable, into_out, publish
 from .bounds import check_dim, check_natural, check_size, check_tuples
 from .convert import host
 from .indexing import _with, getitem
 from .inplace import inplace
-from .numpy_names import take_numpy_names
 from .op import op_of
 from .tensor import Tensor, attach
 
@@ -276,17 +276,23 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
     dim: int | None = None,
+    *,
+    dtype=None,
 ):
-    """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts."""
+    """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
+
+    Indices and counts are of int64, or of the dtype that is asked for, as in OneFlow.
+    """
+    counted = np.dtype(np.int64) if dtype is None else dtypes.np_of(dtype)
     values, inverse, counts = np.unique(  # as in PyTorch every NaN is another element
         host(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
     shape = tuple(input.shape) if dim is None else (input.shape[dim],)
     out = [_with(values, input)]
     if return_inverse:
-        out.append(_with(inverse.reshape(shape).astype(np.int64), input))
+        out.append(_with(inverse.reshape(shape).astype(counted), input))
     if return_counts:
-        out.append(_with(counts.astype(np.int64), input))
+        out.append(_with(counts.astype(counted), input))
     return out[0] if len(out) == 1 else tuple(out)
 
 
@@ -366,7 +372,8 @@ publish(
  gather index_select masked_select""",
 )
 publish(globals(), "unique unique_consecutive bincount index_fill masked_fill masked_scatter argwhere", out=False)
-take_numpy_names(
+take_names(
     globals(),
     """gather index_select scatter scatter_add take_along_dim index_add index_copy index_fill""",
+    **NUMPY,
 )

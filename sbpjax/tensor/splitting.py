@@ -12,8 +12,8 @@ from sbpjax.ops import dims as _dims
 from sbpjax.ops import view as _view
 
 from . import dispatch, steps
+from .argument_names import NUMPY, take_names
 from .binding import publish
-from .numpy_names import take_numpy_names
 from .op import op_of
 from .tensor import Tensor, attach
 from .views import along, of_one_dim, tie
@@ -116,4 +116,6 @@ def unbind(self: Tensor, dim: int = 0) -> tuple:
 
 attach(split=split, chunk=chunk, tensor_split=tensor_split, unbind=unbind)
 publish(globals(), "split chunk tensor_split unbind", out=False)
-take_numpy_names(globals(), "chunk tensor_split unbind")
+take_names(globals(), "chunk unbind", input="self", **NUMPY)
+take_names(globals(), "tensor_split", input="self", tensor_indices_or_sections="indices_or_sections", **NUMPY)
+take_names(globals(), "split", tensor="self", input="self")

@@ -13,6 +13,7 @@ import math
 from sbpjax.errors import OpError, OpTypeError, message
 
 from . import dispatch, steps, views
+from .argument_names import REST, take_names
 from .binding import hashable, publish
 from .creation import empty
 from .inplace import check_writable
@@ -352,3 +353,5 @@ attach(
     const_data_ptr=data_ptr, is_shared=lambda self: False, storage_type=lambda self: Storage,
 )  # fmt: skip
 publish(globals(), "as_strided as_strided_copy as_strided_scatter", out=False)
+take_names(globals(), "resize_", size=REST)
+take_names(globals(), "resize_as_", the_template="other")

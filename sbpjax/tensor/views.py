@@ -15,10 +15,10 @@ from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError, mess
 from sbpjax.ops import dims as _dims
 
 from . import dispatch, steps
+from .argument_names import NUMPY, REST, take_names
 from .binding import publish
 from .dtype import dtype
 from .mode import mode
-from .numpy_names import take_numpy_names
 from .op import op_of
 from .storage import share, steps_of
 from .tensor import Tensor, attach
@@ -540,4 +540,10 @@ publish(
  diagonal""",
     out=False,
 )
-take_numpy_names(globals(), "narrow select squeeze unsqueeze")
+take_names(globals(), "narrow select squeeze unsqueeze", input="self", **NUMPY)
+take_names(globals(), "flatten unflatten ravel t movedim moveaxis broadcast_to diagonal unfold", input="self")
+take_names(globals(), "transpose swapaxes swapdims", input="self", axis0="dim0", axis1="dim1")
+take_names(globals(), "reshape", input="self", shape=REST)
+take_names(globals(), "permute", input="self", dims=REST)
+take_names(globals(), "view", size=REST, dtype=REST)
+take_names(globals(), "expand", size=REST)

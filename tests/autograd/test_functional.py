@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import sbpjax as flow
+from sbpjax.errors import AutogradError
 
 X = np.random.default_rng(0).standard_normal((2, 3))
 Y = np.random.default_rng(1).standard_normal((3,))
@@ -95,3 +96,17 @@ def test_gradcheck(t):
     assert t.autograd.gradcheck(lambda v: v * v, (z,))
     with pytest.raises((RuntimeError, ValueError)):
         t.autograd.gradcheck(lambda v: v, (t.tensor(X),))
+
+
+def test_grad_of_several_gradients_at_once():
+    found = []
+    for library in (flow, torch):
+        x = library.tensor([0.0, 1.0, 2.0], requires_grad=True)
+        y = library.stack([x**2, 3 * x])
+        cotangents = library.eye(3).unsqueeze(1).expand(3, 2, 3)
+        (rows,) = library.autograd.grad(y, x, cotangents, only_inputs=True, is_grads_batched=True)
+        found.append(rows.tolist())
+    assert found[0] == found[1] == [[3.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 0.0, 7.0]]
+    x = flow.ones(2, requires_grad=True)
+    with pytest.raises(AutogradError, match="first dim of one size"):
+        flow.autograd.grad([x * 2, x * 3], x, [flow.ones(2, 2), flow.ones(3, 2)], is_grads_batched=True)

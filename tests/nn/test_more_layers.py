@@ -300,3 +300,20 @@ def test_cross_map_norm_is_local_response_norm():
     close(found, torch.nn.CrossMapLRN2d(3, **options)(x))
     wide = flow.tensor(torch.randn(2, 7, 3, 2).numpy())
     close(nn.CrossMapLRN2d(5, **options)(wide), nn.LocalResponseNorm(5, **options)(wide))
+
+
+def test_spellings_of_oneflow():
+    x = flow.arange(48.0).reshape(1, 12, 2, 2)
+    wide = flow.nn.PixelShuffle(h_upscale_factor=3, w_upscale_factor=4)(x)
+    assert wide.shape == (1, 1, 6, 8) and wide[0, 0, 0, :8].tolist() == [0.0, 4.0, 8.0, 12.0, 1.0, 5.0, 9.0, 13.0]
+    with pytest.raises(ValueError, match="either upscale_factor is given"):
+        flow.nn.PixelShuffle(2, h_upscale_factor=2)
+    drawn = [
+        flow.nn.Dropout(0.5, generator=flow.Generator().manual_seed(3))(flow.ones(64), addend=flow.ones(64))
+        for _ in "ab"
+    ]
+    assert drawn[0].tolist() == drawn[1].tolist() and set(drawn[0].tolist()) == {1.0, 3.0}
+    condition = flow.tensor([True, False])
+    assert condition.where(flow.ones(2), flow.zeros(2)).tolist() == [1.0, 0.0]
+    indices, counts = flow.unique(flow.tensor([3, 1, 1]), return_inverse=True, return_counts=True, dtype=flow.int32)[1:]
+    assert indices.dtype == counts.dtype == flow.int32 and counts.tolist() == [2, 1]

@@ -66,10 +66,22 @@ def test_greedy_decoder_takes_blanks_and_repeats_out():
     x = np.full((6, 2, 4), -2.0, np.float32)
     np.put_along_axis(x, best.T[..., None], -0.5, 2)
     labels, score = ctc.ctc_greedy_decoder(x, np.array([6, 4]))
-    assert np.asarray(labels).tolist() == [[1, 1, 2, 0, 0, 0], [3, 0, 0, 0, 0, 0]]
+    assert np.asarray(labels).tolist() == [[1, 0, 1, 2, 0, 0], [0, 0, 0, 0, 0, 0]]  # class 3, the last, is the blank
     np.testing.assert_allclose(np.asarray(score), [[3.0], [2.0]])
     labels, _ = ctc.ctc_greedy_decoder(x, np.array([6, 6]), merge_repeated=False)
-    assert np.asarray(labels).tolist() == [[1, 1, 1, 2, 2, 0], [3, 3, 1, 0, 0, 0]]
+    assert np.asarray(labels).tolist() == [[1, 1, 0, 1, 2, 2], [0, 0, 0, 1, 0, 0]]
+
+
+def test_greedy_decoder_is_oneflows():
+    scores = [
+        [[-1.54, -1.20, -1.95, -1.65, -1.81], [-1.84, -1.74, -1.58, -1.55, -1.12]],
+        [[-1.68, -1.48, -1.89, -1.30, -2.07], [-1.13, -1.45, -1.24, -1.61, -1.66]],
+        [[-1.56, -1.40, -2.83, -1.67, -1.48], [-1.20, -2.01, -2.05, -1.95, -1.24]],
+        [[-2.09, -1.76, -1.36, -1.67, -1.45], [-1.85, -1.48, -1.34, -2.16, -1.55]],
+    ]
+    labels, score = ctc.ctc_greedy_decoder(np.array(scores, np.float32), np.array([4, 4]))
+    assert np.asarray(labels).tolist() == [[1, 3, 1, 2], [0, 2, 0, 0]]  # what OneFlow 0.9.0 gives
+    np.testing.assert_allclose(np.asarray(score), [[5.26], [4.79]], rtol=1e-6)
 
 
 def test_blank_is_a_class():

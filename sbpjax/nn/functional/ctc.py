@@ -57,7 +57,9 @@ def ctc_loss(
 
 
 def ctc_greedy_decoder(log_probs: Tensor, input_lengths: Tensor, merge_repeated: bool = True) -> tuple[Tensor, Tensor]:
-    """Return the labels of the best class per step without blanks (class 0), and minus the sum of the best scores.
+    """Return the labels of the best class per step without blanks, and minus the sum of the best scores.
+
+    The blank is the last class, unlike that of `ctc_loss`; OneFlow has it so.
 
     Args:
         log_probs: `(T, N, C)`.

@@ -9,7 +9,7 @@ from sbpjax.ops import random as ops
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.binding import must_be_tensor
 from sbpjax.tensor.dispatch import run
-from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.generator import generator_or_default
 from sbpjax.tensor.inplace import inplace as write_into
 from sbpjax.tensor.op import op_of
 
@@ -30,7 +30,7 @@ def _alpha_channels(x: Any, key: Any, /, p: float) -> Any:
     return ops.alpha_dropout(key, x, p=p, channels=True)
 
 
-def _drop(fn: Any, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
+def _drop(fn: Any, input: Tensor, p: float, training: bool, inplace: bool, generator: Any = None) -> Tensor:
     if not 0 <= p <= 1:
         raise OpValueError(
             message("dropout", f"p={p}", "a dropout probability lies between 0 and 1", "F.dropout(x, p=0.5)")
@@ -39,11 +39,19 @@ def _drop(fn: Any, input: Tensor, p: float, training: bool, inplace: bool) -> Te
     if not training or p == 0:
         return input
     op = op_of(fn, (("p", float(p)),))
-    key = default_generator.key()
+    key = generator_or_default(generator).key()
     return write_into(input, op, (key,)) if inplace else run(op, (input, key))
 
 
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout(
+    input: Tensor,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    generator: Any = None,
+    *,
+    addend: Tensor | None = None,
+) -> Tensor:
     """Return x with each element zero with probability p and the others divided by 1 - p.
 
     Args:
@@ -51,8 +59,11 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         p: the probability of a zero.
         training: if false, return x as it is.
         inplace: write into the input.
+        generator: draws the mask; the default one if not given.
+        addend: added to the result.
     """
-    return _drop(_element_zeros, input, p, training, inplace)
+    found = _drop(_element_zeros, input, p, training, inplace, generator)
+    return found if addend is None else found + addend
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

@@ -67,8 +67,8 @@ def fold(
     return _run(ops.fold, input, output_size=output_size, **options)
 
 
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Return `(..., C r², H, W)` as `(..., C, H r, W r)`."""
+def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tensor:
+    """Return `(..., C r², H, W)` as `(..., C, H r, W r)`; with a pair, by its own factor each way."""
     return _run(ops.pixel_shuffle, input, upscale_factor=upscale_factor)
 
 

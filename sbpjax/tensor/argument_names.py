@@ -1,0 +1,60 @@
+"""Other names of arguments, as PyTorch takes them: NumPy's ``axis``, and sizes that are given by name.
+
+x.sum(axis=1, keepdims=True)        # x.sum(dim=1, keepdim=True)
+zeros(size=(2, 3))                  # zeros(2, 3)
+reshape(input=x, shape=(6,))        # x.reshape(6)
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .tensor import Tensor
+
+NUMPY = {"axis": "dim", "keepdims": "keepdim"}
+REST = "*"
+
+
+def take_names(space: dict, functions: str, **names: str) -> None:
+    """Let functions of a module, and the methods of their names, take other names for some arguments.
+
+    Args:
+        space: the module's ``globals()``, whose functions are replaced; a name that is not in it is a method's alone.
+        functions: the functions' names.
+        **names: other name to parameter; `REST` if the value goes where any number of positional arguments go.
+    """
+    for name in functions.split():
+        function, method = space.get(name), Tensor.__dict__.get(name)
+        if function is not None:
+            space[name] = _taking(function, names)
+        if method is not None:
+            setattr(Tensor, name, space[name] if method is function else _taking(method, names))
+
+
+def _taking(function: Callable, names: dict[str, str]) -> Callable:
+    first = next(iter(inspect.signature(function).parameters), "")
+
+    @functools.wraps(function)
+    def public(*args, **options):
+        if options and not names.keys().isdisjoint(options):
+            args, options = _renamed(first, names, args, options)
+        return function(*args, **options)
+
+    return public
+
+
+def _renamed(first: str, names: dict[str, str], args: tuple, options: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    rest: tuple = ()
+    found = {}
+    for name, value in options.items():
+        target = names.get(name, name)
+        if target == REST:
+            rest = (value,)
+        else:
+            found[target] = value
+    if rest and first in found:  # what is given by name cannot stand behind positional arguments
+        args = (found.pop(first), *args)
+    return (*args, *rest), found
