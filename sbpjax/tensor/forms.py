@@ -142,14 +142,16 @@ def distributed_partial_fc_sample(weight: Tensor, label: Tensor, num_sample: int
     return _with(mapped, label), classes, weight.index_select(0, classes)
 
 
-def asarray(obj, *, dtype=None, device=None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
-    """Return a tensor with the content given; a tensor itself, unless ``copy`` or another dtype is asked for."""
+def asarray(obj, *, dtype=None, device=None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:
+    """Return a tensor with the content given; a tensor itself, unless ``copy`` or another dtype is asked for.
+
+    By default the result of a tensor is on the tape as that is; with ``requires_grad=False`` it is detached.
+    """
     from .from_data import as_tensor, tensor
 
     if isinstance(obj, Tensor):
-        found = obj.detach() if copy or obj.requires_grad and not requires_grad else obj
-        found = found.clone() if copy else found
-        found = as_tensor(found, dtype=dtype, device=device)
+        found = obj.detach() if copy or requires_grad is False and obj.requires_grad else obj
+        found = as_tensor(found.clone() if copy else found, dtype=dtype, device=device)
     else:
         found = tensor(obj, dtype=dtype, device=device) if copy else as_tensor(obj, dtype=dtype, device=device)
     return found.requires_grad_() if requires_grad else found
