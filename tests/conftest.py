@@ -47,6 +47,7 @@ OF_A_TEST = {  # the first that a path begins with
     "nn": 6,
     "optim": 4,
     "oracle": 12,
+    "documentation": 20,
     "pipeline": 3,
     "sbp": 4,
     "tensor": 4,

@@ -293,3 +293,21 @@ def atleast(x, /, ndim: int):
     shapes = {1: (1,), 2: (1, *x.shape) if x.ndim else (1, 1)}
     shapes[3] = {0: (1, 1, 1), 1: (1, *x.shape, 1), 2: (*x.shape, 1)}.get(x.ndim, ())
     return lax.reshape(x, shapes[ndim])
+
+
+def view_dtype(x, /, dtype):
+    """Return the bits of x as elements of another dtype; the last dim grows or shrinks as the elements do not."""
+    lead, last = x.shape[:-1], x.shape[-1] if x.ndim else 1
+    row = last * x.dtype.itemsize  # bytes
+    shape = (*lead, row // np.dtype(dtype).itemsize) if x.ndim else ()
+    pairs = np.dtype(dtype).kind == "c"  # XLA casts no bits of complex numbers: pairs of floats stand for them
+    part = np.empty(0, dtype).real.dtype if pairs else np.dtype(dtype)
+    parts = jnp.stack([jnp.real(x), jnp.imag(x)], -1) if x.dtype.kind == "c" else x
+    ratio = part.itemsize // parts.dtype.itemsize
+    if ratio > 1:  # several elements become one
+        parts = lax.reshape(parts, (*lead, row // part.itemsize, ratio))
+    parts = lax.bitcast_convert_type(parts, part)
+    if pairs:
+        parts = lax.reshape(parts, (*lead, row // part.itemsize // 2, 2))
+        parts = lax.complex(parts[..., 0], parts[..., 1])
+    return lax.reshape(parts, shape)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 
-import jax
-import numpy as np
-
 from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError, message
+from sbpjax.ops import arrange
 from sbpjax.ops import dims as _dims
 
 from . import dispatch, steps
@@ -251,15 +249,7 @@ def _bitcast(x: Tensor, dtype) -> Tensor:
                 "x.to(dtype) converts values",
             )
         )
-    return dispatch.run(op_of(_view_dtype, (("dtype", dtype.np),)), (x,))
-
-
-def _view_dtype(a, /, dtype):
-    given, wanted = a.dtype.itemsize, np.dtype(dtype).itemsize
-    if wanted > given:  # several elements become one
-        a = jax.lax.reshape(a, (*a.shape[:-1], a.shape[-1] * given // wanted, wanted // given))
-    out = jax.lax.bitcast_convert_type(a, dtype)
-    return jax.lax.reshape(out, (*out.shape[:-2], out.shape[-2] * out.shape[-1])) if wanted < given else out
+    return dispatch.run(op_of(arrange.view_dtype, (("dtype", dtype.np),)), (x,))
 
 
 # --------------------------------------------------------------------------------------------------------- dims moved
