@@ -3,7 +3,7 @@
 import pytest
 
 from . import foundation
-from .running import passed
+from .running import LIMIT_S, passed
 
 # The command `python -m distributed.foundation` runs all of them; these make a tensor in every way, in little time.
 FEW = ["tests/tensor/test_global.py", "tests/tensor/test_creation.py", "tests/tensor/test_printing.py"]
@@ -11,7 +11,7 @@ FEW = ["tests/tensor/test_global.py", "tests/tensor/test_creation.py", "tests/te
 
 @pytest.mark.parametrize("share", ["sample", pytest.param("all", marks=pytest.mark.exhaustive)])
 def test_recorded_facts_on_four_ranks(share):
-    passed("facts.py", 4, 1, share)
+    passed("facts.py", 4, 1, share, limit_s=LIMIT_S if share == "sample" else 1800)
 
 
 @pytest.mark.exhaustive  # two processes of two devices: test_together.py
