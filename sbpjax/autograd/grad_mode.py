@@ -94,11 +94,12 @@ class set_grad_enabled(_Context):
 
     Args:
         mode: whether to record.
+        is_train: OneFlow's name of it.
     """
 
-    def __init__(self, mode: bool) -> None:
+    def __init__(self, mode: bool = True, *, is_train: bool | None = None) -> None:
         self._before = _mode.grad
-        self._enabled = bool(mode)
+        self._enabled = bool(mode if is_train is None else is_train)
         _mode.grad = self._enabled
 
     def __call__(self, function):

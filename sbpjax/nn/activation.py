@@ -201,12 +201,23 @@ class Hardtanh(_Options):
         min_val: the lower bound.
         max_val: the upper bound.
         inplace: write into the input.
+        min_value: an older name of ``min_val``.
+        max_value: an older name of ``max_val``.
     """
 
     _names = ("min_val", "max_val")
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ):
         super().__init__()
+        min_val = min_val if min_value is None else min_value
+        max_val = max_val if max_value is None else max_value
         if not max_val > min_val:
             rule = f"max_val is larger than min_val, got {min_val} and {max_val}"
             fail("value", "Hardtanh(...)", f"min_val={min_val}, max_val={max_val}", rule, "nn.Hardtanh(-1.0, 1.0)")

@@ -19,14 +19,15 @@ class _Dropout(Module):
     Args:
         p: the probability of a zero.
         inplace: write into the input.
+        generator: draws the mask; the default one if not given.
     """
 
-    def __init__(self, p: float = 0.5, inplace: bool = False):
+    def __init__(self, p: float = 0.5, inplace: bool = False, generator: Any = None):
         super().__init__()
         if not 0 <= p <= 1:
             rule = f"dropout probability has to be between 0 and 1, but got {p}"
             fail("value", f"{type(self).__name__}({p})", f"p={p}", rule, f"nn.{type(self).__name__}(0.5)")
-        self.p, self.inplace = p, inplace
+        self.p, self.inplace, self.generator = p, inplace, generator
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
@@ -41,10 +42,6 @@ class Dropout(_Dropout):
         generator: draws the mask; the default one if not given.
     """
 
-    def __init__(self, p: float = 0.5, inplace: bool = False, generator: Any = None):
-        super().__init__(p, inplace)
-        self.generator = generator
-
     def forward(self, input: Tensor, addend: Tensor | None = None) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace, self.generator, addend=addend)
 
@@ -58,7 +55,7 @@ class Dropout1d(_Dropout):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.dropout1d(input, self.p, self.training, self.inplace)
+        return F.dropout1d(input, self.p, self.training, self.inplace, self.generator)
 
 
 class Dropout2d(_Dropout):
@@ -70,7 +67,7 @@ class Dropout2d(_Dropout):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.dropout2d(input, self.p, self.training, self.inplace)
+        return F.dropout2d(input, self.p, self.training, self.inplace, self.generator)
 
 
 class Dropout3d(_Dropout):
@@ -82,7 +79,7 @@ class Dropout3d(_Dropout):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.dropout3d(input, self.p, self.training, self.inplace)
+        return F.dropout3d(input, self.p, self.training, self.inplace, self.generator)
 
 
 class AlphaDropout(_Dropout):
@@ -94,7 +91,7 @@ class AlphaDropout(_Dropout):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+        return F.alpha_dropout(input, self.p, self.training, self.inplace, self.generator)
 
 
 class FeatureAlphaDropout(_Dropout):
@@ -106,4 +103,4 @@ class FeatureAlphaDropout(_Dropout):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)
+        return F.feature_alpha_dropout(input, self.p, self.training, self.inplace, self.generator)

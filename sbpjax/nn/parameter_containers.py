@@ -35,12 +35,13 @@ class ParameterList(Module):
 
     Args:
         values: parameters, tensors, or anything else.
+        parameters: OneFlow's name of them.
     """
 
-    def __init__(self, values: Iterable[Any] | None = None) -> None:
+    def __init__(self, values: Iterable[Any] | None = None, *, parameters: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._size = 0
-        for value in values or ():
+        for value in (parameters if values is None else values) or ():
             self.append(value)
 
     def _name(self, index: int) -> str:

@@ -143,8 +143,9 @@ class placement:
         return self
 
     @staticmethod
-    def all(type: str) -> placement:
-        """Return the 1-D placement of every device of a type."""
+    def all(type: str | None = None, *, device_type: str | None = None) -> placement:
+        """Return the 1-D placement of every device of a type; ``device_type`` is OneFlow's name of it."""
+        type = str(device_type if type is None else type)
         if type not in _PLATFORM:
             return placement(type, [0])
         return placement(type, range(len(devices_of(type))))

@@ -65,7 +65,9 @@ def boxed(x: Tensor, placement, sbp) -> Tensor:
     return dispatch.wrap_any(*eager.convert(x._array, x._layout, placement, sbp))
 
 
-def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_meta: bool = True) -> Tensor:
+def to_global(
+    self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_meta: bool = True, copy: bool = False
+) -> Tensor:
     """Return this tensor as a global tensor on ``placement`` in ``sbp``.
 
     Args:
@@ -75,6 +77,7 @@ def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_me
         grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
         check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
             be equal.
+        copy: return a new tensor even if nothing changes.
 
     Returns:
         A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
@@ -113,7 +116,7 @@ def to_global(self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_me
     if grad_sbp is not None:
         grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, ndim))
     elif codes == layout.codes and placement == layout.placement:
-        return self
+        return self.clone() if copy else self
     source = layout
 
     def back(grad: Tensor) -> Tensor:

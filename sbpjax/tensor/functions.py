@@ -358,9 +358,9 @@ def to_dtype(input: Tensor, dtype) -> Tensor:
     return dispatch.unary(op_of(elementwise.to_dtype, (("dtype", dtype.np),)), input)
 
 
-def is_tensor(x) -> bool:
-    """Return whether ``x`` is a `Tensor`."""
-    return isinstance(x, Tensor)
+def is_tensor(obj) -> bool:
+    """Return whether an object is a `Tensor`."""
+    return isinstance(obj, Tensor)
 
 
 def is_floating_point(input: Tensor) -> bool:

@@ -346,9 +346,10 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     return _with(counts.astype(input.dtype.np), input)
 
 
-def argwhere(input: Tensor) -> Tensor:
-    """Return the indices of the elements that are not zero, one row each."""
-    return nonzero(input)
+def argwhere(input: Tensor, *, dtype=None) -> Tensor:
+    """Return the indices of the elements that are not zero, one row each; of int64, or as asked for, as in OneFlow."""
+    found = nonzero(input)
+    return found if dtype is None else found.to(dtype)
 
 
 METHODS = (

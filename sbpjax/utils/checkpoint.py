@@ -37,24 +37,24 @@ _STATE = "state.json"
 _PLAIN = (str, int, float, bool, type(None))
 
 
-def save(state: Any, path: str | os.PathLike, global_dst_rank: int | None = None) -> None:
-    """Write `state` as the directory `path`; an older one there is replaced at the end.
+def save(obj: Any, path: str | os.PathLike, global_dst_rank: int | None = None) -> None:
+    """Write an object as the directory `path`; an older one there is replaced at the end.
 
     Args:
-        state: dicts (string or integer keys), lists and tuples of tensors, NumPy arrays and plain values.
+        obj: dicts (string or integer keys), lists and tuples of tensors, NumPy arrays and plain values.
         path: the directory.
         global_dst_rank: the rank that writes global tensors, as OneFlow has it; here process 0 writes, and all
             processes call this together, so the number is only checked.
 
     Raises:
-        CheckpointError: something in `state` is none of these.
+        CheckpointError: something in it is none of these.
         PlacementError: there is no such rank.
     """
     if global_dst_rank is not None:
         placement("cpu", [global_dst_rank])
     target = Path(path)
     arrays: list[np.ndarray] = []
-    document = _pack(state, arrays, "state")  # on all processes: they read global tensors together
+    document = _pack(obj, arrays, "state")  # on all processes: they read global tensors together
     if current().rank == 0:
         _write(target, document, arrays)
     current().exchange(f"save(state, {str(path)!r})", None)  # nobody goes on before it is there
@@ -76,14 +76,23 @@ def _write(target: Path, document: Any, arrays: list[np.ndarray]) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def load(path: str | os.PathLike, map_location: Any = None, *, global_src_rank: int | None = None) -> Any:
+def load(
+    path: str | os.PathLike,
+    map_location: Any = None,
+    *,
+    global_src_rank: int | None = None,
+    support_pytorch_format: bool = True,
+) -> Any:
     """Return what `save` wrote; tensors come back as local ones unless a placement or a rank is given.
 
+    A file is read as one of ``torch.save`` with a plain state in it: no code in it runs.
+
     Args:
-        path: the directory.
+        path: the directory, or the file.
         map_location: a device for local tensors, or a placement: then every tensor is global there, in broadcast.
         global_src_rank: a CPU rank: then every tensor is global on that rank alone. `load_state_dict` and
             `to_global` bring it from there to any placement and sbp, so no other device ever holds the whole value.
+        support_pytorch_format: read PyTorch's files.
 
     Raises:
         CheckpointError: there is no checkpoint at `path`.
@@ -91,6 +100,10 @@ def load(path: str | os.PathLike, map_location: Any = None, *, global_src_rank: 
     """
     place = _placing(map_location, global_src_rank)
     source = Path(path)
+    if source.is_file() and support_pytorch_format:
+        from sbpjax.checkpoint.torch_file import read_torch  # which builds on this room's neighbours
+
+        return _with_tensors(read_torch(source), place)
     if not (source / _STATE).exists() and source.with_name(source.name + ".old").exists():
         source = source.with_name(source.name + ".old")  # `save` was interrupted between its two renames
     if not (source / _STATE).exists():
@@ -103,6 +116,17 @@ def load(path: str | os.PathLike, map_location: Any = None, *, global_src_rank: 
             )
         )
     return _unpack(json.loads((source / _STATE).read_text()), source, place)
+
+
+def _with_tensors(value: Any, make: Callable[[np.ndarray], Tensor]) -> Any:
+    """Return nested dicts, lists and tuples with tensors in the place of arrays."""
+    if isinstance(value, np.ndarray):
+        return make(value)
+    if isinstance(value, dict):
+        return type(value)((key, _with_tensors(each, make)) for key, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return type(value)(_with_tensors(each, make) for each in value)
+    return value
 
 
 def _placing(map_location: Any, global_src_rank: int | None) -> Callable[[np.ndarray], Tensor]:

@@ -317,3 +317,16 @@ def test_spellings_of_oneflow():
     assert condition.where(flow.ones(2), flow.zeros(2)).tolist() == [1.0, 0.0]
     indices, counts = flow.unique(flow.tensor([3, 1, 1]), return_inverse=True, return_counts=True, dtype=flow.int32)[1:]
     assert indices.dtype == counts.dtype == flow.int32 and counts.tolist() == [2, 1]
+    assert flow.argwhere(flow.tensor([0, 5]), dtype=flow.int32).dtype == flow.int32
+    assert (
+        flow.placement.all(device_type="cpu")
+        == flow.env.all_device_placement(device_type="cpu")
+        == flow.placement.all("cpu")
+    )
+    assert len(flow.nn.ParameterList(parameters=[flow.nn.Parameter(flow.ones(2))])) == 1
+    assert flow.nn.Hardtanh(min_value=-2.0, max_value=2.0)(flow.tensor([-3.0, 3.0])).tolist() == [-2.0, 2.0]
+    place = flow.placement("cpu", [0, 1])
+    x = flow.ones(2).to_global(place, "B")
+    assert x.to_global(place, "B") is x and x.to_global(place, "B", copy=True) is not x
+    with flow.set_grad_enabled(is_train=False):
+        assert not flow.is_grad_enabled()

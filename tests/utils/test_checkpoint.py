@@ -113,3 +113,22 @@ def test_ranks_that_are_not_there(tmp_path):
     utils.save({"x": flow.ones(2)}, tmp_path / "c")
     with pytest.raises(PlacementError):
         utils.load(tmp_path / "c", global_src_rank=99)
+
+
+def test_files_of_pytorch_load_too(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    model, file = (
+        torch.nn.Linear(3, 2),
+        tmp_path / f"m{flow.env.get_rank()}.pt",
+    )  # of several processes each has its own
+    torch.save({"model": model.state_dict(), "step": 3, "more": [torch.tensor([1, 2]), None]}, file)
+    state = flow.load(file)
+    assert state["step"] == 3 and state["more"][0].tolist() == [1, 2] and state["more"][0].dtype == flow.int64
+    ours = flow.nn.Linear(3, 2)
+    ours.load_state_dict(state["model"])
+    np.testing.assert_array_equal(ours.weight.detach().numpy(), model.weight.detach().numpy())
+    place = flow.placement("cpu", [0, 1])
+    assert flow.load(file, place)["model"]["weight"].placement == place
+    with pytest.raises(CheckpointError):
+        flow.load(file, support_pytorch_format=False)

@@ -66,26 +66,36 @@ def dropout(
     return found if addend is None else found + addend
 
 
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, generator: Any = None
+) -> Tensor:
     """Return `(N, C, L)` with whole channels zero; arguments as in `dropout`."""
-    return _drop(_channel_zeros, input, p, training, inplace)
+    return _drop(_channel_zeros, input, p, training, inplace, generator)
 
 
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, generator: Any = None
+) -> Tensor:
     """Return `(N, C, H, W)` with whole channels zero; arguments as in `dropout`."""
-    return _drop(_channel_zeros, input, p, training, inplace)
+    return _drop(_channel_zeros, input, p, training, inplace, generator)
 
 
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, generator: Any = None
+) -> Tensor:
     """Return `(N, C, D, H, W)` with whole channels zero; arguments as in `dropout`."""
-    return _drop(_channel_zeros, input, p, training, inplace)
+    return _drop(_channel_zeros, input, p, training, inplace, generator)
 
 
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False, generator: Any = None
+) -> Tensor:
     """Return x with elements at selu's lower limit with probability p, scaled to keep mean and variance."""
-    return _drop(_alpha, input, p, training, inplace)
+    return _drop(_alpha, input, p, training, inplace, generator)
 
 
-def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False, generator: Any = None
+) -> Tensor:
     """Return `(N, C, ...)` with whole channels at selu's lower limit, scaled to keep mean and variance."""
-    return _drop(_alpha_channels, input, p, training, inplace)
+    return _drop(_alpha_channels, input, p, training, inplace, generator)
