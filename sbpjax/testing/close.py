@@ -113,10 +113,9 @@ def _tensor_difference(actual, expected, at: str, tolerances, equal_nan: bool, c
         return f"The values for attribute 'dtype' do not match{at}: {x.dtype} != {y.dtype}"
     if checks["stride"] and x.stride() != y.stride():
         return f"The values for attribute 'stride()' do not match{at}: {x.stride()} != {y.stride()}"
-    if tolerances is None:
-        known = [DEFAULTS.get(t.dtype.name, (0.0, 0.0)) for t in (x, y)]
-        tolerances = max(known[0][0], known[1][0]), max(known[0][1], known[1][1])
-    return _value_difference(_wide(x), _wide(y), at, *tolerances, equal_nan)
+    known = [DEFAULTS.get(t.dtype.name, (0.0, 0.0)) for t in (x, y)]
+    rtol, atol = [max(pair) for pair in zip(*known, strict=True)] if tolerances is None else tolerances
+    return _value_difference(_wide(x), _wide(y), at, rtol, atol, equal_nan)
 
 
 def _tensor(value: Any) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 from jax._src.lib import xla_client  # no public name of its copy
+from jax.core import ShapedArray
 
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.from_data import from_numpy
@@ -31,6 +32,7 @@ def _put(array: np.ndarray) -> jax.Array:
     """Do as ``jax.device_put(array, may_alias=True)``, which takes 200 µs where caches are cold; this takes 80."""
     if _COPY is None:
         return jax.device_put(array, may_alias=True)
-    device = jax.config.jax_default_device or jax.local_devices()[0]
-    aval = jax.core.ShapedArray(array.shape, array.dtype)
-    return _COPY(aval, jax.sharding.SingleDeviceSharding(device), [array], [device], False)
+    device = getattr(jax.config, "jax_default_device") or jax.local_devices()[0]  # noqa: B009  # its stub knows it not
+    return _COPY(
+        ShapedArray(array.shape, array.dtype), jax.sharding.SingleDeviceSharding(device), [array], [device], False
+    )
