@@ -142,7 +142,11 @@ _BESIDE = Op(_beside, name="beside")
 
 
 def _on_tape(value) -> bool:
-    return isinstance(value, Tensor) and value._edge is not None and value.dtype.is_floating_point
+    return isinstance(value, Tensor) and value._edge is not None and _can_have_gradient(value)
+
+
+def _can_have_gradient(x: Tensor) -> bool:
+    return x.dtype.is_floating_point or x.dtype.is_complex
 
 
 def _to_dtype(x, /, dtype):
@@ -173,7 +177,7 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
         out = dispatch.run(op, (x, *others))  # the pin does not fit, e.g. for another shape; `fits` says so
     finally:
         mode.autocast = before
-    if op.name in _COMPARE and mode.grad and x._edge is None and _on_tape(others[0]) and x.dtype.is_floating_point:
+    if op.name in _COMPARE and mode.grad and x._edge is None and _on_tape(others[0]) and _can_have_gradient(x):
         out = dispatch.run(_BESIDE, (out, others[0]))
     return _become(x, out, asked, op.check == "outputs")
 
