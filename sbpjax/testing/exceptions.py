@@ -107,8 +107,12 @@ FINITE_CORNERS = {
     "nn.functional.combined_margin_loss": "PyTorch has none; the formula it is compared to forms products with 0",
     "*grid_sample*": "PyTorch takes a place that is NaN for inside or outside by dim, padding and direction, or reads "
     "memory that is not the image's, and ends",
-    "Tensor.byte Tensor.char Tensor.int Tensor.long Tensor.short": "C++ leaves open which integer a NaN becomes",
-    "special.legendre_polynomial_p": "PyTorch 2.13 returns what its memory held before for NaN",
+    "nn.functional.embedding_bag": "PyTorch keeps a NaN of a maximum only if it comes first",
+    "nn.functional.interpolate nn.functional.upsample*": "PyTorch leaves out or multiplies by zero what has no weight",
+    "nn.functional.softshrink": "PyTorch's vectors keep the gradient of a NaN, what is left beside them loses it",
+    "special.i1 special.i1e": "PyTorch takes a NaN for a small number in backward",
+    "cast Tensor.cast Tensor.byte Tensor.char Tensor.int Tensor.long Tensor.short": "C++ leaves open which integer a NaN becomes",
+    "special.legendre_polynomial_p special.laguerre_polynomial_l": "PyTorch 2.13 returns for NaN what its memory held",
 }
 
 

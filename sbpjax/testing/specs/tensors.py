@@ -95,10 +95,12 @@ def _(g):
     return call(g.tensor(kinds="fib"))
 
 
-@op(
-    "Tensor.dim Tensor.ndimension Tensor.nelement Tensor.element_size "
-    "Tensor.is_signed Tensor.is_contiguous Tensor.stride Tensor.storage_offset"
-)
+@op("Tensor.dim Tensor.ndimension Tensor.nelement Tensor.element_size Tensor.is_signed")
+def _(g):
+    return call(g.tensor(kinds="fib", grad=False))
+
+
+@op("Tensor.is_contiguous Tensor.stride Tensor.storage_offset", layouts=False, reason="a global tensor has its own")
 def _(g):
     return call(g.tensor(kinds="fib", grad=False))
 
