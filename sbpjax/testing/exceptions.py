@@ -111,7 +111,8 @@ FINITE_CORNERS = {
     "nn.functional.interpolate nn.functional.upsample*": "PyTorch leaves out or multiplies by zero what has no weight",
     "nn.functional.softshrink": "PyTorch's vectors keep the gradient of a NaN, what is left beside them loses it",
     "special.i1 special.i1e": "PyTorch takes a NaN for a small number in backward",
-    "cast Tensor.cast Tensor.byte Tensor.char Tensor.int Tensor.long Tensor.short": "C++ leaves open which integer a NaN becomes",
+    "cast Tensor.cast Tensor.byte Tensor.char Tensor.int Tensor.long Tensor.short": "C++ leaves open which integer "
+    "a NaN becomes",
     "special.legendre_polynomial_p special.laguerre_polynomial_l": "PyTorch 2.13 returns for NaN what its memory held",
 }
 
