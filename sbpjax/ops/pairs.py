@@ -55,8 +55,9 @@ def signbit(x, /):
 
 
 def ldexp(x, y, /):
-    """Return ``x * 2**y``."""
-    return lax.mul(*_pair(x, lax.exp2(floats(y)), float_result=True))
+    """Return ``x * 2**y``; integers y do not change the dtype of floats x."""
+    y = cast(y, x.dtype) if category(x.dtype) == 2 > category(y.dtype) else floats(y)
+    return lax.mul(*_pair(x, lax.exp2(y), float_result=True))
 
 
 def frexp(x, /):
