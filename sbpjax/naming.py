@@ -1,4 +1,7 @@
-"""What the package calls itself when it prints a name: ``oneflow.float32`` to a script that imports it as oneflow."""
+"""What the package calls itself when it prints a name: ``oneflow.float32`` to a script that imports it as oneflow.
+
+Tested with the aliases, in `tests/test_mock_torch.py`.
+"""
 
 from __future__ import annotations
 

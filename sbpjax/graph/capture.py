@@ -21,6 +21,7 @@ from sbpjax.nn.module import Module
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import Fields, Group, Items, States, Table
+from sbpjax.tensor.device import default_jax_device
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.parked import is_parked
 from sbpjax.tensor.traced import TracedLayout, constant
@@ -255,8 +256,7 @@ def info(t: Tensor) -> tuple:
 
 def _default_sharding():
     """Return where a local tensor without data would be made."""
-    device: Any = getattr(jax.config, "jax_default_device")  # noqa: B009  # its stub does not know it
-    return jax.sharding.SingleDeviceSharding(jax.local_devices()[0] if device is None else device)
+    return jax.sharding.SingleDeviceSharding(default_jax_device())
 
 
 def _unmoved(t: Tensor) -> Tensor:

@@ -26,8 +26,8 @@ from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import devices_of
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.device import default_jax_device, of_jax
 from sbpjax.tensor.device import device as Device
-from sbpjax.tensor.device import of_jax
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.parked import is_parked
 
@@ -413,8 +413,7 @@ def _target(found: dict, placement: Any, device: Any, asked: str) -> tuple[Place
             raise ExportError(message(asked, seen, rule, 'load_graph(path, device="cpu")'))
         if device is not None:
             return None, (device if isinstance(device, Device) else Device(device)).jax()
-        default = getattr(jax.config, "jax_default_device", None)
-        return None, jax.local_devices()[0] if default is None else default
+        return None, default_jax_device()
     hierarchy = tuple(said["hierarchy"])
     ranks = np.arange(int(np.prod(hierarchy))).reshape(hierarchy).tolist()
     if device is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from sbpjax.errors import PlacementError, message
 
@@ -172,6 +173,14 @@ def devices_of(type: str) -> tuple:
 def index_of(jax_device) -> int:
     """Return a JAX device's number among those of its type."""
     return devices_of(_TYPE[jax_device.platform]).index(jax_device)
+
+
+def default_jax_device():
+    """Return JAX's device of local tensors that say nothing of theirs."""
+    import jax
+
+    config: Any = jax.config  # its flags are made at run time
+    return config.jax_default_device or jax.local_devices()[0]
 
 
 @functools.cache

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-import jax
 import numpy as np
 from jax.core import Tracer
 
@@ -211,10 +209,9 @@ def _node_name(node) -> str:
 
 
 def _default_device():
-    from .device import of_jax
+    from .device import default_jax_device, of_jax
 
-    config: Any = jax.config  # its flags are made at run time
-    return of_jax(config.jax_default_device or jax.local_devices()[0])
+    return of_jax(default_jax_device())
 
 
 def text_of(x: Tensor) -> str:

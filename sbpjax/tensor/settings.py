@@ -102,13 +102,10 @@ def set_default_device(device) -> None:
 
 def get_default_device():
     """Return the device on which new tensors lie that say nothing."""
+    from .device import default_jax_device
     from .device import device as Device
 
-    if mode.device is not None:
-        return mode.device
-    import jax
-
-    return Device(jax.config.jax_default_device or jax.local_devices()[0])
+    return Device(default_jax_device()) if mode.device is None else mode.device
 
 
 # ---------------------------------------------------------------------------------------------------- threads, math
