@@ -10,7 +10,8 @@ import numpy as np
 from jax import lax
 
 from .dims import fail
-from .promote import DEFAULT_FLOAT, align, cast, category
+from .promote import DEFAULT_FLOAT, align, cast, category, spread
+from .slopes import slopes
 
 
 def conj(x, /):
@@ -55,11 +56,28 @@ def complex(real, imag, /):
 
 
 def polar(abs, angle, /):
-    """Return abs * e^(i angle); both are float32 or float64."""
+    """Return abs * e^(i angle); both are float32 or float64.
+
+    The gradient of ``abs`` is along the result's direction, as in torch: 0 at 0, NaN at infinity.
+    """
     if abs.dtype != angle.dtype or abs.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         rule = "Expected both inputs to be Float or Double tensors, of one dtype"
         fail("shape", "polar(abs, angle)", f"{abs.dtype} and {angle.dtype}", rule, "angle.to(abs.dtype)")
-    return complex(abs * lax.cos(angle), abs * lax.sin(angle))
+    shape = np.broadcast_shapes(abs.shape, angle.shape)
+    return _polar(spread(abs, shape), spread(angle, shape))
+
+
+def _slope_of_size(t, out, abs, angle):
+    return lax.mul(lax.convert_element_type(t, out.dtype), sgn(out))
+
+
+def _slope_of_angle(t, out, abs, angle):
+    return lax.mul(lax.convert_element_type(t, out.dtype), lax.mul(out, np.asarray(1j, out.dtype)))
+
+
+@slopes(_slope_of_size, _slope_of_angle)
+def _polar(abs, angle):
+    return lax.complex(lax.mul(abs, lax.cos(angle)), lax.mul(abs, lax.sin(angle)))
 
 
 def isreal(x, /):
