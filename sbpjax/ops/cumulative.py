@@ -21,7 +21,7 @@ from .slopes import without
 
 def _running(x, dim: int, function, name: str):
     dim = one(dim, x.ndim, name)
-    return function(x, dim) if x.ndim else x
+    return function(x, dim) if x.ndim and x.size else x
 
 
 def _summed(x, dim: int, dtype, function, name: str):

@@ -115,13 +115,18 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
 def cumsum_(self: Tensor, dim: int, *, dtype=None) -> Tensor:
     """Write `cumsum` into this tensor and return it; ``dtype`` is the tensor's own."""
     _own_dtype("cumsum_", self, dtype)
-    return inplace(self, op_of(cumulative.cumsum, (("dim", int(dim)),)))
+    return inplace(self, op_of(cumulative.cumsum, _into(self, dim)))
 
 
 def cumprod_(self: Tensor, dim: int, *, dtype=None) -> Tensor:
     """Write `cumprod` into this tensor and return it; ``dtype`` is the tensor's own."""
     _own_dtype("cumprod_", self, dtype)
-    return inplace(self, op_of(cumulative.cumprod, (("dim", int(dim)),)))
+    return inplace(self, op_of(cumulative.cumprod, _into(self, dim)))
+
+
+def _into(x: Tensor, dim: int) -> tuple:
+    """Return the options of a running sum that is written into its input: one bool or none stays so, as in PyTorch."""
+    return (("dim", int(dim)), *((("dtype", x.dtype.np),) if not x.ndim or not x.numel() else ()))
 
 
 def _own_dtype(name: str, x: Tensor, dtype) -> None:

@@ -212,6 +212,7 @@ T.outer(T.tensor([1, 2]), T.tensor([3.0]))
 T.isclose(T.tensor([3 + 4j]), T.tensor([3 + 4.00001j]))
 T.rand(2, dtype=T.complex64).dtype
 T.tensor([1 + 2j, 3]).cumsum(0)
+[T.tensor(True).cumsum_(0), T.tensor(False).cumprod_(0), T.zeros(0, dtype=T.bool).cumprod_(0)]
 T.norm(T.tensor([3 + 4j]), 1)
 T.exp(T.tensor([1j]))
 T.cat([T.tensor([1j]), T.tensor([1.0])])
