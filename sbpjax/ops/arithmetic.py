@@ -366,15 +366,21 @@ def _lerp(x, end, weight):
     )
 
 
+def _with_whole_factors(x, a, b):
+    """Return three aligned arrays, the second in the shape of the result: gradients are scaled before they are summed."""
+    shape = np.broadcast_shapes(np.shape(x), np.shape(a), np.shape(b))
+    return align(x, spread(a, shape), b)
+
+
 def addcmul(x, a, b, /, value=1):
     """Return x + value * a * b."""
-    x, a, b = align(*promote(x, a, b))
+    x, a, b = _with_whole_factors(*promote(x, a, b))
     return lax.add(x, _scaled(lax.mul(a, b), value))
 
 
 def addcdiv(x, a, b, /, value=1):
     """Return x + value * a / b."""
-    x, a, b = align(*promote(x, a, b, float_result=True))
+    x, a, b = _with_whole_factors(*promote(x, a, b, float_result=True))
     return lax.add(x, lax.div(_scaled(a, value), b))
 
 

@@ -92,7 +92,7 @@ def running_product(x, dim: int):
 @running_product.defjvp
 def _running_jvp(dim, primals, tangents):
     (x,), (t,) = primals, tangents
-    wild = _is_wild(x, (dim,)) if x.size > 1 else None
+    wild = _is_wild(x, (dim,)) if x.shape[dim] > 1 else None
     tame = x if wild is None else without(x, wild)
     tangent = jax.jvp(functools.partial(lax.cumprod, axis=dim), (tame,), (t,))[1]
     if wild is not None:

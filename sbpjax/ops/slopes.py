@@ -10,7 +10,8 @@ case::
         return lax.mul(x, y)
 
 A rule is linear in ``t`` and made of differentiable parts, so second derivatives follow. The forward stays one call of
-the plain function.
+the plain function. Of an elementwise function a tangent comes to its rule in the shape of the result: a backward
+multiplies first and then sums over what was broadcast, as torch does, and infinities of both signs make NaN.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def slopes(*rules):
     """Return a decorator that gives a function of arrays its derivatives.
 
     Args:
-        rules: per array ``rule(t, out, *arrays)``, its part of the result's tangent, or None where that is zero.
+        rules: per array ``rule(t, out, *arrays)``, its part of the result's tangent, or None where that is zero;
+            ``t`` has the result's shape if that is the shape to which the arrays broadcast.
     """
 
     def decorate(function):
@@ -37,8 +39,9 @@ def slopes(*rules):
 
         def jvp(primals, tangents):
             out = sloped(*primals)
+            whole = _elementwise(primals, out.shape)
             parts = [
-                spread(rule(t, out, *primals), out.shape)
+                spread(rule(spread(t, out.shape) if whole else t, out, *primals), out.shape)
                 for rule, t in zip(rules, tangents, strict=True)
                 if rule is not None and not isinstance(t, SymbolicZero)
             ]
@@ -48,6 +51,14 @@ def slopes(*rules):
         return sloped
 
     return decorate
+
+
+def _elementwise(arrays, shape) -> bool:
+    """Return whether arrays broadcast to just this shape."""
+    try:
+        return np.broadcast_shapes(*map(np.shape, arrays)) == shape
+    except ValueError:
+        return False
 
 
 def kept(t, condition):

@@ -11,6 +11,7 @@ from jax import lax
 from sbpjax.ops import (
     activation,
     arithmetic,
+    complex,
     cumulative,
     distance,
     elementwise,
@@ -134,6 +135,20 @@ CASES += [
     )
     for r, source in (("amax", FROM), ("amin", FROM), ("prod", A(3, 1, 2, 0)))
 ]
+# What is broadcast is scaled before its gradient is summed: infinities of both signs make NaN.
+ENDLESS, SIGNS = np.array(INF, np.float32), A(-1.1, -0.8, 0.7)
+CASES += [
+    case(f, t, SIGNS, *factors)
+    for f, t in ((arithmetic.addcmul, torch.addcmul), (arithmetic.addcdiv, torch.addcdiv))
+    for factors in ((ENDLESS, np.array(0.5, np.float32)), (A(0.0), np.array([[0.0]], np.float32)))
+]
+CASES += [
+    case(arithmetic.lerp, torch.lerp, SIGNS, np.array(2, np.float32), ENDLESS),
+    case(arithmetic.hypot, torch.hypot, SIGNS, ENDLESS),
+    case(cumulative.cumprod, torch.cumprod, A(0.5, 0, INF)[None], dim=0),
+]
+POLAR = np.meshgrid(A(NAN, INF, 0, -0.0, 2, -1), A(NAN, INF, 0, 1, -2), indexing="ij")
+CASES += [case(complex.polar, torch.polar, *map(np.ascontiguousarray, POLAR))]
 test_corners = run(CASES)
 
 
