@@ -40,6 +40,7 @@ def walk(
             leaves.append(node) if node.__class__ is AccumulateGrad else heappush(ready, (-node.seq, node))
     before = mode.grad
     mode.grad = create_graph
+    mode.walks += 1
     try:
         while True:
             if leaves:
@@ -72,6 +73,7 @@ def walk(
                         heappush(ready, (-child.seq, child))
     finally:
         mode.grad = before
+        mode.walks -= 1
 
 
 def _put(buffers: dict, node, idx: int, grad) -> None:

@@ -15,7 +15,7 @@ from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import activation, arithmetic, arrange, compare, elementwise, linalg, matrix
 from sbpjax.ops import einsum as _einsum
 
-from . import dispatch
+from . import dispatch, unread
 from . import dtype as dtypes
 from .argument_names import NUMPY, REST, take_names
 from .binding import bind, hashable, inplace_of, into_out, must_be_tensor, publish
@@ -347,7 +347,8 @@ _CLONE = op_of(elementwise.identity)
 
 def clone(input: Tensor, *, memory_format=None) -> Tensor:
     """Return a copy, on the tape."""
-    return dispatch.unary(_CLONE, input)
+    copy = unread.through(input, _CLONE)
+    return dispatch.unary(_CLONE, input) if copy is None else copy
 
 
 def to_dtype(input: Tensor, dtype) -> Tensor:

@@ -23,6 +23,7 @@ class Mode(threading.local):
         everywhere: placement and sbp of new tensors that say none, see `sbpjax.utils.global_view`; None elsewhere.
         device: where new local tensors lie that say nothing, see `sbpjax.set_default_device`; None elsewhere.
         touch: called in a trace with a tensor that is about to be written, see `sbpjax.graph.watch`; None elsewhere.
+        walks: how many backward walks are under way.
         calls: whether recorded ops of a trace are calls of traces that are kept, see `sbpjax.tensor.op_calls`.
     """
 
@@ -40,6 +41,7 @@ class Mode(threading.local):
         self.seed: Any = None
         self.auto: Any = None
         self.autocast: Any = None
+        self.walks = 0
         self.calls = False
 
 

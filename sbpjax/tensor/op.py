@@ -29,9 +29,10 @@ class Op:
         traced: the function with its attributes bound.
         call: the compiled function.
         entries: backward entries by ``(which inputs need grad, avals)``.
+        shapes: of an op of one input, the outputs' avals by the input's, see `unread`.
     """
 
-    __slots__ = ("call", "check", "entries", "fn", "name", "static", "traced")
+    __slots__ = ("call", "check", "entries", "fn", "name", "shapes", "static", "traced")
 
     def __init__(self, fn, static: tuple = (), name: str | None = None) -> None:
         self.fn = fn
@@ -39,6 +40,7 @@ class Op:
         self.name = name or getattr(fn, "__name__", "op")
         self.traced = _closed(fn, dict(static), self.name) if static else fn
         self.entries = {}
+        self.shapes = {}
         self.check = _VERSION_CHECK.get(self.name, "inputs")
 
     def __getattr__(self, name: str):

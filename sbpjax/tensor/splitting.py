@@ -11,7 +11,7 @@ from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import dims as _dims
 from sbpjax.ops import view as _view
 
-from . import dispatch, steps
+from . import dispatch, steps, unread
 from .argument_names import NUMPY, take_names
 from .binding import publish
 from .op import op_of
@@ -20,13 +20,18 @@ from .views import along, of_one_dim, tie
 
 
 def _several(self: Tensor, d: int, sizes: list[int]) -> tuple:
-    outs = dispatch.run(op_of(_view.split, (("split_size", tuple(sizes)), ("dim", d))), (self,))
+    outs = _parts(self, op_of(_view.split, (("split_size", tuple(sizes)), ("dim", d))))
     begin = 0
     for out, n in zip(outs, sizes, strict=True):
         tie(self, out, (steps.index, (("spec", of_one_dim(self, d, (n, 1, begin))),), ()))
         out._meta.multi = True
         begin += n
     return outs
+
+
+def _parts(x: Tensor, op) -> tuple:
+    outs = unread.views(x, op)
+    return dispatch.run(op, (x,)) if outs is None else outs
 
 
 def split(self: Tensor, split_size_or_sections=None, dim: int = 0, *, split_size=None) -> tuple:
@@ -107,7 +112,7 @@ def unbind(self: Tensor, dim: int = 0) -> tuple:
     d = _dims.one(dim, self.ndim, "unbind")
     if not self.shape[d]:
         return ()
-    outs = dispatch.run(op_of(_view.unbind, (("dim", d),)), (self,))
+    outs = _parts(self, op_of(_view.unbind, (("dim", d),)))
     for i, out in enumerate(outs):
         tie(self, out, (steps.index, (("spec", of_one_dim(self, d, (None, 1, i))),), ()))
         out._meta.multi = True

@@ -22,6 +22,7 @@ from .mode import mode
 from .op import op_of
 from .steps import expand, look, put, put_row
 from .tensor import Tensor, attach
+from .unread import forget
 
 _ALONE = 3  # references to a cell of one tensor: the tensor's, a local name's, the argument's of getrefcount
 
@@ -92,6 +93,8 @@ def regenerate(x: Tensor) -> None:
     if cell.__class__ is not Cell:
         cell.settle(x)  # parked, see `parked`
         return
+    if x._meta is not None and x._meta.unread is not None:
+        forget(x)
     base = base_of(x)
     if base is None:
         steps = steps_of(x)
@@ -167,6 +170,8 @@ def write(x: Tensor, value: Tensor) -> None:
         base._edge, base._idx = new._edge, new._idx
     _commit(x, base, new)
     if base is not x and base._edge is None and not repeated:  # one write to a repeated element shows everywhere
+        if x._meta.unread is not None:
+            forget(x)
         x._array, x._layout = value._array, value._layout
         x._seen, x._ver = x._cell.stamp, x._cell.version
 

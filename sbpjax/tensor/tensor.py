@@ -33,20 +33,26 @@ class Meta:
         base: the tensor that a differentiable view is of.
         steps: the view steps from the storage's root to this tensor.
         multi: whether the view is one of several that one op returned.
+        unread, place: the `unread.Unread` that a view without payload is an output of, and which; else None.
         no_grad_view: whether the view, or what it is a view of, was made under ``no_grad``.
         data_alias: whether writes leave the version alone (``x.data``).
         asked_sum: whether the storage was asked for in ``partial_sum``; one that an op left so may be converted.
     """
 
-    __slots__ = ("asked_sum", "base", "data_alias", "grad", "multi", "no_grad_view", "steps")
+    __slots__ = ("asked_sum", "base", "data_alias", "grad", "multi", "no_grad_view", "place", "steps", "unread")
 
     grad: Any
     base: Any
+    unread: Any
+    place: int
 
     def __init__(self) -> None:
-        self.grad = self.base = None
+        self.grad = self.base = self.unread = None
         self.steps = ()
         self.multi = self.data_alias = self.no_grad_view = self.asked_sum = False
+
+
+_READ = ("_array", "_edge", "_idx")
 
 
 class Tensor:
@@ -72,10 +78,18 @@ class Tensor:
 
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to this class
 
+    def __getattr__(self, name: str) -> Any:
+        """Read a view that was not read before, see `unread`; all else is missing."""
+        if name in _READ:
+            meta = self._meta
+            if meta is not None and meta.unread is not None:
+                from .unread import fill
+
+                fill(self)
+                return getattr(self, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
     if TYPE_CHECKING:  # methods and operators are attached to the class by the other modules of this package
-
-        def __getattr__(self, name: str) -> Any: ...
-
         __add__: Any
         __radd__: Any
         __sub__: Any
@@ -130,12 +144,18 @@ class Tensor:
         """The logical shape."""
         layout = self._layout
         if layout is None or layout.shape is None:
+            meta = self._meta
+            if meta is not None and meta.unread is not None:
+                return Size(meta.unread.avals[meta.place].shape)
             return Size(self._array.shape)
         return Size(layout.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
         """The element type."""
+        meta = self._meta
+        if meta is not None and meta.unread is not None:
+            return dtypes._BY_NP[meta.unread.avals[meta.place].dtype]
         return dtypes._BY_NP[self._array.dtype]
 
     @property
@@ -190,7 +210,9 @@ class Tensor:
             if self.is_meta:
                 return device("meta")
             return device(jax.local_devices()[0])
-        sharding = self._array.sharding
+        meta = self._meta
+        unread = None if meta is None else meta.unread
+        sharding = (self._array if unread is None or unread.array is None else unread.array).sharding
         return of_jax(getattr(sharding, "_device", None) or next(iter(sharding.device_set)))
 
     def _kind_error(self, name: str, rule: str, instead: str) -> Exception:
@@ -206,6 +228,9 @@ class Tensor:
     @property
     def requires_grad(self) -> bool:
         """Whether ops on this tensor are recorded."""
+        meta = self._meta
+        if meta is not None and meta.unread is not None and self._cell.stamp == self._seen:
+            return meta.unread.edge is not None
         self._fresh_edge()
         return self._edge is not None
 
@@ -335,11 +360,14 @@ class Tensor:
         return self
 
     def _fresh(self) -> Tensor:
-        """Bring the payload up to date after a write through a view or base."""
-        if self._cell is not None and self._cell.stamp != self._seen:
-            from .storage import regenerate
+        """Bring the payload up to date after a write through a view or base, and read what was not read."""
+        if self._cell is not None:
+            if self._cell.stamp != self._seen:
+                from .storage import regenerate
 
-            regenerate(self)
+                regenerate(self)
+            elif self._meta is not None and self._meta.unread is not None:
+                self._array  # noqa: B018  # reading fills it
         return self
 
     def _fresh_edge(self) -> None:

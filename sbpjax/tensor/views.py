@@ -12,7 +12,7 @@ from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError, mess
 from sbpjax.ops import arrange
 from sbpjax.ops import dims as _dims
 
-from . import dispatch, steps
+from . import dispatch, steps, unread
 from .argument_names import NUMPY, REST, take_names
 from .binding import publish
 from .dtype import dtype
@@ -25,10 +25,13 @@ from .tensor import Tensor, attach
 def view_of(x: Tensor, fn, static: tuple = (), starts: tuple = ()) -> Tensor:
     """Return the view of ``x`` through one step."""
     if starts:
-        out = dispatch.run(op_of(fn, static), (x, *starts))
-    else:
-        out = dispatch.unary(op_of(fn, static), x)
-    return tie(x, out, (fn, static, starts))
+        return tie(x, dispatch.run(op_of(fn, static), (x, *starts)), (fn, static, starts))
+    return _through_one(x, op_of(fn, static), (fn, static, ()))
+
+
+def _through_one(x: Tensor, op, step: tuple) -> Tensor:
+    outs = unread.views(x, op)
+    return tie(x, dispatch.unary(op, x) if outs is None else outs[0], step)
 
 
 _known: dict = {}
@@ -39,8 +42,7 @@ def _known_view(x: Tensor, key: tuple) -> Tensor | None:
     found = _known.get(key)
     if found is None:
         return None
-    op, step = found
-    return tie(x, dispatch.unary(op, x), step)
+    return _through_one(x, *found)
 
 
 def _remember(key: tuple, fn, static: tuple) -> None:
@@ -190,7 +192,9 @@ def _whole(x: Tensor, shape: tuple) -> tuple | None:
 
 def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     if steps_of(x) and steps.reshaped_strides(x.shape, strides_of(x), shape) is None:
-        return dispatch.run(op_of(steps.reshape, (("shape", shape),)), (x,))
+        op = op_of(steps.reshape, (("shape", shape),))
+        copy = unread.through(x, op)
+        return dispatch.run(op, (x,)) if copy is None else copy
     return view_of(x, steps.reshape, (("shape", shape),))
 
 

@@ -1,0 +1,218 @@
+"""Views that nobody has read: a chain of them is one program, on the way forward and on the way back.
+
+``x.reshape(b, t, h, -1).transpose(1, 2).chunk(3, -1)`` asks for five views and reads the last three. A view of a local
+tensor has no payload until somebody looks: its slots `_array`, `_edge` and `_idx` are empty, and reading one of them
+fills them (`Tensor.__getattr__`). Shape, dtype and device are known before. What is read runs from the nearest view
+that has a payload, all steps between in one program, with one node on the tape; so does a copy of an unread view
+(`through`). A write to the storage meanwhile counts the stamp up, and the view is read anew from there, as any other
+(`storage.regenerate`).
+
+A view that a node passed by may be read later, for its value or for a hook: then the node is hung on it
+(`_hang`). Worked case: ``t = x.t(); y = t.reshape(-1); t.register_hook(f)``: ``y``'s node led to ``x``; asked for its
+node, ``t`` gets one, and ``y``'s now leads there, so that ``f`` is called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+
+import jax
+from jax._src.core import trace_state_clean  # no public name
+
+from sbpjax.autograd.node import OpNode, sequence
+
+from .failure import translate
+from .mode import mode
+from .op import Op, entry_of, op_of, struct_of
+from .tensor import Meta, Tensor
+
+_DEEPEST = 6  # steps that one program takes; a longer chain is read on the way
+_new = Tensor.__new__
+
+
+class Unread:
+    """The outputs of one view op that have not been read.
+
+    Attributes:
+        op: the op, of one input.
+        array: the payload at the beginning of the chain.
+        edge, idx: its place on the tape, None where nothing is recorded.
+        parent: the unread views that the op is applied to, or None; ``place`` says to which of them.
+        depth: the number of steps from the payload.
+        avals: shapes and dtypes of the outputs.
+        arrays: their payloads, once read.
+        node: their node, once read; None where nothing is recorded.
+        seq: the node's place on the tape.
+        passed: nodes that lead past these views, each as ``[reference to the node, its steps, place here]``.
+    """
+
+    __slots__ = (
+        "array", "arrays", "avals", "depth", "edge", "idx", "node", "op", "parent", "passed", "place", "seq",
+    )  # fmt: skip
+
+    def __init__(self, x: Tensor, op: Op, avals: tuple | None) -> None:
+        meta = x._meta
+        parent = None if meta is None else meta.unread
+        self.op, self.avals = op, avals
+        self.arrays = self.node = self.passed = None
+        self.seq = sequence()
+        if parent is None:
+            self.array = x._array
+            self.edge, self.idx = x._edge, x._idx
+            self.parent, self.place, self.depth = None, 0, 1
+        else:
+            self.array = parent.array
+            self.edge, self.idx = parent.edge, parent.idx
+            self.parent, self.place, self.depth = parent, meta.place, parent.depth + 1
+        if not mode.grad:
+            self.edge = None
+
+    def read(self) -> tuple:
+        """Run the program; return the payloads."""
+        if self.arrays is not None:
+            return self.arrays
+        steps, missed = [(self.op, None)], []
+        at, array, edge, idx = self, self.array, self.edge, self.idx
+        while at.parent is not None:
+            above, place = at.parent, at.place
+            if above.arrays is not None:
+                array, idx = above.arrays[place], place
+                edge = None if edge is None else above.node
+                break
+            missed.append((above, place, tuple(steps)))
+            steps.insert(0, (above.op, place))
+            at = above
+        op = _chain(tuple(steps))
+        try:
+            with contextlib.nullcontext() if trace_state_clean() else jax.ensure_compile_time_eval():
+                out = op.call(array)
+        except Exception as error:
+            raise translate(error, op, ()) from None
+        self.arrays = out if out.__class__ is tuple else (out,)
+        if edge is not None:
+            self._record(op, array, edge, idx, missed)
+        if self.passed is not None:
+            self._hang()
+        self.parent = self.array = self.passed = None
+        return self.arrays
+
+    def _record(self, op: Op, array, edge, idx: int, missed: list) -> None:
+        entry = entry_of(op, (0,), (array.aval,))
+        if not entry.diff_outs:
+            return
+        node = self.node = OpNode.__new__(OpNode)
+        node.entry, node.n_out = entry, entry.n_out
+        node.edges, node.idxs = (edge,), (idx,)
+        node.hooks = node.layouts = node.in_layouts = None
+        node.saved = node.checks = ()
+        node.seq = self.seq
+        passing = [weakref.ref(node), len(missed)]
+        for count, (views, place, steps) in enumerate(missed):
+            if views.passed is None:
+                views.passed = []
+            views.passed.append((passing, count, place, steps))
+
+    def _hang(self) -> None:
+        """Let nodes that led past these views lead to their node."""
+        if self.node is None or mode.walks:  # a walk has counted the edges it goes along
+            return
+        for passing, count, place, steps in self.passed:
+            node = passing[0]()
+            if node is not None and count < passing[1]:  # it does not lead to a view nearer to it
+                node.entry = entry_of(_chain(steps), (0,), (self.arrays[place].aval,))
+                node.edges, node.idxs = (self.node,), (place,)
+                passing[1] = count
+
+
+def views(x: Tensor, op: Op) -> tuple | None:
+    """Return the outputs of a view op as tensors that have not been read; None where the op must run at once."""
+    if not x._plain or not trace_state_clean():
+        return None
+    cell, meta = x._cell, x._meta
+    if cell is not None and cell.stamp != x._seen:
+        x._fresh()
+    unread = None if meta is None else meta.unread
+    if unread is not None and (unread.arrays is not None or unread.depth >= _DEEPEST):
+        fill(x)
+        unread = None
+    aval = x._array.aval if unread is None else unread.avals[meta.place]
+    avals = op.shapes.get(aval)
+    if avals is None:
+        try:
+            avals = op.shapes[aval] = tuple(jax.make_jaxpr(op.traced)(struct_of(aval)).out_avals)
+        except Exception:  # the op itself says what is wrong
+            return None
+    found = Unread(x, op, avals)
+    return tuple([_tensor(found, place) for place in range(len(avals))])
+
+
+def _tensor(unread: Unread, place: int) -> Tensor:
+    t = _new(Tensor)
+    t._layout = t._cell = None
+    t._ver = 0
+    t._plain = True
+    meta = t._meta = Meta()
+    meta.unread, meta.place = unread, place
+    return t
+
+
+def through(x: Tensor, op: Op) -> Tensor | None:
+    """Return an op of one input and output on an unread view, in one program with the steps to it.
+
+    The view stays unread. None if the tensor is no such view.
+    """
+    meta = x._meta
+    if meta is None or meta.unread is None or x._cell.stamp != x._seen or not trace_state_clean():
+        return None
+    found = Unread(x, op, None)
+    out = _new(Tensor)
+    out._layout = out._cell = out._meta = None
+    (out._array,) = found.read()
+    out._edge, out._idx, out._ver = found.node, 0, 0
+    out._plain = True
+    return out
+
+
+def fill(x: Tensor) -> None:
+    """Give a tensor the payload and the place on the tape that it was asked for."""
+    meta = x._meta
+    unread, place = meta.unread, meta.place
+    array = unread.read()[place]
+    meta.unread = None
+    node = unread.node
+    x._edge = node if node is not None and place in node.entry.diff_outs else None
+    x._idx = place
+    x._array = array
+
+
+def forget(x: Tensor) -> None:
+    """Let a tensor that will be read anew from its storage hold nothing."""
+    x._meta.unread = None
+    x._array = x._edge = None
+    x._idx = 0
+
+
+_CHAINS: dict = {}
+
+
+def _chain(steps: tuple) -> Op:
+    """Return the op that takes several steps, each ``(op, which of its outputs the next one takes)``."""
+    if len(steps) == 1:
+        return steps[0][0]
+    found = _CHAINS.get(steps)
+    if found is None:
+        if len(_CHAINS) > 20_000:
+            _CHAINS.clear()
+        found = _CHAINS[steps] = op_of(chain, (("steps", steps),))
+        found.name = steps[-1][0].name
+    return found
+
+
+def chain(x, /, steps):
+    """Return what the steps show of an array; all outputs of the last one."""
+    for op, place in steps:
+        x = op.traced(x)
+        if place is not None and x.__class__ is tuple:
+            x = x[place]
+    return x
