@@ -26,6 +26,7 @@ from .placement import placement as Placement
 from .plan import Plan, disk, plan_one
 
 _PROGRAMS: dict = {}
+_MAX_PROGRAMS = 8192  # one per op, shape and layout: sizes that change all the time must not fill the memory
 Payload = Any  # a jax.Array, or an `abstract.Abstract` in the place of one
 
 
@@ -107,6 +108,8 @@ def execute(
             facts = _facts(fn, static, arrays, layouts)
             spread.come_together(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices, facts)
             _MET.add(key[:-1])
+        if len(_PROGRAMS) >= _MAX_PROGRAMS:
+            _PROGRAMS.clear()
         _PROGRAMS[key] = found
     if policy.current.mode != "auto":
         policy.check(getattr(fn, "__name__", "op"), found.plan.boxings)

@@ -83,6 +83,17 @@ def test_programs_are_cached_by_layout():
     assert Layout(ONE, "S0", (8, 12), np.float32) is layout
 
 
+def test_programs_are_not_kept_without_bound(monkeypatch):
+    monkeypatch.setattr(eager, "_PROGRAMS", {})
+    monkeypatch.setattr(eager, "_MAX_PROGRAMS", 3)
+    for rows in (4, 8, 12, 16, 20):
+        x = values((rows, 2))
+        array, layout = eager.from_logical(x, ONE, "S0")
+        (out,), (lay,) = eager.execute(jnp.negative, (), [array], [layout])
+        np.testing.assert_array_equal(eager.to_logical(out, lay), -x)
+        assert len(eager._PROGRAMS) <= 3
+
+
 def test_two_placements_are_an_error():
     a, la = eager.from_logical(values((8, 12)), ONE, "S0")
     b, lb = eager.from_logical(values((8, 12)), TWO, "S0,B")
