@@ -9,10 +9,11 @@ in its backward; vectors are left whole. Needs the extra `aot`.
 
 For each: seconds to build, trace, plan and compile; the memory report beside the compiler's own figures; bytes on the
 wire by kind, planned and compiled; `optimal_seconds` of the TPU compiler. ``--peer`` adds the same model written by
-hand (`benchmarks.gpt_by_hand`). ``--flat`` takes four layers without loops, on both sides: the compiler's cost analysis
-counts the body of a loop once, so times can be compared only there. The compiler prices a custom call, such as the
-halves of a 64-bit number, at minus one second; whole seconds are added until the figure is above what the products
-alone take at the chip's peak.
+hand (`benchmarks.gpt_by_hand`). The compiler's cost analysis counts the body of a loop once. `benchmarks.tpu_passes`
+adds up the same from the program's text, with bodies once, to be compared with the compiler's figure, and with every
+turn, to be compared with the peer's. ``--flat`` takes four layers without loops, on both sides. The compiler prices a
+custom call, such as the halves of a 64-bit number, at minus one second; whole seconds are added until the figure is
+above what the products alone take at the chip's peak.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import jax
 
 import sbpjax as flow
-from benchmarks import gpt_by_hand
+from benchmarks import gpt_by_hand, tpu_passes
 from examples.gpt.model import GPT, GPTConfig
 from examples.gpt.sharding import TENSOR_PARALLEL
 from sbpjax import nn, optim, sbp
@@ -124,6 +125,27 @@ def optimal_seconds(compiled, machine: str) -> float | None:
     return found
 
 
+def told_seconds(compiled, case: Case) -> str:
+    """Return the compiler's estimate of a step beside what its text adds up to; empty where it gives none."""
+    found = optimal_seconds(compiled, case.machine)
+    if found is None:
+        return ""
+    text = compiled.as_text()
+    once, turns = tpu_passes.seconds(text, once=True), tpu_passes.seconds(text)
+    return (
+        f"optimal_seconds {found * 1e3:.2f} ms; from the text {once * 1e3:.2f} ms with bodies of loops once "
+        f"({once / found:.3f}), {turns * 1e3:.2f} ms with every turn"
+    )
+
+
+def saved(compiled, folder: str | None, name: str) -> None:
+    """Write a compiled program's text into a folder, if one is given."""
+    if folder is not None:
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, f"{name}.txt"), "w") as file:
+            file.write(compiled.as_text())
+
+
 def figures(compiled) -> str:
     """Return the compiler's figures of a program in one line."""
     m = compiled.memory_analysis()
@@ -131,7 +153,7 @@ def figures(compiled) -> str:
     return ", ".join(f"{n} {bytes_text(getattr(m, f'{n}_size_in_bytes'))}" for n in names)
 
 
-def run_ours(case: Case) -> None:
+def run_ours(case: Case, name: str, folder: str | None) -> None:
     began = time.perf_counter()
     graph, arguments, count = graph_of(case)
     print(f"{count / 1e9:.2f}B parameters, built in {time.perf_counter() - began:.1f} s", flush=True)
@@ -151,12 +173,12 @@ def run_ours(case: Case) -> None:
     print(f"compiler: {figures(compiled)}")
     print(f"report / compiler {found.total / whole:.4f}, estimate / compiler {guess.total / whole:.3f}")
     print(graph.traffic())
-    seconds = optimal_seconds(compiled, case.machine)
-    if seconds is not None:
-        print(f"optimal_seconds {seconds * 1e3:.2f} ms" + (" (bodies of loops counted once)" if case.scan else ""))
+    if told := told_seconds(compiled, case):
+        print(told, flush=True)
+    saved(compiled, folder, name)
 
 
-def run_peer(case: Case) -> None:
+def run_peer(case: Case, name: str, folder: str | None) -> None:
     where = flow.placement.topology(case.machine, case.grid)
     began = time.perf_counter()
     with jax.enable_x64(False):
@@ -173,9 +195,9 @@ def run_peer(case: Case) -> None:
     for c in hlo.collectives(compiled.as_text()):
         kinds[c.kind] = kinds.get(c.kind, 0) + c.wire_bytes
     print(f"peer: {', '.join(f'{k} {bytes_text(n)}' for k, n in kinds.items())}; {bytes_text(sum(kinds.values()))}")
-    seconds = optimal_seconds(compiled, case.machine)
-    if seconds is not None:
-        print(f"peer: optimal_seconds {seconds * 1e3:.2f} ms")
+    if told := told_seconds(compiled, case):
+        print(f"peer: {told}", flush=True)
+    saved(compiled, folder, f"{name}-by-hand")
 
 
 def main() -> None:
@@ -187,17 +209,20 @@ def main() -> None:
     parser.add_argument("--once", action="store_true", help="let the planner say when weights are gathered")
     parser.add_argument("--layers", type=int, help="other than the case's")
     parser.add_argument("--batch", type=int, help="other than the case's")
+    parser.add_argument("--save", metavar="FOLDER", help="write the compiled programs' texts there")
     options = parser.parse_args()
     case = CASES[options.case]
     if options.flat:
         case = replace(case, layers=4, scan=False)
     case = replace(case, layers=options.layers or case.layers, batch=options.batch or case.batch)
     case = replace(case, level=0 if options.once else 1)
-    print(f"jax {jax.__version__}, {os.cpu_count()} cores; {options.case}: {case}", flush=True)
+    load = os.getloadavg()[0]
+    print(f"jax {jax.__version__}, {os.cpu_count()} cores, load {load:.0f}; {options.case}: {case}", flush=True)
+    name = options.case + ("-flat" if options.flat else "")
     if not options.only_peer:
-        run_ours(case)
+        run_ours(case, name, options.save)
     if options.peer or options.only_peer:
-        run_peer(case)
+        run_peer(case, name, options.save)
 
 
 if __name__ == "__main__":

@@ -99,24 +99,38 @@ def after_passes(lowered, limit: float = 600.0) -> tuple[str, int]:
     raise TimeoutError(f"the compiler's passes took longer than {limit} s")
 
 
-def seconds(text: str) -> float:
-    """Return the time of a program's instructions, one after the other."""
+def seconds(text: str, once: bool = False) -> float:
+    """Return the time of a program's instructions, one after the other.
+
+    Args:
+        text: the program's text.
+        once: count the body of a loop once, as `optimal_seconds` does, and not once per turn.
+    """
     computations, entry = parse(text)
-    return _seconds(computations[entry], computations)
+    return _seconds(computations[entry], computations, once)
 
 
-def _seconds(program: list[Instruction], computations: dict) -> float:
+def _seconds(program: list[Instruction], computations: dict, once: bool) -> float:
     types = {i.name: i.type for i in program}
     total = 0.0
     for i in program:
         if i.op == "while":
-            turns = re.search(r'known_trip_count":\{"n":"(\d+)"', i.rest)
             body = re.search(r"body=%?([\w.-]+)", i.rest).group(1)
-            total += (int(turns.group(1)) if turns else 1) * _seconds(computations[body], computations)
+            total += (1 if once else _turns(i, computations)) * _seconds(computations[body], computations, once)
         elif i.op not in _FREE:
             work = _flops(i, types, computations) / FLOPS
             total += max(work, _touched(i, types, computations) / MEMORY)
     return total
+
+
+def _turns(loop: Instruction, computations: dict) -> int:
+    """Return how often a loop turns: the compiler's word, or the constant that its condition compares with."""
+    if known := re.search(r'known_trip_count":\{"n":"(\d+)"', loop.rest):
+        return int(known.group(1))
+    condition = computations[re.search(r"condition=%?([\w.-]+)", loop.rest).group(1)]
+    constants = {i.name: int(i.inside) for i in condition if i.op == "constant" and i.inside.isdigit()}
+    compared = [i for i in condition if i.op == "compare" and "direction=LT" in i.rest]
+    return max((constants[o] for i in compared for o in i.operands if o in constants), default=1)
 
 
 def parse(text: str) -> tuple[dict[str, list[Instruction]], str]:
@@ -187,11 +201,15 @@ def _flops(i: Instruction, types: dict, computations: dict) -> float:
 
 
 def _window(rest: str) -> int:
-    """Return how many places of a window are summed over; one that is dilated or padded stands for a batch dim."""
+    """Return how many places of a window are summed over; a dim that is dilated or padded stands for a batch dim."""
     found = re.search(r"window=\{size=([\dx]+)([^}]*)\}", rest)
-    if found is None or any(word in found.group(2) for word in ("pad", "stride", "dilate")):
+    if found is None:
         return 1
-    return math.prod(int(n) for n in found.group(1).split("x"))
+    sizes = [int(n) for n in found.group(1).split("x")]
+    for word, plain in (("pad", "0_0"), ("stride", "1"), ("lhs_dilate", "1"), ("rhs_dilate", "1")):
+        if given := re.search(rf"\b{word}=(\S+)", found.group(2)):
+            sizes = [n if of == plain else 1 for n, of in zip(sizes, given.group(1).split("x"), strict=True)]
+    return math.prod(sizes)
 
 
 def _touched(i: Instruction, types: dict, computations: dict) -> int:
@@ -201,19 +219,40 @@ def _touched(i: Instruction, types: dict, computations: dict) -> int:
     called = _called(i, computations)
     if not called:
         return nbytes(i.type) + sum(nbytes(types[o]) for o in i.operands)
-    inner = {c.name: c.type for c in called}
-    total = 0
-    for c in called:
-        if c.op != "parameter":
-            continue
-        readers = [r for r in called if c.name in r.operands]
-        if readers and all(_cuts(r, c.name) for r in readers):
-            total += sum(nbytes(r.type) for r in readers if r.op != "dynamic-update-slice")
-        else:
-            total += nbytes(types[i.operands[int(c.inside)]])
+    total = sum(
+        _read(called, c.name, nbytes(types[i.operands[int(c.inside)]]), computations)
+        for c in called
+        if c.op == "parameter"
+    )
     root = next(c for c in called if c.is_root)
-    return total + nbytes(inner[root.operands[1]] if root.op == "dynamic-update-slice" else i.type)
+    by_name = {c.name: c for c in called}
+    parts = [by_name[o] for o in root.operands] if root.op == "tuple" else [root]
+    return total + sum(_written(part, by_name) for part in parts)
 
 
-def _cuts(reader: Instruction, name: str) -> bool:
-    return reader.op in ("slice", "dynamic-slice", "dynamic-update-slice") and reader.operands[0] == name
+def _written(part: Instruction, by_name: dict[str, Instruction]) -> int:
+    """Return the bytes that a fusion writes of one of its results: of an update in place, what is updated."""
+    made = part
+    while made.op == "bitcast":
+        made = by_name[made.operands[0]]
+    return nbytes(by_name[made.operands[1]].type if made.op == "dynamic-update-slice" else part.type)
+
+
+def _read(called: list[Instruction], name: str, whole: int, computations: dict) -> int:
+    """Return the bytes that a fusion reads of a value of ``whole`` bytes: its cuts, where it is only cut."""
+    total = 0
+    for reader in called:
+        if name not in reader.operands:
+            continue
+        if reader.op in ("slice", "dynamic-slice") and reader.operands[0] == name:
+            total += nbytes(reader.type)
+        elif reader.op == "fusion":
+            inner = _called(reader, computations)
+            given = {int(c.inside): c.name for c in inner if c.op == "parameter"}
+            places = [k for k, o in enumerate(reader.operands) if o == name]
+            total += sum(_read(inner, given[k], whole, computations) for k in places)
+        elif reader.op == "bitcast":
+            total += _read(called, reader.name, whole, computations)
+        elif reader.op != "dynamic-update-slice" or reader.operands[0] != name:
+            return whole
+    return min(total, whole)

@@ -60,3 +60,74 @@ def test_every_instruction_takes_as_long_as_its_product_or_its_memory():
 )
 def test_arrays_are_counted_in_tiles(kind, held):
     assert tpu_passes.nbytes(kind) == pytest.approx(held, abs=512)
+
+
+ROLLED = """HloModule step, is_scheduled=true
+
+%row (q0: f32[80,8,128], q1: s32[]) -> f32[1,8,128] {
+  %q0 = f32[80,8,128]{2,1,0:T(8,128)} parameter(0)
+  %q1 = s32[] parameter(1)
+  %same = f32[80,8,128]{2,1,0:T(8,128)} bitcast(%q0)
+  ROOT %slice = f32[1,8,128]{2,1,0:T(8,128)} dynamic-slice(%same, %q1), dynamic_slice_sizes={1,8,128}
+}
+
+%both (r0: f32[80,8,128], r1: s32[], r2: f32[80,8,128]) -> (f32[80,8,128], f32[1,8,128]) {
+  %r0 = f32[80,8,128]{2,1,0:T(8,128)} parameter(0)
+  %r1 = s32[] parameter(1)
+  %r2 = f32[80,8,128]{2,1,0:T(8,128)} parameter(2)
+  %read = f32[1,8,128]{2,1,0:T(8,128)} fusion(%r0, %r1), kind=kLoop, calls=%row
+  %write = f32[80,8,128]{2,1,0:T(8,128)} dynamic-update-slice(%r2, %read, %r1)
+  %named = f32[80,8,128]{2,1,0:T(8,128)} bitcast(%write)
+  ROOT %results = (f32[80,8,128]{2,1,0:T(8,128)}, f32[1,8,128]{2,1,0:T(8,128)}) tuple(%named, %read)
+}
+
+%turn (t: (s32[], f32[80,8,128], f32[80,8,128])) -> (s32[], f32[80,8,128], f32[80,8,128]) {
+  %t = (s32[], f32[80,8,128]{2,1,0:T(8,128)}, f32[80,8,128]{2,1,0:T(8,128)}) parameter(0)
+  %at = s32[] get-tuple-element(%t), index=0
+  %in = f32[80,8,128]{2,1,0:T(8,128)} get-tuple-element(%t), index=1
+  %out = f32[80,8,128]{2,1,0:T(8,128)} get-tuple-element(%t), index=2
+  %made = (f32[80,8,128]{2,1,0:T(8,128)}, f32[1,8,128]{2,1,0:T(8,128)}) fusion(%in, %at, %out), calls=%both
+  %next = f32[80,8,128]{2,1,0:T(8,128)} get-tuple-element(%made), index=0
+  ROOT %again = (s32[], f32[80,8,128]{2,1,0:T(8,128)}, f32[80,8,128]{2,1,0:T(8,128)}) tuple(%at, %in, %next)
+}
+
+%goes_on (u: (s32[], f32[80,8,128], f32[80,8,128])) -> pred[] {
+  %u = (s32[], f32[80,8,128]{2,1,0:T(8,128)}, f32[80,8,128]{2,1,0:T(8,128)}) parameter(0)
+  %count = s32[] get-tuple-element(%u), index=0
+  %turns = s32[] constant(80)
+  ROOT %less = pred[] compare(%count, %turns), direction=LT
+}
+
+ENTRY %main (a: (s32[], f32[80,8,128], f32[80,8,128])) -> (s32[], f32[80,8,128], f32[80,8,128]) {
+  %a = (s32[], f32[80,8,128]{2,1,0:T(8,128)}, f32[80,8,128]{2,1,0:T(8,128)}) parameter(0)
+  ROOT %loop = (s32[], f32[80,8,128], f32[80,8,128]) while(%a), condition=%goes_on, body=%turn
+}
+"""
+
+
+def test_a_loop_over_stacks_reads_and_writes_a_slice_per_turn():
+    turn = 3 * 4 * 8 * 128 + 4  # the slice read, written into the other stack and given, and its place
+    assert tpu_passes.seconds(ROLLED, once=True) == pytest.approx(turn / tpu_passes.MEMORY, rel=1e-6)
+    assert tpu_passes.seconds(ROLLED) == pytest.approx(80 * turn / tpu_passes.MEMORY, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("window", "places"),
+    [
+        ("", 1),
+        (", window={size=2x2048}", 4096),
+        (", window={size=8x2 pad=7_7x0_0 rhs_reversal=1x0}", 2),  # the first dim is one of batches
+        (", window={size=8 stride=7 lhs_dilate=8}", 1),
+    ],
+)
+def test_what_a_product_sums_over(window, places):
+    """As libtpu 0.0.42 writes products: the batch dims are dims of a window, padded or dilated."""
+    text = f"""HloModule step
+
+ENTRY %main (a: bf16[8192,4096], b: bf16[4096,8192]) -> bf16[8192,8192] {{
+  %a = bf16[8192,4096]{{1,0:T(8,128)(2,1)}} parameter(0)
+  %b = bf16[4096,8192]{{1,0:T(8,128)(2,1)}} parameter(1)
+  ROOT %dot = bf16[8192,8192]{{1,0:T(8,128)(2,1)}} convolution(%a, %b){window}, dim_labels=bf_io->bf
+}}
+"""
+    assert tpu_passes.seconds(text) == pytest.approx(2 * 8192 * 8192 * 4096 * places / tpu_passes.FLOPS, rel=1e-6)
