@@ -81,12 +81,12 @@ def _(g):
 @op("nn.functional.batch_norm", tol=_NORM, method=False)
 def _(g):
     x = g.tensor(g.pick((4, 3), (2, 3, 4), (2, 3, 2, 2)), "f")
-    stats = (  # in backward PyTorch reads past the memory of those with strides
+    stats = (  # in backward PyTorch reads what is beside those with strides, and beside such weights
         g.tensor((3,), x.dtype, grad=False, views=False),
         g.tensor((3,), x.dtype, low=0.5, high=2.0, grad=False, views=False),
     )
     training = g.flag()
-    affine = {"weight": g.tensor((3,), x.dtype), "bias": g.tensor((3,), x.dtype)} if g.flag() else {}
+    affine = {"weight": g.tensor((3,), x.dtype, views=False), "bias": g.tensor((3,), x.dtype)} if g.flag() else {}
     return call(x, *(stats if not training else (None, None)), **affine, training=training)
 
 
