@@ -1,7 +1,8 @@
 """When two results are equal: dtype, shape and structure exactly, values to the accuracy of the dtype.
 
 Tolerances are relative to each value and, for what nearly cancels, to the largest one in the array (at most 1): float32
-sums may be ordered differently, hence a few units in the last place. A spec may have its own, with a reason.
+sums may be ordered differently, hence a few units in the last place. A spec may have its own, with a reason. Where
+more cancels than a result shows, PyTorch's own rounding error says how much (`rounding`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ class Different(AssertionError):
 
 
 def equal(
-    got, want, *, tol: dict | None = None, what: str = "result", floor: str | None = None, size: float = 0.0
+    got,
+    want,
+    *,
+    tol: dict | None = None,
+    what: str = "result",
+    floor: str | None = None,
+    size: float = 0.0,
+    error: float | list = 0.0,
 ) -> None:
     """Raise `Different` unless two plain results are equal.
 
@@ -37,16 +45,18 @@ def equal(
         what: names the values in the message.
         floor: a dtype; the result is no more accurate than that.
         size: the magnitude of what was added up, where the result alone does not show it: the cotangents of gradients.
+        error: how far rounding may move values, one number or one per result (`rounding`).
     """
     if isinstance(want, Plain):
         if not isinstance(got, Plain):
             raise Different(f"{what}: {got!r} is no tensor; wanted {want!r}")
-        _tensors(got, want, {**TOLERANCE, **(tol or {})}, what, floor, size)
+        _tensors(got, want, {**TOLERANCE, **(tol or {})}, what, floor, size, error if isinstance(error, float) else 0.0)
     elif isinstance(want, (list, tuple)):
         if not isinstance(got, (list, tuple)) or len(got) != len(want):
             raise Different(f"{what}: {got!r}; wanted {want!r}")
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
-            equal(g, w, tol=tol, what=f"{what}[{i}]", floor=floor, size=size)
+            each = error[i] if isinstance(error, list) else error
+            equal(g, w, tol=tol, what=f"{what}[{i}]", floor=floor, size=size, error=each)
     elif isinstance(want, float) and isinstance(got, float):
         if not np.isclose(got, want, rtol=1e-6, atol=1e-8, equal_nan=True):
             raise Different(f"{what}: {got!r}; wanted {want!r}")
@@ -54,7 +64,7 @@ def equal(
         raise Different(f"{what}: {got!r}; wanted {want!r}")
 
 
-def _tensors(got: Plain, want: Plain, tolerance: dict, what: str, floor: str | None, size: float) -> None:
+def _tensors(got: Plain, want: Plain, tolerance: dict, what: str, floor: str | None, size: float, error: float) -> None:
     if got.dtype != want.dtype:
         raise Different(f"{what}: dtype {got.dtype}; wanted {want.dtype}")
     if got.array.shape != want.array.shape:
@@ -67,7 +77,7 @@ def _tensors(got: Plain, want: Plain, tolerance: dict, what: str, floor: str | N
     wide = np.complex128 if want.dtype.startswith("complex") else np.float64
     g, w = got.array.astype(wide), want.array.astype(wide)
     finite = np.abs(w[np.isfinite(w)])
-    atol = rtol * max(size, min(float(finite.max(initial=0.0)), 1.0))
+    atol = max(rtol * max(size, min(float(finite.max(initial=0.0)), 1.0)), error)
     if not np.allclose(g, w, rtol=rtol, atol=atol, equal_nan=True):
         raise Different(f"{what}: {got!r}; wanted {want!r}; off by {_off(g, w):.3g}, tolerance {rtol:.3g}")
 
