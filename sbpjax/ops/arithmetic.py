@@ -367,7 +367,7 @@ def _lerp(x, end, weight):
 
 
 def _with_whole_factors(x, a, b):
-    """Return three aligned arrays, the second in the shape of the result: gradients are scaled before they are summed."""
+    """Return three aligned arrays, the second in the result's shape: gradients are scaled before they are summed."""
     shape = np.broadcast_shapes(np.shape(x), np.shape(a), np.shape(b))
     return align(x, spread(a, shape), b)
 
