@@ -129,8 +129,8 @@ FINITE_CORNERS = {
     "special.i1 special.i1e": "PyTorch takes a NaN for a small number in backward",
     "cast Tensor.cast Tensor.byte Tensor.char Tensor.int Tensor.long Tensor.short": "C++ leaves open which integer "
     "a NaN becomes",
-    "special.legendre_polynomial_p special.laguerre_polynomial_l special.*chebyshev_polynomial_?": "PyTorch 2.13 returns "
-    "for NaN what its memory held",
+    "special.legendre_polynomial_p special.laguerre_polynomial_l special.*chebyshev_polynomial_?": "PyTorch 2.13 gives "
+    "NaN what its memory held",
 }
 
 
