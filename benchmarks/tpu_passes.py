@@ -14,6 +14,9 @@ peak of products or of the chip's memory, whichever takes longer: 379 Tflop/s an
     GPT dp on v5p:2x2x2             12.76                         12.92
     MLP found on v5p:2x2x2           3.92                          3.79
 
+A copy into the chip's fast memory, of an operand that is fetched ahead, counts as four times its bytes, exactly so in
+programs of one or five of them; three stand with its beginning, one with its end.
+
 Lookups in large tables and sums into them are priced by the compiler in a way that the text does not show, so programs
 that live from these (wide & deep) have to be compiled to the end.
 """
@@ -36,7 +39,7 @@ _SHAPE = re.compile(r"(\w+)\[([\d,]*)\](?:\{([^}]*)\})?")
 # Names for what is there already; what is begun asynchronously counts where it begins.
 _FREE = frozenset(
     "parameter constant bitcast tuple get-tuple-element optimization-barrier after-all partition-id replica-id "
-    "copy-done slice-done all-reduce-done all-gather-done async-done async-update collective-permute-done call-done "
+    "slice-done all-reduce-done all-gather-done async-done async-update collective-permute-done call-done "
     "dynamic-slice-done dynamic-update-slice-done send-done recv-done".split()
 )
 
@@ -117,6 +120,8 @@ def _seconds(program: list[Instruction], computations: dict, once: bool) -> floa
         if i.op == "while":
             body = re.search(r"body=%?([\w.-]+)", i.rest).group(1)
             total += (1 if once else _turns(i, computations)) * _seconds(computations[body], computations, once)
+        elif i.op == "copy-done":  # of a copy into the chip's fast memory and its end four blocks are counted
+            total += nbytes(i.type) / MEMORY
         elif i.op not in _FREE:
             work = _flops(i, types, computations) / FLOPS
             total += max(work, _touched(i, types, computations) / MEMORY)

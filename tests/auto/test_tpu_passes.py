@@ -49,6 +49,22 @@ def test_every_instruction_takes_as_long_as_its_product_or_its_memory():
     assert tpu_passes.seconds(TEXT) == pytest.approx(product + moved / tpu_passes.MEMORY, rel=1e-6)
 
 
+AHEAD = """HloModule step, is_scheduled=true
+
+ENTRY %main (a: f32[4096,128]) -> f32[4096,128] {
+  %a = f32[4096,128]{1,0:T(8,128)} parameter(0)
+  %begin = (f32[4096,128]{1,0:T(8,128)S(1)}, f32[4096,128]{1,0:T(8,128)}, u32[]{:S(2)}) copy-start(%a)
+  %there = f32[4096,128]{1,0:T(8,128)S(1)} copy-done(%begin)
+  ROOT %more = f32[4096,128]{1,0:T(8,128)} negate(%there)
+}
+"""
+
+
+def test_an_operand_that_is_fetched_ahead_counts_four_times_more():
+    moved = (4 + 2) * 4 * 4096 * 128
+    assert tpu_passes.seconds(AHEAD) == pytest.approx(moved / tpu_passes.MEMORY, rel=1e-5)
+
+
 @pytest.mark.parametrize(
     ("kind", "held"),
     [
