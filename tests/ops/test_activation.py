@@ -38,7 +38,7 @@ CASES += [
 CASES += [case(ac.leaky_relu, tf.leaky_relu, KINKS, negative_slope=0.2), case(ac.celu, tf.celu, F(9), alpha=0.3)]
 CASES += [
     case(ac.softplus, tf.softplus, F(9), beta=2.5, threshold=1.0),
-    case(ac.gelu, tf.gelu, KINKS[:-2], approximate="tanh"),
+    case(ac.gelu, tf.gelu, KINKS[:-2], tol=1e-5, approximate="tanh"),  # at -6 a unit of the tanh counts 14 times
 ]
 CASES += [
     case(ac.gelu, tf.gelu, F(5, dtype=BF16), approximate="tanh"),
