@@ -104,6 +104,8 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - `torch.compile` under the alias computes the forward again in the backward. A call whose Python asks for a tensor's
   value, or runs `backward()` inside, runs uncompiled, with a warning. Hooks on saved tensors are not called inside
   compiled programs. Forward-mode derivatives of an `autograd.Function` are an error, also where it defines `jvp`.
+- A hook on a view that is later written in place is called, with the gradient of what the view was before the write;
+  PyTorch's writes to a view pass its old hooks by. Hooks on what is no view are called alike.
 """
 
 
