@@ -7,7 +7,8 @@
 Bytes are what one device receives over the wire in one run. The compiler may say a kind in another way (an all-reduce
 fused with a slice is a reduce-scatter, a pair of asynchronous halves is one collective, a loop's body runs as often as
 the loop turns); `sbpjax.sbp.hlo` reads all of them. What the TPU compiler writes as an all-reduce
-(`sbpjax.sbp.slabs`, `sbpjax.sbp.links`) is planned as one.
+(`sbpjax.sbp.slabs`, `sbpjax.sbp.links`) is planned as one, and what it sends in bfloat16 (`sbpjax.sbp.plan.rounded`) as
+that.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sbpjax.sbp.layout import local_shape
 from sbpjax.sbp.links import written_as_all_reduce
 from sbpjax.sbp.plan.control import body_plans, inner_bytes
 from sbpjax.sbp.plan.exact import hidden_bytes
+from sbpjax.sbp.plan.rounded import narrowed, read_in_float32
 from sbpjax.sbp.slabs import is_summed_whole
 
 from .memory import bytes_text
@@ -90,21 +92,25 @@ def planned_bytes(plan, placement=None) -> dict[str, int]:
     Args:
         plan: the plan.
         placement: where it runs. The TPU compiler makes all-reduces of small sums and of collectives over a whole
-            torus, which are twice the bytes; elsewhere the sum of all kinds is ``plan.bytes``.
+            torus, which are twice the bytes, and sends sums that are only read rounded in bfloat16, which are half;
+            elsewhere the sum of all kinds is ``plan.bytes``.
     """
     on_tpu = placement is not None and placement.type == "tpu"
     written = written_as_all_reduce(placement) if on_tpu else None
+    wide = read_in_float32(plan) if on_tpu else set()
     found: dict[str, int] = {}
     for boxing in plan.boxings:
-        codes = boxing.source
+        codes, kinds, counts = boxing.source, [], []
         for step in boxing.steps:
             codes = (*codes[: step.axis], step.target, *codes[step.axis + 1 :])
-            if not step.bytes:
-                continue
-            kind, count = step.kind, step.bytes * boxing.times
-            if written is not None and _is_all_reduce(step, local_shape(boxing.shape, codes, plan.sizes), written):
-                kind, count = "psum", 2 * count
-            _add(found, _KINDS[kind], count)
+            if step.bytes:
+                block = local_shape(boxing.shape, codes, plan.sizes)
+                whole = written is not None and _is_all_reduce(step, block, written)
+                kinds.append("psum" if whole else step.kind)
+                counts.append(2 * step.bytes if whole else step.bytes)
+        halved = narrowed(boxing, kinds, wide) if on_tpu else [False] * len(kinds)
+        for kind, count, half in zip(kinds, counts, halved, strict=True):
+            _add(found, _KINDS[kind], (round(count / 2) if half else count) * boxing.times)
     _add_inside(found, plan, 1, placement)
     return {kind: count for kind, count in found.items() if count}
 

@@ -1,0 +1,129 @@
+"""Sums that the TPU compiler sends in bfloat16: which they are, how many bytes are planned, and what libtpu makes."""
+
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import sbpjax as flow
+from sbpjax import sbp
+from sbpjax.graph.collectives import planned_bytes
+from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.plan.program import plan_program
+from sbpjax.sbp.plan.rounded import narrowed, read_in_float32
+from sbpjax.sbp.plan.types import Boxing
+from sbpjax.tensor.dispatch import apply
+
+ROWS, WIDTH = 4096, 8192
+BF16 = jnp.bfloat16
+
+
+def carried(x):
+    def turn(carry, _):
+        c, most = carry
+        return (c * 2, jnp.maximum(most, (x * c).sum(0))), None
+
+    return jax.lax.scan(turn, (jnp.float32(1), jnp.zeros(WIDTH, jnp.float32)), None, length=3)[0][1].astype(BF16)
+
+
+def stacked(x):
+    return jax.lax.scan(lambda c, _: (c * 2, (x * c).sum(0)), jnp.float32(1), None, length=8)[1].astype(BF16)
+
+
+def read_by_a_loop(x):
+    return jax.lax.scan(lambda c, row: (c + row.astype(BF16), None), jnp.zeros(WIDTH, BF16), x.sum(0)[None])[0]
+
+
+def kept_by_a_loop(x):
+    return jax.lax.scan(lambda c, row: (c + row, None), jnp.zeros(WIDTH, jnp.float32), x.sum(0)[None])[0].astype(BF16)
+
+
+# What is made of the sum of the rows, and whether it is read in float32; libtpu's own word is asked below.
+CASES = {
+    "rounded": (lambda x: x.sum(0).astype(BF16), False),
+    "not rounded": (lambda x: x.sum(0), True),
+    "both": (lambda x: (lambda y: (y, y.astype(BF16)))(x.sum(0)), True),
+    "moved": (lambda x: x.sum(0).reshape(-1, 128).T.astype(BF16), False),
+    "chosen": (lambda x: jnp.maximum(x.sum(0), 0.0).astype(BF16), False),
+    "scaled": (lambda x: (x.sum(0) * 3.1).astype(BF16), True),
+    "summed again": (lambda x: x.sum(0).reshape(2, -1).sum(0).astype(BF16), True),
+    "to float16": (lambda x: x.sum(0).astype(jnp.float16), True),
+    "and back": (lambda x: jnp.tanh(x.sum(0).astype(BF16).astype(jnp.float32)), False),
+    "carried": (carried, False),
+    "stacked": (stacked, False),
+    "read by a loop": (read_by_a_loop, False),
+    "kept by a loop": (kept_by_a_loop, True),
+}
+
+
+def planned(function, sizes=(4,)):
+    x = jax.ShapeDtypeStruct((ROWS, WIDTH), jnp.float32)
+    program = normalise(jax.make_jaxpr(function)(x))
+    return plan_program(program, sizes, [(0,) * len(sizes)])
+
+
+def sums(plan):
+    """The sums over rows, those of loops' bodies too."""
+    found = [e.outvars[0] for e in plan.program.eqns if e.primitive.name == "reduce_sum"]
+    return found[:1] + [v for body in plan.bodies.values() for v in sums(body)]
+
+
+def tpu(*sizes):
+    return types.SimpleNamespace(type="tpu", hierarchy=sizes, devices=np.array([object()] * np.prod(sizes)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_who_reads_a_sum(name):
+    function, wide = CASES[name]
+    plan = planned(function)
+    assert sums(plan)
+    assert [v in read_in_float32(plan) for v in sums(plan)] == [wide]
+
+
+def test_a_rounded_sum_is_half_the_bytes_on_tpu_alone():
+    plan = planned(CASES["rounded"][0])
+    (whole,) = planned_bytes(plan).values()
+    assert whole == plan.bytes and whole in (3 * WIDTH, 6 * WIDTH)  # scattered or not
+    assert planned_bytes(plan, flow.placement("cpu", [0, 1, 2, 3])) == planned_bytes(plan)
+    plan = planned(lambda x: jnp.tanh(x.sum(0).astype(BF16)).sum(0, keepdims=True) * jnp.ones(WIDTH, BF16))
+    assert planned_bytes(plan, tpu(4))["all-reduce"] < planned_bytes(plan)["all-reduce"]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "found"),
+    [
+        (["psum"], [True]),
+        (["psum", "psum"], [False, True]),  # the second reads the first in float32
+        (["psum", "all_gather"], [True, True]),
+        (["psum_scatter"], [False]),
+        (["psum", "psum_scatter"], [False, False]),
+        (["psum_scatter", "all_gather"], [False, False]),
+        (["psum_scatter", "psum", "all_to_all"], [False, True, True]),
+        (["all_gather"], [True]),
+    ],
+)
+def test_the_steps_of_a_conversion(kinds, found):
+    value = object()
+    boxing = Boxing("", "", (8,), "float32", (), (), (), value=value)
+    assert narrowed(boxing, kinds, set()) == found
+    assert not any(narrowed(boxing, kinds, {value}))
+    assert not any(narrowed(Boxing("", "", (8,), "bfloat16", (), (), (), value=value), kinds, set()))
+
+
+@pytest.mark.aot
+@pytest.mark.parametrize(
+    "name", [n for n in CASES if n != "summed again"]
+)  # of 1 kB, which it joins and gathers as sums
+def test_the_tpu_compiler_sends_what_is_planned(name):
+    where = flow.placement.topology("v5p:4x4x4", [8, 8])
+    x = flow.zeros(ROWS, WIDTH, placement=where, sbp=[sbp.split(0), sbp.split(0)])
+    function, _ = CASES[name]
+
+    def whole(x):
+        made = apply(function, (x,))
+        return [y.to_global(where, [sbp.broadcast, sbp.broadcast]) for y in (made if name == "both" else [made])]
+
+    found = flow.compile(whole).traffic(x)
+    assert found.planned == found.compiled, str(found)
