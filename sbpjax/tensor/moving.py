@@ -139,7 +139,7 @@ def _deepcopy(self: Tensor, memo: dict) -> Tensor:
                 "copy.deepcopy(x.detach())",
             )
         )
-    out = Tensor.__new__(type(self))
+    out = Tensor.__new__(self.__class__)
     out._adopt(dispatch.wrap_any(self._array, self._layout))
     memo[id(self)] = out
     if self.requires_grad:
@@ -168,7 +168,7 @@ def _reduce(self: Tensor, protocol):
     from .convert import host
 
     where = None if self._layout is None else (self.placement, self.sbp)
-    return _rebuild, (type(self), host(self), where, self.requires_grad)
+    return _rebuild, (self.__class__, host(self), where, self.requires_grad)
 
 
 def _attach() -> None:

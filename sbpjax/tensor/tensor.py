@@ -52,9 +52,6 @@ class Meta:
         self.multi = self.data_alias = self.no_grad_view = self.asked_sum = False
 
 
-_READ = ("_array", "_edge", "_idx")
-
-
 class Tensor:
     """A multi-dimensional array that records what is computed with it.
 
@@ -78,18 +75,10 @@ class Tensor:
 
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to this class
 
-    def __getattr__(self, name: str) -> Any:
-        """Read a view that was not read before, see `unread`; all else is missing."""
-        if name in _READ:
-            meta = self._meta
-            if meta is not None and meta.unread is not None:
-                from .unread import fill
-
-                fill(self)
-                return getattr(self, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-
     if TYPE_CHECKING:  # methods and operators are attached to the class by the other modules of this package
+
+        def __getattr__(self, name: str) -> Any: ...
+
         __add__: Any
         __radd__: Any
         __sub__: Any

@@ -2,7 +2,7 @@
 
 ``x.reshape(b, t, h, -1).transpose(1, 2).chunk(3, -1)`` asks for five views and reads the last three. A view of a local
 tensor has no payload until somebody looks: its slots `_array`, `_edge` and `_idx` are empty, and reading one of them
-fills them (`Tensor.__getattr__`). Shape, dtype and device are known before. What is read runs from the nearest view
+fills them (`_View`). Shape, dtype and device are known before. What is read runs from the nearest view
 that has a payload, all steps between in one program, with one node on the tape; so does a copy of an unread view
 (`through`). A write to the storage meanwhile counts the stamp up, and the view is read anew from there, as any other
 (`storage.regenerate`).
@@ -147,8 +147,27 @@ def views(x: Tensor, op: Op) -> tuple | None:
     return tuple([_tensor(found, place) for place in range(len(avals))])
 
 
+class _View(Tensor):
+    """A tensor that has not been read, and a `Tensor` to all but ``type``; it becomes one when it is.
+
+    A class of its own, since a class with ``__getattr__`` pays for it at every attribute that is there.
+    """
+
+    __slots__ = ()
+    __class__ = property(lambda self: Tensor)  # type: ignore[assignment]
+
+    def __getattr__(self, name: str):
+        if name in ("_array", "_edge", "_idx"):
+            fill(self)
+            return getattr(self, name)
+        raise AttributeError(f"'Tensor' object has no attribute {name!r}", name=name, obj=self)
+
+
+_set_class = object.__dict__["__class__"].__set__
+
+
 def _tensor(unread: Unread, place: int) -> Tensor:
-    t = _new(Tensor)
+    t = _new(_View)
     t._layout = t._cell = None
     t._ver = 0
     t._plain = True
@@ -180,6 +199,7 @@ def fill(x: Tensor) -> None:
     unread, place = meta.unread, meta.place
     array = unread.read()[place]
     meta.unread = None
+    _set_class(x, Tensor)
     node = unread.node
     x._edge = node if node is not None and place in node.entry.diff_outs else None
     x._idx = place
@@ -189,6 +209,7 @@ def fill(x: Tensor) -> None:
 def forget(x: Tensor) -> None:
     """Let a tensor that will be read anew from its storage hold nothing."""
     x._meta.unread = None
+    _set_class(x, Tensor)
     x._array = x._edge = None
     x._idx = 0
 

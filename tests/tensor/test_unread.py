@@ -205,7 +205,8 @@ def test_what_is_missing_is_missing():
     t = flow.ones(2, 3).t()
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nothing'"):
         t.nothing  # noqa: B018
-    assert not hasattr(t, "nothing") and unread(t)
+    assert not hasattr(t, "nothing") and unread(t) and isinstance(t, flow.Tensor)
+    assert t.__class__ is flow.Tensor and type(t.tanh() if t.sum() else t) is type(t) is flow.Tensor
 
 
 MOVES = "t reshape split unsqueeze copy contiguous write hook retain detach mul narrow flat drop".split()
