@@ -12,7 +12,8 @@
 
 What lies on the device before and after a step (parameters, buffers, optimizer state, inputs) is known from layouts.
 What lives during it is the compiler's figure; which part of that the kinds have at the fullest moment is the plan's
-guess (`sbpjax.sbp.plan.liveness`, for XLA:CPU `cpu_liveness` beside it), and temporaries are what it leaves.
+guess (`sbpjax.sbp.plan.liveness`; for XLA:CPU and TPU `cpu_liveness` and `tpu_liveness` beside it), and temporaries are
+what it leaves.
 `estimate` is that guess alone, without a compiler.
 """
 
@@ -148,7 +149,7 @@ def estimate(program, state) -> Memory:
     if program.pipeline is not None:
         return _of_stages(program, state, False)
     flat = program.plan.program if program.plan is not None else normalise(program.jaxpr)
-    held = spans_on("cpu" if _is_on_cpu(program) else "", flat)(flat, program.plan).at_peak()
+    held = spans_on(_device_type(program), flat)(flat, program.plan).at_peak()
     return replace(
         _standing(program, state),
         results=_results(program),
@@ -194,8 +195,9 @@ def memory(program, state) -> Memory:
     )
 
 
-def _is_on_cpu(program) -> bool:
-    return jax.default_backend() == "cpu" if program.placement is None else program.placement.type == "cpu"
+def _device_type(program) -> str:
+    """Return for whose compiler a program is: ``"cpu"``, ``"tpu"``, or another."""
+    return jax.default_backend() if program.placement is None else program.placement.type
 
 
 def _of_stages(program, state, compiled: bool) -> Memory:

@@ -11,6 +11,7 @@ from sbpjax.errors import MixedTensorError, OutOfMemoryError
 from sbpjax.graph import memory as memory_module
 from sbpjax.graph.collectives import Traffic, planned_bytes
 from sbpjax.graph.memory import Memory, bytes_text
+from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.plan.cpu_liveness import spans_on
 from sbpjax.sbp.plan.liveness import Held, Spans
 
@@ -293,6 +294,21 @@ class TestSpans:
             return jax.lax.scan(lambda c, _: (((c @ w) @ w), None), x, None, length=3)[0].sum()
 
         assert self.spans(fn, (64, 32), (32, 32)).at_peak().total >= 2 * 64 * 32 * 4
+
+    def test_a_tpus_estimate_is_what_its_compiler_stores(self, monkeypatch):
+        """Of an MLP XLA:CPU keeps more than the products, and the TPU compiler nothing else."""
+        from sbpjax.sbp.plan.tpu_liveness import OnTpu
+
+        step, x = mlp()
+        here = step.memory(x, compiled=False)
+        monkeypatch.setattr(memory_module, "_device_type", lambda program: "tpu")
+        there = step.memory(x, compiled=False)
+        (program,) = step._programs.values()
+        held = OnTpu(normalise(program.jaxpr) if program.plan is None else program.plan.program, program.plan).at_peak()
+        assert (there.activations, there.gradients, there.temporaries) == (
+            held.activations, held.gradients, held.temporaries
+        )  # fmt: skip
+        assert there.during < here.during
 
     def test_alive_at_once_and_ever(self):
         spans = self.spans(lambda x, w: ((x @ w) @ w) @ w, (64, 32), (32, 32))
