@@ -146,6 +146,14 @@ def test_comparison_is_strict():
         equal(True, 1)
 
 
+def test_denormal_numbers_count_as_zeros():
+    """PyTorch's exp(-100) in single precision is 4e-44."""
+    zero, least = (Plain("float32", np.array([v], np.float32)) for v in (0.0, 2e-38))
+    equal(zero, Plain("float32", np.array([4e-44], np.float32)))
+    with pytest.raises(Different):
+        equal(zero, least)
+
+
 def test_dtypes_are_each_librarys_own():
     from sbpjax.testing.forms import local, torch
 
