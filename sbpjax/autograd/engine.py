@@ -50,7 +50,13 @@ def walk(
             if not ready:
                 break
             node = heappop(ready)[1]
-            results = _run(node, buffers.pop(node, None), create_graph, retain_graph, capture, wanted)
+            grads = buffers.pop(node, None)
+            if grads is not None and capture is None and node.hooks is None:  # what `_run` does then
+                results = node.backward(grads, create_graph)
+                if not retain_graph:
+                    node.release()
+            else:
+                results = _run(node, grads, create_graph, retain_graph, capture, wanted)
             idxs = node.idxs
             for k, child in enumerate(node.edges):
                 if child is None:

@@ -36,6 +36,9 @@ from sbpjax.tensor.mode import mode
 
 _Key = tuple[int, int, bool, tuple[str, ...]]  # of a bucket: group, step count, on masters, names of states
 
+_before_steps: OrderedDict[int, Callable] = OrderedDict()
+_after_steps: OrderedDict[int, Callable] = OrderedDict()
+
 
 def _missing(optimizer: Any, method: str) -> ModuleMethodError:
     name = type(optimizer).__name__
@@ -210,7 +213,12 @@ class Optimizer:
         """Drop all gradients, or set them to zero."""
         for group in self.param_groups:
             for param in group["params"]:
-                if param.grad is not None:
+                meta = param._meta
+                if meta is None or meta.grad is None:
+                    continue
+                if set_to_none and mode.touch is None:
+                    meta.grad = None
+                else:
                     param.grad = None if set_to_none else param.grad.detach() * 0
 
     # -- the step --------------------------------------------------------------------------------------------------
@@ -223,7 +231,7 @@ class Optimizer:
         """
         if mode.touch is not None:
             mode.touch(self)
-        for hook in list(self._step_pre_hooks.values()):
+        for hook in self._hooks_before():
             hook(self, (closure,), {})
         loss = None
         if closure is not None:
@@ -231,7 +239,7 @@ class Optimizer:
                 loss = closure()
         with no_grad():
             self._update()
-        for hook in list(self._step_post_hooks.values()):
+        for hook in self._hooks_after():
             hook(self, (closure,), {})
         return loss
 
@@ -451,12 +459,28 @@ class Optimizer:
         """Call ``hook(optimizer, args, kwargs)`` after every step."""
         return RemovableHandle(self._step_post_hooks, hook)
 
+    def _hooks_before(self) -> list[Callable]:
+        return [*_before_steps.values(), *self._step_pre_hooks.values()]
+
+    def _hooks_after(self) -> list[Callable]:
+        return [*self._step_post_hooks.values(), *_after_steps.values()]
+
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for index, group in enumerate(self.param_groups):
             lines.append(f"Parameter Group {index}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
+
+
+def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` before every step of every optimizer."""
+    return RemovableHandle(_before_steps, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
+    return RemovableHandle(_after_steps, hook)
 
 
 def is_low(dtype: Any) -> bool:

@@ -26,6 +26,7 @@ from sbpjax.sbp.abstract import of_aval
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.abstract import abstract
 from sbpjax.tensor.device import META
+from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.parked import Elsewhere, is_parked
 
@@ -100,7 +101,14 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
         for target, result in zip(targets, results):
             target._set(result._array, target._layout)
         return
-    arrays = [x._fresh()._array if isinstance(x, Tensor) else x for x in inputs]
+    arrays: list[Any] = []
+    for x in inputs:
+        if isinstance(x, Tensor):
+            if x._cell is not None:
+                x._fresh()
+            arrays.append(x._array)
+        else:
+            arrays.append(x)
     donate = _unshared(targets, arrays, donated)
     if place_of(like) is META:
         for target, result in zip(targets, jax.eval_shape(_compiled(fn, static, ()), *arrays)):
@@ -108,8 +116,13 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
         return
     if like._layout is None:
         results = _compiled(fn, static, donate)(*arrays)
+        alone = mode.touch is None
         for target, result in zip(targets, results):
-            target._set(result)
+            if alone and target._cell is None and target._plain:  # what `_set` does then
+                target._array = result
+                target._ver += 1
+            else:
+                target._set(result)
         return
     from sbpjax.sbp import eager
 
@@ -136,10 +149,6 @@ def _compiled(fn: Callable, static: tuple, donate: tuple[int, ...]):
     return jax.jit(update, donate_argnums=donate)
 
 
-def _references(arrays: list, place: int) -> int:
-    return sys.getrefcount(arrays[place])
-
-
 class _Holder:
     def __init__(self) -> None:
         self.array = object()
@@ -147,13 +156,15 @@ class _Holder:
 
 # How many references a payload has that its tensor and the argument list hold, and nothing else.
 _HOLDER = _Holder()
-_UNSHARED = _references([_HOLDER.array], 0)
+_LIST = [_HOLDER.array]
+_UNSHARED = sys.getrefcount(_LIST[0])
 
 
 def _unshared(tensors: list[Tensor], arrays: list, places: list[int]) -> tuple[int, ...]:
     """Return the places to donate: all of them, or none if something else holds one of the arrays."""
+    references = sys.getrefcount
     for tensor, place in zip(tensors, places):
-        if _references(arrays, place) > _UNSHARED + (tensor._cell is not None):  # a cell holds its array too
+        if references(arrays[place]) > _UNSHARED + (tensor._cell is not None):  # a cell holds its array too
             return ()
     return tuple(places)
 

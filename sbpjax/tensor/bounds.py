@@ -8,6 +8,8 @@ sums are not read.
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 from jax.core import Tracer
 
@@ -35,8 +37,30 @@ def parts_on_cpu(index) -> list[np.ndarray]:
     return [np.asarray(part) for part in eager.local_shards(index._array, layout).values()]
 
 
+_inside: dict[int, tuple] = {}  # by its id, an array that was looked at: a reference, and the question it passed
+
+
 def outside(index, low: int, high: int, ignored: int | None = None) -> int | None:
-    """Return an element of an index that is not in ``[low, high)``, None if all are or if it is not at hand."""
+    """Return an element of an index that is not in ``[low, high)``, None if all are or if it is not at hand.
+
+    The places of a sequence come again in every step, and so may tokens: an array that was found inside is not read
+    again.
+    """
+    if not isinstance(index, Tensor):
+        return None
+    array = index._fresh()._array
+    known = _inside.get(id(array))
+    if known is not None and known[1:] == (low, high, ignored) and known[0]() is array:
+        return None
+    bad = _outside(index, low, high, ignored)
+    if bad is None and index._plain:
+        if len(_inside) >= 1024:
+            _inside.clear()
+        _inside[id(array)] = weakref.ref(array), low, high, ignored
+    return bad
+
+
+def _outside(index: Tensor, low: int, high: int, ignored: int | None) -> int | None:
     for part in parts_on_cpu(index):
         if not part.size or part.dtype.kind not in "iu" or _within(part, low, high):
             continue

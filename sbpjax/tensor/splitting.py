@@ -7,6 +7,9 @@ A part is one of several: a recorded write to it in place is refused, as in PyTo
 
 from __future__ import annotations
 
+import functools
+import itertools
+
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import dims as _dims
 from sbpjax.ops import view as _view
@@ -20,18 +23,26 @@ from .views import along, of_one_dim, tie
 
 
 def _several(self: Tensor, d: int, sizes: list[int]) -> tuple:
-    outs = _parts(self, op_of(_view.split, (("split_size", tuple(sizes)), ("dim", d))))
-    begin = 0
-    for out, n in zip(outs, sizes, strict=True):
-        tie(self, out, (steps.index, (("spec", of_one_dim(self, d, (n, 1, begin))),), ()))
-        out._meta.multi = True
-        begin += n
-    return outs
+    return _tied(self, *_cut(self.ndim, d, tuple(sizes)))
 
 
-def _parts(x: Tensor, op) -> tuple:
+@functools.lru_cache(maxsize=4096)
+def _cut(ndim: int, d: int, sizes: tuple[int, ...]) -> tuple:
+    """Return the op that cuts a dim into parts of some sizes, and each part's view step."""
+    begins = [0, *itertools.accumulate(sizes)]
+    parts = [of_one_dim(ndim, d, (n, 1, begin)) for n, begin in zip(sizes, begins, strict=False)]
+    op = op_of(_view.split, (("split_size", sizes), ("dim", d)))
+    return op, [(steps.index, (("spec", spec),), ()) for spec in parts]
+
+
+def _tied(x: Tensor, op, all_steps: list) -> tuple:
     outs = unread.views(x, op)
-    return dispatch.run(op, (x,)) if outs is None else outs
+    if outs is None:
+        outs = dispatch.run(op, (x,))
+    for out, step in zip(outs, all_steps, strict=True):
+        tie(x, out, step)
+        out._meta.multi = True
+    return outs
 
 
 def split(self: Tensor, split_size_or_sections=None, dim: int = 0, *, split_size=None) -> tuple:
@@ -112,11 +123,8 @@ def unbind(self: Tensor, dim: int = 0) -> tuple:
     d = _dims.one(dim, self.ndim, "unbind")
     if not self.shape[d]:
         return ()
-    outs = _parts(self, op_of(_view.unbind, (("dim", d),)))
-    for i, out in enumerate(outs):
-        tie(self, out, (steps.index, (("spec", of_one_dim(self, d, (None, 1, i))),), ()))
-        out._meta.multi = True
-    return outs
+    specs = [of_one_dim(self.ndim, d, (None, 1, i)) for i in range(self.shape[d])]
+    return _tied(self, op_of(_view.unbind, (("dim", d),)), [(steps.index, (("spec", spec),), ()) for spec in specs])
 
 
 attach(split=split, chunk=chunk, tensor_split=tensor_split, unbind=unbind)

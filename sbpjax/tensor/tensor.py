@@ -150,6 +150,8 @@ class Tensor:
     @property
     def ndim(self) -> int:
         """The number of dims."""
+        if self._plain and (self._meta is None or self._meta.unread is None):
+            return len(self._array.shape)
         return len(self.shape)
 
     @property

@@ -132,11 +132,12 @@ def views(x: Tensor, op: Op) -> tuple | None:
     cell, meta = x._cell, x._meta
     if cell is not None and cell.stamp != x._seen:
         x._fresh()
-    unread = None if meta is None else meta.unread
-    if unread is not None and (unread.arrays is not None or unread.depth >= _DEEPEST):
-        fill(x)
-        unread = None
-    aval = x._array.aval if unread is None else unread.avals[meta.place]
+    if meta is None or meta.unread is None:
+        aval = x._array.aval
+    elif meta.unread.arrays is None and meta.unread.depth < _DEEPEST:
+        aval = meta.unread.avals[meta.place]
+    else:
+        aval = x._array.aval  # reading it fills it
     avals = op.shapes.get(aval)
     if avals is None:
         try:
@@ -144,6 +145,8 @@ def views(x: Tensor, op: Op) -> tuple | None:
         except Exception:  # the op itself says what is wrong
             return None
     found = Unread(x, op, avals)
+    if len(avals) == 1:
+        return (_tensor(found, 0),)
     return tuple([_tensor(found, place) for place in range(len(avals))])
 
 

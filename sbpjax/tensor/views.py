@@ -410,12 +410,12 @@ def part(self: Tensor, spec: tuple) -> Tensor:
 
 def along(self: Tensor, dim: int, entry: tuple) -> Tensor:
     """Return `part` of one dim."""
-    return part(self, of_one_dim(self, dim, entry))
+    return part(self, of_one_dim(self.ndim, dim, entry))
 
 
-def of_one_dim(x: Tensor, dim: int, entry: tuple) -> tuple:
+def of_one_dim(ndim: int, dim: int, entry: tuple) -> tuple:
     """Return the spec of `steps.index` that has an entry for one dim and takes the others whole."""
-    return tuple(entry if d == dim else None for d in range(x.ndim))
+    return (*[None] * dim, entry, *[None] * (ndim - dim - 1))
 
 
 def narrow(self: Tensor, dim: int, start, length: int) -> Tensor:

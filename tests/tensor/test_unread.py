@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import sbpjax as flow
-from sbpjax.tensor import op, views
+from sbpjax.tensor import op, splitting, views
 from sbpjax.tensor import unread as unread_views
 
 
@@ -29,6 +29,7 @@ def programs(monkeypatch):
     monkeypatch.setattr(op, "_OPS", {})
     monkeypatch.setattr(unread_views, "_CHAINS", {})
     monkeypatch.setattr(views, "_known", {})
+    splitting._cut.cache_clear()
 
     def counted(self, name):
         call = whole(self, name)
