@@ -8,6 +8,7 @@ import torch
 
 import sbpjax
 from sbpjax.errors import OpBoundsError
+from sbpjax.tensor import bounds
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 CASES = {
@@ -170,3 +171,23 @@ def test_indices_in_a_trace_are_not_read():
     got = read(sbpjax.tensor(X), sbpjax.tensor([1, 5])).numpy()
     np.testing.assert_array_equal(got[0], X[1])
     assert np.isnan(got[1]).all()
+
+
+def test_an_index_is_read_once_for_one_question(monkeypatch):
+    read = []
+    whole = bounds.parts_on_cpu
+    monkeypatch.setattr(bounds, "parts_on_cpu", lambda index: read.append(index) or whole(index))
+    table, small = sbpjax.randn(5, 2), sbpjax.randn(4, 2)
+    index = sbpjax.tensor([0, 4, 2])
+    for _ in range(3):
+        sbpjax.nn.functional.embedding(index, table)
+    assert len(read) == 1
+    with pytest.raises(IndexError, match=r"4 among int64\[3\]"):
+        sbpjax.nn.functional.embedding(index, small)  # another question
+    index[1] = 9  # another array
+    with pytest.raises(IndexError, match=r"9 among int64\[3\]"):
+        sbpjax.nn.functional.embedding(index, table)
+    logits, target = sbpjax.randn(3, 5), sbpjax.tensor([0, -100, 2])
+    sbpjax.nn.functional.cross_entropy(logits, target)
+    with pytest.raises(IndexError, match="-100 among"):
+        sbpjax.nn.functional.cross_entropy(logits, target, ignore_index=7)
