@@ -18,8 +18,8 @@ from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 
-class _BatchNorm(Module):
-    """Normalise every channel over the batch and all dims behind it, then scale and shift.
+class _NormBase(Module):
+    """What batch norm and instance norm share: scale, shift and running statistics of every channel.
 
     Args:
         num_features: the number of channels C.
@@ -75,6 +75,27 @@ class _BatchNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_NormBase):
+    """Normalise every channel over the batch and all dims behind it, then scale and shift.
+
+    Args:
+        num_features: the number of channels C.
+        eps: added to the variance.
+        momentum: weight of a new batch in the running statistics; None averages over all batches.
+        affine: whether there are `weight` and `bias`.
+        track_running_stats: keep running statistics, and use them in evaluation mode.
+        device: where the tensors are made.
+        dtype: their dtype.
+        bias: whether there is a `bias`.
+    """
+
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in self._dims:
             wanted = " or ".join(f"{d}D" for d in self._dims)
@@ -101,12 +122,6 @@ class _BatchNorm(Module):
             self.training or self.running_mean is None,
             momentum,
             self.eps,
-        )
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 

@@ -34,6 +34,9 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * cells, tensor.shape[0] * cells
 
 
+_calculate_fan_in_and_fan_out = fans
+
+
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """Return the factor that keeps variance through a nonlinearity.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.nn import functional as F
-from sbpjax.nn.batchnorm import _BatchNorm
+from sbpjax.nn.batchnorm import _NormBase
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 
-class _InstanceNorm(_BatchNorm):
+class _InstanceNorm(_NormBase):
     """Normalise every channel of every sample, then scale and shift.
 
     Args:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import sbpjax
-from sbpjax.nn.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from sbpjax.nn.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _BatchNorm
 from sbpjax.nn.conv import Conv1d, Conv2d, Conv3d
 from sbpjax.nn.conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from sbpjax.nn.instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from sbpjax.nn.instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, _InstanceNorm
 from sbpjax.nn.linear import Linear
 from sbpjax.nn.parameter import Parameter
 from sbpjax.ops.dims import fail
@@ -205,7 +205,15 @@ class LazyLinear(LazyModuleMixin, Linear):
         self._declare(out_features, bias=bias, device=device, dtype=dtype)
 
 
-class _LazyConv(LazyModuleMixin):
+class _LazyConvXdMixin(LazyModuleMixin):
+    """What lazy convolutions share: where the channels lie."""
+
+    def _place(self, input: Any) -> int:
+        self_: Any = self
+        return input.ndim - self_._spatial - 1
+
+
+class _LazyConv(_LazyConvXdMixin):
     """A convolution whose `in_channels` come from the first input; the other arguments are those of the convolution."""
 
     def __init__(
@@ -224,12 +232,8 @@ class _LazyConv(LazyModuleMixin):
         options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups, "bias": bias}
         self._declare(out_channels, kernel_size, **options, padding_mode=padding_mode, device=device, dtype=dtype)
 
-    def _place(self, input: Any) -> int:
-        self_: Any = self
-        return input.ndim - self_._spatial - 1
 
-
-class _LazyConvTranspose(LazyModuleMixin):
+class _LazyConvTranspose(_LazyConvXdMixin):
     """A transposed convolution whose `in_channels` come from the first input; the rest as of the convolution."""
 
     def __init__(
@@ -249,10 +253,6 @@ class _LazyConvTranspose(LazyModuleMixin):
         options = {"stride": stride, "padding": padding, "output_padding": output_padding, "groups": groups}
         options |= {"bias": bias, "dilation": dilation, "padding_mode": padding_mode}
         self._declare(out_channels, kernel_size, **options, device=device, dtype=dtype)
-
-    def _place(self, input: Any) -> int:
-        self_: Any = self
-        return input.ndim - self_._spatial - 1
 
 
 class _LazyNorm(LazyModuleMixin):
@@ -308,37 +308,37 @@ class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     cls_to_become = ConvTranspose3d
 
 
-class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
+class LazyBatchNorm1d(_LazyNorm, _BatchNorm):
     """A `BatchNorm1d` whose `num_features` come from the first input."""
 
     cls_to_become = BatchNorm1d
 
 
-class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
+class LazyBatchNorm2d(_LazyNorm, _BatchNorm):
     """A `BatchNorm2d` whose `num_features` come from the first input."""
 
     cls_to_become = BatchNorm2d
 
 
-class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
+class LazyBatchNorm3d(_LazyNorm, _BatchNorm):
     """A `BatchNorm3d` whose `num_features` come from the first input."""
 
     cls_to_become = BatchNorm3d
 
 
-class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
+class LazyInstanceNorm1d(_LazyNorm, _InstanceNorm):
     """An `InstanceNorm1d` whose `num_features` come from the first input."""
 
     cls_to_become = InstanceNorm1d
 
 
-class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
+class LazyInstanceNorm2d(_LazyNorm, _InstanceNorm):
     """An `InstanceNorm2d` whose `num_features` come from the first input."""
 
     cls_to_become = InstanceNorm2d
 
 
-class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
+class LazyInstanceNorm3d(_LazyNorm, _InstanceNorm):
     """An `InstanceNorm3d` whose `num_features` come from the first input."""
 
     cls_to_become = InstanceNorm3d

@@ -29,6 +29,27 @@ class _Loss(Module):
         self.reduction = reduction
 
 
+class _Weighted(_Loss):
+    """Base of the losses with a `weight` buffer.
+
+    Args:
+        weight: a weight per class or element.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
+
+
 class MSELoss(_Loss):
     """(x - y)².
 
@@ -89,7 +110,7 @@ class HuberLoss(_Loss):
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
-class CrossEntropyLoss(_Loss):
+class CrossEntropyLoss(_Weighted):
     """Cross entropy of logits `(N, C, ...)` against class numbers `(N, ...)` or class probabilities.
 
     Args:
@@ -108,8 +129,7 @@ class CrossEntropyLoss(_Loss):
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ):
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
+        super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -123,7 +143,7 @@ class CrossEntropyLoss(_Loss):
         )
 
 
-class NLLLoss(_Loss):
+class NLLLoss(_Weighted):
     """Minus the log probability `(N, C, ...)` of class numbers `(N, ...)`.
 
     Args:
@@ -140,31 +160,20 @@ class NLLLoss(_Loss):
         reduce: bool | None = None,
         reduction: str = "mean",
     ):
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
+        super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
-class BCELoss(_Loss):
+class BCELoss(_Weighted):
     """Binary cross entropy of probabilities.
 
     Args:
         weight: a weight per element, broadcast.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)

@@ -10,20 +10,12 @@ from typing import Any
 
 from sbpjax.nn import functional as F
 from sbpjax.nn.distance import PairwiseDistance
-from sbpjax.nn.loss import NLLLoss, _Loss
+from sbpjax.nn.loss import NLLLoss, _Loss, _Weighted
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 Flag = bool | None
-
-
-class _Weighted(_Loss):
-    """Base of the losses with a `weight` buffer."""
-
-    def __init__(self, weight: Tensor | None, size_average: Flag, reduce: Flag, reduction: str):
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
 
 
 class _Margin(_Loss):

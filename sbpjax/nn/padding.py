@@ -83,58 +83,70 @@ class ConstantPad3d(_ConstantPad):
     _spatial = 3
 
 
-class ZeroPad1d(_ZeroPad):
+class ZeroPad1d(_ZeroPad, ConstantPad1d):
     """Zeros around the last dim."""
 
     _spatial = 1
 
 
-class ZeroPad2d(_ZeroPad):
+class ZeroPad2d(_ZeroPad, ConstantPad2d):
     """Zeros around the last 2 dims."""
 
     _spatial = 2
 
 
-class ZeroPad3d(_ZeroPad):
+class ZeroPad3d(_ZeroPad, ConstantPad3d):
     """Zeros around the last 3 dims."""
 
     _spatial = 3
 
 
-class ReflectionPad1d(_Pad):
+class _ReflectionPad(_Pad):
+    """The mirrored edge around the dims behind the channels."""
+
+    _mode = "reflect"
+
+
+class ReflectionPad1d(_ReflectionPad):
     """The mirrored edge around the last dim."""
 
-    _spatial, _mode = 1, "reflect"
+    _spatial = 1
 
 
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_ReflectionPad):
     """The mirrored edges around the last 2 dims."""
 
-    _spatial, _mode = 2, "reflect"
+    _spatial = 2
 
 
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_ReflectionPad):
     """The mirrored edges around the last 3 dims."""
 
-    _spatial, _mode = 3, "reflect"
+    _spatial = 3
 
 
-class ReplicationPad1d(_Pad):
+class _ReplicationPad(_Pad):
+    """The repeated edge around the dims behind the channels."""
+
+    _mode = "replicate"
+
+
+class ReplicationPad1d(_ReplicationPad):
     """The repeated edge around the last dim."""
 
-    _spatial, _mode = 1, "replicate"
+    _spatial = 1
 
 
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_ReplicationPad):
     """The repeated edges around the last 2 dims."""
 
-    _spatial, _mode = 2, "replicate"
+    _spatial = 2
 
 
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_ReplicationPad):
     """The repeated edges around the last 3 dims."""
 
-    _spatial, _mode = 3, "replicate"
+    _spatial = 3
 
 
 class _CircularPad(_Pad):

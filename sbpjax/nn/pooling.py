@@ -64,7 +64,14 @@ class MaxPool2d(_MaxPool):
         return F.max_pool2d(input, *self._options())
 
 
-class AvgPool1d(Module):
+class _AvgPool(Module):
+    """What layers of mean pooling share."""
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AvgPool):
     """Mean pooling of `(N, C, L)`.
 
     Args:
@@ -91,12 +98,9 @@ class AvgPool1d(Module):
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-
-class AvgPool2d(Module):
-    """Mean pooling of `(N, C, H, W)`.
+class _SpatialAvgPool(_AvgPool):
+    """Mean pooling over several dims.
 
     Args:
         kernel_size: size of the window per dim.
@@ -121,19 +125,18 @@ class AvgPool2d(Module):
         self.padding, self.ceil_mode = padding, ceil_mode
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+    def _options(self) -> tuple:
+        sizes = self.kernel_size, self.stride, self.padding
+        return *sizes, self.ceil_mode, self.count_include_pad, self.divisor_override
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+class AvgPool2d(_SpatialAvgPool):
+    """Mean pooling of `(N, C, H, W)`."""
+
+    __doc__ = f"{__doc__}\n\n{_SpatialAvgPool.__doc__}"
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool2d(input, *self._options())
 
 
 class _AdaptivePool(Module):
@@ -151,7 +154,11 @@ class _AdaptivePool(Module):
         return f"output_size={self.output_size}"
 
 
-class AdaptiveAvgPool1d(_AdaptivePool):
+class _AdaptiveAvgPool(_AdaptivePool):
+    """Pool to a given output size by means."""
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
     """Mean pooling of `(N, C, L)` to a given L."""
 
     __doc__ = f"{__doc__}\n\n{_AdaptivePool.__doc__}"
@@ -160,7 +167,7 @@ class AdaptiveAvgPool1d(_AdaptivePool):
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
-class AdaptiveAvgPool2d(_AdaptivePool):
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     """Mean pooling of `(N, C, H, W)` to a given H and W."""
 
     __doc__ = f"{__doc__}\n\n{_AdaptivePool.__doc__}"
@@ -200,24 +207,16 @@ class MaxPool3d(_MaxPool):
         return F.max_pool3d(input, *self._options())
 
 
-class AvgPool3d(AvgPool2d):
-    """Mean pooling of `(N, C, D, H, W)`.
+class AvgPool3d(_SpatialAvgPool):
+    """Mean pooling of `(N, C, D, H, W)`."""
 
-    Args:
-        kernel_size: size of the window per dim.
-        stride: step of the window per dim; None takes `kernel_size`.
-        padding: zeros added on both sides.
-        ceil_mode: also take windows that begin inside but reach past the end.
-        count_include_pad: whether those zeros count in the mean.
-        divisor_override: divide by this instead of the number of cells.
-    """
+    __doc__ = f"{__doc__}\n\n{_SpatialAvgPool.__doc__}"
 
     def forward(self, input: Tensor) -> Tensor:
-        options = self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
-        return F.avg_pool3d(input, self.kernel_size, self.stride, *options)
+        return F.avg_pool3d(input, *self._options())
 
 
-class AdaptiveAvgPool3d(_AdaptivePool):
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     """Mean pooling of `(N, C, D, H, W)` to given sizes."""
 
     __doc__ = f"{__doc__}\n\n{_AdaptivePool.__doc__}"

@@ -14,6 +14,9 @@ from sbpjax.nn.lazy import LazyConv3d as LazyConv3d
 from sbpjax.nn.lazy import LazyConvTranspose1d as LazyConvTranspose1d
 from sbpjax.nn.lazy import LazyConvTranspose2d as LazyConvTranspose2d
 from sbpjax.nn.lazy import LazyConvTranspose3d as LazyConvTranspose3d
+from sbpjax.nn.lazy import _LazyConvXdMixin as _LazyConvXdMixin
 
 _ConvNd = _Conv
 _ConvTransposeNd = _ConvTranspose
+
+_ConvTransposeMixin = _ConvTranspose

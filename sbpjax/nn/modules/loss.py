@@ -10,6 +10,7 @@ from sbpjax.nn.loss import MSELoss as MSELoss
 from sbpjax.nn.loss import NLLLoss as NLLLoss
 from sbpjax.nn.loss import SmoothL1Loss as SmoothL1Loss
 from sbpjax.nn.loss import _Loss as _Loss
+from sbpjax.nn.loss import _Weighted as _Weighted
 from sbpjax.nn.losses import CombinedMarginLoss as CombinedMarginLoss
 from sbpjax.nn.losses import CosineEmbeddingLoss as CosineEmbeddingLoss
 from sbpjax.nn.losses import CTCLoss as CTCLoss
@@ -24,6 +25,5 @@ from sbpjax.nn.losses import PoissonNLLLoss as PoissonNLLLoss
 from sbpjax.nn.losses import SoftMarginLoss as SoftMarginLoss
 from sbpjax.nn.losses import TripletMarginLoss as TripletMarginLoss
 from sbpjax.nn.losses import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
-from sbpjax.nn.losses import _Weighted as _Weighted
 
 _WeightedLoss = _Weighted

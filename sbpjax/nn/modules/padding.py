@@ -15,3 +15,10 @@ from sbpjax.nn.padding import ReplicationPad3d as ReplicationPad3d
 from sbpjax.nn.padding import ZeroPad1d as ZeroPad1d
 from sbpjax.nn.padding import ZeroPad2d as ZeroPad2d
 from sbpjax.nn.padding import ZeroPad3d as ZeroPad3d
+from sbpjax.nn.padding import _CircularPad as _CircularPad
+from sbpjax.nn.padding import _ConstantPad as _ConstantPad
+from sbpjax.nn.padding import _ReflectionPad as _ReflectionPad
+from sbpjax.nn.padding import _ReplicationPad as _ReplicationPad
+
+_CircularPadNd, _ConstantPadNd = _CircularPad, _ConstantPad
+_ReflectionPadNd, _ReplicationPadNd = _ReflectionPad, _ReplicationPad
