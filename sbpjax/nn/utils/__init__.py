@@ -4,6 +4,7 @@ from . import rnn as rnn
 from .clip_grad import clip_grad_norm_ as clip_grad_norm  # noqa: F401  the old name
 from .clip_grad import clip_grad_norm_ as clip_grad_norm_
 from .clip_grad import clip_grad_value_ as clip_grad_value_
+from .clip_grad import clip_grads_with_norm_ as clip_grads_with_norm_
 from .clip_grad import get_total_norm as get_total_norm
 from .fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
 from .fusion import fuse_conv_bn_weights as fuse_conv_bn_weights

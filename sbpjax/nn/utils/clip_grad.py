@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -116,6 +117,29 @@ def get_total_norm(
     return norm
 
 
+def _clip(groups: list[list[Tensor]], max_norm: Any, norm: Tensor) -> None:
+    """Scale gradients, by place, so that a total of `norm` becomes at most `max_norm`."""
+    with no_grad():
+        for group in groups:
+            value = norm if len(groups) == 1 else norm.item()
+            pins = tuple(_codes(g) for g in group) if group[0].is_global else None
+            _write(group, dispatch.run(op_of(clip_to), (value, max_norm, *group), pins))
+
+
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale all gradients in place as `clip_grad_norm_` does, by a norm that is known, e.g. from `get_total_norm`.
+
+    Args:
+        parameters: whose gradients; those without one are left out.
+        max_norm: the bound.
+        total_norm: the norm, 0-d.
+        foreach: accepted for compatibility; all gradients are always taken at once.
+    """
+    _clip(_by_place(_grads(parameters)), float(max_norm), total_norm)
+
+
 def clip_grad_norm_(
     parameters: Tensor | Iterable[Tensor],
     max_norm: float,
@@ -140,11 +164,7 @@ def clip_grad_norm_(
     max_norm = float(max_norm) if isinstance(max_norm, (int, float)) else max_norm
     if len(groups) != 1 or error_if_nonfinite:
         norm = get_total_norm(grads, norm_type, error_if_nonfinite)
-        with no_grad():
-            for group in groups:
-                value = norm if len(groups) == 1 else norm.item()
-                pins = tuple(_codes(g) for g in group) if group[0].is_global else None
-                _write(group, dispatch.run(op_of(clip_to), (value, max_norm, *group), pins))
+        _clip(groups, max_norm, norm)
         return norm
     with no_grad():
         pins = (None, *(_codes(g) for g in grads)) if grads[0].is_global else None
