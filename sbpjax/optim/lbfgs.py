@@ -116,11 +116,11 @@ class LBFGS(Optimizer):
         if closure is None:
             rule = "this method evaluates the loss several times, so it needs a closure"
             raise OpValueError(message("LBFGS.step()", "no closure", rule, "optimizer.step(closure)"))
-        for hook in list(self._step_pre_hooks.values()):
+        for hook in self._hooks_before():
             hook(self, (closure,), {})
         with no_grad():
             first = self._minimize(closure)
-        for hook in list(self._step_post_hooks.values()):
+        for hook in self._hooks_after():
             hook(self, (closure,), {})
         return first
 
