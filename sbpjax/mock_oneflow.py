@@ -14,6 +14,14 @@ from .mock.switch import Disable, Enable
 
 PEER = "0.9.0"  # the release whose recorded facts the tests compare with
 
+_NAMES = "sbpjax.mock.torch_names"
+
+# those of its layers that sbpjax has under the same name
+_LAYERS = (
+    "activation batchnorm batchnorm_fused container conv dropout fake_quantization flatten fold linear loss module "
+    "min_max_observer moving_average_min_max_observer normalization padding pixelshuffle pooling rnn sparse upsampling"
+)
+
 # OneFlow's modules of one idea whose names sbpjax has in one package, or in a few
 _FLAT = {
     "nn.modules": (
@@ -38,7 +46,6 @@ _FLAT = {
     ),
     "nn.parallel": ("distributed", ("sbpjax.nn.parallel",)),
     "nn.utils": ("clip_grad container convert_parameters parameters_grouping weight_norm", ("sbpjax.nn.utils",)),
-    "optim": ("optimizer", ("sbpjax.optim",)),
     "amp": ("autocast_mode grad_scaler", ("sbpjax.amp",)),
     "cuda.amp": ("autocast_mode", ("sbpjax.cuda.amp",)),
     "autograd": ("autograd autograd_function autograd_mode", ("sbpjax.autograd", "sbpjax")),
@@ -49,18 +56,46 @@ _FLAT = {
         ("sbpjax",),
     ),
     "profiler": ("events profiler util", ("sbpjax.profiler",)),
-    "utils.data": ("dataloader dataset decorator sampler _utils _utils.collate", ("sbpjax.utils.data",)),
+    "utils.data": ("dataset sampler", ("sbpjax.utils.data",)),
     "utils.global_view": ("global_mode global_utils to_global to_local", ("sbpjax.utils.global_view",)),
     "utils.tensor": ("from_or_to_torch_tensor", ("sbpjax.utils.tensor",)),
 }
 
 TABLE = {
     **{f"oneflow.{room}.{name}": sources for room, (names, sources) in _FLAT.items() for name in names.split()},
-    "oneflow.nn.modules": ("sbpjax.nn",),
+    **{
+        f"oneflow.nn.modules.{name}": (f"sbpjax.nn.modules.{name}", "sbpjax.nn", "sbpjax.nn.functional", "sbpjax")
+        for name in _LAYERS.split()
+    },
+    **{
+        f"oneflow.{name}": (f"{_NAMES}.multiprocessing",)
+        for name in "multiprocessing multiprocessing.spawn multiprocessing.queue multiprocessing.pool".split()
+    },
+    **{
+        f"oneflow.utils.data.{name}": (f"{_NAMES}.data_loader", "sbpjax.utils.data")
+        for name in "dataloader _utils _utils.worker _utils.fetch".split()
+    },
+    "oneflow.utils.data._utils.collate": (f"{_NAMES}.data_collate",),
+    "oneflow.utils.data.decorator": (f"{_NAMES}.data",),
+    "oneflow.utils.data": ("sbpjax.utils.data", f"{_NAMES}.data"),
+    "oneflow.nn.init": (f"{_NAMES}.init", "sbpjax.nn.init"),
+    "oneflow.nn.modules": ("sbpjax.nn", "sbpjax.nn.modules"),
     "oneflow.nn.parameter": ("sbpjax.nn",),
+    "oneflow.nn.qat": ("sbpjax.nn",),
+    "oneflow.nn.qat.conv": ("sbpjax.nn",),
+    "oneflow.nn.graph.graph_config": ("sbpjax.nn.graph.graph_config",),
+    "oneflow.nn.graph.graph_block": ("sbpjax.nn.graph", "sbpjax.graph.proxy"),
+    "oneflow.nn.graph.proxy": ("sbpjax.nn.graph", "sbpjax.graph.proxy"),
+    "oneflow.utils.checkpoint": (f"{_NAMES}.checkpoint", "sbpjax.utils.checkpoint"),
+    "oneflow._utils": (f"{_NAMES}.misc",),
+    "oneflow.jit": (f"{_NAMES}.jit",),
+    "oneflow.jit._script": (f"{_NAMES}.jit",),
+    "oneflow.optim.optimizer": (f"{_NAMES}.optimizer", "sbpjax.optim"),
+    "oneflow.distributed.constants": (f"{_NAMES}.distributed",),
+    "oneflow.sysconfig": ("sbpjax.mock.oneflow_names.sysconfig",),
     "oneflow.nn.optimizer": ("sbpjax.optim",),
-    "oneflow.nn.common_types": ("sbpjax.mock.torch_names.types",),
-    "oneflow.nn.modules.utils": ("sbpjax.mock.torch_names.modules_utils",),
+    "oneflow.nn.common_types": (f"{_NAMES}.types",),
+    "oneflow.nn.modules.utils": (f"{_NAMES}.modules_utils", "sbpjax.nn.modules.utils"),
     "oneflow.framework": ("sbpjax",),
     "oneflow.ops": ("sbpjax",),
     "oneflow.ops.array_ops": ("sbpjax",),

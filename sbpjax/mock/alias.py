@@ -15,6 +15,7 @@ from sbpjax.errors import UnknownNameError, message
 
 from .missing import Missing
 
+_Feature = type(annotations)
 _OWN = frozenset({"__spec__", "__loader__", "__path__", "__package__", "__file__", "__name__", "__doc__"})
 
 
@@ -44,6 +45,8 @@ class Alias(ModuleType):
                 value = getattr(importlib.import_module(source), name)
             except AttributeError:
                 continue
+            if isinstance(value, _Feature):
+                continue  # of the source's own ``from __future__ import annotations``
             if isinstance(value, ModuleType):
                 break  # also modules go by the peer's names
             if callable(value):

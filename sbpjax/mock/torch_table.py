@@ -4,24 +4,27 @@ from __future__ import annotations
 
 _NAMES = "sbpjax.mock.torch_names"
 
+_MODULES = (
+    "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear "
+    "loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling lazy"
+)
+
 # PyTorch's modules of one idea whose names sbpjax has in one package
 _FLAT = {
-    "torch.nn.modules": (
-        "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm "
-        "linear loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling lazy",
-        ("sbpjax.nn",),
-    ),
-    "torch.nn": ("modules parameter cpp _reduction grad qat quantized intrinsic", ("sbpjax.nn",)),
-    "torch.nn.parallel": ("distributed data_parallel", ("sbpjax.nn.parallel",)),
+    "torch.nn": ("cpp", ("sbpjax.nn",)),
     "torch.nn.utils": (
-        "clip_grad convert_parameters parametrizations spectral_norm stateless init",
+        "clip_grad convert_parameters spectral_norm weight_norm init fusion memory_format",
         ("sbpjax.nn.utils",),
     ),
     "torch.optim": (
-        "optimizer adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd _functional",
-        ("sbpjax.optim",),
+        "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd sparse_adam _functional "
+        "_multi_tensor _adafactor _muon",
+        (f"{_NAMES}.optim", "sbpjax.optim"),
     ),
-    "torch.autograd": ("function variable grad_mode anomaly_mode gradcheck", ("sbpjax.autograd", "sbpjax")),
+    "torch.autograd": (
+        "function variable grad_mode anomaly_mode gradcheck",
+        (f"{_NAMES}.autograd", "sbpjax.autograd", "sbpjax"),
+    ),
     "torch.distributions": (
         "bernoulli beta binomial categorical cauchy chi2 constraints dirichlet distribution exponential gamma "
         "geometric gumbel half_cauchy half_normal independent kl laplace log_normal mixture_same_family multinomial "
@@ -29,8 +32,13 @@ _FLAT = {
         "relaxed_categorical studentT transformed_distribution transforms uniform utils von_mises weibull",
         ("sbpjax.distributions",),
     ),
-    "torch.utils.data": ("dataset dataloader sampler _utils", ("sbpjax.utils.data",)),
-    "torch": ("functional random serialization storage _tensor _tensor_str return_types", ("sbpjax",)),
+    "torch.utils.data": ("dataset sampler datapipes", ("sbpjax.utils.data",)),
+    "torch.amp": ("autocast_mode grad_scaler", ("sbpjax.amp",)),
+    "torch.cuda.amp": ("autocast_mode grad_scaler common", ("sbpjax.cuda.amp", f"{_NAMES}.cuda_amp")),
+    "torch": (
+        "functional random storage _tensor _tensor_str return_types torch quasirandom",
+        ("sbpjax", f"{_NAMES}.more"),
+    ),
 }
 
 # modules of PyTorch's own sharded tensors, which libraries import to ask whether a tensor is one
@@ -42,39 +50,114 @@ _SHARDED = (
 )
 
 
+# modules that have names of their own first, and the rest of what sbpjax has under their names
+_FIRST = {
+    "nn.functional": "functional",
+    "nn.init": "init",
+    "nn.parallel": "nn_parallel",
+    "optim": "optim",
+    "autograd": "autograd",
+    "autograd.graph": "autograd_graph",
+    "utils": "utils",
+    "utils.checkpoint": "checkpoint",
+    "hub": "hub",
+    "testing": "testing",
+    "distributed": "distributed",
+    "serialization": "serialization",
+}
+
+# modules that have none but names of their own
+_ONLY = {
+    "accelerator": "accelerator",
+    "version": "version",
+    "jit": "jit jit._script jit._trace jit._recursive",
+    "fx": "fx fx.proxy fx.node fx.graph_module fx._symbolic_trace",
+    "symbolic": "fx.experimental fx.experimental.symbolic_shapes fx.experimental.proxy_tensor",
+    "library": "library",
+    "overrides": "overrides",
+    "types": "types nn.common_types",
+    "compiler": ("compiler _dynamo _dynamo.eval_frame _dynamo.external_utils _dynamo._trace_wrapped_higher_order_op"),
+    "misc": "_jit_internal _utils",
+    "nn_attention": "nn.attention",
+    "flex_attention": "nn.attention.flex_attention",
+    "pytree": "utils._pytree",
+    "multiprocessing": (
+        "multiprocessing multiprocessing.spawn multiprocessing.queue multiprocessing.pool multiprocessing.reductions"
+    ),
+    "reduction": "nn._reduction",
+    "nn_grad": "nn.grad",
+    "nn_parallel": (
+        "nn.parallel.data_parallel nn.parallel.distributed nn.parallel.scatter_gather nn.parallel.replicate "
+        "nn.parallel.parallel_apply nn.parallel.comm nn.parallel._functions cuda.comm"
+    ),
+    "optimizer": "optim.optimizer",
+    "autograd_profiler": "autograd.profiler autograd.profiler_util autograd.profiler_legacy",
+    "forward_ad": "autograd.forward_ad",
+    "benchmark": "utils.benchmark",
+    "utils": "utils._python_dispatch utils._triton utils._typing_utils",
+    "flop_counter": "utils.flop_counter",
+    "weak": "utils.weak",
+    "futures": "futures",
+    "no_device": "xpu mps mtia",
+    "cpu": "cpu",
+    "onnx": "onnx",
+    "onnx_operators": "onnx.operators",
+    "export": "export",
+    "sparse": "sparse cuda.sparse",
+    "nested": "nested",
+    "masked": "masked",
+    "quantization": (
+        "ao ao.quantization ao.nn quantization nn.qat nn.quantized nn.intrinsic nn.quantizable nn.qat.modules "
+        "ao.nn.quantized ao.nn.qat ao.nn.intrinsic nn.quantized.modules nn.quantized.dynamic"
+    ),
+    "cuda_tools": "cuda.nvtx cuda.profiler",
+    "distributed": "distributed.distributed_c10d distributed.constants",
+    "distributed_nn": "distributed.nn distributed.nn.functional",
+    "rpc": "distributed.rpc distributed.rpc.api",
+    "dist_tools": (
+        "distributed.optim distributed.elastic distributed.elastic.multiprocessing distributed.utils "
+        "distributed.elastic.multiprocessing.errors distributed.launcher distributed.launcher.api "
+        "distributed.algorithms.ddp_comm_hooks distributed.algorithms.ddp_comm_hooks.default_hooks "
+        "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook distributed.algorithms.model_averaging "
+        "distributed.algorithms.ddp_comm_hooks.powerSGD_hook distributed.algorithms.model_averaging.averagers "
+        "distributed.algorithms.join distributed.run"
+    ),
+    "data_loader": "utils.data.dataloader utils.data._utils utils.data._utils.worker utils.data._utils.fetch",
+    "data_collate": "utils.data._utils.collate",
+}
+
+
 def _table() -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {}
     for parent, (names, sources) in _FLAT.items():
         table.update({f"{parent}.{name}": sources for name in names.split()})
-    for name in ("accelerator", "version", "jit", "fx", "library", "overrides", "types", "compiler"):
-        table[f"torch.{name}"] = (f"{_NAMES}.{name}",)
     for name in _SHARDED.split():
         table[f"torch.distributed.{name}"] = (f"{_NAMES}.sharded",)
+    for own, names in _ONLY.items():
+        table.update({f"torch.{name}": (f"{_NAMES}.{own}",) for name in names.split()})
+    for name, own in _FIRST.items():
+        table[f"torch.{name}"] = (f"{_NAMES}.{own}", f"sbpjax.{name}")
+    for name in _MODULES.split():
+        table[f"torch.nn.modules.{name}"] = (f"sbpjax.nn.modules.{name}", "sbpjax.nn")
     table.update(
         {
             "torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.more"),
+            "torch.torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.more"),
             "torch._C": (f"{_NAMES}.c", "sbpjax._C"),
-            "torch.serialization": (f"{_NAMES}.serialization", "sbpjax"),
+            "torch.jit.annotations": (f"{_NAMES}.jit", "typing"),
             "torch._C._nn": ("sbpjax.nn.functional",),
+            "torch.profiler.profiler": ("sbpjax.profiler",),
+            "torch.serialization": (f"{_NAMES}.serialization", "sbpjax"),
             "torch.cuda": ("sbpjax.cuda", f"{_NAMES}.cuda"),
-            "torch._dynamo": (f"{_NAMES}.compiler",),
-            "torch._dynamo.eval_frame": (f"{_NAMES}.compiler",),
-            "torch._dynamo.external_utils": (f"{_NAMES}.compiler",),
-            "torch._dynamo._trace_wrapped_higher_order_op": (f"{_NAMES}.compiler",),
-            "torch._jit_internal": (f"{_NAMES}.misc",),
-            "torch._utils": (f"{_NAMES}.misc",),
-            "torch.fx.proxy": (f"{_NAMES}.fx",),
-            "torch.fx.node": (f"{_NAMES}.fx",),
-            "torch.fx.graph_module": (f"{_NAMES}.fx",),
-            "torch.fx._symbolic_trace": (f"{_NAMES}.fx",),
-            "torch.nn.attention": (f"{_NAMES}.nn_attention",),
-            "torch.nn.attention.flex_attention": (f"{_NAMES}.flex_attention",),
-            "torch.nn.common_types": (f"{_NAMES}.types",),
-            "torch.nn.modules.utils": (f"{_NAMES}.modules_utils",),
-            "torch.utils._pytree": (f"{_NAMES}.pytree",),
+            "torch.nn.modules": ("sbpjax.nn", "sbpjax.nn.modules"),
+            "torch.nn.modules.utils": (f"{_NAMES}.modules_utils", "sbpjax.nn.modules.utils"),
+            "torch.nn.parameter": ("sbpjax.nn.lazy", "sbpjax.nn.parameter", "sbpjax.nn"),
+            "torch.nn.utils.parametrizations": ("sbpjax.nn.utils.parametrizations", "sbpjax.nn.utils"),
+            "torch.nn.utils.stateless": ("sbpjax.nn.utils.stateless", "sbpjax.func"),
+            "torch.optim.optimizer": (f"{_NAMES}.optimizer", "sbpjax.optim"),
+            "torch.utils.data": ("sbpjax.utils.data", f"{_NAMES}.data"),
             "torch.utils.dlpack": ("sbpjax.tensor.interop",),
             "torch.autograd.functional": ("sbpjax.autograd.functional",),
-            "torch.autograd.graph": ("sbpjax.autograd.graph",),
         }
     )
     return table

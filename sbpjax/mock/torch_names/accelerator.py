@@ -34,3 +34,35 @@ def synchronize(device=None) -> None:
 
 def empty_cache() -> None:
     """Do nothing: memory belongs to JAX."""
+
+
+def memory_allocated(device=None) -> int:
+    """Return the bytes in use on a device, 0 where that is not known."""
+    from sbpjax import cuda
+
+    return cuda.memory_allocated(device) if cuda.is_available() else 0
+
+
+def max_memory_allocated(device=None) -> int:
+    """Return the most bytes that were in use on a device, 0 where that is not known."""
+    from sbpjax import cuda
+
+    return cuda.max_memory_allocated(device) if cuda.is_available() else 0
+
+
+def get_memory_info(device=None) -> tuple[int, int]:
+    """Return the free and all bytes of a device."""
+    from sbpjax import cuda
+
+    return cuda.mem_get_info(device)
+
+
+def reset_peak_memory_stats(device=None) -> None:
+    """Do nothing: JAX counts from the start of the process."""
+
+
+def set_device_index(device) -> None:
+    """Do nothing: layouts say where tensors are."""
+
+
+set_device_idx = set_device_index

@@ -31,3 +31,20 @@ GraphModule = absent("torch.fx.GraphModule", _WHY, _USE)
 Tracer = absent("torch.fx.Tracer", _WHY, _USE)
 Interpreter = absent("torch.fx.Interpreter", _WHY, _USE)
 Transformer = absent("torch.fx.Transformer", _WHY, _USE)
+
+
+def map_arg(a, fn):
+    """Return nested arguments with a function of the nodes among them."""
+    from .pytree import tree_map
+
+    return tree_map(lambda x: fn(x) if isinstance(x, Node) else x, a)
+
+
+map_aggregate = map_arg
+
+
+class TraceError(ValueError):
+    """What a tracer raises at a value it cannot follow."""
+
+
+GraphAppendingTracer = absent("torch.fx.proxy.GraphAppendingTracer", _WHY, _USE)

@@ -88,3 +88,31 @@ save = absent("torch.jit.save", _WHY, "graph.export(path)  # of an nn.Graph")
 fork = absent("torch.jit.fork", _WHY, "call the function: JAX runs independent ops concurrently")
 wait = absent("torch.jit.wait", _WHY, "call the function")
 set_fusion_strategy = export
+
+
+class TracerWarning(Warning):
+    """What PyTorch's tracer warns of."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Do nothing: there are none."""
+
+
+class Error(RuntimeError):
+    """What a TorchScript program would raise."""
+
+
+_overload = _overload_method = export
+strict_fusion = type(
+    "strict_fusion", (), {"__enter__": lambda s: s, "__exit__": lambda s, *e: None, "__doc__": "Nothing."}
+)
+
+
+def _unwrap_optional(x: Any) -> Any:
+    """Return a value that is not None."""
+    if x is None:
+        raise AssertionError("Unwrapping null optional")
+    return x
+
+
+_get_trace_graph = absent("torch.jit._get_trace_graph", _WHY, "jax.make_jaxpr of a function from nn.to_pure(module)")

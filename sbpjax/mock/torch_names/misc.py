@@ -59,3 +59,57 @@ def _overload(fn):
 
 _overload_method = _copy_to_script_wrapper = _overload
 BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list
+
+
+def _element_size(dtype) -> int:
+    """Return the bytes of one element of a dtype."""
+    return dtype.itemsize
+
+
+def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -> int:
+    """Return the number of a device."""
+    import sbpjax
+
+    if device is None:
+        return 0
+    return device if isinstance(device, int) else sbpjax.device(device).index or 0
+
+
+def _rebuild_parameter(data, requires_grad: bool = True, backward_hooks=None):
+    """Return a parameter."""
+    import sbpjax
+
+    return sbpjax.nn.Parameter(data, requires_grad)
+
+
+class ExceptionWrapper:
+    """An exception of another process or thread, kept with its traceback.
+
+    Args:
+        exc_info: as of ``sys.exc_info()``; that of now by default.
+        where: where it was raised.
+    """
+
+    def __init__(self, exc_info=None, where: str = "in background") -> None:
+        import sys
+        import traceback
+
+        kind, value, trace = exc_info or sys.exc_info()
+        self.exc_type, self.where = kind, where
+        self.exc_msg = "".join(traceback.format_exception(kind, value, trace))
+
+    def reraise(self) -> None:
+        """Raise it again, with the other traceback in its text."""
+        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        try:
+            error = self.exc_type(text)
+        except Exception:
+            raise RuntimeError(text) from None
+        raise error
+
+
+class KeyErrorMessage(str):
+    """A text that is shown as it is in a KeyError."""
+
+    def __repr__(self) -> str:
+        return str(self)

@@ -30,3 +30,13 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict, prefix: str) -> No
     for key in list(state_dict):
         if key.startswith(prefix):
             state_dict[key[len(prefix) :]] = state_dict.pop(key)
+
+
+def _list_with_default(out_size: Sequence, defaults: Sequence[int]) -> Sequence:
+    """Return the sizes with None replaced by the last of the defaults; an int as it is."""
+    if isinstance(out_size, int):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    behind = defaults[-len(out_size) :]
+    return [d if size is None else size for size, d in zip(out_size, behind, strict=True)]

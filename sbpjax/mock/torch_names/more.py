@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sbpjax import amp
+from sbpjax.errors import OutOfMemoryError as OutOfMemoryError
+from sbpjax.nn import Module as ScriptModule
+from sbpjax.tensor.settings import contiguous_format
+
+from .absent import absent
+from .foreach import TABLE as _FOREACH
+from .futures import Future as Future
 from .version import TorchVersion as TorchVersion
+
+ScriptModule = ScriptModule
 
 SymInt, SymFloat, SymBool = int, float, bool
 
@@ -57,6 +67,143 @@ def is_vulkan_available() -> bool:
     return False
 
 
+class __config__:
+    """How the program was built."""
+
+    @staticmethod
+    def show() -> str:
+        """Return the versions as text."""
+        import jax
+
+        import sbpjax
+
+        return f"sbpjax {sbpjax.__version__}, jax {jax.__version__}"
+
+    @staticmethod
+    def parallel_info() -> str:
+        """Return the number of devices as text."""
+        import jax
+
+        return f"{jax.local_device_count()} devices"
+
+
+legacy_contiguous_format = contiguous_format
+
+
+def sym_not(a) -> bool:
+    """Return whether a condition does not hold."""
+    return not a
+
+
+def sym_ite(b, t, f):
+    """Return one of two values, by a condition."""
+    return t if b else f
+
+
+def sym_sum(args):
+    """Return the sum of some numbers."""
+    return sum(args)
+
+
+def _check_with(error_type, cond, message=None) -> None:
+    """Raise an error of a type unless a condition holds."""
+    if not cond:
+        raise error_type(message() if callable(message) else message or "Expected cond to be True")
+
+
+def _check_tensor_all_with(error_type, cond, message=None) -> None:
+    """Raise an error of a type unless all elements of a tensor of bools are True."""
+    _check_with(error_type, bool(cond.all()), message)
+
+
+def _check_tensor_all(cond, message=None) -> None:
+    """Raise RuntimeError unless all elements of a tensor of bools are True."""
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _check_index(cond, message=None) -> None:
+    """Raise IndexError unless a condition holds."""
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond, message=None) -> None:
+    """Raise ValueError unless a condition holds."""
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond, message=None) -> None:
+    """Raise TypeError unless a condition holds."""
+    _check_with(TypeError, cond, message)
+
+
+def _assert_async(input, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """Raise RuntimeError if a number in a tensor is zero; within a traced program nothing is checked."""
+    from sbpjax.tensor.mode import mode
+
+    if mode.lift is None and not bool(input):
+        raise RuntimeError(assert_msg)
+
+
+def _shape_as_tensor(self):
+    """Return the sizes as a vector of int64."""
+    from .onnx_operators import shape_as_tensor
+
+    return shape_as_tensor(self)
+
+
+def get_autocast_gpu_dtype():
+    """Return the dtype that autocasting goes to on GPUs."""
+    return amp.get_autocast_dtype("cuda")
+
+
+def get_autocast_cpu_dtype():
+    """Return the dtype that autocasting goes to on the CPU."""
+    return amp.get_autocast_dtype("cpu")
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """Return whether autocasting is on for the CPU."""
+    return amp.is_autocast_enabled("cpu")
+
+
+is_autocast_cache_enabled = amp.is_autocast_cache_enabled
+
+
+def clear_autocast_cache() -> None:
+    """Do nothing: casts of weights are kept until the outermost block ends."""
+
+
+def get_deterministic_debug_mode() -> int:
+    """Return 2 where only deterministic algorithms are allowed, 1 where others warn, 0 otherwise."""
+    from sbpjax.tensor import settings
+
+    if not settings.are_deterministic_algorithms_enabled():
+        return 0
+    return 1 if settings.is_deterministic_algorithms_warn_only_enabled() else 2
+
+
+def set_deterministic_debug_mode(debug_mode) -> None:
+    """Set what `get_deterministic_debug_mode` returns: a number, or ``"default"``, ``"warn"``, ``"error"``."""
+    from sbpjax.tensor import settings
+
+    number = {"default": 0, "warn": 1, "error": 2}.get(debug_mode, debug_mode)
+    if number not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1 or 2, but got {debug_mode}")
+    settings.use_deterministic_algorithms(number > 0, warn_only=number == 1)
+
+
+def get_device_module(device=None):
+    """Return the module of a kind of device: `torch.cuda`, `torch.cpu` and their like."""
+    import importlib
+    import sys
+
+    import sbpjax
+
+    name = sys.modules.get("torch", sbpjax).__name__
+    kind = device or ("cuda" if sbpjax.cuda.is_available() else "cpu")
+    return importlib.import_module(f"{name}.{sbpjax.device(kind).type}")
+
+
 def _functional(name: str) -> Any:
     """Return a function of modules that PyTorch also has at its top."""
     from sbpjax.nn import functional
@@ -74,6 +221,47 @@ _ALSO_AT_THE_TOP = frozenset(
         "threshold_ triplet_margin_loss"
     ).split()
 )
+_ABSENT = {
+    "sparse tensors": (
+        "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor "
+        "sparse_compressed_tensor dsmm hsmm sspaddmm sparse_csc sparse_bsr sparse_bsc smm "
+        "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
+        "tensors are dense here",
+        "a dense tensor, or index_add and gather",
+    ),
+    "nested tensors": (
+        "jagged _nested_tensor_from_mask _nested_tensor_from_mask_left_aligned",
+        "tensors have one shape here",
+        "nn.utils.rnn.pad_sequence(rows, batch_first=True)",
+    ),
+    "storages": (
+        "UntypedStorage TypedStorage ByteStorage CharStorage ShortStorage IntStorage LongStorage HalfStorage "
+        "BFloat16Storage FloatStorage DoubleStorage BoolStorage Storage",
+        "memory belongs to JAX",
+        "x.numpy()",
+    ),
+    "dtypes": (
+        "uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2 int3 int4 int5 int6 int7 quint8 qint8 qint32 quint4x2 "
+        "quint2x4 complex32 chalf bits8 bits16 bits1x8 bits2x4 bits4x2",
+        "JAX has no such dtype",
+        "sbpjax.uint8, sbpjax.int8",
+    ),
+    "schemes of quantisation": (
+        "per_tensor_affine per_channel_affine per_tensor_symmetric per_channel_symmetric "
+        "per_channel_affine_float_qparams qscheme",
+        "quantised layers are kernels of PyTorch's own",
+        "sbpjax.nn.FakeQuantization",
+    ),
+    "the core": (
+        "PyTorchFileReader PyTorchFileWriter classes TensorType",
+        "it is of PyTorch's own core",
+        "the function itself",
+    ),
+}
+_ABSENCES = {
+    name: (f"torch.{name}", why, instead) for names, why, instead in _ABSENT.values() for name in names.split()
+}
+_made: dict[str, Any] = {}
 _NUMBERS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None}
 
 
@@ -82,4 +270,14 @@ def __getattr__(name: str) -> Any:
         return _NUMBERS[name]
     if name in _ALSO_AT_THE_TOP:
         return _functional(name)
+    if name in ("Stream", "Event"):
+        from sbpjax import cuda
+
+        return getattr(cuda, name)
+    if name in _FOREACH:
+        return _FOREACH[name]
+    if name in _ABSENCES:
+        if name not in _made:
+            _made[name] = absent(*_ABSENCES[name])
+        return _made[name]
     raise AttributeError(name)

@@ -81,3 +81,125 @@ def _dict_unflatten(values, context) -> dict:
 def _dict_flatten_with_keys(d) -> tuple[list, list]:
     """Return pairs of keys and values, and the keys."""
     return list(d.items()), list(d.keys())
+
+
+KeyPath = tuple
+SequenceKey = jax.tree_util.SequenceKey
+MappingKey = jax.tree_util.DictKey
+GetAttrKey = jax.tree_util.GetAttrKey
+PyTreeSpec = TreeSpec
+Leaf = Any
+
+
+def tree_is_leaf(tree, is_leaf=None) -> bool:
+    """Return whether a value is one leaf."""
+    leaves = tree_leaves(tree, is_leaf)
+    return len(leaves) == 1 and leaves[0] is tree
+
+
+def tree_iter(tree, is_leaf=None):
+    """Give the leaves one by one."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_structure(tree, is_leaf=None) -> TreeSpec:
+    """Return the structure."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map_(func, tree, *rests, is_leaf=None):
+    """Call ``func`` with each leaf; return the structure itself."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def tree_map_only_(type_or_types, func, tree, is_leaf=None):
+    """Call ``func`` with each leaf of a type; return the structure itself."""
+    tree_map_only(type_or_types, func, tree, is_leaf)
+    return tree
+
+
+def map_only(type_or_types):
+    """Return a decorator that leaves values of other types as they are."""
+    return lambda func: lambda x: func(x) if isinstance(x, type_or_types) else x
+
+
+def tree_all_only(type_or_types, pred, tree, is_leaf=None) -> bool:
+    """Return whether all leaves of a type fulfil a predicate."""
+    return all(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+def tree_any_only(type_or_types, pred, tree, is_leaf=None) -> bool:
+    """Return whether any leaf of a type fulfils a predicate."""
+    return any(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+def arg_tree_leaves(*args, **kwargs) -> list:
+    """Return the leaves of arguments."""
+    return [*tree_leaves(args), *tree_leaves(kwargs)]
+
+
+def _with_none(is_leaf):
+    return lambda x: x is None or (is_leaf is not None and is_leaf(x))
+
+
+def tree_flatten_with_path(tree, is_leaf=None):
+    """Return pairs of path and leaf, and the structure."""
+    return jax.tree_util.tree_flatten_with_path(tree, _with_none(is_leaf))
+
+
+def tree_leaves_with_path(tree, is_leaf=None) -> list:
+    """Return pairs of path and leaf."""
+    return tree_flatten_with_path(tree, is_leaf)[0]
+
+
+def tree_map_with_path(func, tree, *rests, is_leaf=None):
+    """Return the structure with ``func`` of path and leaf."""
+    return jax.tree_util.tree_map_with_path(func, tree, *rests, is_leaf=_with_none(is_leaf))
+
+
+def keystr(kp) -> str:
+    """Return a path as it is written in Python."""
+    return jax.tree_util.keystr(kp)
+
+
+def key_get(obj, kp):
+    """Return what lies at a path."""
+    for key in kp:
+        if isinstance(key, GetAttrKey):
+            obj = getattr(obj, key.name)
+        else:
+            obj = obj[key.idx if isinstance(key, SequenceKey) else key.key]
+    return obj
+
+
+def _is_namedtuple_instance(tree) -> bool:
+    """Return whether a value is a tuple with names."""
+    return isinstance(tree, tuple) and hasattr(tree, "_fields")
+
+
+def _is_leaf(tree, is_leaf=None) -> bool:
+    """Return whether a value is one leaf."""
+    return tree_is_leaf(tree, is_leaf)
+
+
+def treespec_pprint(treespec) -> str:
+    """Return a structure as text."""
+    return str(treespec)
+
+
+SUPPORTED_NODES: dict = {list: None, tuple: None, dict: None}  # what is taken apart, beside registered classes
+
+
+def _get_node_type(tree):
+    """Return the class by which a value is taken apart: that of all tuples with names is one."""
+    from collections import namedtuple
+
+    return namedtuple if _is_namedtuple_instance(tree) else type(tree)
+
+
+class LeafSpec:
+    """The structure of one leaf, where a structure is compared with it."""
+
+    def __new__(cls):
+        return tree_structure(0)

@@ -27,6 +27,10 @@ from sbpjax.tensor.steps import contiguous_strides
 from sbpjax.utils.checkpoint import _placing
 from sbpjax.utils.checkpoint import load as _load_directory
 
+DEFAULT_PROTOCOL = 2
+LoadEndianness = Any
+MAP_LOCATION = FILE_LIKE = Any
+_safe: list[Any] = []  # what files may name besides tensors, containers and plain values
 _KIND_OF = {np.dtype(v): k for k, v in _STORAGES.items()}
 
 
@@ -111,6 +115,9 @@ class _Loader(_Reader):
             return getattr(sbpjax, name)
         if module == "torch" and isinstance(getattr(sbpjax, name, None), Dtype):
             return getattr(sbpjax, name)
+        for value, full in map(_named, _safe):
+            if full == f"{module}.{name}":
+                return value
         try:
             return super().find_class(module, name)
         except CheckpointError:
@@ -175,3 +182,84 @@ def load(f: Any, map_location=None, pickle_module=None, *, weights_only: bool | 
         rule = "the file is a zip archive as torch.save writes it (PyTorch 1.6 or later)"
         seen = f"{type(error).__name__}: {error}"
         raise CheckpointError(message(f"torch.load({f!r})", seen, rule, "check the path; save it again")) from None
+
+
+def _named(entry: Any) -> tuple[Any, str]:
+    """Return an entry of the safe names and its full name: it may be a pair of both."""
+    if isinstance(entry, tuple):
+        return entry
+    return entry, f"{entry.__module__}.{entry.__qualname__}"
+
+
+def add_safe_globals(safe_globals: list[Any]) -> None:
+    """Allow functions and classes that files may name although `weights_only` is asked for.
+
+    Args:
+        safe_globals: the functions and classes, or pairs of one and the full name under which files know it.
+    """
+    _safe.extend(entry for entry in safe_globals if entry not in _safe)
+
+
+def get_safe_globals() -> list[Any]:
+    """Return what `add_safe_globals` allowed."""
+    return list(_safe)
+
+
+def clear_safe_globals() -> None:
+    """Allow nothing of it any more."""
+    _safe.clear()
+
+
+class safe_globals:
+    """Within the block, allow functions and classes; see `add_safe_globals`.
+
+    Args:
+        safe_globals: the functions and classes.
+    """
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self._entries = list(safe_globals)
+
+    def __enter__(self) -> None:
+        self._before = list(_safe)
+        add_safe_globals(self._entries)
+
+    def __exit__(self, *exc: Any) -> None:
+        _safe[:] = self._before
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """Return the names in a file that `weights_only` refuses."""
+    found: list[str] = []
+
+    class _Names(_Loader):
+        def find_class(self, module: str, name: str) -> Any:
+            try:
+                return super().find_class(module, name)
+            except CheckpointError:
+                found.append(f"{module}.{name}")
+                return _Anything
+
+    with zipfile.ZipFile(f) as archive:
+        root = next(n for n in archive.namelist() if n.endswith("/data.pkl")).removesuffix("/data.pkl")
+        _Names(archive, root, _placing(None, None), True).load()
+    return list(dict.fromkeys(found))
+
+
+class _Anything:
+    """What stands for an object whose class is not loaded."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def __setstate__(self, state: Any) -> None:
+        pass
+
+
+def default_restore_location(storage: Any, location: str) -> Any:
+    """Return what was read as it is: `map_location` says where it goes."""
+    return storage
+
+
+def set_default_mmap_options(flags: int) -> None:
+    """Accept flags of memory maps: files are read whole."""

@@ -6,11 +6,7 @@ Model libraries ask ``isinstance(x, DTensor)`` everywhere; the answer here is al
 
 from __future__ import annotations
 
-from typing import Any
-
-from .absent import absent
-
-_made: dict[str, Any] = {}
+from .absent import absences
 
 
 class Placement:
@@ -50,11 +46,8 @@ class _StridedShard(Shard):
     """Nothing is of this class."""
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    found = _made.get(name)
-    if found is None:
-        why = "sharded tensors are global tensors here: a placement and an sbp"
-        found = _made[name] = absent(f"torch.distributed.{name}", why, "x.to_global(placement, sbp)")
-    return found
+__getattr__ = absences(
+    "torch.distributed",
+    "sharded tensors are global tensors here: a placement and an sbp",
+    "x.to_global(placement, sbp)",
+)

@@ -1,0 +1,1 @@
+"""Modules that answer where OneFlow has a name and sbpjax, by itself, has no use for one."""
