@@ -13,7 +13,7 @@ from sbpjax.errors import AutogradError, message
 from sbpjax.tensor import dispatch, on_placement
 from sbpjax.tensor.mode import mode
 
-from .node import AccumulateGrad
+from .node import AccumulateGrad, OpNode
 
 
 def walk(
@@ -51,8 +51,13 @@ def walk(
                 break
             node = heappop(ready)[1]
             grads = buffers.pop(node, None)
+            added: tuple = ()
             if grads is not None and capture is None and node.hooks is None:  # what `_run` does then
-                results = node.backward(grads, create_graph)
+                if node.__class__ is OpNode and not create_graph:
+                    added, held = _waiting(node, buffers)
+                    results = node.backward_onto(grads, added, held) if added else node.backward(grads, False)
+                else:
+                    results = node.backward(grads, create_graph)
                 if not retain_graph:
                     node.release()
             else:
@@ -69,7 +74,7 @@ def walk(
                             slots = buffers[child] = [None] * child.n_out
                         idx = idxs[k]
                         held = slots[idx]
-                        slots[idx] = grad if held is None else held + grad
+                        slots[idx] = grad if held is None or k in added else held + grad
                 left = pending[child] - 1
                 pending[child] = left
                 if not left:
@@ -80,6 +85,36 @@ def walk(
     finally:
         mode.grad = before
         mode.walks -= 1
+
+
+_NOTHING = ((), ())
+
+
+def _waiting(node: OpNode, buffers: dict) -> tuple:
+    """Return which gradients of a node will be added to one that is there, and those.
+
+    The node's own program adds them then. None of a node on a placement or of several outputs, of one that hands on
+    cotangents as they come, or where an input is a gradient's place twice.
+    """
+    entry = node.entry
+    if node.layouts is not None or entry.n_out != 1 or entry.passed is not None:
+        return _NOTHING
+    places, arrays = [], []
+    edges, idxs = node.edges, node.idxs
+    for k, child in enumerate(edges):
+        slots = buffers.get(child)
+        if slots is None:
+            continue
+        held = slots[idxs[k]]
+        if held is None:
+            continue
+        if not held._plain or held._cell is not None:
+            return _NOTHING
+        places.append(k)
+        arrays.append(held._array)
+    if len(places) > 1 and len({(edges[k], idxs[k]) for k in places}) < len(places):
+        return _NOTHING
+    return (tuple(places), arrays) if places else _NOTHING
 
 
 def _put(buffers: dict, node, idx: int, grad) -> None:

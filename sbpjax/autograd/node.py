@@ -211,6 +211,13 @@ class OpNode(Node):
             return tuple([wrap(a) for a in arrays])
         return on_placement.backward_global(op, self.saved, layouts, cotangents, self.in_layouts)
 
+    def backward_onto(self, grads: list, places: tuple[int, ...], held: list) -> tuple:
+        """Return `backward` of a local op of one output, with arrays added to the gradients at ``places``."""
+        self.check()
+        arrays = dispatch.backward_call(self.entry.adding(places), self.saved, grads, held)
+        wrap = dispatch.wrap if arrays.__class__ is tuple else dispatch.wrap_any  # a list is without data
+        return tuple([wrap(a) for a in arrays])
+
     def _passed(self, entry, cotangents: list) -> tuple:
         """Hand on the cotangents that are gradients as they come, and compute the other gradients."""
         rest = iter(() if entry.rest is None else dispatch.backward_call(entry.rest, self.saved, cotangents))

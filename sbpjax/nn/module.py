@@ -166,9 +166,8 @@ class Module(Moving, HookMethods):
         # Reached only when the instance has no such plain attribute.
         fields = self.__dict__
         for table in _TABLES:
-            found = fields.get(table)
-            if found is not None and name in found:
-                return found[name]
+            if table in fields and name in fields[table]:
+                return fields[table][name]
         raise _names.no_attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -343,15 +343,15 @@ def checks_of(op: Op, entry, inputs: tuple, outs: tuple) -> tuple:
     return tuple(checks)
 
 
-def backward_call(op: Op, saved: tuple, cotangents: list):
-    """Run a compiled backward on local arrays."""
+def backward_call(op: Op, saved: tuple, cotangents: list, further: list | tuple = ()):
+    """Run a compiled backward on local arrays; `further` are inputs behind the cotangents."""
     arrays = []
     for g in cotangents:
         if g._cell is not None or not g._plain:
             g = plain(g)
         arrays.append(g._array)
     try:
-        return op.call(*saved, *arrays)
+        return op.call(*saved, *arrays, *further)
     except TypeError:
         if Abstract not in map(type, (*saved, *arrays)):
             raise

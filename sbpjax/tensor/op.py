@@ -205,6 +205,22 @@ class Entry:
             found = self._variants[mask] = self._variant(mask, *self._program(mask))
         return found
 
+    def adding(self, places: tuple[int, ...]) -> Op:
+        """Return `first` with further inputs, to be added to the gradients at ``places``."""
+        found = self._variants.get((self.diff_outs, places))
+        if found is None:
+            plain, count = self.first, len(self.keep) + len(self.diff_outs)
+
+            def backward(*arguments):
+                grads = list(plain.traced(*arguments[:count]))
+                for place, held in zip(places, arguments[count:], strict=True):
+                    grads[place] = held + grads[place]
+                return tuple(grads)
+
+            backward.__name__ = plain.name
+            found = self._variants[self.diff_outs, places] = Op(backward)
+        return found
+
     def _program(self, mask: tuple[int, ...]):
         """Return the closed jaxpr of the vjp, without dead code, and which of (inputs, cotangents) it reads."""
         op, needs, structs = self.op, self.needs, self._structs

@@ -269,3 +269,32 @@ def test_a_gradient_that_is_a_cotangent_is_handed_on_without_a_program():
     assert entry.passed == (0, None) and entry.rest is not None
     (x - row).backward(flow.arange(6.0).reshape(2, 3))
     assert row.grad.tolist() == [-3.0, -5.0, -7.0] and x.grad.tolist() == [[2.0, 3.0, 4.0], [5.0, 6.0, 7.0]]
+
+
+def test_gradients_that_meet_are_added_by_the_program_of_the_later_one(monkeypatch):
+    from sbpjax.autograd.node import OpNode
+
+    onto = []
+    whole = OpNode.backward_onto
+    monkeypatch.setattr(
+        OpNode, "backward_onto", lambda self, g, places, held: onto.append(places) or whole(self, g, places, held)
+    )
+    w = flow.tensor([[2.0, 1.0], [0.0, 3.0]]).requires_grad_()
+    x = flow.tensor([[1.0, 2.0]]).requires_grad_()
+    y = x * 2.0
+    z = y + y @ w + (y * y) @ w  # y and w are used several times
+    z.sum().backward()
+    assert onto
+    # y = [2, 4]: dz/dy = 1 + w 1 + 2 y (w 1), and dw = (y + y²) 1
+    assert x.grad.tolist() == [[2 * (1 + 3 + 2 * 2 * 3), 2 * (1 + 3 + 2 * 4 * 3)]]
+    assert w.grad.tolist() == [[6.0, 6.0], [20.0, 20.0]]
+
+
+def test_adding_onto_checks_what_was_saved():
+    x = flow.ones(3).requires_grad_()
+    y = x * 2.0
+    a, b = y.exp(), y * 3.0
+    c = b.sin()
+    b.add_(1.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        (a + c + b).sum().backward()
