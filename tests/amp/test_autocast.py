@@ -204,6 +204,10 @@ def test_accelerator_lists_are_those_of_torch(name, dtypes):
     finally:
         torch.set_autocast_enabled("cuda", before[0])
         torch.set_autocast_dtype("cuda", before[1])
+    if name == "index_copy" and len(dtypes) > 1:  # PyTorch's kernels refuse it; its tensors without data do not tell
+        with pytest.raises(RuntimeError, match="all inputs have the same dtype"):
+            _run(name, dtypes, flow, flow.autocast("cuda", flow.bfloat16))
+        return
     got = _run(name, dtypes, flow, flow.autocast("cuda", flow.bfloat16))
     assert got.dtype.name == _name(want.dtype)
 
