@@ -12,10 +12,9 @@ from sbpjax.tensor import Tensor
 
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, noise
-from .utils import broadcast_all, is_known
+from .utils import broadcast_all, euler_constant, is_known
 
 _LOG_2PI = math.log(2 * math.pi)
-_EULER = 0.57721566490153286060
 
 
 class Normal(ExponentialFamily):
@@ -67,6 +66,16 @@ class Normal(ExponentialFamily):
     def entropy(self) -> Tensor:
         return 0.5 + 0.5 * _LOG_2PI + self.scale.log()
 
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.loc / self.variance, -0.5 / self.variance
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        x, y = natural_params
+        return -0.25 * x.square() / y + 0.5 * (-math.pi / y).log()
+
+    _mean_carrier_measure = 0
+
 
 class Uniform(Distribution):
     """All numbers from `low` up to `high` alike.
@@ -79,6 +88,10 @@ class Uniform(Distribution):
 
     has_rsample = True
 
+    @property
+    def arg_constraints(self) -> dict[str, Any]:  # type: ignore[override]
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
+
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
@@ -86,8 +99,8 @@ class Uniform(Distribution):
             rule = "Uniform is not defined when low >= high"
             raise DistributionError(message("Uniform(low, high)", "low >= high", rule, "Uniform(0.0, 1.0)"))
 
-    @property
-    def support(self) -> constraints.Constraint:  # type: ignore[override]
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:  # type: ignore[override]
         return constraints.interval(self.low, self.high)
 
     @property
@@ -170,6 +183,15 @@ class Exponential(ExponentialFamily):
 
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (-self.rate,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        return -(-natural_params[0]).log()
+
+    _mean_carrier_measure = 0
 
 
 class Laplace(Distribution):
@@ -291,7 +313,7 @@ class Gumbel(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return self.loc + self.scale * _EULER
+        return self.loc + self.scale * euler_constant
 
     @property
     def mode(self) -> Tensor:
@@ -321,4 +343,4 @@ class Gumbel(Distribution):
         return self.loc - self.scale * (-value.log()).log()
 
     def entropy(self) -> Tensor:
-        return self.scale.log() + (1 + _EULER)
+        return self.scale.log() + (1 + euler_constant)

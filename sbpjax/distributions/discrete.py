@@ -22,7 +22,7 @@ def _one(asked: str, probs: Any, logits: Any) -> None:
         raise DistributionError(message(f"{asked}(probs, logits)", seen, rule, f"{asked}(logits=x)"))
 
 
-class _Binary(ExponentialFamily):
+class _Binary(Distribution):
     """Base of the distributions with the probability of one of two outcomes."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -46,8 +46,17 @@ class _Binary(ExponentialFamily):
         """The log-odds of 1."""
         return probs_to_logits(self.probs, True)
 
+    @property
+    def _param(self) -> Tensor:
+        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
 
-class Bernoulli(_Binary):
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameter."""
+        return self._param.shape
+
+
+class Bernoulli(_Binary, ExponentialFamily):
     """1 with a probability, else 0.
 
     Args:
@@ -86,8 +95,17 @@ class Bernoulli(_Binary):
         return sbpjax.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = sbpjax.arange(2, dtype=self.probs.dtype).reshape(2, *[1] * len(self.batch_shape))
+        values = sbpjax.arange(2, dtype=self._param.dtype).reshape(2, *[1] * len(self.batch_shape))
         return values.expand(2, *self.batch_shape) if expand else values
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.logits,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        return natural_params[0].exp().log1p()
+
+    _mean_carrier_measure = 0
 
 
 class Geometric(_Binary):
@@ -157,10 +175,10 @@ class Binomial(Distribution):
         self.__dict__[name], self.total_count = given, count.to(given.dtype)
         super().__init__(given.shape, validate_args=validate_args)
 
-    probs, logits = _Binary.probs, _Binary.logits
+    probs, logits, _param, param_shape = _Binary.probs, _Binary.logits, _Binary._param, _Binary.param_shape
 
-    @property
-    def support(self) -> constraints.Constraint:  # type: ignore[override]
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> Any:  # type: ignore[override]
         return constraints.integer_interval(0, self.total_count)
 
     @property
@@ -238,6 +256,13 @@ class Poisson(ExponentialFamily):
         rate, value = broadcast_all(self.rate, self._checked(value))
         return sbpjax.xlogy(value, rate) - rate - (value + 1).lgamma()
 
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.rate.log(),)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        return natural_params[0].exp()
+
 
 class Categorical(Distribution):
     """One of several outcomes, 0 to k - 1.
@@ -278,13 +303,10 @@ class Categorical(Distribution):
         """The probabilities."""
         return logits_to_probs(self.logits)
 
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameters."""
-        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"].shape
+    _param, param_shape = _Binary._param, _Binary.param_shape
 
-    @property
-    def support(self) -> constraints.Constraint:  # type: ignore[override]
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> Any:  # type: ignore[override]
         return constraints.integer_interval(0, self._num_events - 1)
 
     @property
@@ -350,6 +372,15 @@ class OneHotCategorical(Distribution):
         return self._categorical.logits
 
     @property
+    def _param(self) -> Tensor:
+        return self._categorical._param
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the parameters."""
+        return self._param.shape
+
+    @property
     def mean(self) -> Tensor:
         return self.probs
 
@@ -411,9 +442,10 @@ class Multinomial(Distribution):
         super().__init__(self._categorical.batch_shape, (self._categorical._num_events,), validate_args)
 
     probs, logits = OneHotCategorical.probs, OneHotCategorical.logits
+    _param, param_shape = OneHotCategorical._param, OneHotCategorical.param_shape
 
-    @property
-    def support(self) -> constraints.Constraint:  # type: ignore[override]
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
+    def support(self) -> Any:  # type: ignore[override]
         return constraints.multinomial(self.total_count)
 
     @property

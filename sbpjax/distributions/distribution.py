@@ -9,8 +9,9 @@ Dirichlet(concentration of (5, 6))             batch (5,), event (6,)
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import sbpjax
 from sbpjax.autograd import no_grad
@@ -18,8 +19,8 @@ from sbpjax.errors import DistributionError, message
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.size import Size
 
-from .constraints import Constraint
-from .utils import is_known
+from .constraints import Constraint, is_dependent
+from .utils import is_known, lazy_property
 
 
 class Distribution:
@@ -30,36 +31,63 @@ class Distribution:
         event_shape: the shape of one value.
         validate_args: whether parameters and values are checked; they are, unless `set_default_validate_args` says no.
             Inside a traced program nothing can be checked.
+
+    Attributes:
+        arg_constraints: the constraint of each parameter.
+        support: the constraint of the values.
+        has_rsample: whether `rsample` gives draws through which gradients flow.
+        has_enumerate_support: whether `enumerate_support` lists the values.
     """
 
-    arg_constraints: ClassVar[dict[str, Constraint]] = {}
-    support: Constraint
-    has_rsample: ClassVar[bool] = False
-    has_enumerate_support: ClassVar[bool] = False
-    _validate_default: ClassVar[bool] = True
+    has_rsample: Any = False
+    has_enumerate_support: Any = False
+    _validate_args = __debug__
+    _expanded_apart: tuple[str, ...] = ()  # attributes that a class's own `expand` sets
 
     def __init__(
         self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = (), validate_args: bool | None = None
     ) -> None:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
-        self._validate_args = Distribution._validate_default if validate_args is None else validate_args
-        if not self._validate_args:
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        try:
+            wanted = self.arg_constraints
+        except NotImplementedError:
+            warnings.warn(
+                f"{type(self)} does not define `arg_constraints`; its arguments are not checked", stacklevel=4
+            )
             return
-        for name, constraint in self.arg_constraints.items():
-            value = self.__dict__.get(name)  # what is derived lazily is not looked at
-            if isinstance(value, Tensor) and is_known(value) and not constraint.check(value.detach()).all().item():
+        for name, constraint in wanted.items():
+            lazy = name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property)
+            if is_dependent(constraint) or lazy:
+                continue
+            value = getattr(self, name)
+            if not _holds(constraint, value):
                 asked = f"{type(self).__name__}({name}=...)"
-                seen = f"{value.dtype.name}{list(value.shape)}"
                 rule = f"Expected parameter {name} of distribution to satisfy the constraint {constraint!r}, "
-                rule += "but found invalid values"
-                raise DistributionError(message(asked, seen, rule, "validate_args=False does not look"))
+                rule += f"but found invalid values:\n{value}"
+                raise DistributionError(message(asked, _described(value), rule, "validate_args=False does not look"))
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Set whether distributions made from now on check their arguments."""
+        """Set whether distributions check their arguments, those apart that were told."""
         if value not in (True, False):
             raise DistributionError(message("set_default_validate_args", repr(value), "a bool", "True"))
-        Distribution._validate_default = value
+        Distribution._validate_args = value
+
+    @property
+    def arg_constraints(self) -> dict[str, Constraint]:
+        """The constraint of each parameter."""
+        raise self._lacks("arg_constraints")
+
+    @property
+    def support(self) -> Any:
+        """The constraint of the values."""
+        raise self._lacks("support")
 
     @property
     def batch_shape(self) -> Size:
@@ -74,18 +102,38 @@ class Distribution:
     def _lacks(self, what: str) -> NotImplementedError:
         return NotImplementedError(f"{type(self).__name__} has no {what}")
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Distribution:
-        """Return the distribution with parameters expanded to a batch shape."""
-        new = copy.copy(self) if _instance is None else _instance
-        shape = Size(batch_shape)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        """Return the distribution with parameters expanded to a batch shape.
+
+        Raises:
+            NotImplementedError: a class outside this package has parameters of its own and no `expand`.
+        """
+        new = self._get_checked_instance(None, _instance)
+        shape, given = Size(batch_shape), {*new.__dict__, *self._expanded_apart}
         for name, value in list(self.__dict__.items()):
-            if isinstance(value, Tensor):
-                event = value.ndim - len(self._batch_shape)
-                new.__dict__[name] = value.expand(*shape, *value.shape[value.ndim - event :])
-            elif isinstance(value, Distribution):
-                new.__dict__[name] = value.expand(Size([*shape, *value.batch_shape[len(self._batch_shape) :]]))
+            if name not in given:
+                new.__dict__[name] = _expanded(value, self._batch_shape, shape)
         new._batch_shape = shape
         return new
+
+    def _get_checked_instance(self, cls: type | None, _instance: Any = None) -> Any:
+        """Return the instance to expand into: the given one, or an empty one, if the class makes itself as `cls` does.
+
+        Without `cls` it is asked whether the class that says how to expand is as near as the one that says how to make.
+        """
+        if _instance is not None:
+            return _instance
+        if cls is None:
+            maker = next(c for c in type(self).__mro__ if "__init__" in c.__dict__)
+            known = maker.__module__.startswith(__package__ or "sbpjax") and maker is not Distribution
+        else:
+            maker, known = type(self), type(self).__init__ is cls.__init__
+        if not known:
+            rule = (
+                f"Subclass {maker.__name__} that defines a custom __init__ method must also define a custom .expand()"
+            )
+            raise NotImplementedError(rule)
+        return type(self).__new__(type(self))
 
     @property
     def mean(self) -> Tensor:
@@ -144,41 +192,104 @@ class Distribution:
         """Return the exponential of the entropy."""
         return self.entropy().exp()
 
-    def _extended(self, sample_shape: Sequence[int] = ()) -> tuple[int, ...]:
+    def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
+        """Return the shape of draws."""
         shape = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
-        return (*shape, *self._batch_shape, *self._event_shape)
+        return Size((*shape, *self._batch_shape, *self._event_shape))
 
-    _extended_shape = _extended
+    def _extended(self, sample_shape: Sequence[int] = ()) -> Size:
+        return self._extended_shape(sample_shape)
+
+    def _validate_sample(self, value: Any) -> None:
+        """Raise a ValueError if a value is none of this distribution's."""
+        asked = f"{type(self).__name__}.log_prob(value)"
+        if not isinstance(value, Tensor):
+            rule = f"The value argument to log_prob must be a Tensor, not a {type(value).__name__}"
+            raise DistributionError(message(asked, type(value).__name__, rule, "sbpjax.tensor(value)"))
+        shape, event = tuple(value.shape), tuple(self._event_shape)
+        if shape[len(shape) - len(event) :] != event:
+            rule = f"The right-most size of value must match event_shape: {shape} vs {event}."
+            raise DistributionError(message(asked, _described(value), rule, "validate_args=False does not look"))
+        whole = (*self._batch_shape, *event)
+        if any(i not in (1, j) and j != 1 for i, j in zip(reversed(shape), reversed(whole))):
+            rule = f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {whole}."
+            raise DistributionError(message(asked, _described(value), rule, "validate_args=False does not look"))
+        try:
+            support = self.support
+        except NotImplementedError:
+            warnings.warn(f"{type(self)} does not define `support`; values are not checked", stacklevel=3)
+            return
+        if not _holds(support, value):
+            rule = f"Expected value argument to be within the support ({support!r}) of the distribution, "
+            rule += f"but found invalid values:\n{value}"
+            raise DistributionError(message(asked, _described(value), rule, "validate_args=False does not look"))
 
     def _checked(self, value: Any) -> Any:
-        """Return a value, or raise a ValueError if it is outside the support."""
-        if not self._validate_args:
-            return value
-        if not isinstance(value, Tensor):
-            raise DistributionError(_VALUE % type(value).__name__)
-        support = self.support
-        if is_known(value) and not support.check(value.detach()).all().item():
-            asked = f"{type(self).__name__}.log_prob(value)"
-            rule = f"Expected value argument to be within the support ({support!r}) of the distribution, "
-            rule += "but found invalid values"
-            seen = f"{value.dtype.name}{list(value.shape)}"
-            raise DistributionError(message(asked, seen, rule, "validate_args=False does not look"))
+        """Return a value, checked if arguments are."""
+        if self._validate_args:
+            self._validate_sample(value)
         return value
 
-    _validate_sample = _checked
-
     def __repr__(self) -> str:
-        names = [name for name in self.arg_constraints if isinstance(self.__dict__.get(name), Tensor)]
-        found = [(name, self.__dict__[name]) for name in names]
-        text = [f"{n}: {v.item() if v.numel() == 1 and is_known(v) else tuple(v.shape)}" for n, v in found]
+        found = [(name, self.__dict__[name]) for name in self.arg_constraints if name in self.__dict__]
+        text = [f"{n}: {_shown(v)}" for n, v in found if isinstance(v, Tensor)]
         return f"{type(self).__name__}({', '.join(text)})"
 
 
+def _holds(constraint: Any, value: Any) -> bool:
+    """Return whether values satisfy a constraint, as far as one can look."""
+    if not isinstance(value, Tensor) or not is_known(value):
+        return True
+    valid = constraint.check(value.detach())
+    return not is_known(valid) or bool(valid.all().item())
+
+
+def _shown(value: Tensor) -> Any:
+    if value.numel() != 1 or not is_known(value):
+        return value.shape
+    return value if value.ndim else value.item()
+
+
+def _described(value: Tensor) -> str:
+    return f"{value.dtype.name}{list(value.shape)}"
+
+
+def _expanded(value: Any, old: Size, new: Size) -> Any:
+    """Return a tensor or distribution whose shape begins with a batch shape with another one; others as they are."""
+    if isinstance(value, Tensor):
+        return value.expand(*new, *value.shape[len(old) :])
+    if isinstance(value, Distribution):
+        return value.expand(Size([*new, *value.batch_shape[len(old) :]]))
+    return copy.copy(value) if isinstance(value, list) else value
+
+
 class ExponentialFamily(Distribution):
-    """Base of the exponential families; a name here, as every entropy is written down."""
+    """Base of the exponential families: densities ``exp(<t(x), θ> - F(θ) + k(x))``.
 
+    A family has its natural parameters θ as `_natural_params`, F as `_log_normalizer` and the mean of k as
+    `_mean_carrier_measure`; its entropy and divergences follow from F and its gradient. Those of this package have
+    formulas of their own where they are known.
+    """
 
-_VALUE = "The value argument to log_prob must be a Tensor, not a %s"
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        raise self._lacks("_natural_params")
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        raise self._lacks("_log_normalizer")
+
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        raise self._lacks("_mean_carrier_measure")
+
+    def entropy(self) -> Tensor:
+        natural = [p.detach().requires_grad_() for p in self._natural_params]
+        normalizer = self._log_normalizer(*natural)
+        slopes = sbpjax.autograd.grad(normalizer.sum(), natural, create_graph=True)
+        result = normalizer - self._mean_carrier_measure
+        for parameter, slope in zip(natural, slopes):
+            result = result - (parameter * slope).reshape(*self._batch_shape, -1).sum(-1)
+        return result
 
 
 def noise(shape: Sequence[int], like: Tensor, draw: str = "randn_like") -> Tensor:

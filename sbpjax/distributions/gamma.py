@@ -1,4 +1,4 @@
-"""The gamma distribution and those made of it: chi-squared, beta, Dirichlet, Student's t."""
+"""The gamma distribution and those made of it: chi-squared, beta, Dirichlet, Student's t, F."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import jax
 
 import sbpjax
+from sbpjax.errors import DistributionError, message
 from sbpjax.ops.random import _key
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.generator import default_generator
@@ -74,6 +75,16 @@ class Gamma(ExponentialFamily):
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1 - a) * a.digamma()
 
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration - 1, -self.rate
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        x, y = natural_params
+        return (x + 1).lgamma() - (x + 1) * (-y).log()
+
+    _mean_carrier_measure = 0
+
 
 class Chi2(Gamma):
     """Sums of squared normal numbers.
@@ -103,11 +114,14 @@ class Dirichlet(ExponentialFamily):
         validate_args: whether arguments are checked.
     """
 
-    arg_constraints = {"concentration": constraints.greater_than(0.0)}
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
     has_rsample = True
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
+        if concentration.ndim < 1:
+            rule = "`concentration` parameter must be at least one-dimensional."
+            raise DistributionError(message("Dirichlet(concentration)", "0-d", rule, "Dirichlet(x[None])"))
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 
@@ -142,6 +156,14 @@ class Dirichlet(ExponentialFamily):
         total = a.sum(-1)
         rest = ((a - 1) * a.digamma()).sum(-1)
         return a.lgamma().sum(-1) - total.lgamma() - (k - total) * total.digamma() - rest
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return (self.concentration,)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        (x,) = natural_params
+        return x.lgamma().sum(-1) - x.sum(-1).lgamma()
 
 
 class Beta(ExponentialFamily):
@@ -186,6 +208,14 @@ class Beta(ExponentialFamily):
 
     def entropy(self) -> Tensor:
         return self._dirichlet().entropy()
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.concentration1, self.concentration0
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        x, y = natural_params
+        return x.lgamma() + y.lgamma() - (x + y).lgamma()
 
 
 class StudentT(Distribution):
@@ -234,3 +264,46 @@ class StudentT(Distribution):
         half, more = 0.5 * self.df, 0.5 * (self.df + 1)
         beta = half.lgamma() + math.lgamma(0.5) - more.lgamma()
         return self.scale.log() + more * (more.digamma() - half.digamma()) + 0.5 * self.df.log() + beta
+
+
+class FisherSnedecor(Distribution):
+    """The quotient of two chi-squared numbers over their degrees of freedom.
+
+    Args:
+        df1: the degrees of freedom above.
+        df2: the degrees of freedom below.
+        validate_args: whether arguments are checked.
+    """
+
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+
+    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+        self.df1, self.df2 = broadcast_all(df1, df2)
+        super().__init__(self.df1.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return where(self.df2 > 2, self.df2 / (self.df2 - 2), math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return where(self.df1 > 2, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2), math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        a, b = self.df1, self.df2
+        return where(b > 4, 2 * b.square() * (a + b - 2) / (a * (b - 2).square() * (b - 4)), math.nan)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        shape = self._extended(sample_shape)
+        above, below = (draw_gamma(0.5 * df, shape) / df for df in (self.df1, self.df2))
+        tiny = sbpjax.finfo(above.dtype).tiny
+        return (above / below.clamp(min=tiny)).clamp(min=tiny)
+
+    def log_prob(self, value: Any) -> Tensor:
+        value = self._checked(value)
+        a, b, ratio = 0.5 * self.df1, 0.5 * self.df2, self.df1 / self.df2
+        norm = (a + b).lgamma() - a.lgamma() - b.lgamma() + a * ratio.log()
+        return norm + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()

@@ -12,7 +12,13 @@ from sbpjax.tensor import Tensor
 
 from . import constraints
 from .distribution import Distribution, noise
+from .utils import _standard_normal as _standard_normal
 from .utils import lazy_property
+
+
+def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
+    """Return products of matrices and vectors of batches that broadcast."""
+    return (bmat @ bvec.unsqueeze(-1)).squeeze(-1)
 
 
 def solve_lower(lower: Tensor, x: Tensor) -> Tensor:
@@ -20,6 +26,23 @@ def solve_lower(lower: Tensor, x: Tensor) -> Tensor:
     shape = sbpjax.broadcast_shapes(tuple(lower.shape[:-1]), tuple(x.shape))
     lower = lower.expand(*shape, shape[-1])
     return sbpjax.linalg.solve_triangular(lower, x.expand(shape).unsqueeze(-1), upper=False).squeeze(-1)
+
+
+def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
+    """Return ``xᵀ (L Lᵀ)⁻¹ x`` of vectors along the last dim, with lower triangular L."""
+    return solve_lower(bL, bx).square().sum(-1)
+
+
+def _precision_to_scale_tril(P: Tensor) -> Tensor:
+    """Return the lower Cholesky factor of the inverse of matrices."""
+    flipped = sbpjax.linalg.cholesky(P.flip(-2, -1)).flip(-2, -1).transpose(-2, -1)
+    eye = sbpjax.ones_like(flipped[..., 0].detach()).diag_embed()
+    return sbpjax.linalg.solve_triangular(flipped, eye, upper=False)
+
+
+def half_log_det(lower: Tensor) -> Tensor:
+    """Return the logarithm of the determinant of triangular matrices, half of that of their squares."""
+    return lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
 class MultivariateNormal(Distribution):
@@ -50,31 +73,21 @@ class MultivariateNormal(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
-        given = {name: value for name, value in given.items() if value is not None}
-        if len(given) != 1 or loc.ndim < 1:
-            rule = "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified"
-            fix = "MultivariateNormal(loc, scale_tril=l)"
-            raise DistributionError(message("MultivariateNormal(...)", f"{sorted(given)}", rule, fix))
-        ((name, matrix),) = given.items()
+        if loc.ndim < 1:
+            rule = "loc must be at least one-dimensional."
+            raise DistributionError(message("MultivariateNormal(loc, ...)", "0-d", rule, "loc[None]"))
+        name, matrix = one_matrix("MultivariateNormal", covariance_matrix, precision_matrix, scale_tril)
         batch = sbpjax.broadcast_shapes(tuple(matrix.shape[:-2]), tuple(loc.shape[:-1]))
         self.__dict__[name] = matrix.expand(*batch, *matrix.shape[-2:])
         self.loc = loc.expand(*batch, loc.shape[-1])
         super().__init__(batch, loc.shape[-1:], validate_args)
-        if name == "scale_tril":
-            self._lower = matrix
-        elif name == "covariance_matrix":
-            self._lower = sbpjax.linalg.cholesky(matrix)
-        else:
-            flipped = sbpjax.linalg.cholesky(matrix.flip(-2, -1)).flip(-2, -1).transpose(-2, -1)
-            eye = sbpjax.eye(loc.shape[-1], dtype=loc.dtype).expand(flipped.shape)
-            self._lower = sbpjax.linalg.solve_triangular(flipped, eye, upper=False)
-        self._lower = self._lower.expand(*batch, *self._lower.shape[-2:])
+        lower = lower_of(name, matrix)
+        self._unbroadcasted_scale_tril = lower.expand(*batch, *lower.shape[-2:])
 
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The lower Cholesky factor of the covariance."""
-        return self._lower
+        return self._unbroadcasted_scale_tril.expand(*self.batch_shape, *self.event_shape, *self.event_shape)
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
@@ -84,7 +97,7 @@ class MultivariateNormal(Distribution):
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
-        return sbpjax.linalg.inv(self.covariance_matrix)
+        return inverse_of_square(self.scale_tril)
 
     @property
     def mean(self) -> Tensor:
@@ -96,18 +109,50 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return self.scale_tril.square().sum(-1)
+        return self._unbroadcasted_scale_tril.square().sum(-1).expand(*self.batch_shape, *self.event_shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = noise(self._extended(sample_shape), self.loc)
-        return self.loc + (self.scale_tril @ drawn.unsqueeze(-1)).squeeze(-1)
-
-    def _half_log_det(self) -> Tensor:
-        return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return self.loc + _batch_mv(self._unbroadcasted_scale_tril, drawn)
 
     def log_prob(self, value: Any) -> Tensor:
-        apart = solve_lower(self.scale_tril, self._checked(value) - self.loc).square().sum(-1)
-        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + apart) - self._half_log_det()
+        lower = self._unbroadcasted_scale_tril
+        apart = _batch_mahalanobis(lower, self._checked(value) - self.loc)
+        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + apart) - half_log_det(lower)
 
     def entropy(self) -> Tensor:
-        return 0.5 * self.event_shape[0] * (1 + math.log(2 * math.pi)) + self._half_log_det()
+        half = half_log_det(self._unbroadcasted_scale_tril)
+        return (0.5 * self.event_shape[0] * (1 + math.log(2 * math.pi)) + half).expand(self.batch_shape)
+
+
+def one_matrix(asked: str, covariance: Any, precision: Any, scale_tril: Any) -> tuple[str, Tensor]:
+    """Return which of the three matrices was given, and the matrix.
+
+    Raises:
+        ValueError: it is not one, or no matrix.
+    """
+    three = {"covariance_matrix": covariance, "precision_matrix": precision, "scale_tril": scale_tril}
+    given = [(name, value) for name, value in three.items() if value is not None]
+    if len(given) != 1:
+        rule = "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
+        seen = f"{[name for name, _ in given]}"
+        raise DistributionError(message(f"{asked}(...)", seen, rule, f"{asked}(..., scale_tril=l)"))
+    name, matrix = given[0]
+    if matrix.ndim < 2:
+        rule = f"{name} must be at least two-dimensional, with optional leading batch dimensions"
+        raise DistributionError(message(f"{asked}({name})", f"{tuple(matrix.shape)}", rule, "(k, k)"))
+    return name, matrix
+
+
+def lower_of(name: str, matrix: Tensor) -> Tensor:
+    """Return the lower Cholesky factor of the covariance by one of the three matrices."""
+    if name == "scale_tril":
+        return matrix
+    return sbpjax.linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_scale_tril(matrix)
+
+
+def inverse_of_square(lower: Tensor) -> Tensor:
+    """Return ``(L Lᵀ)⁻¹`` of lower triangular matrices."""
+    eye = sbpjax.ones_like(lower[..., 0].detach()).diag_embed()
+    inverse = sbpjax.linalg.solve_triangular(lower, eye, upper=False)
+    return inverse.transpose(-2, -1) @ inverse

@@ -1,23 +1,44 @@
-"""Helpers of the distributions: broadcasting of parameters, probabilities and their logits."""
+"""Helpers of the distributions: broadcasting of parameters, probabilities and their logits, triangles as vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import jax
 from jax.core import Tracer
 
 import sbpjax
+from sbpjax.errors import DistributionError, message
 from sbpjax.tensor import Tensor
 
+__all__ = [
+    "broadcast_all",
+    "clamp_probs",
+    "lazy_property",
+    "logits_to_probs",
+    "probs_to_logits",
+    "tril_matrix_to_vec",
+    "vec_to_tril_matrix",
+]
 
-def broadcast_all(*values: Any) -> list[Tensor]:
-    """Return tensors and numbers as tensors of one shape."""
+euler_constant: Final = 0.57721566490153286060
+
+
+def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
+    """Return tensors and numbers as tensors of one shape.
+
+    Raises:
+        ValueError: one is neither.
+    """
+    if not all(isinstance(v, Tensor | int | float) for v in values):
+        rule = "Input arguments must all be instances of Number or Tensor"
+        seen = ", ".join(type(v).__name__ for v in values)
+        raise DistributionError(message("broadcast_all(...)", seen, rule, "sbpjax.tensor(x)"))
     like = next((v for v in values if isinstance(v, Tensor)), None)
     dtype = sbpjax.get_default_dtype() if like is None else like.dtype
     made = [v if isinstance(v, Tensor) else _number(v, like, dtype) for v in values]
-    return list(sbpjax.broadcast_tensors(*made))
+    return tuple(sbpjax.broadcast_tensors(*made))
 
 
 def _number(value: Any, like: Tensor | None, dtype: Any) -> Tensor:
@@ -57,19 +78,69 @@ def where(condition: Tensor, first: Any, second: Any) -> Tensor:
 
 
 class lazy_property:
-    """A property that is computed once."""
+    """A property that is computed once, with gradient, and is an attribute from then on."""
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
-        self.__doc__ = function.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
+    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+        self.wrapped = wrapped
+        self.__doc__, self.__name__ = wrapped.__doc__, wrapped.__name__
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
         with sbpjax.enable_grad():
-            value = self._function(instance)
-        instance.__dict__[self._name] = value
+            value = self.wrapped(instance)
+        setattr(instance, self.wrapped.__name__, value)
         return value
+
+
+def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Tensor:
+    """Return normal numbers of mean 0 and variance 1."""
+    return sbpjax.randn(tuple(shape), dtype=dtype, device=device)
+
+
+def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
+    """Return a value summed over its last dims, `dim` of them."""
+    return value if dim == 0 else value.reshape(*value.shape[: value.ndim - dim], -1).sum(-1)
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """Return the lower triangles of matrices as vectors, row by row.
+
+    Args:
+        mat: `(..., n, n)`.
+        diag: the last diagonal of them: 0 is the main one, -1 the one below.
+
+    Raises:
+        ValueError: there is no such diagonal.
+    """
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        rule = f"diag ({diag}) provided is outside [{-n}, {n - 1}]."
+        raise DistributionError(message("tril_matrix_to_vec(mat, diag)", f"{tuple(mat.shape)}", rule, "diag=0"))
+    return sbpjax.cat([mat[..., row, : max(0, min(n, row + diag + 1))] for row in range(n)], -1)
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """Return matrices whose lower triangles, row by row, are vectors, and zeros elsewhere.
+
+    Args:
+        vec: `(..., m)`.
+        diag: the last diagonal of them: 0 is the main one, -1 the one below.
+
+    Raises:
+        ValueError: no square matrix has so many elements there.
+    """
+    m = vec.shape[-1]
+    # the size n solves n² + (1 + 2 diag) n - |diag| (diag + 1) = 2 m
+    odd = 1 + 2 * diag
+    n = round((-odd + (odd**2 + 8 * m + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2)
+    counts = [max(0, min(n, row + diag + 1)) for row in range(n)]
+    if sum(counts) != m:
+        rule = f"The size of last dimension is {m} which cannot be expressed as the lower triangular part of a square "
+        rule += "D x D matrix."
+        raise DistributionError(message("vec_to_tril_matrix(vec, diag)", f"{tuple(vec.shape)}", rule, "1, 3, 6, 10"))
+    at, rows = 0, []
+    for count in counts:
+        rows.append(sbpjax.nn.functional.pad(vec[..., at : at + count], [0, n - count]))
+        at += count
+    return sbpjax.stack(rows, -2)

@@ -26,10 +26,10 @@ _FLAT = {
         (f"{_NAMES}.autograd", "sbpjax.autograd", "sbpjax"),
     ),
     "torch.distributions": (
-        "bernoulli beta binomial categorical cauchy chi2 constraints dirichlet distribution exponential gamma "
-        "geometric gumbel half_cauchy half_normal independent kl laplace log_normal mixture_same_family multinomial "
-        "multivariate_normal negative_binomial normal one_hot_categorical pareto poisson relaxed_bernoulli "
-        "relaxed_categorical studentT transformed_distribution transforms uniform utils von_mises weibull",
+        "bernoulli beta binomial categorical cauchy chi2 dirichlet exp_family exponential fishersnedecor "
+        "generalized_pareto geometric gumbel half_cauchy half_normal inverse_gamma kumaraswamy laplace log_normal "
+        "logistic_normal multinomial normal one_hot_categorical pareto poisson relaxed_bernoulli relaxed_categorical "
+        "studentT uniform weibull",
         ("sbpjax.distributions",),
     ),
     "torch.utils.data": ("dataset sampler datapipes", ("sbpjax.utils.data",)),
