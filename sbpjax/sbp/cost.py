@@ -143,7 +143,7 @@ class CostModel:
     def steps_us(self, steps: tuple[Step, ...], block_bytes: float) -> float:
         """Return the time of a conversion: its collectives, and one pass over memory for each local step."""
         local = sum(self.memory_us(block_bytes) for s in steps if not s.bytes)
-        touched = sum(self._touched(s) for s in steps) if self.tiles else 0.0
+        touched = sum(self._touched(s) for s in steps if s.kind != "slice") if self.tiles else 0.0
         return local + self.collectives_us(steps) + self.memory_us(touched)
 
     def collectives_us(self, steps: tuple[Step, ...]) -> float:
@@ -153,20 +153,26 @@ class CostModel:
     def _is_all_reduce(self, step: Step) -> bool:
         return step.kind in self.link(step.axis).as_all_reduce
 
+    def is_gathered(self, step: Step) -> bool:
+        """Return whether a step is an all-gather that stays one."""
+        return step.kind == "all_gather" and not self._is_all_reduce(step)
+
     def _touched(self, step: Step) -> float:
         """Return the bytes of memory that a collective reads and writes on one device.
 
-        A gather that becomes an all-reduce writes zeros first; of a sum that does, readers read their part. Among
-        equals the first dim is cut: of the others the compiler makes copies that are laid otherwise.
+        A gather that becomes an all-reduce writes zeros first; of a sum that does, readers read their part. Slabs that
+        are brought into one piece before they are sent are a copy of the whole; of what is gathered along another dim
+        than the first the compiler makes copies that are laid otherwise, here and there.
         """
         part, whole = step.block - step.bytes, step.block
         written_as_one = self._is_all_reduce(step)
-        more = _NOT_FIRST if max(step.source, step.target) > 0 else 1.0
         if step.kind == "all_gather":
-            return (part + (3.0 if written_as_one else 1.0) * whole) * more
+            return (part + (3.0 if written_as_one else 1.0) * whole) * (_NOT_FIRST if step.source > 0 else 1.0)
         if step.kind == "psum_scatter":
-            return (2.0 * whole if written_as_one else part + whole) * more
-        return 2.0 * (step.bytes if step.kind == "all_to_all" else whole)
+            return 2.0 * whole if written_as_one else part + whole + (2.0 * whole if step.moves_slabs else 0.0)
+        if step.kind == "all_to_all":  # ``bytes`` are all of the own part but a rank's share
+            return 2.0 * step.bytes + (4.0 * step.bytes if step.moves_slabs else 0.0)
+        return 2.0 * whole
 
     def equation_us(self, eqn) -> float:
         """Return the time of one equation on one device that does all of it."""

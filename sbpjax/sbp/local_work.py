@@ -40,6 +40,11 @@ _READ_NARROW, _ADDED_NARROW = (256, 16), (512, 52)
 _READS = ("reduce", "dot_general", "conv_general", "sort", "cum", "arg")
 
 
+def is_divided(name: str) -> bool:
+    """Return whether the work of a primitive is that of the whole, divided: that of pointwise ones is."""
+    return not name.startswith((*_READS, "gather", "scatter"))
+
+
 def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
     """Return what one device reads and writes for an equation, None where the whole may be divided.
 
@@ -57,7 +62,7 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
         written = _held(eqn.outvars[0], outs[0], sizes)
         rows = _looked_up(eqn.invars[2], ins[2], eqn.invars[1], ins[1], sizes, _ADDED, _ADDED_NARROW)
         return written + max(2 * written, rows)
-    if not name.startswith(_READS):
+    if is_divided(name):
         return None
     operands = sum(_held(v, c, sizes) for v, c in zip(eqn.invars, ins, strict=True))
     return operands + sum(_held(v, c, sizes) for v, c in zip(eqn.outvars, outs, strict=True))

@@ -20,6 +20,7 @@ from . import boxing
 from .algebra import B, P
 from .in_place import in_place, written_over
 from .layout import local_shape, physical_spec
+from .links import written_as_all_reduce
 from .normalise import Program, at_source, evaluate, normalise
 from .outline import run_outlined
 from .plan.types import Copies, Plan
@@ -131,7 +132,8 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
     names = placement.axis_names
     avals_in: list[Any] = [v.aval for v in plan.program.invars]
     avals_out: list[Any] = [v.aval for v in plan.program.outvars]
-    shard = Shard(plan.sizes, names)
+    whole = tuple(a for a, kinds in enumerate(written_as_all_reduce(placement)) if "psum_scatter" in kinds)
+    shard = Shard(plan.sizes, names, whole)
 
     def body(*physical):
         blocks = [unstack(x, c) for x, c in zip(physical, plan.in_codes, strict=True)]

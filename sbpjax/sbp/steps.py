@@ -39,6 +39,7 @@ class Step:
             charged as
             the all-gather it puts off, or every mixed sum would be planned as P + P.
         block: bytes of one rank's block with this axis unsharded.
+        moves_slabs: whether each rank's slab is brought into one piece before it is sent (`slabs`).
     """
 
     kind: str
@@ -48,6 +49,7 @@ class Step:
     bytes: int
     price: int
     block: int = 0
+    moves_slabs: bool = False
 
 
 def kind_of(source: int, target: int) -> str:
@@ -93,15 +95,24 @@ def make_step(shape, itemsize: int, sizes: tuple[int, ...], codes: tuple[int, ..
     block = math.prod(whole) * itemsize
     moved = wire_bytes(kind, sizes[axis], block)
     price = wire_bytes("all_gather", sizes[axis], block) if kind == "zero_fill" and codes[axis] != B else moved
-    return Step(kind, axis, codes[axis], target, moved, price, block)
+    cut = {"psum_scatter": (target,), "all_to_all": (codes[axis], target)}.get(kind, ())
+    moves_slabs = any(d > 0 and not stays(len(shape), d) for d in cut)
+    return Step(kind, axis, codes[axis], target, moved, price, block, moves_slabs)
 
 
 class Shard:
-    """Where this rank stands in the mesh, inside `shard_map`: sizes and names of the axes and its index on each."""
+    """Where this rank stands in the mesh, inside `shard_map`: sizes and names of the axes and its index on each.
 
-    def __init__(self, sizes: tuple[int, ...], names: tuple[str, ...]) -> None:
+    Args:
+        sizes: of the axes.
+        names: of the axes.
+        summed_whole: the axes over which the compiler makes an all-reduce of every reduce-scatter.
+    """
+
+    def __init__(self, sizes: tuple[int, ...], names: tuple[str, ...], summed_whole: tuple[int, ...] = ()) -> None:
         self.sizes = sizes
         self.names = names
+        self.summed_whole = summed_whole
 
     def index(self, axis: int):
         """Return this rank's index on a mesh axis (traced)."""
@@ -141,6 +152,8 @@ class Shard:
         if step.kind == "all_gather":
             gathered = jax.lax.all_gather(x, name, axis=source, tiled=True)
             return _Cut(self, shape, codes, axis, source).compact(gathered)
+        if step.kind == "psum_scatter" and axis in self.summed_whole:  # as it lies: slabs would be a copy
+            return _Cut(self, shape, codes, axis, target).take(jax.lax.psum(x, name), self.index(axis))
         if step.kind == "psum_scatter":
             return _scattered(_Cut(self, shape, codes, axis, target).spread(x), name, size, target)
         spread = _Cut(self, shape, codes, axis, target).spread(x)

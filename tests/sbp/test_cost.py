@@ -1,5 +1,6 @@
 """The cost model: worked figures, and the order of the presets."""
 
+import math
 from dataclasses import replace
 
 import jax
@@ -79,6 +80,23 @@ def test_where_memory_is_read_in_tiles_collectives_pay_for_what_they_touch():
     assert us(whole, -2, -1) == pytest.approx((140 + 16, 140))
     assert us(written, -2, 0) == us(written, -2, -1) == us(whole, -2, -1)
     assert us(written, 0, -1) == pytest.approx((140 + 25, 140))  # zeros, and their sum with the part put into them
+
+
+@pytest.mark.parametrize(
+    ("shape", "source", "target", "passes"),
+    [
+        ((800, 10), -1, 0, 0.125),  # of a slice its own part
+        ((10, 800), -2, 1, 1.125 + 2),  # slabs of a sum along the lanes are brought into one piece first
+        ((10, 800, 8), -2, 1, 1.125),  # those of rows lie in one
+        ((800, 80), 0, 1, 7 / 64 * (2 + 4)),
+        ((800, 80, 8), 0, 1, 7 / 64 * 2),
+    ],
+)
+def test_what_a_step_touches_of_the_whole(shape, source, target, passes):
+    model = cost.CostModel("tiles", 1e12, 1e12, 1e9, 1e9, 1e30, 0.0, tiles=True)
+    step = make_step(shape, 1, (8,), (source,), 0, target)
+    whole = math.prod(shape)
+    assert model.steps_us((step,), whole / 8) == pytest.approx(model.memory_us(passes * whole))
 
 
 def test_latency_is_a_choice():

@@ -92,9 +92,9 @@ def test_inputs_are_read_and_results_written_in_every_plan_of_their_pins():
     def step(w, g):
         return w - g
 
-    aval = jax.ShapeDtypeStruct((4096, 4096), jnp.float32)
+    aval = jax.ShapeDtypeStruct((8192, 8192), jnp.float32)
     program = normalise(jax.make_jaxpr(step)(aval, aval))
-    least = 3 * 4096 * 4096 * 4 / PRESETS["v5p"].memory_bytes_per_s * 1e6
+    least = 3 * 8192 * 8192 * 4 / PRESETS["v5p"].memory_bytes_per_s * 1e6
     whole = plan_program(program, (8,), ((-1,), (-1,)), [0], cost=PRESETS["v5p"])
     divided = plan_program(program, (8,), ((0,), (0,)), [0], cost=PRESETS["v5p"])
     free = plan_program(program, (8,), (None, None), [0], free_inputs=[0, 1], cost=PRESETS["v5p"])

@@ -24,6 +24,7 @@ from ..cost import CostModel, products_us
 from ..layout import local_shape
 from ..local_work import local_bytes
 from ..rules import Row, jointly_legal, rows_of
+from .at_rest import fetched_bytes, fetched_of_given, touches, written
 from .exact import hidden_bytes
 from .graph import Fixed, Graph, Group, Value
 from .ports import port_rows
@@ -102,6 +103,7 @@ class Problem:
             work = self._work[group.signature] = self.model.equation_us(eqn)
         share = math.prod(self.sizes[a] for a, row in zip(axes, chosen) if any(c >= 0 for c in (*row.ins, *row.outs)))
         own = self._tiled_us(group.signature, chosen, axes, work, share) if self.model.tiles else work / share
+        own += self._at_rest_us(node, chosen, axes)
         return own + self._inner_us(node, chosen, axes) + self._invented_us(node, chosen, axes)
 
     def _tiled_us(self, signature: int, chosen: tuple[Row, ...], axes: tuple[int, ...], work: float, share: int):
@@ -136,26 +138,27 @@ class Problem:
         return tuple(self.sizes[a] for a in axes)
 
     @functools.cached_property
+    def _touches(self) -> dict:
+        return touches(self.graph) if self.model.tiles else {}
+
+    def _at_rest_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+        """Return the time in which one member of a node reads inputs and writes new state; see `at_rest`."""
+        found = self._touches.get(node, ())
+        return self.model.memory_us(sum(t.bytes(chosen, self._sizes(axes)) for t in found)) if found else 0.0
+
+    @functools.cached_property
     def standing_us(self) -> float:
-        """The time to read pinned inputs and to write pinned outputs, the same in every plan of these pins."""
-        if not self.model.tiles:
-            return 0.0
-        total = 0.0
-        for value, count in self.graph.values.items():
-            for end in (value.source, *value.readers):
-                if isinstance(end, Fixed):
-                    block = math.prod(local_shape(value.shape, end.codes, self.sizes)) * value.itemsize
-                    total += count * self.model.memory_us(block)
-        return total
+        """The time to fetch given inputs ahead, the same in every plan of these pins."""
+        return self.model.memory_us(fetched_of_given(self.graph, self.sizes)) if self.model.tiles else 0.0
 
     def _held_us(self, group: Group, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
         """Return what orders the layouts of a loop's stacks where all else is equal: the bytes that one device holds.
 
         A stack that is gathered before its loop, or reduced behind it, moves as much as its slices do inside.
         """
-        if group.port is None and self.model.tiles:  # a free input: read, and written if it comes back
+        if group.port is None and self.model.tiles:  # a free input
             block = math.prod(local_shape(group.aval.shape, tuple(r.outs[0] for r in chosen), self._sizes(axes)))
-            return self.model.memory_us(block * group.aval.dtype.itemsize * (1 + group.returned))
+            return self.model.memory_us(fetched_bytes(block * group.aval.dtype.itemsize))
         if group.port not in ("sliced", "stacked"):
             return 0.0
         codes = tuple((row.outs if group.port == "sliced" else row.ins)[0] for row in chosen)
@@ -204,12 +207,27 @@ class Problem:
     def conversion(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> tuple[float, int]:
         """Return the time and bytes of a conversion of a value, less the latency that other work hides."""
         us, moved = self.price(value.shape, value.itemsize, axes, source, target)
+        if moved and value in self._written:
+            us += self._put_back_us(value, axes, source, target)
         slack = self.graph.slack_us.get(value, 0.0) if self.model.hides and moved else 0.0
         if not slack:
             return us, moved
         sizes = tuple(self.sizes[a] for a in axes)
         steps = boxing.path(value.shape, value.itemsize, sizes, source, target)
         return us - min(slack, (1 - VISIBLE) * self.model.on(axes).latency_us(steps)), moved
+
+    @functools.cached_property
+    def _written(self) -> set[Value]:
+        return written(self.graph) if self.model.tiles else set()
+
+    def _put_back_us(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> float:
+        """Return the time to bring new state that is gathered into the place of the old; see `at_rest`."""
+        sizes = tuple(self.sizes[a] for a in axes)
+        steps = boxing.path(value.shape, value.itemsize, sizes, source, target)
+        if not any(self.model.on(axes).is_gathered(step) for step in steps):
+            return 0.0
+        block = math.prod(local_shape(value.shape, target, sizes)) * value.itemsize
+        return self.model.memory_us(2 * block)
 
 
 def _key_of(group: Group) -> tuple:
