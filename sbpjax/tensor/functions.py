@@ -163,6 +163,10 @@ def matmul(input: Tensor, other: Tensor, *, out=None) -> Tensor:
     return _finish(_two(_MATMUL, input, other), out)
 
 
+def _matmul_operator(self: Tensor, other: Tensor) -> Tensor:
+    return dispatch.binary(_MATMUL, self, other) if other.__class__ is Tensor else matmul(self, other)
+
+
 def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
     """Return the contraction of the last ``dims`` dims of ``a`` with the first of ``b``, or of the dims listed."""
     return dispatch.run(op_of(linalg.tensordot, (("dims", hashable(dims)),)), (a, b))
@@ -512,7 +516,7 @@ def _attach() -> None:
     attach(__iand__=_operator_inplace("bitwise_and_"))
     attach(__ior__=_operator_inplace("bitwise_or_"))
     attach(__ixor__=_operator_inplace("bitwise_xor_"))
-    attach(__matmul__=lambda self, other: matmul(self, other))
+    attach(__matmul__=_matmul_operator)
     attach(__rmatmul__=lambda self, other: matmul(other, self))
 
 
