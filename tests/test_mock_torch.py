@@ -89,6 +89,15 @@ def test_names_that_libraries_import_from_deep_paths():
         assert _reverse_repeat_tuple((1, 2), 2) == (2, 2, 1, 1)
 
 
+def test_a_function_keeps_its_name_from_the_module_of_that_name():
+    with mock_torch.enable():
+        import torch.nn.parallel.replicate as module
+        import torch.nn.utils.spectral_norm
+
+        assert torch.nn.utils.spectral_norm is sbpjax.nn.utils.spectral_norm and callable(torch.nn.parallel.replicate)
+        assert isinstance(importlib.import_module("torch.nn.utils.spectral_norm"), Alias) and module is not None
+
+
 def test_star_import_gives_the_public_names():
     with mock_torch.enable():
         scope = {}

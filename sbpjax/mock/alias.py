@@ -73,7 +73,12 @@ class Alias(ModuleType):
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a name where it was found, as a script that switches a flag or patches a function means it."""
+        """Set a name where it was found, as a script that switches a flag or patches a function means it.
+
+        Importing a submodule sets its name; where that is also a function's, as `replicate` is, the function keeps it.
+        """
+        if isinstance(value, Alias) and value.__name__ == f"{self.__name__}.{name}" and self._names(name):
+            return
         if name not in _OWN and not isinstance(value, Alias):
             for source in self.__dict__["_sources"]:
                 module = importlib.import_module(source)
@@ -82,6 +87,14 @@ class Alias(ModuleType):
                     self.__dict__.pop(name, None)
                     return
         self.__dict__[name] = value
+
+    def _names(self, name: str) -> bool:
+        """Return whether a name is that of something other than a module."""
+        for source in self.__dict__["_sources"]:
+            found = getattr(importlib.import_module(source), name, None)
+            if found is not None and not isinstance(found, _Feature):
+                return not isinstance(found, ModuleType)
+        return False
 
     def __dir__(self) -> list[str]:
         names = {n for n in self.__dict__ if not n.startswith("_")}
