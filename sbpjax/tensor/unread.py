@@ -44,7 +44,8 @@ class Unread:
         arrays: their payloads, once read.
         node: their node, once read; None where nothing is recorded.
         seq: the node's place on the tape.
-        passed: nodes that lead past these views, each as ``[reference to the node, its steps, place here]``.
+        passed: nodes that lead past these views: a reference with the distance to the view that the node leads to,
+            the distance to this one, which of these outputs that is, and the steps from it.
     """
 
     __slots__ = (
@@ -111,6 +112,8 @@ class Unread:
         for count, (views, place, steps) in enumerate(missed):
             if views.passed is None:
                 views.passed = []
+            elif len(views.passed) >= 64:
+                views.passed = [other for other in views.passed if other[0][0]() is not None]
             views.passed.append((passing, count, place, steps))
 
     def _hang(self) -> None:
@@ -198,6 +201,9 @@ def through(x: Tensor, op: Op) -> Tensor | None:
 
 def fill(x: Tensor) -> None:
     """Give a tensor the payload and the place on the tape that it was asked for."""
+    if x._cell is not None and x._cell.stamp != x._seen:  # written meanwhile
+        x._fresh()
+        return
     meta = x._meta
     unread, place = meta.unread, meta.place
     array = unread.read()[place]

@@ -142,6 +142,33 @@ def test_writes_show_in_views_not_in_copies():
         leaf(2, 3).t().zero_()
 
 
+def test_a_view_that_is_passed_often_remembers_few():
+    t = leaf(2, 3).t()
+    for _ in range(300):
+        t.reshape(-1)
+    assert unread(t) and len(t._meta.unread.passed) <= 64
+
+
+def test_parameters_of_views():
+    x = flow.arange(6.0).reshape(2, 3)
+    p = flow.nn.Parameter(x.t())
+    (p * 2.0).sum().backward()
+    assert p.shape == (3, 2) and p.grad.tolist() == [[2, 2]] * 3 and p.is_leaf
+    p.data = x.view(3, 2)
+    assert p.tolist() == [[0, 1], [2, 3], [4, 5]]
+    y = x.t().requires_grad_()
+    (y * y).sum().backward()
+    assert y.is_leaf and y.grad.tolist() == [[0, 6], [2, 8], [4, 10]]
+
+
+def test_an_update_reaches_a_view_that_was_not_read():
+    w = flow.nn.Parameter(flow.ones(2, 3))
+    t = w.t()
+    w.grad = flow.ones(2, 3)
+    flow.optim.SGD([w], lr=0.5).step()
+    assert t._array.tolist() == [[0.5, 0.5]] * 3 and t.tolist() == [[0.5, 0.5]] * 3
+
+
 def test_recording_is_decided_when_the_view_is_made():
     x = leaf(2, 3)
     with flow.no_grad():
