@@ -9,11 +9,10 @@ from sbpjax.profiler import ProfilerActivity as ProfilerActivity
 from sbpjax.profiler import kineto_available as kineto_available
 from sbpjax.profiler import profile as _profile
 from sbpjax.profiler import record_function as record_function
-from sbpjax.profiler.profile import Average as FunctionEventAvg
-from sbpjax.profiler.profile import Averages as EventList
-from sbpjax.profiler.ranges import Range as FunctionEvent
+from sbpjax.profiler.profile import Average, Averages
+from sbpjax.profiler.ranges import Range
 
-FunctionEvent, FunctionEventAvg, EventList = FunctionEvent, FunctionEventAvg, EventList
+FunctionEvent, FunctionEventAvg, EventList = Range, Average, Averages
 
 
 class profile(_profile):
@@ -39,7 +38,7 @@ class profile(_profile):
             self.stop()
 
     @property
-    def function_events(self) -> list[FunctionEvent]:
+    def function_events(self) -> list[Range]:
         """The recorded stretches."""
         return self.events()
 
@@ -47,7 +46,7 @@ class profile(_profile):
         """Return the averages by name as text."""
         return self.key_averages().table(sort_by, row_limit)
 
-    def total_average(self) -> FunctionEventAvg:
+    def total_average(self) -> Average:
         """Return the sum of all."""
         return self.key_averages().total_average()
 

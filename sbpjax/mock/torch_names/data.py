@@ -20,7 +20,7 @@ class functional_datapipe:
     def __call__(self, cls: Any) -> Any:
         from sbpjax.utils.data import IterDataPipe, MapDataPipe
 
-        base = MapDataPipe if issubclass(cls, MapDataPipe) else IterDataPipe
+        base: Any = MapDataPipe if MapDataPipe in cls.__mro__ else IterDataPipe
         setattr(base, self.name, lambda pipe, *args, **options: cls(pipe, *args, **options))
         return cls
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from .jit import Final as Final
 from .jit import export as export
@@ -95,7 +96,8 @@ class ExceptionWrapper:
         import traceback
 
         kind, value, trace = exc_info or sys.exc_info()
-        self.exc_type, self.where = kind, where
+        self.exc_type: Any = kind
+        self.where = where
         self.exc_msg = "".join(traceback.format_exception(kind, value, trace))
 
     def reraise(self) -> None:

@@ -102,7 +102,7 @@ def tree_iter(tree, is_leaf=None):
     return iter(tree_leaves(tree, is_leaf))
 
 
-def tree_structure(tree, is_leaf=None) -> TreeSpec:
+def tree_structure(tree, is_leaf=None) -> Any:
     """Return the structure."""
     return tree_flatten(tree, is_leaf)[1]
 

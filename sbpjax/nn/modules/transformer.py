@@ -1,5 +1,6 @@
 """PyTorch's place for these names: transformers."""
 
+import sbpjax
 from sbpjax.nn.transformer import Transformer as Transformer
 from sbpjax.nn.transformer import TransformerDecoder as TransformerDecoder
 from sbpjax.nn.transformer import TransformerDecoderLayer as TransformerDecoderLayer
@@ -29,4 +30,4 @@ def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, s
     if is_causal is not None or mask is None:
         return bool(is_causal)
     causal = _generate_square_subsequent_mask(mask.shape[-1] if size is None else size, mask.device, mask.dtype)
-    return mask.shape == causal.shape and bool((mask == causal).all())
+    return mask.shape == causal.shape and sbpjax.equal(mask, causal)
