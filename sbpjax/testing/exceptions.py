@@ -76,6 +76,21 @@ EXCUSES: tuple[Excuse, ...] = (
         ("nn.functional.instance_norm", "corners", 3, 0),
     ),
     Excuse(
+        "nn.functional.group_norm",
+        "corners",
+        lambda call, error: "nan" in str(error) and _endless(*call.args[2:3]),
+        "by an infinite weight PyTorch multiplies x and the mean one by one, which gives NaN, here x minus the mean",
+        ("nn.functional.group_norm", "corners", 61, 0),
+    ),
+    Excuse(
+        "nn.functional.layer_norm",
+        "corners",
+        lambda call, error: str(error).startswith("gradient of tensor 0") and _endless(*call.args[2:3]),
+        "by infinite weights the gradient is a sum of infinities of both signs, and which of them meet is a matter of "
+        "the order of its terms",
+        ("nn.functional.layer_norm", "corners", 61, 0),
+    ),
+    Excuse(
         "linalg.householder_product orgqr",
         "corners",
         lambda call, error: _misses_a_nan(error),

@@ -69,9 +69,9 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   where they depend on an algorithm: convolutions, Fourier transforms and solvers spread a NaN as they like, and which
   integer it becomes is open. `gelu` of infinity is infinity, and `cdist` and `pdist` with `p=inf` of NaN are NaN, where
   PyTorch's vector code gives NaN, or loses it. A NaN that `scatter_reduce` multiplies has other slopes. An
-  infinite weight of `batch_norm` gives infinities, where PyTorch gives NaN if memory is contiguous, and the gradient of
-  `householder_product` exists also where a reflection has no inverse. Denormal numbers count as zeros on CPUs, as XLA
-  computes.
+  infinite weight of a normalisation gives infinities, where PyTorch may give NaN, by the layout of memory, and the
+  gradient of `householder_product` exists also where a reflection has no inverse. Denormal numbers count as zeros on
+  CPUs, as XLA computes.
 - Which of equal elements `kthvalue` and `topk` name, and where NaN stands for `mode`, is arbitrary in PyTorch; here
   equal elements keep their order, and NaN is the largest.
 - A write to a view whose elements overlap by `unfold` is refused; PyTorch writes some of them several times.
