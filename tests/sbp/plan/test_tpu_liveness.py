@@ -9,6 +9,7 @@ from sbpjax.sbp.plan.cpu_liveness import spans_on
 from sbpjax.sbp.plan.liveness import Spans
 from sbpjax.sbp.plan.program import plan_program
 from sbpjax.sbp.plan.tpu_liveness import OnTpu, in_tiles, is_turned
+from sbpjax.sbp.rules import Row
 
 TOKENS, WIDTH = 512, 8
 SQUARE = 4 * TOKENS * TOKENS
@@ -61,6 +62,24 @@ def test_a_lookup_holds_what_the_compiler_says(width, said):
     table, ids = jax.ShapeDtypeStruct((500_000, width), jnp.float32), jax.ShapeDtypeStruct((200_000,), jnp.int32)
     program = normalise(jax.make_jaxpr(lambda t, i: t.at[i].get(mode="promise_in_bounds").sum(0))(table, ids))
     assert OnTpu(program).fullest()[1] == pytest.approx(said * 1e6, abs=1e6)  # the ids are 0.8 MB
+
+
+@pytest.mark.parametrize("precision, item", [(None, 2), ("highest", 4)])
+def test_what_products_look_up_is_gathered_and_copied_in_bfloat16(precision, item):
+    table, ids = jax.ShapeDtypeStruct((4_000_000, 64), jnp.float32), jax.ShapeDtypeStruct((8, 26), jnp.int32)
+    weight = jax.ShapeDtypeStruct((26 * 64, 8), jnp.float32)
+
+    def step(t, i, w):
+        return jnp.dot(t.at[i].get(mode="promise_in_bounds").reshape(8, -1), w, precision=precision)
+
+    program = normalise(jax.make_jaxpr(step)(table, ids, weight))
+    assert OnTpu(program).fullest()[1] == pytest.approx(4_000_000 * 128 * item, rel=0.01)
+    plan = plan_program(program, (8,), [(0,), (-1,), (-1,)], [(-1,)])
+    row = Row((-1, -1), (-1,), divided=False)
+    at = [e.primitive.name for e in program.eqns].index("gather")
+    plan.rows[at] = (row,)
+    plan.rows[at + 1 :] = [(Row((-1,) * len(e.invars), (-1,), divided=False),) for e in program.eqns[at + 1 :]]
+    assert OnTpu(program, plan).fullest()[1] == pytest.approx(4_000_000 * (64 + 128) * item, rel=0.01)
 
 
 @pytest.mark.parametrize("dim, wholes", [(0, 1), (1, 2)])
