@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 from typing import Final as Final
 
-from sbpjax.nn import Module as ScriptModule
+from sbpjax.nn import Module
 
 from .absent import absent
 
 _WHY = "TorchScript is a runtime of its own"
+
+
+class ScriptModule(Module):
+    """A base for modules of one's own; `script` and `trace` return what they are given, which is none of these."""
 
 
 def script(obj=None, *args, **kwargs) -> Any:

@@ -7,15 +7,13 @@ from typing import Any
 
 from sbpjax import amp
 from sbpjax.errors import OutOfMemoryError as OutOfMemoryError
-from sbpjax.nn import Module as ScriptModule
 from sbpjax.tensor.settings import contiguous_format
 
 from .absent import absent
 from .foreach import TABLE as _FOREACH
 from .futures import Future as Future
+from .jit import ScriptModule as ScriptModule
 from .version import TorchVersion as TorchVersion
-
-ScriptModule = ScriptModule
 
 SymInt, SymFloat, SymBool = int, float, bool
 
