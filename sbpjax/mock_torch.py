@@ -14,9 +14,9 @@ from __future__ import annotations
 from .mock.peer import Peer
 from .mock.switch import Disable, Enable
 from .mock.torch_names.version import __version__ as _version
-from .mock.torch_table import TABLE
+from .mock.torch_table import GONE_THROUGH, TABLE
 
-peer = Peer("torch", TABLE, _version)
+peer = Peer("torch", TABLE, _version, GONE_THROUGH)
 
 
 class enable(Enable):

@@ -20,7 +20,7 @@ from .utils import broadcast_all, clamp_probs
 
 
 def _tensor_like(value: Any, like: Tensor) -> Tensor:
-    return value if isinstance(value, Tensor) else sbpjax.full_like(like.detach(), value)
+    return value if isinstance(value, Tensor) else sbpjax.full_like(like.detach(), float(value))
 
 
 class LogitRelaxedBernoulli(_Binary):

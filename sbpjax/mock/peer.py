@@ -28,11 +28,15 @@ class Peer(MetaPathFinder, Loader):
         name: the package, e.g. ``"torch"``.
         table: for modules that lie elsewhere in sbpjax the modules that answer, in the order they are asked.
         version: what ``importlib.metadata.version(name)`` says while enabled.
+        gone_through: modules whose ``__dict__`` libraries go through, so that their names are looked up on import.
     """
 
-    def __init__(self, name: str, table: Mapping[str, tuple[str, ...]], version: str) -> None:
+    def __init__(
+        self, name: str, table: Mapping[str, tuple[str, ...]], version: str, gone_through: tuple[str, ...] = ()
+    ) -> None:
         self.name = name
         self.table = dict(table)
+        self.gone_through = gone_through
         self.version = version
         self.depth = 0
         self.lazy = False
@@ -112,7 +116,12 @@ class Peer(MetaPathFinder, Loader):
         return self.module(spec.name)
 
     def exec_module(self, module) -> None:
-        """Do nothing; an alias has no code."""
+        """Look up the names of a module that is gone through; an alias has no code."""
+        if module.__name__ in self.gone_through:
+            for source in self.sources_of(module.__name__):
+                for name, value in vars(importlib.import_module(source)).items():
+                    if callable(value) and not name.startswith("_"):
+                        getattr(module, name)
 
     def find_distributions(self, context=None):
         """Answer ``importlib.metadata.version`` with the alias's version."""

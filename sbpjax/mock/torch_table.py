@@ -126,6 +126,8 @@ _ONLY = {
     "data_collate": "utils.data._utils.collate",
 }
 
+GONE_THROUGH = ("torch.distributions",)  # by libraries, as a dict
+
 
 def _table() -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {}
