@@ -38,7 +38,7 @@ OF_EACH_FUNCTION = {"ops": 8, "nn/test_module": 3, "nn/test_functional": 3}
 OF_A_TEST = {  # the first that a path begins with
     "amp": 4,
     "auto": 2,
-    "distributions/test_values.py": 6,
+    "distributions": 6,
     "examples/test_gpt.py": 3,
     "graph/test_matrix.py": 6,
     "graph": 4,

@@ -102,13 +102,18 @@ class ContinuousBernoulli(ExponentialFamily):
     def cdf(self, value: Any) -> Tensor:
         value, cut = self._checked(value), self._cut()
         far = (cut**value * (1.0 - cut) ** (1.0 - value) + cut - 1.0) / (2.0 * cut - 1.0)
-        return where(value <= 0, 0.0, where(value >= 1, 1.0, where(self._far(), far, value)))
+        near = value - self._bent(value)
+        return where(value <= 0, 0.0, where(value >= 1, 1.0, where(self._far(), far, near)))
 
     def icdf(self, value: Any) -> Tensor:
         cut = self._cut()
         none = (-cut).log1p()
         far = ((-cut + value * (2.0 * cut - 1.0)).log1p() - none) / (cut.log() - none)
-        return where(self._far(), far, value)
+        return where(self._far(), far, value + self._bent(value))
+
+    def _bent(self, value: Tensor) -> Tensor:
+        """Return the linear term around 1/2; PyTorch has none, so that its draws have no gradient there."""
+        return 2 * (self.probs - 0.5) * value * (1 - value)
 
     def entropy(self) -> Tensor:
         zero, one = (-self.probs).log1p(), self.probs.log()

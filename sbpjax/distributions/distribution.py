@@ -19,8 +19,8 @@ from sbpjax.errors import DistributionError, message
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.size import Size
 
-from .constraints import Constraint, is_dependent
-from .utils import is_known, lazy_property
+from .constraints import is_dependent
+from .utils import is_known, lacking, lazy_property
 
 
 class Distribution:
@@ -79,15 +79,8 @@ class Distribution:
             raise DistributionError(message("set_default_validate_args", repr(value), "a bool", "True"))
         Distribution._validate_args = value
 
-    @property
-    def arg_constraints(self) -> dict[str, Constraint]:
-        """The constraint of each parameter."""
-        raise self._lacks("arg_constraints")
-
-    @property
-    def support(self) -> Any:
-        """The constraint of the values."""
-        raise self._lacks("support")
+    arg_constraints: Any = lacking("arg_constraints", "The constraint of each parameter.")
+    support: Any = lacking("support", "The constraint of the values.")
 
     @property
     def batch_shape(self) -> Size:
@@ -278,9 +271,7 @@ class ExponentialFamily(Distribution):
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         raise self._lacks("_log_normalizer")
 
-    @property
-    def _mean_carrier_measure(self) -> Any:
-        raise self._lacks("_mean_carrier_measure")
+    _mean_carrier_measure: Any = lacking("_mean_carrier_measure", "The mean of k.")
 
     def entropy(self) -> Tensor:
         natural = [p.detach().requires_grad_() for p in self._natural_params]

@@ -42,11 +42,15 @@ class LKJCholesky(Distribution):
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
 
     def _row_lengths(self) -> Beta:
-        """Return the distribution of the squared length of each row left of the diagonal; the first row's is unused."""
+        """Return the distribution of the squared length of each row left of the diagonal; the first row's is unused.
+
+        Of row i, counted from 0, it is a beta distribution of i / 2 and concentration + (dim - 1 - i) / 2. PyTorch
+        takes i - 1/2 for the first number, so that its draws of three rows and more are not those of its density.
+        """
         row = self._counted(self.dim - 1)
         row = sbpjax.cat([row[..., :1], row], -1)  # 0, 0, 1, ..., dim - 2
         most = self.concentration.detach().unsqueeze(-1) + 0.5 * (self.dim - 2)
-        return Beta(row + 0.5, most - 0.5 * row, validate_args=False)
+        return Beta(0.5 * row + 0.5, most - 0.5 * row, validate_args=False)
 
     def _counted(self, n: int) -> Tensor:
         """Return 0, ..., n - 1 along a new last dim, where the concentration lies."""

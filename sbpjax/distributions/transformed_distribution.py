@@ -67,17 +67,15 @@ class TransformedDistribution(Distribution):
         new.base_dist = self.base_dist.expand(tuple(shape)[: len(shape) - len(self.base_dist.event_shape)])
         return new
 
-    @constraints.dependent_property(is_discrete=False)
-    def support(self) -> Any:  # type: ignore[override]
+    def _codomain(self) -> Any:
         if not self.transforms:
             return self.base_dist.support
         last = self.transforms[-1].codomain
         more = len(self.event_shape) - last.event_dim
         return constraints.independent(last, more) if more > 0 else last
 
-    @property
-    def has_rsample(self) -> bool:  # type: ignore[override]
-        return self.base_dist.has_rsample
+    support: Any = constraints.dependent_property(_codomain, is_discrete=False)
+    has_rsample: Any = property(lambda self: self.base_dist.has_rsample)
 
     def _forward(self, value: Tensor) -> Tensor:
         for part in self.transforms:

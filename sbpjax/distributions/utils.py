@@ -93,6 +93,15 @@ class lazy_property:
         return value
 
 
+def lacking(name: str, text: str) -> Any:
+    """Return a property that raises NotImplementedError, until a subclass has one; anything may stand in its place."""
+
+    def get(instance: Any) -> Any:
+        raise NotImplementedError(f"{type(instance).__name__} has no {name}")
+
+    return property(get, doc=text)
+
+
 def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Tensor:
     """Return normal numbers of mean 0 and variance 1."""
     return sbpjax.randn(tuple(shape), dtype=dtype, device=device)

@@ -79,8 +79,12 @@ CASES = [
     ("Pareto", {"scale": positive(3), "alpha": positive(3) + 2}, positive(2, 3) + 3),
     (
         "GeneralizedPareto",
-        {"loc": real(3), "scale": positive(3), "concentration": np.array([-0.4, 0, 0.3], np.float32)},
-        positive(2, 3) * np.float32(0.1) + 3,
+        {
+            "loc": np.array([-1, 0, 1], np.float32),
+            "scale": np.array([1, 2, 0.5], np.float32),
+            "concentration": np.array([-0.4, 0, 0.3], np.float32),
+        },
+        positive(2, 3) * np.float32(0.5) + np.array([-1, 0, 1], np.float32),
     ),
     ("Kumaraswamy", {"concentration1": positive(3) + 1, "concentration0": positive(3) + 1}, unit(2, 3)),
     ("InverseGamma", {"concentration": positive(3) + 2, "rate": positive(3)}, positive(2, 3)),

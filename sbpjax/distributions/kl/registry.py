@@ -59,8 +59,9 @@ def _nearest(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
     pairs = [pair for pair in _KL_REGISTRY if issubclass(kind_p, pair[0]) and issubclass(kind_q, pair[1])]
     if not pairs:
         return None
-    first = min(pairs, key=cmp_to_key(_compared))
-    other = min([pair[::-1] for pair in pairs], key=cmp_to_key(_compared))[::-1]
+    nearest: Any = cmp_to_key(_compared)
+    first = min(pairs, key=nearest)
+    other = min([(q, p) for p, q in pairs], key=nearest)[::-1]
     if _KL_REGISTRY[first] is not _KL_REGISTRY[other]:
         text = f"Ambiguous kl_divergence({kind_p.__name__}, {kind_q.__name__}). "
         text += f"Please register_kl({first[0].__name__}, {other[1].__name__})"

@@ -16,6 +16,7 @@ from sbpjax.errors import DistributionError, message
 from sbpjax.tensor import Tensor
 
 from .. import constraints
+from ..utils import lacking
 
 
 class Transform:
@@ -55,10 +56,7 @@ class Transform:
             raise DistributionError(message(f"{type(self).__name__}.event_dim", seen, rule, ".domain.event_dim"))
         return self.domain.event_dim
 
-    @property
-    def sign(self) -> Any:
-        """+1 if it is increasing, -1 if it is decreasing."""
-        raise NotImplementedError(f"{type(self).__name__} has no sign")
+    sign: Any = lacking("sign", "+1 if it is increasing, -1 if it is decreasing.")
 
     @property
     def inv(self) -> Any:
