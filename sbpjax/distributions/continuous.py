@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax.errors import DistributionError, message
 from sbpjax.tensor import Tensor
 
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, noise
-from .utils import broadcast_all, euler_constant, is_known
+from .utils import broadcast_all, euler_constant
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -95,9 +94,6 @@ class Uniform(Distribution):
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
-        if self._validate_args and is_known(self.low) and not (self.low < self.high).all().item():
-            rule = "Uniform is not defined when low >= high"
-            raise DistributionError(message("Uniform(low, high)", "low >= high", rule, "Uniform(0.0, 1.0)"))
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:  # type: ignore[override]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 import torch
 import torch.distributions as theirs
@@ -104,6 +105,15 @@ def test_gradients_of_relaxed_draws():
     y[0].backward()
     y = y.detach().numpy()
     np.testing.assert_allclose(weights.grad.numpy(), y[0] * (np.eye(3)[0] - y) / temperature, rtol=1e-4, atol=1e-6)
+
+
+def test_gradients_of_inverse_gamma_draws():
+    """Of the logarithms of draws: the mean's own gradient has no finite variance to compare within."""
+    flow.manual_seed(0)
+    concentration, rate = (flow.tensor(x, requires_grad=True) for x in (2.5, 1.5))
+    ours.InverseGamma(concentration, rate).rsample((DRAWS,)).log().mean().backward()
+    assert rate.grad.item() == pytest.approx(1 / 1.5, rel=1e-4)
+    assert concentration.grad.item() == pytest.approx(-scipy.special.polygamma(1, 2.5), abs=0.03)
 
 
 def test_global_parameters_give_the_same_draws():

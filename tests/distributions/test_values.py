@@ -223,7 +223,7 @@ def test_draws_have_the_mean_and_the_spread(name, parameters, value):
 
 
 DIFFERENTIABLE = ["Normal", "Uniform", "Gamma", "Beta", "Dirichlet", "Laplace", "MultivariateNormal", "Weibull"]
-DIFFERENTIABLE += ["HalfNormal", "Kumaraswamy", "InverseGamma", "ContinuousBernoulli", "LowRankMultivariateNormal"]
+DIFFERENTIABLE += ["HalfNormal", "Kumaraswamy", "ContinuousBernoulli", "LowRankMultivariateNormal"]
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
@@ -278,7 +278,7 @@ def test_global_parameters_give_the_same_values_and_draws():
     ("make", "text"),
     [
         (lambda: ours.Normal(0.0, -1.0), "Expected parameter scale of distribution to satisfy the constraint"),
-        (lambda: ours.Uniform(1.0, 0.0), "Uniform is not defined when low >= high"),
+        (lambda: ours.Uniform(1.0, 0.0), "Expected parameter low of distribution to satisfy the constraint LessThan"),
         (lambda: ours.Bernoulli(probs=1.5), "Expected parameter probs"),
         (lambda: ours.Bernoulli(), "Either `probs` or `logits` must be specified"),
         (lambda: ours.Categorical(flow.tensor(0.5)), "must be at least one-dimensional"),
