@@ -98,6 +98,7 @@ _ONLY = {
     "flop_counter": "utils.flop_counter",
     "weak": "utils.weak",
     "futures": "futures",
+    "subclasses": "_subclasses _subclasses.fake_tensor",
     "no_device": "xpu mps mtia",
     "cpu": "cpu",
     "onnx": "onnx",

@@ -361,7 +361,7 @@ def test_futures(torch):
     a.set_result(1)
     assert not both.done()
     b.set_result(2)
-    assert torch.futures.wait_all(both.wait()) == [1, 3]
+    assert torch.futures.wait_all(both.wait()) == [1, 3] and torch.futures.Future[int]
 
 
 def test_kinds_of_device_that_are_not_here(torch):
@@ -378,7 +378,8 @@ def test_kinds_of_device_that_are_not_here(torch):
     "name",
     "torch.sparse_coo_tensor torch.sparse.mm torch.nested.nested_tensor torch.UntypedStorage torch.onnx.export "
     "torch.ao.quantization.ObserverBase torch.distributed.rpc.rpc_async torch.distributed.fsdp.StateDictType.SHARDED "
-    "torch.optim.SparseAdam torch.export.export torch.uint3 torch.utils.flop_counter.FlopCounterMode".split(),
+    "torch.optim.SparseAdam torch.export.export torch._subclasses.FakeTensor "
+    "torch.uint3 torch.utils.flop_counter.FlopCounterMode".split(),
 )
 def test_absent_names_are_no_type_of_anything_and_say_why(torch, name):
     head, _, rest = name.partition(".")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import concurrent.futures as _python
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+_T = TypeVar("_T")
 
 
-class Future:
+class Future(Generic[_T]):
     """A value that somebody sets later.
 
     Args:
