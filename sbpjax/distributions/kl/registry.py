@@ -61,7 +61,8 @@ def _nearest(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | None:
         return None
     nearest: Any = cmp_to_key(_compared)
     first = min(pairs, key=nearest)
-    other = min([(q, p) for p, q in pairs], key=nearest)[::-1]
+    its, mine = min([(q, p) for p, q in pairs], key=nearest)
+    other = mine, its
     if _KL_REGISTRY[first] is not _KL_REGISTRY[other]:
         text = f"Ambiguous kl_divergence({kind_p.__name__}, {kind_q.__name__}). "
         text += f"Please register_kl({first[0].__name__}, {other[1].__name__})"
