@@ -75,6 +75,7 @@ def where_to(device, placement, sbp, asked: str):
 def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, requires_grad: bool = False) -> Tensor:
     """Run a creating function where ``options = (device, placement, sbp)`` say, and return its tensor."""
     device, placement, sbp = where_to(*options, asked)
+    inputs = [x.item() if isinstance(x, np.generic) else x for x in inputs]
     if placement is not None and (mode.lift is not None or any(isinstance(x, Tracer) for x in inputs)):
         from sbpjax.sbp.boxing_marker import to_sbp
 

@@ -4,6 +4,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import sbpjax
 from sbpjax import sbp
@@ -166,3 +167,14 @@ def test_by_hand_and_by_a_program_are_the_same(monkeypatch, dtype, value):
     second = sbpjax.full((3,), value, dtype=dtype)
     assert first.dtype == second.dtype
     assert np.asarray(first._array).tobytes() == np.asarray(second._array).tobytes()
+
+
+@pytest.mark.parametrize("value", [np.float32(2.5), np.int64(3), np.float64(1e5), np.bool_(True)])
+def test_numbers_of_numpy_fill(value):
+    like = sbpjax.zeros(2)
+    wanted = torch.full((2,), value.item())
+    found = sbpjax.full((2,), value)
+    assert found.tolist() == wanted.tolist() and found.dtype.name == str(wanted.dtype).rpartition(".")[2]
+    assert sbpjax.full_like(like, value).tolist() == like.new_full((2,), value).tolist() == [float(value)] * 2
+    place = sbpjax.placement("cpu", [0, 1])
+    assert sbpjax.full((2,), value, placement=place, sbp=sbpjax.sbp.split(0)).tolist() == wanted.tolist()
