@@ -104,6 +104,14 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - `torch.compile` under the alias computes the forward again in the backward. A call whose Python asks for a tensor's
   value, or runs `backward()` inside, runs uncompiled, with a warning. Hooks on saved tensors are not called inside
   compiled programs. Forward-mode derivatives of an `autograd.Function` are an error, also where it defines `jvp`.
+- Under the alias `torch`, names of what means nothing here (sparse and nested tensors, storages, quantised layers,
+  PyTorch's sharded tensors, `torch.export`, `torch.onnx`, `SparseAdam`) can be imported, subclassed and asked
+  about with `isinstance`, which is False; calling one raises `NotInJaxError`, which says what to use. So
+  `hasattr(torch, "sparse_coo_tensor")` is True. `torch.multiprocessing` sends tensors by value.
+- `torch.autograd.forward_ad` differentiates the tape twice when a tangent is asked for, so a tensor made under
+  `no_grad` has none. `set_detect_anomaly` is kept without effect; `jax.debug_nans(True)` finds where a NaN begins.
+  `torch.nn.parallel.scatter`, `replicate` and `parallel_apply` work in one process on what they are given: devices
+  are shared by layouts, not by copies of a module.
 - A hook on a view that is later written in place is called, with the gradient of what the view was before the write;
   PyTorch's writes to a view pass its old hooks by. Hooks on what is no view are called alike.
 """
