@@ -302,8 +302,10 @@ def isfinite(x, /):
 
 
 def isinf(x, /):
-    """Return where x is infinite."""
+    """Return where x is infinite; of a complex number, where either part is."""
     (x,) = arrays(x)
+    if np.dtype(x.dtype).kind == "c":
+        return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
     return lax.eq(lax.abs(x), np.asarray(np.inf, x.dtype)) if is_float(x.dtype) else lax.ne(x, x)
 
 
