@@ -35,6 +35,8 @@ def _reduced(loss, reduction: str, weight_sum=None):
             "reduction is 'none', 'mean' or 'sum'",
             "'mean'",
         )
+    if not is_float(loss.dtype) and np.dtype(loss.dtype).kind != "c":
+        loss = cast(loss, np.dtype(np.int64))  # sums of integers are int64
     wide = cast(loss, compute_dtype(loss.dtype))
     total = lax.reduce_sum(wide, tuple(range(wide.ndim))) if wide.ndim else wide
     if reduction == "mean":

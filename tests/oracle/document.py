@@ -112,6 +112,8 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   `no_grad` has none. `set_detect_anomaly` is kept without effect; `jax.debug_nans(True)` finds where a NaN begins.
   `torch.nn.parallel.scatter`, `replicate` and `parallel_apply` work in one process on what they are given: devices
   are shared by layouts, not by copies of a module.
+- `log_softmax` and `softmin` of an empty tensor of integers are errors, as of any other; PyTorch does not look where
+  there is nothing. Its `nll_loss` of some layouts stops at a gradient of its own that is not contiguous; ours has one.
 - A hook on a view that is later written in place is called, with the gradient of what the view was before the write;
   PyTorch's writes to a view pass its old hooks by. Hooks on what is no view are called alike.
 """
