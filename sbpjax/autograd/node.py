@@ -156,6 +156,11 @@ class AccumulateGrad(Node):
         return self.ref()
 
 
+def _tensors(arrays) -> tuple:
+    wrap = dispatch.wrap if arrays.__class__ is tuple else dispatch.wrap_any  # a list is without data
+    return tuple([wrap(a) for a in arrays])
+
+
 class OpNode(Node):
     """A recorded op in recompute form: runs the cached vjp program of `sbpjax.tensor.op.Entry` on the saved inputs."""
 
@@ -207,16 +212,14 @@ class OpNode(Node):
             if entry.passed is not None and op is entry.first:
                 return self._passed(entry, cotangents)
             arrays = dispatch.backward_call(op, self.saved, cotangents)
-            wrap = dispatch.wrap if arrays.__class__ is tuple else dispatch.wrap_any  # a list is without data
-            return tuple([wrap(a) for a in arrays])
+            return _tensors(arrays)
         return on_placement.backward_global(op, self.saved, layouts, cotangents, self.in_layouts)
 
     def backward_onto(self, grads: list, places: tuple[int, ...], held: list) -> tuple:
         """Return `backward` of a local op of one output, with arrays added to the gradients at ``places``."""
         self.check()
         arrays = dispatch.backward_call(self.entry.adding(places), self.saved, grads, held)
-        wrap = dispatch.wrap if arrays.__class__ is tuple else dispatch.wrap_any  # a list is without data
-        return tuple([wrap(a) for a in arrays])
+        return _tensors(arrays)
 
     def _passed(self, entry, cotangents: list) -> tuple:
         """Hand on the cotangents that are gradients as they come, and compute the other gradients."""

@@ -351,8 +351,7 @@ _CLONE = op_of(elementwise.identity)
 
 def clone(input: Tensor, *, memory_format=None) -> Tensor:
     """Return a copy, on the tape."""
-    copy = unread.through(input, _CLONE)
-    return dispatch.unary(_CLONE, input) if copy is None else copy
+    return unread.through(input, _CLONE)
 
 
 def to_dtype(input: Tensor, dtype) -> Tensor:

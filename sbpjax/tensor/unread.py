@@ -22,6 +22,7 @@ from jax._src.core import trace_state_clean  # no public name
 
 from sbpjax.autograd.node import OpNode, sequence
 
+from . import dispatch
 from .failure import translate
 from .mode import mode
 from .op import Op, entry_of, op_of, struct_of
@@ -182,14 +183,11 @@ def _tensor(unread: Unread, place: int) -> Tensor:
     return t
 
 
-def through(x: Tensor, op: Op) -> Tensor | None:
-    """Return an op of one input and output on an unread view, in one program with the steps to it.
-
-    The view stays unread. None if the tensor is no such view.
-    """
+def through(x: Tensor, op: Op) -> Tensor:
+    """Return an op of one input and output; on an unread view, which stays so, in one program with the steps to it."""
     meta = x._meta
     if meta is None or meta.unread is None or x._cell.stamp != x._seen or not trace_state_clean():
-        return None
+        return dispatch.unary(op, x)
     found = Unread(x, op, None)
     out = _new(Tensor)
     out._layout = out._cell = out._meta = None

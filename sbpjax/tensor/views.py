@@ -192,9 +192,7 @@ def _whole(x: Tensor, shape: tuple) -> tuple | None:
 
 def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     if steps_of(x) and steps.reshaped_strides(x.shape, strides_of(x), shape) is None:
-        op = op_of(steps.reshape, (("shape", shape),))
-        copy = unread.through(x, op)
-        return dispatch.run(op, (x,)) if copy is None else copy
+        return unread.through(x, op_of(steps.reshape, (("shape", shape),)))
     return view_of(x, steps.reshape, (("shape", shape),))
 
 
