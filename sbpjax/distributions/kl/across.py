@@ -73,6 +73,16 @@ def _from_continuous_bernoulli(q: ContinuousBernoulli, mean: Tensor) -> Tensor:
     return -mean * q.logits - (-q.probs).log1p() - q._cont_bern_log_norm()
 
 
+@register_kl(Beta, Normal)
+@register_kl(ContinuousBernoulli, Normal)
+@register_kl(Gamma, Normal)
+@register_kl(Gumbel, Normal)
+@register_kl(Laplace, Normal)
+@register_kl(Uniform, Normal)
+def _any_normal(p, q: Normal) -> Tensor:
+    return _from_normal(q, p.mean, p.variance + p.mean.square()) - p.entropy()
+
+
 # -- Bernoulli, beta, continuous Bernoulli -----------------------------------------------------------------------------
 
 
@@ -97,11 +107,6 @@ def _beta_gamma(p: Beta, q: Gamma) -> Tensor:
     return _from_gamma(q, p.mean, log) - p.entropy()
 
 
-@register_kl(Beta, Normal)
-def _beta_normal(p: Beta, q: Normal) -> Tensor:
-    return _from_normal(q, p.mean, p.variance + p.mean.square()) - p.entropy()
-
-
 @register_kl(Beta, Uniform)
 def _beta_uniform(p: Beta, q: Uniform) -> Tensor:
     return where((q.low > 0) | (q.high < 1), math.inf, (q.high - q.low).log() - p.entropy())
@@ -110,11 +115,6 @@ def _beta_uniform(p: Beta, q: Uniform) -> Tensor:
 @register_kl(ContinuousBernoulli, Exponential)
 def _continuous_bernoulli_exponential(p: ContinuousBernoulli, q: Exponential) -> Tensor:
     return _from_exponential(q, p.mean) - p.entropy()
-
-
-@register_kl(ContinuousBernoulli, Normal)
-def _continuous_bernoulli_normal(p: ContinuousBernoulli, q: Normal) -> Tensor:
-    return _from_normal(q, p.mean, p.variance + p.mean.square()) - p.entropy()
 
 
 @register_kl(ContinuousBernoulli, Uniform)
@@ -152,22 +152,7 @@ def _gamma_gumbel(p: Gamma, q: Gumbel) -> Tensor:
     return _from_gumbel(q, p.mean, exponential) - p.entropy()
 
 
-@register_kl(Gamma, Normal)
-def _gamma_normal(p: Gamma, q: Normal) -> Tensor:
-    return _from_normal(q, p.mean, p.variance + p.mean.square()) - p.entropy()
-
-
 # -- Gumbel, Laplace, normal -------------------------------------------------------------------------------------------
-
-
-@register_kl(Gumbel, Normal)
-def _gumbel_normal(p: Gumbel, q: Normal) -> Tensor:
-    return _from_normal(q, p.mean, p.variance + p.mean.square()) - p.entropy()
-
-
-@register_kl(Laplace, Normal)
-def _laplace_normal(p: Laplace, q: Normal) -> Tensor:
-    return _from_normal(q, p.mean, p.variance + p.mean.square()) - p.entropy()
 
 
 @register_kl(Normal, Gumbel)
@@ -239,11 +224,6 @@ def _uniform_gamma(p: Uniform, q: Gamma) -> Tensor:
 def _uniform_gumbel(p: Uniform, q: Gumbel) -> Tensor:
     exponential = ((-p.low / q.scale).exp() - (-p.high / q.scale).exp()) * q.scale / (p.high - p.low)
     return _from_gumbel(q, p.mean, exponential) - p.entropy()
-
-
-@register_kl(Uniform, Normal)
-def _uniform_normal(p: Uniform, q: Normal) -> Tensor:
-    return _from_normal(q, p.mean, p.variance + p.mean.square()) - p.entropy()
 
 
 @register_kl(Uniform, Pareto)
