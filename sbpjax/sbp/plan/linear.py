@@ -1,10 +1,14 @@
-"""The linear program of one mesh axis, given what the other axes have chosen.
+"""The linear program of a choice among given rows of every node: those of one mesh axis, or two axes' exchanged.
 
-One column per node and row (``x``, one row of each node is taken), and one column per value, reader and pair of layouts
-(``f``, how much flows from layout ``s`` of the producer to layout ``t`` of the reader): the flows out of ``s`` sum to
-the producer's choice of ``s``, the flows into ``t`` to the reader's choice of ``t``. A conversion that several readers
-share is a column ``z`` at least as large as each of their flows, and is paid once. All costs are whole: a conversion is
-priced along its path over all axes, so minimising axis after axis descends on the cost of the whole plan.
+One column per node and option (``x``, one option of each node is taken), and one column per value, reader and pair of
+layouts (``f``, how much flows from layout ``s`` of the producer to layout ``t`` of the reader): the flows out of ``s``
+sum to the producer's choice of ``s``, the flows into ``t`` to the reader's choice of ``t``. A conversion that several
+readers share is a column ``z`` at least as large as each of their flows, and is paid once. An option is a row per axis
+and all costs are whole: a conversion is priced along its path over all axes, so choice after choice descends on the
+cost of the whole plan.
+
+`solve_axis` offers the rows of one axis, the others staying. `exchange` offers what a node has and the same with two
+axes in each other's place: where a part of the program lies the wrong way round, neither axis can turn it alone.
 
 The relaxation is nearly always integral; where it is not, HiGHS branches on ``x``.
 """
@@ -259,15 +263,15 @@ class Assignment:
         """Return the rows of a node on ``axes``, with ``row`` in the place of ``axis``."""
         return tuple(row if a == axis else self.rows[a][node] for a in axes)
 
-    def codes(self, end, axes: tuple[int, ...], outgoing: bool, axis: int | None = None, code: int = B) -> Codes:
-        """Return the nd-sbp at one end of a value, with ``code`` in the place of ``axis``."""
+    def codes(self, end, axes: tuple[int, ...], outgoing: bool) -> Codes:
+        """Return the nd-sbp at one end of a value."""
         if isinstance(end, Fixed):
             return tuple(end.codes[a] for a in axes)
-        node, position = end
-        return tuple(
-            code if a == axis else (self.rows[a][node].outs if outgoing else self.rows[a][node].ins)[position]
-            for a in axes
-        )
+        return _codes_of(self.chosen(end[0], axes), end[1], outgoing)
+
+
+def _codes_of(chosen: tuple[Row, ...], position: int, outgoing: bool) -> Codes:
+    return tuple((row.outs if outgoing else row.ins)[position] for row in chosen)
 
 
 def total_us(problem: Problem, assignment: Assignment) -> float:
@@ -358,17 +362,64 @@ def solve_axis(problem: Problem, assignment: Assignment, axis: int, start: Basis
         axis: the axis.
         start: where an earlier solve of an axis ended.
     """
-    return _Assembly(problem, assignment, axis).solve(start)
+    axes = tuple(sorted({*assignment.axes, axis}))
+    options = []
+    for node in range(len(problem.graph.nodes)):
+        every = [assignment.chosen(node, axes, axis, row) for row in problem.rows(node, axis)]
+        options.append([c for c in every if problem.legal(node, c, axes)] or every[-1:])
+    at = axes.index(axis)
+    solution = _Assembly(problem, axes, options, at).solve(start)
+    return Solution([c[at] for c in solution.chosen], solution.bound_us, solution.integral, solution.basis)
+
+
+def exchange(problem: Problem, assignment: Assignment, first: int, second: int) -> Assignment:
+    """Return an assignment of all axes with ``first`` and ``second`` exchanged at the nodes where that is cheapest."""
+    axes = assignment.axes
+    other = {first: second, second: first}
+    options = []
+    for node in range(len(problem.graph.nodes)):
+        stays = assignment.chosen(node, axes)
+        turned = tuple(assignment.rows[other.get(a, a)][node] for a in axes)
+        offered = all(turned[axes.index(a)] in problem.rows(node, a) for a in other)
+        may = turned != stays and offered and problem.legal(node, turned, axes)
+        options.append([stays, turned] if may else [stays])
+    chosen = _Assembly(problem, axes, options).solve().chosen
+    return Assignment({a: [c[place] for c in chosen] for place, a in enumerate(axes)})
+
+
+@dataclass
+class _Choice:
+    """What HiGHS found.
+
+    Attributes:
+        chosen: an option per node.
+        bound_us: a lower bound on the cost of every choice among the options.
+        integral: whether the relaxation was integral.
+        basis: where the solver ended.
+    """
+
+    chosen: list[tuple[Row, ...]]
+    bound_us: float
+    integral: bool
+    basis: Basis | None = None
 
 
 class _Assembly:
-    """Columns and constraints of one axis; an expression is ``([columns], constant)``."""
+    """Columns and constraints of a choice among options; an expression is ``([columns], constant)``.
 
-    def __init__(self, problem: Problem, assignment: Assignment, axis: int) -> None:
+    Args:
+        problem: the graph with its prices.
+        axes: the axes.
+        options: for every node what it may take: a row per axis.
+        at: the place in ``axes`` of the axis in which options differ, if it is one. Then columns and constraints have
+            names that stay when the other axes choose anew, and a solve may start from an earlier one's basis.
+    """
+
+    def __init__(self, problem: Problem, axes: tuple[int, ...], options: list[list[tuple]], at: int | None = None):
         self.problem = problem
-        self.assignment = assignment
-        self.axis = axis
-        self.axes = tuple(sorted({*assignment.axes, axis}))
+        self.axes = axes
+        self.options = options
+        self.at = at
         self.cost: list[float] = []
         self.names: list[tuple] = []  # of the columns
         self.constraints: list[tuple] = []  # the names of the constraints
@@ -376,7 +427,6 @@ class _Assembly:
         self.entries: list[tuple[int, int, float]] = []  # (constraint, column, coefficient)
         self.lower: list[float] = []
         self.upper: list[float] = []
-        self.options: list[list[Row]] = []
         self.first: list[int] = []
         self._flows: dict = {}
         self._copies: list[tuple] = []  # value, layout, expression: what readers convert for themselves
@@ -401,32 +451,29 @@ class _Assembly:
         self.upper.append(upper)
 
     def _add_nodes(self) -> None:
-        for node, group in enumerate(self.problem.graph.nodes):
-            every = self.problem.rows(node, self.axis)
-            options = [r for r in every if self.problem.legal(node, self._chosen(node, r), self.axes)] or every[-1:]
-            self.options.append(options)
+        for node, (group, options) in enumerate(zip(self.problem.graph.nodes, self.options, strict=True)):
             self.first.append(len(self.cost))
-            for place, row in enumerate(options):
-                us = self.problem.node_us(node, self._chosen(node, row), self.axes)
-                self._column(group.count * (us + _ORDER_US * place), "row", node, row.ins, row.outs)
+            for place, chosen in enumerate(options):
+                us = self.problem.node_us(node, chosen, self.axes)
+                named = chosen if self.at is None else (chosen[self.at].ins, chosen[self.at].outs)
+                self._column(group.count * (us + _ORDER_US * place), "row", node, *named)
             columns = range(self.first[node], self.first[node] + len(options))
             self._constrain([(c, 1.0) for c in columns], 1.0, 1.0, "node", node)
 
-    def _chosen(self, node: int, row: Row) -> tuple[Row, ...]:
-        return self.assignment.chosen(node, self.axes, self.axis, row)
+    def _name(self, codes: Codes):
+        return codes if self.at is None else codes[self.at]
 
-    def _layouts(self, end, outgoing: bool) -> dict[int, tuple[list[int], float]]:
-        """Return code → expression of how much an end takes of it on this axis."""
+    def _layouts(self, end, outgoing: bool) -> dict[Codes, tuple[list[int], float]]:
+        """Return layout → expression of how much an end takes of it."""
         if isinstance(end, Fixed):
-            return {end.codes[self.axis]: ([], 1.0)}
+            return {tuple(end.codes[a] for a in self.axes): ([], 1.0)}
         node, position = end
-        found: dict[int, tuple[list[int], float]] = {}
-        for i, row in enumerate(self.options[node]):
-            code = (row.outs if outgoing else row.ins)[position]
-            found.setdefault(code, ([], 0.0))[0].append(self.first[node] + i)
+        found: dict[Codes, tuple[list[int], float]] = {}
+        for i, chosen in enumerate(self.options[node]):
+            found.setdefault(_codes_of(chosen, position, outgoing), ([], 0.0))[0].append(self.first[node] + i)
         return {next(iter(found)): ([], 1.0)} if len(found) == 1 else found
 
-    def _flow(self, value: Value, reader) -> dict[tuple[int, int], tuple[list[int], float]]:
+    def _flow(self, value: Value, reader) -> dict[tuple[Codes, Codes], tuple[list[int], float]]:
         """Return ``(s, t)`` → expression of the flow from a value's source to one of its readers."""
         key = (value.source, reader)
         found = self._flows.get(key)
@@ -439,11 +486,16 @@ class _Assembly:
                 t = next(iter(targets))
                 found = {(s, t): expression for s, expression in sources.items()}
             else:
-                found = {(s, t): ([self._column(0.0, "flow", *key, s, t)], 0.0) for s in sources for t in targets}
+                named = {codes: self._name(codes) for codes in (*sources, *targets)}
+                found = {
+                    (s, t): ([self._column(0.0, "flow", *key, named[s], named[t])], 0.0)
+                    for s in sources
+                    for t in targets
+                }
                 for s, (columns, _) in sources.items():
-                    self._balance([found[s, t][0][0] for t in targets], columns, "out", *key, s)
+                    self._balance([found[s, t][0][0] for t in targets], columns, "out", *key, named[s])
                 for t, (columns, _) in list(targets.items())[:-1]:  # the last one follows from the others
-                    self._balance([found[s, t][0][0] for s in sources], columns, "in", *key, t)
+                    self._balance([found[s, t][0][0] for s in sources], columns, "in", *key, named[t])
             self._flows[key] = found
         return found
 
@@ -457,23 +509,16 @@ class _Assembly:
             self.cost[c] += cost
 
     def _add_value(self, number: int, value: Value, count: int) -> None:
-        shared: dict[int, dict[Codes, list]] = {}
-        sources: dict[int, Codes] = {}
+        shared: dict[Codes, dict[Codes, list]] = {}
         for reader in value.readers:
-            targets: dict[int, Codes] = {}
-            for (s, t), flow in self._flow(value, reader).items():
-                if s not in sources:
-                    sources[s] = self.assignment.codes(value.source, self.axes, True, self.axis, s)
-                if t not in targets:
-                    targets[t] = self.assignment.codes(reader, self.axes, False, self.axis, t)
-                source, target = sources[s], targets[t]
+            for (source, target), flow in self._flow(value, reader).items():
                 cost, moved = self.problem.conversion(value, self.axes, source, target)
                 if moved and self.problem.model.shares:
-                    shared.setdefault(s, {}).setdefault(target, []).append((reader, flow))
+                    shared.setdefault(source, {}).setdefault(target, []).append((reader, flow))
                 elif cost:
                     self._charge(flow, count * cost)
-        for s, wanted in shared.items():
-            self._share(number, value, count, sources[s], wanted)
+        for source, wanted in shared.items():
+            self._share(number, value, count, source, wanted)
 
     def _share(self, number: int, value: Value, count: int, source: Codes, wanted: dict[Codes, list]) -> None:
         """Charge the conversions of one source layout, each once however many readers want it.
@@ -509,21 +554,20 @@ class _Assembly:
             self._constrain(terms, constant, math.inf, "through", *names[u], reader)
 
     def _names_of(self, number: int, source: Codes, targets) -> dict[Codes, tuple]:
-        """Return names for conversions of a value that stay when the other axes choose anew."""
-        at = self.axes.index(self.axis)
-        seen: Counter[int] = Counter()
+        """Return names for the conversions of a value from one layout; see `at`."""
+        seen: Counter = Counter()
         names = {}
         for target in targets:
-            names[target] = (number, source[at], target[at], seen[target[at]])
-            seen[target[at]] += 1
+            name = self._name(target)
+            names[target] = (number, self._name(source), name, seen[name])
+            seen[name] += 1
         return names
 
     def _add_memory(self) -> None:
         sizes = tuple(self.problem.sizes[a] for a in self.axes)
         held: list[tuple] = []  # bytes and expressions
         for value, count in self.problem.graph.live.items():
-            for s, expression in self._layouts(value.source, True).items():
-                codes = self.assignment.codes(value.source, self.axes, True, self.axis, s)
+            for codes, expression in self._layouts(value.source, True).items():
                 held.append((count * math.prod(local_shape(value.shape, codes, sizes)) * value.itemsize, expression))
         for value, target, expression in self._copies:
             count = self.problem.graph.kept.get(value, 0)
@@ -540,10 +584,10 @@ class _Assembly:
         fixed = sum(nbytes * constant for nbytes, (_, constant) in held)
         self._constrain([*terms, (self._slack, -1.0)], -math.inf, (limit - fixed) * scale, "memory")
 
-    def solve(self, start: Basis | None = None) -> Solution:
+    def solve(self, start: Basis | None = None) -> _Choice:
         """Run HiGHS: the relaxation first, branch and bound only if it is not integral."""
         if not self.cost:
-            return Solution([], self.constant, True)
+            return _Choice([], self.constant, True)
         cost = np.asarray(self.cost)
         positive = cost[cost > 0]
         scale = 1.0 / float(np.median(positive)) if positive.size else 1.0
@@ -562,9 +606,9 @@ class _Assembly:
             chosen = result.x if result.x is not None else chosen
             bound = max(bound, (result.mip_dual_bound or -math.inf) / scale + self.constant)
         if chosen is None:  # the solver gave up: every choice is feasible, so broadcast everywhere is one
-            return Solution([o[-1] for o in self.options], bound, False)
-        rows = [o[int(np.argmax(chosen[a : a + len(o)]))] for a, o in zip(self.first, self.options)]
-        return Solution(rows, bound, integral, relaxed.basis)
+            return _Choice([o[-1] for o in self.options], bound, False)
+        found = [o[int(np.argmax(chosen[a : a + len(o)]))] for a, o in zip(self.first, self.options)]
+        return _Choice(found, bound, integral, relaxed.basis)
 
     def _linear(self, cost: np.ndarray) -> Linear:
         from scipy.sparse import csr_matrix

@@ -5,7 +5,8 @@ of the weight gradient gives a partial sum, the optimizer needs a broadcast one,
 planned, at the place where it costs least.
 
 `plan_program` builds the graph of the program once (repeated layers tied), solves the linear program of one mesh axis
-after the other in alternation, from several starts, and keeps the cheapest plan. Everything is deterministic.
+after the other in alternation, and where that has settled lets parts of the program exchange two axes; from several
+starts, of which it keeps the cheapest plan. Everything is deterministic.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..normalise import Program
 from ..rules import Row
 from .graph import Graph, build
 from .limit import at_fullest, fastest_within, holds_bytes
-from .linear import Assignment, Problem, solve_axis, total_us
+from .linear import Assignment, Problem, exchange, solve_axis, total_us
 from .ports import Loop, Region
 from .slack import slack_us
 from .types import Codes, Plan
@@ -146,7 +147,7 @@ def _search(problem: Problem) -> tuple[Assignment, float, float]:
 def _descend(
     problem: Problem, order: tuple[int, ...], give_up_us: float, ends: dict
 ) -> tuple[Assignment, float, float]:
-    """Solve axis after axis in ``order``, then in rounds until nothing improves."""
+    """Solve axis after axis in ``order``, then in rounds until neither an axis nor an exchange of two improves."""
     assignment = Assignment({})
     bounds: dict[int, float] = {}
     basis = None
@@ -159,8 +160,13 @@ def _descend(
     us = total_us(problem, assignment)
     stale = 1  # the last axis is optimal given the others
     for axis in itertools.islice(itertools.cycle(order), _ROUNDS * len(order)):
-        if stale >= len(order) or us > give_up_us:
+        if us > give_up_us:
             break
+        if stale >= len(order):
+            turned = _exchanged(problem, assignment, us)
+            if turned is None:
+                break
+            (assignment, us), stale = turned, 0
         others = Assignment({a: r for a, r in assignment.rows.items() if a != axis})
         solution = solve_axis(problem, others, axis, ends[axis])
         bounds[axis], ends[axis] = solution.bound_us, solution.basis
@@ -170,6 +176,14 @@ def _descend(
         if after < us:
             assignment, us = candidate, after
     return assignment, us, min(bounds.values())
+
+
+def _exchanged(problem: Problem, assignment: Assignment, us: float) -> tuple[Assignment, float] | None:
+    """Return the best exchange of two axes and its modelled time, None if none improves on ``us``."""
+    found = [exchange(problem, assignment, *pair) for pair in itertools.combinations(assignment.axes, 2)]
+    after, place = min(((total_us(problem, f), i) for i, f in enumerate(found)), default=(math.inf, 0))
+    log.debug("axes exchanged: %.3f us, %.3f us before", after, us)
+    return (found[place], after) if after < us * (1 - _SETTLED) else None
 
 
 def _plan(problem: Problem, assignment: Assignment, in_codes, out_pins, gap: float, us: float) -> Plan:

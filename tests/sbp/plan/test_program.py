@@ -3,6 +3,7 @@
 import itertools
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from cases import compiled, mesh_of, reference, run
 
+import sbpjax.sbp.plan.program
 from sbpjax.errors import OutOfMemoryError
 from sbpjax.sbp import boxing_marker, cost, hlo
 from sbpjax.sbp.compile import compile_program
@@ -23,7 +25,7 @@ from sbpjax.sbp.placement import placement
 from sbpjax.sbp.plan import plan_exactly, plan_program
 from sbpjax.sbp.plan.graph import build
 from sbpjax.sbp.plan.limit import holds_bytes
-from sbpjax.sbp.plan.linear import Problem, total_us
+from sbpjax.sbp.plan.linear import Problem, exchange, total_us
 from sbpjax.sbp.plan.program import Assignment
 
 STRATEGIES = ["dp", "tp", "zero1", "fsdp", "dp+tp"]
@@ -170,6 +172,50 @@ def test_modelled_time_is_at_most_that_of_any_other_assignment():
     others = [total_us(problem, Assignment({0: list(rows)})) for rows in itertools.product(*every)]
     assert len(others) > 10
     assert best == pytest.approx(min(others), rel=1e-9)
+
+
+def _mlp_step(tokens: int, width: int, hidden: int):
+    def step(x, w1, w2):
+        a, b = jax.grad(lambda w: jnp.sum(jnp.tanh(x @ w[0]) @ w[1]))((w1, w2))
+        return w1 - a, w2 - b
+
+    shapes = (tokens, width), (width, hidden), (hidden, width)
+    return _program(step, *(jax.ShapeDtypeStruct(s, jnp.float32) for s in shapes))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_exchange_of_two_axes_takes_the_cheapest_set_of_nodes(seed):
+    program = _program(lambda x, w: jnp.sum(jnp.tanh(x @ w) @ w.T), *(jax.ShapeDtypeStruct((64, 64), jnp.float32),) * 2)
+    codes = ((0, -1), (0, 1))
+    problem = Problem(build(program, codes, (None,), (), (-1, -1)), (2, 2), cost.preset("v5p"))
+    axes, nodes = (0, 1), range(len(problem.graph.nodes))
+    draw = random.Random(seed)
+
+    def legal(node):
+        pairs = itertools.product(problem.rows(node, 0), problem.rows(node, 1))
+        return [pair for pair in pairs if problem.legal(node, pair, axes)]
+
+    def assignment(pairs):
+        return Assignment({a: [pair[a] for pair in pairs] for a in axes})
+
+    now = [draw.choice(legal(n)) for n in nodes]
+    every = [list(dict.fromkeys([pair, *({pair[::-1]} & set(legal(n)))])) for n, pair in zip(nodes, now)]
+    assert sum(len(pairs) == 2 for pairs in every) >= 3
+    best = min(total_us(problem, assignment(pairs)) for pairs in itertools.product(*every))
+    found = exchange(problem, assignment(now), 0, 1)
+    assert total_us(problem, found) == pytest.approx(best, rel=1e-9)
+    assert all(found.chosen(n, axes) in every[n] for n in nodes)
+
+
+def test_a_part_that_lies_the_wrong_way_round_is_turned(monkeypatch):
+    step = _mlp_step(2048, 512, 2048)
+    codes = ((0, -1), (0, 1), (1, 0))  # data × tensor, parameters divided over both
+    prices = cost.preset("v5p")
+    monkeypatch.setattr(sbpjax.sbp.plan.program, "_STARTS", 1)  # as large programs are; the other start lies right
+    found = plan_program(step, (8, 8), codes, (1, 2), cost=prices).modelled_us
+    monkeypatch.setattr(sbpjax.sbp.plan.program, "_exchanged", lambda *_: None)
+    alternating = plan_program(step, (8, 8), codes, (1, 2), cost=prices).modelled_us
+    assert found < 0.5 * alternating
 
 
 def test_a_conversion_that_two_readers_want_is_paid_once():
