@@ -122,7 +122,7 @@ def _seconds(program: list[Instruction], computations: dict, once: bool) -> floa
             total += (1 if once else _turns(i, computations)) * _seconds(computations[body], computations, once)
         elif i.op == "copy-done":  # of a copy into the chip's fast memory and its end four blocks are counted
             total += nbytes(i.type) / MEMORY
-        elif i.op not in _FREE:
+        elif i.op not in _FREE and 'custom_call_target="AllocateBuffer"' not in i.rest:  # a place, nothing in it
             work = _flops(i, types, computations) / FLOPS
             total += max(work, _touched(i, types, computations) / MEMORY)
     return total

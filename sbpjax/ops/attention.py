@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from jax import lax
 
-from .activation import softmax
+from .activation import softmax, softmax_where
 from .dims import fail
 from .promote import BOOL, cast, compute_dtype, spread
 from .random import dropout
@@ -72,15 +72,16 @@ def scaled_dot_product_attention(
     wide = compute_dtype(query.dtype)
     groups = query.shape[-3] // key.shape[-3] if enable_gqa and query.ndim > 2 else 1
     q = cast(query, wide) if groups == 1 else _grouped(cast(query, wide), groups)
-    k, v = cast(key, wide), cast(value, wide)
+    k = cast(key, wide)
     q = lax.mul(q, np.asarray(scale, wide))
-    scores = _product(q, k, -1, -1, groups)  # (..., T, S) or (..., Hk, G, T, S)
+    scores = _product(q, k, -1, -1, wide)  # (..., T, S) or (..., Hk, G, T, S)
     if is_causal:
         attn_mask = _causal(query.shape[-2], key.shape[-2])
     weights = _weights(scores, attn_mask, groups, never_empty=is_causal)
     if dropout_p > 0:
         weights = dropout(dropout_key, weights, p=dropout_p)
-    out = cast(_product(weights, v, -1, -2, groups), query.dtype)
+    # The weights are as fine as the values: their product, and those of its backward, read half the bytes.
+    out = cast(_product(cast(weights, value.dtype), value, -1, -2, wide), query.dtype)
     return out if groups == 1 else lax.reshape(out, (*query.shape[:-1], value.shape[-1]))
 
 
@@ -144,10 +145,11 @@ def _grouped(query, groups: int):
     return lax.reshape(query, (*query.shape[:-3], query.shape[-3] // groups, groups, *query.shape[-2:]))
 
 
-def _product(x, y, x_dim: int, y_dim: int, groups: int):
+def _product(x, y, x_dim: int, y_dim: int, dtype):
     """Contract a dim of x (..., [G,] T, ·) with one of y (..., ·, ·); leading dims are a batch, G and T stay free."""
     batch = tuple(range(y.ndim - 2))
-    return lax.dot_general(x, y, (((x.ndim + x_dim,), (y.ndim + y_dim,)), (batch, batch)))
+    dims = (((x.ndim + x_dim,), (y.ndim + y_dim,)), (batch, batch))
+    return lax.dot_general(x, y, dims, preferred_element_type=dtype)
 
 
 def _causal(queries: int, keys: int):
@@ -165,11 +167,8 @@ def _weights(scores, mask, groups: int, never_empty: bool):
     mask = spread(mask, scores.shape)
     if mask.dtype != BOOL:
         return softmax(lax.add(scores, cast(mask, scores.dtype)), dim=-1)
-    if never_empty:  # every query has a key, so masked weights are e**-huge: adding costs backward nothing
-        low = np.asarray(np.finfo(scores.dtype).min / 2, scores.dtype)
-        return softmax(
-            lax.add(scores, lax.select_n(mask, lax.full_like(scores, low), lax.full_like(scores, 0))), dim=-1
-        )
+    if never_empty:
+        return softmax_where(scores, mask)
     # A row without any key gives 0, not 0 / 0: the lowest finite score for all, and the weights cleared after.
     low = lax.full_like(scores, np.finfo(scores.dtype).min)
     weights = softmax(lax.select_n(mask, low, scores), dim=-1)

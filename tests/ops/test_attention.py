@@ -7,6 +7,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.ops.attention import scaled_dot_product_attention as sdpa
+from sbpjax.sbp.normalise import normalise
 
 from .checker import BF16, B, F, case, run
 
@@ -49,6 +50,7 @@ CASES += [
 ]
 CASES += [
     case(sdpa, torch_sdpa, *(x.astype(BF16) for x in (Q, K, V)), tol=2e-2),
+    case(sdpa, torch_sdpa, *(x.astype(BF16) for x in (Q, K, V)), is_causal=True, tol=2e-2),
     case(sdpa, torch_sdpa, *(x.astype(np.float64) for x in (Q, K, V))),
 ]
 GQA = [F(2, 4, 5, 8), F(2, 2, 6, 8), F(2, 2, 6, 8, seed=1)]
@@ -64,9 +66,27 @@ test_against_torch = run(CASES)
 
 
 def test_two_contractions():
-    names = [e.primitive.name for e in jax.make_jaxpr(lambda *x: sdpa(*x, enable_gqa=True, is_causal=True))(*GQA).eqns]
+    program = normalise(jax.make_jaxpr(lambda *x: sdpa(*x, enable_gqa=True, is_causal=True))(*GQA))
+    names = [e.primitive.name for e in program.eqns]
     assert names.count("dot_general") == 2 and "transpose" not in names and "concatenate" not in names
     assert names.count("select_n") == 1
+
+
+def test_weights_are_multiplied_as_fine_as_the_values_and_summed_wide():
+    low = [jax.ShapeDtypeStruct(x.shape, "bfloat16") for x in SQUARE]
+    products = [e for e in normalise(jax.make_jaxpr(sdpa)(*low)).eqns if e.primitive.name == "dot_general"]
+    assert [str(v.aval.dtype) for v in products[-1].invars] == ["bfloat16"] * 2
+    assert str(products[-1].outvars[0].aval.dtype) == "float32"
+
+
+def test_the_slope_of_a_causal_mask_needs_no_mask():
+    def names(fn):
+        return [e.primitive.name for e in normalise(jax.make_jaxpr(fn)(*SQUARE)).eqns]
+
+    def total(*x):
+        return sdpa(*x, is_causal=True).sum()
+
+    assert names(total).count("select_n") == names(jax.grad(total, (0, 1, 2))).count("select_n") == 1
 
 
 def test_dropout_drops_weights():
