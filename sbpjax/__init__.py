@@ -7,6 +7,10 @@
 The public names, by the module that defines them. Importing sbpjax touches no device.
 """
 
+from ._pause import Pause as _Pause  # isort: skip  # first of all
+
+_pause = _Pause()
+
 from . import _config as _config  # isort: skip  # first: it configures JAX
 from .autograd import enable_grad as enable_grad
 from .autograd import inference_mode as inference_mode
@@ -398,3 +402,5 @@ from ._lazy import attribute as __getattr__  # isort: skip  # noqa: F401
 from ._lazy import names as __dir__  # isort: skip  # noqa: F401
 
 __version__ = "0.1.0"
+
+del _pause
