@@ -30,7 +30,8 @@ from jax.extend.core import Literal
 from .normalise import Program, bind, evaluate
 from .roll import Loop, loops
 
-_LEAST_MEMBERS = 4  # equations that are worth a call
+# Equations that are worth a call. What sums a call hides XLA cannot combine, and every call costs compile time.
+_LEAST_MEMBERS = 12
 
 
 def run_outlined(program: Program, arrays: Sequence) -> list:
