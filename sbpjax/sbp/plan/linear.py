@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -338,16 +338,16 @@ def _covers(problem: Problem, value: Value, axes, source: Codes, u: Codes, targe
 
 @dataclass
 class Solution:
-    """What HiGHS found on one axis.
+    """What HiGHS found.
 
     Attributes:
-        rows: a row per node.
-        bound_us: a lower bound on the cost of every choice on this axis.
+        rows: what every node takes: of several axes a row per axis, of one its row.
+        bound_us: a lower bound on the cost of every choice among the options.
         integral: whether the relaxation was integral.
         basis: where the solver ended; a later solve of the axis starts there.
     """
 
-    rows: list[Row]
+    rows: list
     bound_us: float
     integral: bool
     basis: Basis | None = None
@@ -369,7 +369,7 @@ def solve_axis(problem: Problem, assignment: Assignment, axis: int, start: Basis
         options.append([c for c in every if problem.legal(node, c, axes)] or every[-1:])
     at = axes.index(axis)
     solution = _Assembly(problem, axes, options, at).solve(start)
-    return Solution([c[at] for c in solution.chosen], solution.bound_us, solution.integral, solution.basis)
+    return replace(solution, rows=[chosen[at] for chosen in solution.rows])
 
 
 def exchange(problem: Problem, assignment: Assignment, first: int, second: int) -> Assignment:
@@ -383,25 +383,8 @@ def exchange(problem: Problem, assignment: Assignment, first: int, second: int) 
         offered = all(turned[axes.index(a)] in problem.rows(node, a) for a in other)
         may = turned != stays and offered and problem.legal(node, turned, axes)
         options.append([stays, turned] if may else [stays])
-    chosen = _Assembly(problem, axes, options).solve().chosen
-    return Assignment({a: [c[place] for c in chosen] for place, a in enumerate(axes)})
-
-
-@dataclass
-class _Choice:
-    """What HiGHS found.
-
-    Attributes:
-        chosen: an option per node.
-        bound_us: a lower bound on the cost of every choice among the options.
-        integral: whether the relaxation was integral.
-        basis: where the solver ended.
-    """
-
-    chosen: list[tuple[Row, ...]]
-    bound_us: float
-    integral: bool
-    basis: Basis | None = None
+    found = _Assembly(problem, axes, options).solve().rows
+    return Assignment({a: [chosen[place] for chosen in found] for place, a in enumerate(axes)})
 
 
 class _Assembly:
@@ -584,10 +567,10 @@ class _Assembly:
         fixed = sum(nbytes * constant for nbytes, (_, constant) in held)
         self._constrain([*terms, (self._slack, -1.0)], -math.inf, (limit - fixed) * scale, "memory")
 
-    def solve(self, start: Basis | None = None) -> _Choice:
+    def solve(self, start: Basis | None = None) -> Solution:
         """Run HiGHS: the relaxation first, branch and bound only if it is not integral."""
         if not self.cost:
-            return _Choice([], self.constant, True)
+            return Solution([], self.constant, True)
         cost = np.asarray(self.cost)
         positive = cost[cost > 0]
         scale = 1.0 / float(np.median(positive)) if positive.size else 1.0
@@ -606,9 +589,9 @@ class _Assembly:
             chosen = result.x if result.x is not None else chosen
             bound = max(bound, (result.mip_dual_bound or -math.inf) / scale + self.constant)
         if chosen is None:  # the solver gave up: every choice is feasible, so broadcast everywhere is one
-            return _Choice([o[-1] for o in self.options], bound, False)
+            return Solution([o[-1] for o in self.options], bound, False)
         found = [o[int(np.argmax(chosen[a : a + len(o)]))] for a, o in zip(self.first, self.options)]
-        return _Choice(found, bound, integral, relaxed.basis)
+        return Solution(found, bound, integral, relaxed.basis)
 
     def _linear(self, cost: np.ndarray) -> Linear:
         from scipy.sparse import csr_matrix
