@@ -14,7 +14,7 @@ from sbpjax.sbp.cost import preset
 from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.plan import plan_program
 from sbpjax.sbp.plan.graph import Fixed, build
-from sbpjax.sbp.plan.linear import Assignment, Problem, total_us
+from sbpjax.sbp.plan.problem import Assignment, Problem, total_us
 
 WORST = 1.02  # of the best plan over both axes
 

@@ -25,8 +25,9 @@ from ..normalise import Program
 from ..rules import Row
 from .graph import Graph, build
 from .limit import at_fullest, fastest_within, holds_bytes
-from .linear import Assignment, Problem, exchange, solve_axis, total_us
+from .linear import exchange, solve_axis
 from .ports import Loop, Region
+from .problem import Assignment, Problem, total_us
 from .slack import slack_us
 from .types import Codes, Plan
 

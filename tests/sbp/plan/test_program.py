@@ -25,8 +25,8 @@ from sbpjax.sbp.placement import placement
 from sbpjax.sbp.plan import plan_exactly, plan_program
 from sbpjax.sbp.plan.graph import build
 from sbpjax.sbp.plan.limit import holds_bytes
-from sbpjax.sbp.plan.linear import Problem, exchange, total_us
-from sbpjax.sbp.plan.program import Assignment
+from sbpjax.sbp.plan.linear import exchange
+from sbpjax.sbp.plan.problem import Assignment, Problem, total_us
 
 STRATEGIES = ["dp", "tp", "zero1", "fsdp", "dp+tp"]
 CASES = [*itertools.product(["mlp", "gpt"], STRATEGIES), ("deep", "dp"), ("deep", "fsdp")]
