@@ -331,6 +331,7 @@ def _slope(p, t, dim: int):
     return lax.mul(p, lax.sub(t, lax.expand_dims(lax.reduce_sum(lax.mul(p, t), (dim,)), (dim,))))
 
 
+@jax.custom_jvp
 def softmax_where(x, mask, /):
     """Return the softmax along the last dim over the elements where ``mask`` holds, and 0 elsewhere.
 
@@ -338,18 +339,13 @@ def softmax_where(x, mask, /):
         x: float32 or wider.
         mask: bools of x's shape; every row has an element.
     """
-    return _softmax_where(x, mask)
-
-
-@jax.custom_jvp
-def _softmax_where(x, mask):
     return _softmax(lax.select_n(mask, lax.full_like(x, -math.inf), x), x.ndim - 1)
 
 
-@_softmax_where.defjvp
+@softmax_where.defjvp
 def _softmax_where_jvp(primals, tangents):
     """That of the softmax: what is masked has p = 0, so the slope need not be masked again."""
-    p, (t, _) = _softmax_where(*primals), tangents
+    p, (t, _) = softmax_where(*primals), tangents
     return p, _slope(p, t, p.ndim - 1)
 
 
