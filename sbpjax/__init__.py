@@ -9,7 +9,7 @@ The public names, by the module that defines them. Importing sbpjax touches no d
 
 from ._pause import Pause as _Pause  # isort: skip  # first of all
 
-_pause = _Pause()
+_resting = _Pause()
 
 from . import _config as _config  # isort: skip  # first: it configures JAX
 from .autograd import enable_grad as enable_grad
@@ -403,4 +403,4 @@ from ._lazy import names as __dir__  # isort: skip  # noqa: F401
 
 __version__ = "0.1.0"
 
-del _pause
+del _resting
