@@ -1,4 +1,7 @@
-"""Schedules by a user's function of the step: the factor itself, or the factor of one step to the next."""
+"""Schedules by a user's function of the step: the factor itself, or the factor of one step to the next.
+
+Tested in `tests/optim/test_lr_scheduler.py` and `test_lr_scheduler_forms.py`.
+"""
 
 from __future__ import annotations
 

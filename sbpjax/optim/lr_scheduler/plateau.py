@@ -1,4 +1,7 @@
-"""`ReduceLROnPlateau`: lower the rate when a metric no longer gets better."""
+"""`ReduceLROnPlateau`: lower the rate when a metric no longer gets better.
+
+Tested in `tests/optim/test_lr_scheduler.py` and `test_lr_scheduler_forms.py`.
+"""
 
 from __future__ import annotations
 
