@@ -125,7 +125,8 @@ def by_sbpjax(case: Subject, plan: Plan, judge: Callable = figures) -> tuple[str
     """Return text and figures of a plan as sbpjax compiles it."""
     repeats = "calls" if case.placement.type == "cpu" else "copies"
     state = sum(isinstance(pin, int) for pin in case.out_pins)
-    call = jax.jit(spmd_function(plan, case.placement, repeats=repeats), donate_argnums=tuple(range(state)))
+    run = spmd_function(plan, case.placement, repeats=repeats, over={i: i for i in range(state)})
+    call = jax.jit(run, donate_argnums=tuple(range(state)))
     layouts = case.layouts(plan)
     lowered = call.lower(*(jax.ShapeDtypeStruct(x.physical_shape, x.dtype, sharding=x.sharding) for x in layouts))
     return judge(lowered, case.cost.flops_bf16)

@@ -117,7 +117,9 @@ def planned_bytes(plan, placement=None) -> dict[str, int]:
 
 def _is_all_reduce(step, block: tuple[int, ...], written: list) -> bool:
     """Return whether the TPU compiler makes an all-reduce of a scatter or gather that ends in such blocks."""
-    return step.kind in written[step.axis] or step.kind == "psum_scatter" and is_summed_whole(block, step.target)
+    if step.kind in written[step.axis] or step.within_tiles:
+        return True
+    return step.kind == "psum_scatter" and is_summed_whole(block, step.target)
 
 
 def _add(found: dict[str, int], kind: str, count: int) -> None:

@@ -151,7 +151,7 @@ class CostModel:
         return sum(self.wire_us(s.bytes * (1 + self._is_all_reduce(s)), s.axis) for s in steps)
 
     def _is_all_reduce(self, step: Step) -> bool:
-        return step.kind in self.link(step.axis).as_all_reduce
+        return step.kind in self.link(step.axis).as_all_reduce or self.tiles and step.within_tiles
 
     def is_gathered(self, step: Step) -> bool:
         """Return whether a step is an all-gather that stays one."""
@@ -161,18 +161,25 @@ class CostModel:
         """Return the bytes of memory that a collective reads and writes on one device.
 
         A gather that becomes an all-reduce writes zeros first; of a sum that does, readers read their part. Slabs that
-        are brought into one piece before they are sent are a copy of the whole; of what is gathered along another dim
-        than the first the compiler makes copies that are laid otherwise, here and there.
+        are brought into one piece before they are sent are a copy of the whole, two if rows are exchanged that lie
+        behind others; of what is gathered along another dim than the first the compiler makes copies that are laid
+        otherwise, here and there.
         """
-        part, whole = step.block - step.bytes, step.block
+        return self._passes(step) * (step.held or step.block)
+
+    def _passes(self, step: Step) -> float:
+        """Return how often a collective touches the whole."""
+        moved = step.bytes / max(step.block, 1)
+        part = 1.0 - moved
         written_as_one = self._is_all_reduce(step)
         if step.kind == "all_gather":
-            return (part + (3.0 if written_as_one else 1.0) * whole) * (_NOT_FIRST if step.source > 0 else 1.0)
+            return (part + (3.0 if written_as_one else 1.0)) * (_NOT_FIRST if step.source > 0 else 1.0)
         if step.kind == "psum_scatter":
-            return 2.0 * whole if written_as_one else part + whole + (2.0 * whole if step.moves_slabs else 0.0)
+            return 2.0 if written_as_one else part + 1.0 + (2.0 if step.moves_slabs else 0.0)
         if step.kind == "all_to_all":  # ``bytes`` are all of the own part but a rank's share
-            return 2.0 * step.bytes + (4.0 * step.bytes if step.moves_slabs else 0.0)
-        return 2.0 * whole
+            copied = 2.0 if step.source == 0 else 4.0 if step.moves_slabs else 0.0
+            return (2.0 + copied) * moved
+        return 2.0
 
     def equation_us(self, eqn) -> float:
         """Return the time of one equation on one device that does all of it."""
@@ -184,7 +191,7 @@ _ALPHA_US = {
 }  # fmt: skip
 
 _NOT_FIRST = 1.1
-_TPU = {"tiles": True, "products_reach": 0.826, "memory_reach": 0.85}
+_TPU = {"tiles": True, "fused": 0.3, "products_reach": 0.826, "memory_reach": 0.85}
 
 PRESETS = {
     m.name: m

@@ -15,11 +15,12 @@ compiler counts, for 213,000 rows of float32 on v5p, in kB per row:
     looked up        4.2     67     66    8.4    5.7     11     23
     added to a table        132    132    5.6    2.9    5.8     12
 
-Tables of 2 to 32 columns are turned, so that a row lies across tiles. In a training step a table of 64 is turned too,
-as its rows would fill half a tile: it is looked up from a copy that is not, and added to at 213 kB per row (of wide &
-deep's step, with 27,000, 53,000, and 213,000 rows per device, 2.5, 5 and 20 ms). A table cut down to one column is as
-dear as that (35 ms on 64 chips); width 1 above is a table that never had columns. What is added to are zeros, which are
-written first; few rows cost no less than reading and writing the table once.
+Tables of 2 to 32 columns are turned, so that a row lies across tiles. One of 64 is turned too, as its rows would fill
+half a tile. It is looked up from a copy that is not; a copy in bfloat16, 16 GB of memory traffic of 24, where nothing
+but products reads the rows (`sbpjax.sbp.plan.lookups`). Sums into it are made turned, at 132 kB per row, where its rows
+are whole tiles, as 4,000,000 are, and else not, as with the 500,000 above: the sums are turned behind that. A table cut
+down to one column is as dear as narrow ones; width 1 above is a table that never had columns. What is added to are
+zeros, which are written first; few rows cost no less than reading and writing the table once.
 
 Only models whose memory is read in tiles (`CostModel.tiles`) are priced so.
 """
@@ -28,14 +29,19 @@ from __future__ import annotations
 
 import math
 
+from .algebra import P
 from .layout import local_shape
 from .tiles import LANES, SUBLANES, in_tiles, is_turned
 
 _LANE_BYTES = LANES * 4
-# How many times a row's tiles are touched: by a lookup, and by a sum, whose rows are sorted first.
-_READ, _ADDED = 1.35, 0.7
-# A row of fewer bytes than this lies across so many tiles; single elements of the whole do not.
-_READ_NARROW, _ADDED_NARROW = (256, 16), (512, 52)
+_HALF_TILE = _LANE_BYTES // 2
+# How many times the tiles of a row are touched: by a lookup, and of a single element by a sum. A row of fewer bytes
+# than half a tile's lies across several.
+_READ, _READ_NARROW = 1.35, 16
+_ADDED_ELEMENT, _ADDED_NARROW = 2, 32
+# Fewer rows than this share of a table's own are added one by one, to a table that is read and written for that.
+_FEW = 0.25
+_ROUNDED = 2  # bytes of a number in bfloat16
 
 _READS = ("reduce", "dot_general", "conv_general", "sort", "cum", "arg")
 
@@ -45,7 +51,7 @@ def is_divided(name: str) -> bool:
     return not name.startswith((*_READS, "gather", "scatter"))
 
 
-def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
+def local_bytes(eqn, ins, outs, sizes: tuple[int, ...], is_rounded: bool = False) -> float | None:
     """Return what one device reads and writes for an equation, None where the whole may be divided.
 
     Args:
@@ -53,39 +59,81 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
         ins: the nd-sbp of each operand.
         outs: the nd-sbp of each result.
         sizes: the sizes of the axes that these speak of.
+        is_rounded: of a lookup, whether nothing but products at the default precision reads its rows.
     """
     name = eqn.primitive.name
     if name == "gather":
-        rows = _looked_up(eqn.outvars[0], outs[0], eqn.invars[1], ins[1], sizes, _READ, _READ_NARROW)
-        return rows + _turned(eqn.invars[0], ins[0], sizes)
+        rows = _looked_up(eqn.outvars[0], outs[0], eqn.invars[1], ins[1], sizes)
+        item = _ROUNDED if is_rounded and P not in outs[0] else eqn.invars[0].aval.dtype.itemsize
+        return rows + _turned(eqn.invars[0], ins[0], sizes, item)
     if name.startswith("scatter"):
-        written = _held(eqn.outvars[0], outs[0], sizes)
-        rows = _looked_up(eqn.invars[2], ins[2], eqn.invars[1], ins[1], sizes, _ADDED, _ADDED_NARROW)
-        return written + max(2 * written, rows)
+        return _added(eqn, ins, outs, sizes)
     if is_divided(name):
         return None
     operands = sum(_held(v, c, sizes) for v, c in zip(eqn.invars, ins, strict=True))
     return operands + sum(_held(v, c, sizes) for v, c in zip(eqn.outvars, outs, strict=True))
 
 
-def _looked_up(windows, window_codes, indices, index_codes, sizes, times: float, narrow: tuple[int, int]) -> float:
+def is_added_in_rows(shape: tuple[int, ...], itemsize: int) -> bool:
+    """Return whether sums into a table that lies turned are made in one that does not, and turned behind that."""
+    if len(shape) != 2 or not is_turned(shape, itemsize):
+        return False
+    row = shape[1] * itemsize
+    return row > _HALF_TILE or row == _HALF_TILE and shape[0] % LANES > 0
+
+
+def _looked_up(windows, window_codes, indices, index_codes, sizes) -> float:
     """Return the bytes of rows that are looked up, and of the block that they come to."""
-    held = _held(windows, window_codes, sizes)
-    count = math.prod(local_shape(indices.aval.shape, index_codes, sizes)[:-1])
+    held, count = _held(windows, window_codes, sizes), _count(indices, index_codes, sizes)
     if not count:
         return held
-    row = held / count
-    tiles = SUBLANES * _LANE_BYTES * math.ceil(row / _LANE_BYTES)
-    are_rows = math.prod(windows.aval.shape) > math.prod(indices.aval.shape[:-1])
-    return held + count * tiles * (narrow[1] if are_rows and row < narrow[0] else times)
+    is_narrow = _are_rows(windows, indices) and held / count < _HALF_TILE
+    return held + count * _tiles(held / count) * (_READ_NARROW if is_narrow else _READ)
 
 
-def _turned(table, codes, sizes) -> float:
-    """Return the bytes of the copy from which a table's rows are looked up: half a tile's width and more is turned."""
-    shape, item = local_shape(table.aval.shape, codes, sizes), table.aval.dtype.itemsize
-    if len(shape) != 2 or shape[1] * item < _READ_NARROW[0] or not is_turned(shape, item):
+def _added(eqn, ins, outs, sizes) -> float:
+    """Return the bytes of adding rows to zeros: those, the rows, and turning the sums where the table lies turned."""
+    table, indices, updates = eqn.outvars[0], eqn.invars[1], eqn.invars[2]
+    shape, item = local_shape(table.aval.shape, outs[0], sizes), table.aval.dtype.itemsize
+    rows, count = _held(updates, ins[2], sizes), _count(indices, ins[1], sizes)
+    row, written = rows / max(count, 1), math.prod(shape) * item
+    if not _are_rows(updates, indices):
+        return 2 * written + rows + count * _ADDED_ELEMENT * _tiles(row)
+    if is_added_in_rows(shape, item):
+        padded = in_tiles(shape, item)
+        return 4 * padded + written + rows + count * in_tiles((1, row // item), item)
+    if row < _HALF_TILE or len(shape) == 2 and is_turned(shape, item):
+        return written + rows + count * _ADDED_NARROW * _tiles(row)
+    return (2 if count < shape[0] * _FEW else 1) * written + 2 * rows
+
+
+def _are_rows(windows, indices) -> bool:
+    """Return whether what is looked up or added are rows of a table, and not single elements."""
+    return math.prod(windows.aval.shape) > math.prod(indices.aval.shape[:-1])
+
+
+def _count(indices, codes, sizes) -> int:
+    return math.prod(local_shape(indices.aval.shape, codes, sizes)[:-1])
+
+
+def _tiles(row: float) -> int:
+    """Return the bytes of the tiles in which a row of so many bytes lies."""
+    return SUBLANES * _LANE_BYTES * math.ceil(row / _LANE_BYTES)
+
+
+def _turned(table, codes, sizes, item: int) -> float:
+    """Return the bytes of the copy from which a table's rows are looked up: half a tile's width and more is turned.
+
+    Args:
+        table: the operand.
+        codes: how it lies.
+        sizes: of the axes.
+        item: bytes of a number in the copy.
+    """
+    shape, full = local_shape(table.aval.shape, codes, sizes), table.aval.dtype.itemsize
+    if len(shape) != 2 or shape[1] * full < _HALF_TILE or not is_turned(shape, full):
         return 0.0
-    return math.prod(shape) * item + in_tiles(shape, item)
+    return math.prod(shape) * full + in_tiles(shape, item)
 
 
 def _held(v, codes, sizes) -> float:

@@ -26,6 +26,7 @@ from .outline import run_outlined
 from .plan.types import Copies, Plan
 from .roll import run_rolled
 from .rules import Context, compute
+from .rules.table import is_number
 from .steps import Shard
 
 
@@ -97,6 +98,27 @@ def _read(copies: Copies, shard: Shard, variable, target):
     return values[target]
 
 
+def _gathered(plan: Plan, written: Sequence[tuple[str, ...]]) -> set[int]:
+    """Return the outputs that come from an all-gather which the compiler does not write as an all-reduce."""
+    found = {}
+    for conversion in plan.boxings:
+        moving = [step for step in conversion.steps if step.bytes]
+        if moving and moving[-1].kind == "all_gather" and "all_gather" not in written[moving[-1].axis]:
+            found[conversion.value] = conversion.target
+    outs = enumerate(zip(plan.program.outvars, plan.out_codes, strict=True))
+    numbers = ((o, v, codes) for o, (v, codes) in outs if isinstance(v, Var) and is_number(v))
+    return {o for o, v, codes in numbers if found.get(v) == codes}
+
+
+def _in_place(x, shard: Shard):
+    """Return a gathered block as the result of an equation, which is written where the old one was.
+
+    Of ZeRO-1's parameters the TPU compiler makes two copies: of the old ones first, as their memory is to be written,
+    and of the result of the gather, which is not made there. A choice that always falls out the same costs one.
+    """
+    return jnp.where(shard.index(0) < 0, jnp.zeros_like(x), x)
+
+
 def unstack(block, codes):
     """Drop the leading dims of size 1 that hold this rank's summand."""
     stacked = sum(c == P for c in codes)
@@ -127,13 +149,16 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
         placement: where.
         repeats: what becomes of repeated layers: ``"copies"`` leaves them as they are, ``"calls"`` makes them calls of
             one function (`sbpjax.sbp.outline`), ``"loops"`` loops (`sbpjax.sbp.roll`).
-        over: output → the input whose memory it gets: loops write such stacks in place (`sbpjax.sbp.in_place`).
+        over: output → the input whose memory it gets: loops write such stacks in place (`sbpjax.sbp.in_place`), and on
+            a TPU what is gathered is.
     """
     names = placement.axis_names
     avals_in: list[Any] = [v.aval for v in plan.program.invars]
     avals_out: list[Any] = [v.aval for v in plan.program.outvars]
-    whole = tuple(a for a, kinds in enumerate(written_as_all_reduce(placement)) if "psum_scatter" in kinds)
-    shard = Shard(plan.sizes, names, whole)
+    written, on_tpu = written_as_all_reduce(placement), placement.type == "tpu"
+    whole = tuple(a for a, kinds in enumerate(written) if "psum_scatter" in kinds)
+    shard = Shard(plan.sizes, names, whole, on_tpu)
+    gathered = _gathered(plan, written).intersection(over) if on_tpu else set()
 
     def body(*physical):
         blocks = [unstack(x, c) for x, c in zip(physical, plan.in_codes, strict=True)]
@@ -142,6 +167,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
         else:
             flat = in_place(normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, shard, xs))(*blocks)), over)
             results = _REPEATS[repeats](flat, blocks)
+        results = [_in_place(r, shard) if o in gathered else r for o, r in enumerate(results)]
         return tuple(
             stack(jnp.asarray(r, a.dtype), c) if not hasattr(a.dtype, "_rules") else r
             for r, c, a in zip(results, plan.out_codes, avals_out, strict=True)

@@ -18,6 +18,12 @@ def in_tiles(shape, itemsize: int) -> int:
     return math.prod(outer) * -(-rows // sublanes) * sublanes * -(-last // LANES) * LANES * itemsize
 
 
+def least_in_tiles(shape, itemsize: int) -> int:
+    """Return the bytes of an array that lies turned if that is smaller."""
+    turned = (*shape[:-2], shape[-1], shape[-2]) if len(shape) > 1 else shape
+    return min(in_tiles(shape, itemsize), in_tiles(turned, itemsize))
+
+
 def is_turned(shape, itemsize: int) -> bool:
     """Return whether the compiler lays an array's last dim but one along the lanes, since it is smaller so."""
     if len(shape) < 2:

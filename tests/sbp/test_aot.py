@@ -10,10 +10,11 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
 from sbpjax.sbp import placement
+from sbpjax.sbp.cost import PRESETS
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.lower import spmd_function
 from sbpjax.sbp.normalise import normalise
-from sbpjax.sbp.plan import plan_exactly
+from sbpjax.sbp.plan import plan_exactly, plan_program
 
 pytestmark = pytest.mark.aot
 
@@ -68,3 +69,28 @@ def test_gradients_into_split_state_are_reduce_scattered(chips):
     assert {m[0] for m in COLLECTIVE.findall(program.as_text())} == {"reduce-scatter"}
     memory = program.memory_analysis()
     assert memory.argument_size_in_bytes < 1.1 * 4 * (1024 * 1024 + 65536 * 1024 // 4)
+
+
+def test_gathered_state_is_written_in_the_place_of_the_old_one(chips):
+    """Left to itself the compiler copies the old parameter and the gathered one."""
+
+    def step(w, m, x):
+        g = jax.grad(lambda w: ((x @ w) ** 2).sum())(w)
+        m = 0.9 * m + g
+        return w - 0.1 * m, m
+
+    line = placement.topology("v5p:2x2x2", [8])
+    shape = (16384, 4096)
+    shapes = (shape, shape, (16384, 16384))
+    program = normalise(jax.make_jaxpr(step)(*(jax.ShapeDtypeStruct(s, jnp.float32) for s in shapes)))
+    in_codes = ((-1,), (0,), (0,))
+    plan = plan_program(program, (8,), in_codes, [(-1,), (0,)], cost=PRESETS["v5p"])
+    layouts = [layout_of(line, c, s, np.dtype(np.float32)) for c, s in zip(in_codes, shapes, strict=True)]
+    args = [jax.ShapeDtypeStruct(lay.physical_shape, lay.dtype, sharding=lay.sharding) for lay in layouts]
+
+    def copies(over):
+        run = jax.jit(spmd_function(plan, line, over=over), donate_argnums=(0, 1))
+        return len(re.findall(r"= f32\[16384,4096\]\S* copy\(", run.lower(*args).compile().as_text()))
+
+    assert copies({}) > 0
+    assert copies({0: 0, 1: 1}) == 0

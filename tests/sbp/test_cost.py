@@ -72,24 +72,30 @@ def test_where_memory_is_read_in_tiles_collectives_pay_for_what_they_touch():
     written = replace(whole, links=(cost.Link(0.0, 1e8, ("psum_scatter", "all_gather")),))
 
     def us(model, source, target):
-        step = make_step((8000,), 1, (8,), (source,), 0, target)
+        step = make_step((8192,), 1, (8,), (source,), 0, target)  # whole tiles
         return model.steps_us((step,), 0), model.collectives_us((step,))
 
-    assert us(whole, 0, -1) == pytest.approx((70 + 9, 70))  # the own part is read, all is written
-    assert us(whole, -2, 0) == pytest.approx((70 + 9, 70))
-    assert us(whole, -2, -1) == pytest.approx((140 + 16, 140))
+    moved, touched = 71.68, 8.192  # µs of seven eighths on the wire, and of the whole in memory
+    assert us(whole, 0, -1) == pytest.approx((moved + 1.125 * touched, moved))  # the own part is read, all is written
+    assert us(whole, -2, 0) == pytest.approx((moved + 1.125 * touched, moved))
+    assert us(whole, -2, -1) == pytest.approx((2 * moved + 2 * touched, 2 * moved))
     assert us(written, -2, 0) == us(written, -2, -1) == us(whole, -2, -1)
-    assert us(written, 0, -1) == pytest.approx((140 + 25, 140))  # zeros, and their sum with the part put into them
+    # zeros, and their sum with the part put into them
+    assert us(written, 0, -1) == pytest.approx((2 * moved + 3.125 * touched, 2 * moved))
 
 
 @pytest.mark.parametrize(
     ("shape", "source", "target", "passes"),
     [
-        ((800, 10), -1, 0, 0.125),  # of a slice its own part
-        ((10, 800), -2, 1, 1.125 + 2),  # slabs of a sum along the lanes are brought into one piece first
-        ((10, 800, 8), -2, 1, 1.125),  # those of rows lie in one
-        ((800, 80), 0, 1, 7 / 64 * (2 + 4)),
-        ((800, 80, 8), 0, 1, 7 / 64 * 2),
+        ((1024, 128), -1, 0, 0.125),  # of a slice its own part
+        ((8, 1024), -2, 1, 1.125 + 2),  # slabs of a sum along the lanes are brought into one piece first
+        ((8, 1024, 128), -2, 1, 1.125),  # those of rows lie in one
+        ((1024, 128), 0, 1, 7 / 64 * (2 + 2)),  # so are those that are exchanged
+        ((64, 1024, 128), 1, 2, 7 / 64 * (2 + 4)),
+        ((64, 64, 1024), 2, 1, 7 / 64 * 2),
+        ((1152, 8), -2, 0, 2),  # it lies turned, and slabs of 144 rows end within tiles: an all-reduce
+        ((8192, 8), -2, 0, 1.125 + 2),
+        ((1024, 64, 1), -2, 0, 2 * (1.125 + 0)),  # 64 numbers fill half of the lanes
     ],
 )
 def test_what_a_step_touches_of_the_whole(shape, source, target, passes):

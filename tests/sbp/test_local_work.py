@@ -50,12 +50,38 @@ def test_single_elements_are_not_narrow_rows():
     assert local_bytes(eqn, ((-1,), (0,)), ((0,),), (8,)) == 128 * 4 + 128 * 1.35 * _TILE
 
 
-@pytest.mark.parametrize(("width", "tiles"), [(64, 52), (128, 0.7)])  # rows of half a tile lie across tiles
-def test_a_sum_into_a_table_writes_zeros_and_then_touches_rows_or_all(width, tiles):
-    eqn = equation(lambda t, i, u: t.at[i].add(u), "scatter-add", (4000, width), (8192,), (8192, width))
-    found = local_bytes(eqn, ((-1,), (0,), (0,)), ((-2,),), (8,))
-    table, rows = 4000 * width * 4, 1024 * width * 4 + 1024 * tiles * _TILE
-    assert found == table + max(rows, 2 * table)
+def test_the_copy_is_in_bfloat16_where_only_products_read_the_rows():
+    rows = 128 * 64 * 4 + 128 * 1.35 * _TILE
+    assert local_bytes(lookup(64), ((-1,), (0,)), ((0,),), (8,), True) == rows + 4000 * (64 * 4 + 128 * 2)
+    # rows of a table that is divided are summed over the ranks first
+    masked = local_bytes(lookup(64), ((0,), (-1,)), ((-2,),), (8,), True)
+    assert masked == local_bytes(lookup(64), ((0,), (-1,)), ((-2,),), (8,))
+
+
+def added(rows, width, count):
+    """Return what one device of 8 touches for its share of ``count`` rows added to a table that no one has divided."""
+    shapes = ((rows, width), (count,), (count, width))
+    eqn = equation(lambda t, i, u: t.at[i].add(u), "scatter-add", *shapes)
+    return local_bytes(eqn, ((-1,), (0,), (0,)), ((-2,),), (8,))
+
+
+def test_a_sum_into_a_wide_table_writes_zeros_and_reads_rows():
+    table, row = 4000 * 128 * 4, 128 * 4
+    assert added(4000, 128, 8 * 1024) == table + 2 * 1024 * row
+    assert added(4000, 128, 8 * 256) == 2 * table + 2 * 256 * row  # few rows: the table is read and written for them
+
+
+def test_rows_of_half_a_tile_are_added_turned_where_the_table_is_whole_tiles():
+    table, rows = 4096 * 64 * 4, 1024 * 64 * 4
+    assert added(4096, 64, 8 * 1024) == table + rows + 1024 * 32 * _TILE
+    padded = 4000 * 128 * 4
+    assert added(4000, 64, 8 * 1024) == 4 * padded + 4000 * 64 * 4 + rows + 1024 * 128 * 4
+    assert added(4000, 16, 8 * 1024) == 4000 * 16 * 4 + 1024 * 16 * 4 + 1024 * 32 * _TILE
+
+
+def test_single_elements_are_added_two_tiles_each():
+    eqn = equation(lambda t, i, u: t.at[i].add(u), "scatter-add", (4000,), (8192,), (8192,))
+    assert local_bytes(eqn, ((-1,), (0,), (0,)), ((-2,),), (8,)) == 2 * 16000 + 1024 * 4 + 1024 * 2 * _TILE
 
 
 def test_a_product_whose_contracted_dim_is_split_writes_its_whole_result():

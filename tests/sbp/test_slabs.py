@@ -1,6 +1,7 @@
 """Slabs of a reduce-scatter: every dim of every rank gives what JAX's own gives, and what a TPU sums whole."""
 
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -10,8 +11,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from sbpjax.sbp import hlo
 from sbpjax.sbp.placement import placement
-from sbpjax.sbp.slabs import is_summed_whole, sent_as, stays
-from sbpjax.sbp.steps import _scattered
+from sbpjax.sbp.slabs import ends_within_tiles, is_summed_whole, moves, sent_as, stays
+from sbpjax.sbp.steps import Shard, _scattered, make_step
 
 SHAPES = [(8,), (4096,), (8, 6), (6, 8), (4, 1024), (2, 8, 6), (8, 2, 6), (2, 6, 8), (2, 3, 8, 5)]
 
@@ -64,6 +65,53 @@ def test_activations_cut_along_tokens_are_sent_as_they_are():
 def test_small_sums_that_libtpu_reduces_whole(slab, dim, whole):
     """As found in programs compiled for v5p:4x4x4 in groups of 8, and for v5p:8x8x8 in groups of 64."""
     assert is_summed_whole(slab, dim) is whole
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim", "within"),
+    [
+        ((4_000_000, 64), 0, True),  # it lies turned: 500,000 lanes end within a tile
+        ((4_194_304, 64), 0, False),
+        ((4_000_000, 64), 1, False),  # eight columns each
+        ((4_000_000, 16), 1, True),
+        ((4096, 1000), 1, False),  # it does not lie turned
+        ((8, 400_000, 64), 0, False),
+        ((8, 400_000, 64), 1, True),
+        ((4096,), 0, False),
+    ],
+)
+def test_slabs_that_end_within_tiles_of_what_lies_turned(shape, dim, within):
+    assert ends_within_tiles(shape, 4, 8, dim) is within
+
+
+def test_what_is_copied_for_slabs():
+    assert not moves((4096, 8192), 4, 0) and moves((4096, 8192), 4, 1)
+    assert moves((4_000_000, 64), 4, 0) and not moves((4_000_000, 64), 4, 1)  # turned
+    assert not moves((2, 2048, 4096), 2, 1) and moves((2, 2048, 4096), 2, 2)
+
+
+@pytest.mark.aot
+def test_a_table_that_lies_turned_is_summed_without_loops():
+    """Slabs of its rows were brought into one piece by loops."""
+    where = placement.topology("v5p:4x4x4", [8, 8])
+    shape = (400_000, 64)
+    steps = [make_step(shape, 4, (8, 8), (-2, -2), 0, 1), make_step(shape, 4, (8, 8), (1, -2), 1, 0)]
+    assert [s.within_tiles for s in steps] == [False, True]
+
+    def run(x):
+        shard = Shard((8, 8), where.axis_names, (), in_tiles=True)
+        part = shard.convert(x * 2, shape, (-2, -2), steps[0])
+        return shard.convert(part, shape, (1, -2), steps[1])
+
+    cut = PartitionSpec(where.axis_names[1], where.axis_names[0])
+    step = jax.shard_map(run, mesh=where.mesh, in_specs=PartitionSpec(), out_specs=cut, check_vma=False)
+    with jax.enable_x64(False):
+        x = jax.ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(where.mesh, PartitionSpec()))
+        text = jax.jit(step).lower(x).compile().as_text()
+    found = {c.kind: c.wire_bytes for c in hlo.collectives(text)}
+    assert " while(" not in text
+    whole = math.prod(shape) * 4
+    assert found == {"reduce-scatter": whole * 7 // 8, "all-reduce": 2 * whole // 8 * 7 // 8}
 
 
 @pytest.mark.aot

@@ -1,8 +1,9 @@
 """What lies in memory before and after a program: who reads an input, and who writes new state.
 
 A step of Adam reads a parameter, its two moments and the gradient, and writes three of them: on TPU that is the memory
-traffic of the update, which the pointwise equations between them hide in one loop. An input that only products read is
-paid for there, or behind their flops; one that is converted, in the conversion. Of ZeRO-1's parameters on 64 ranks
+traffic of the update, which the pointwise equations between them hide in one loop (`updates`). An input that only
+products read is paid for there, or behind their flops; one that is converted, in the conversion. Of ZeRO-1's parameters
+on 64 ranks
 
     read by products, whole           part of the products
     read by the update, a 64th        7.5 of 478 MB: the slice is taken where it is read
@@ -10,8 +11,9 @@ paid for there, or behind their flops; one that is converted, in the conversion.
 
 An input that lies in a block of up to 16 MiB is brought into the chip's fast memory ahead of its reader, which
 libtpu's compiler counts as four times its bytes: of such inputs of 16 programs of a GPT it fetched 65 to 137 %, 100 %
-on average. Of their results it took 0 to 100 % the same way back, mostly few; that is left out. New state that is
-gathered is copied from the gather's result into the place of the old one; an all-reduce writes it there at once.
+on average; so it does with what is gathered for a product. Of their results it took 0 to 100 % the same way back,
+mostly few; that is left out. New state that is gathered is copied from the gather's result into the place of the old
+one; an all-reduce writes it there at once.
 
 Only models whose memory is read in tiles (`CostModel.tiles`) are priced so.
 """
@@ -70,6 +72,33 @@ def fetched_of_given(graph: Graph, sizes: Codes) -> float:
 def written(graph: Graph) -> set[Value]:
     """Return the values that come out of the program with a layout."""
     return {v for v in graph.values if any(_lies(graph, end) for end in v.readers)}
+
+
+def updates(graph: Graph) -> set[int]:
+    """Return the nodes of pointwise equations that lead to nothing but new state: their loop is paid for with that."""
+    readers: dict[int, list] = {}
+    for value in graph.values:
+        if not isinstance(value.source, Fixed):
+            readers.setdefault(value.source[0], []).extend(value.readers)
+    found: set[int] = set()
+    waiting = [n for n in readers if _is_pointwise(graph, (n, 0))]
+    while True:
+        new = {
+            n
+            for n in waiting
+            if n not in found
+            and all(_lies(graph, end) or (not isinstance(end, Fixed) and end[0] in found) for end in readers[n])
+        }
+        if not new:
+            return found
+        found |= new
+
+
+def multiplied(graph: Graph) -> set[Value]:
+    """Return the values that products read."""
+    forms = [graph.signatures.examples[g.signature] if g.signature >= 0 else None for g in graph.nodes]
+    products = {n for n, eqn in enumerate(forms) if eqn is not None and eqn.primitive.name == "dot_general"}
+    return {v for v in graph.values if any(not isinstance(end, Fixed) and end[0] in products for end in v.readers)}
 
 
 def touches(graph: Graph) -> dict[int, list[Touch]]:

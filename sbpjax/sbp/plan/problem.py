@@ -16,9 +16,10 @@ from ..cost import CostModel, products_us
 from ..layout import local_shape
 from ..local_work import local_bytes
 from ..rules import Row, jointly_legal, rows_of
-from .at_rest import fetched_bytes, fetched_of_given, touches, written
+from .at_rest import fetched_bytes, fetched_of_given, multiplied, touches, updates, written
 from .exact import hidden_bytes
 from .graph import Fixed, Graph, Group, Value
+from .lookups import copied_whole, rounded_lookups, tables_of
 from .ports import port_rows
 from .slack import VISIBLE
 from .types import Codes
@@ -27,6 +28,8 @@ from .types import Codes
 OVER_LIMIT_US_PER_BYTE = 1.0
 # What orders the dims that a returned value may be split along, where all else is equal.
 _TIE_US = 1e-4
+# What an equation between new state and old touches beside these, as a share of `CostModel.fused`.
+_IN_UPDATES = 1 / 6
 # What holding a byte of a loop's stack costs, as a share of moving it.
 _HELD = 1e-3
 
@@ -87,20 +90,21 @@ class Problem:
         if work is None:
             work = self._work[group.signature] = self.model.equation_us(eqn)
         share = math.prod(self.sizes[a] for a, row in zip(axes, chosen) if any(c >= 0 for c in (*row.ins, *row.outs)))
-        own = self._tiled_us(group.signature, chosen, axes, work, share) if self.model.tiles else work / share
+        own = self._tiled_us(node, chosen, axes, work, share) if self.model.tiles else work / share
         own += self._at_rest_us(node, chosen, axes)
         return own + self._inner_us(node, chosen, axes) + self._invented_us(node, chosen, axes)
 
-    def _tiled_us(self, signature: int, chosen: tuple[Row, ...], axes: tuple[int, ...], work: float, share: int):
+    def _tiled_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...], work: float, share: int) -> float:
         """Return the time of an equation by the blocks that one device touches; see `sbpjax.sbp.local_work`."""
-        key = (signature, chosen, axes)
+        signature, is_rounded = self.graph.nodes[node].signature, node in self._rounded
+        key = (signature, chosen, axes, is_rounded, node in self._updates)
         found = self._tiled.get(key)
         if found is None:
             eqn = self.graph.signatures.examples[signature]
             ins, outs = (tuple(zip(*(getattr(row, side) for row in chosen))) for side in ("ins", "outs"))
-            touched = local_bytes(eqn, ins, outs, tuple(self.sizes[a] for a in axes))
+            touched = local_bytes(eqn, ins, outs, self._sizes(axes), is_rounded)
             if touched is None:
-                found = work / share
+                found = work / share * (_IN_UPDATES if node in self._updates else 1.0)
             else:
                 products = products_us(self.model, eqn) / share
                 found = self.model.compute_ratio * max(products, self.model.memory_us(touched))
@@ -121,6 +125,18 @@ class Problem:
 
     def _sizes(self, axes: tuple[int, ...]) -> Codes:
         return tuple(self.sizes[a] for a in axes)
+
+    @functools.cached_property
+    def _updates(self) -> set[int]:
+        return updates(self.graph)
+
+    @functools.cached_property
+    def _rounded(self) -> set[int]:
+        return rounded_lookups(self.graph)
+
+    @functools.cached_property
+    def _rounded_tables(self) -> set[Value]:
+        return tables_of(self.graph, self._rounded) if self.model.tiles else set()
 
     @functools.cached_property
     def _touches(self) -> dict:
@@ -194,6 +210,10 @@ class Problem:
         us, moved = self.price(value.shape, value.itemsize, axes, source, target)
         if moved and value in self._written:
             us += self._put_back_us(value, axes, source, target)
+        if moved and value in self._multiplied:
+            us += self._fetched_us(value, axes, source, target)
+        if not moved and value in self._rounded_tables:
+            us += self.model.memory_us(copied_whole(value, self._sizes(axes), source, target))
         slack = self.graph.slack_us.get(value, 0.0) if self.model.hides and moved else 0.0
         if not slack:
             return us, moved
@@ -204,6 +224,18 @@ class Problem:
     @functools.cached_property
     def _written(self) -> set[Value]:
         return written(self.graph) if self.model.tiles else set()
+
+    @functools.cached_property
+    def _multiplied(self) -> set[Value]:
+        return multiplied(self.graph) if self.model.tiles else set()
+
+    def _fetched_us(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> float:
+        """Return the time to bring what is gathered for a product into fast memory; see `at_rest`."""
+        sizes = tuple(self.sizes[a] for a in axes)
+        steps = [s for s in boxing.path(value.shape, value.itemsize, sizes, source, target) if s.bytes]
+        if steps[-1].kind != "all_gather":
+            return 0.0
+        return self.model.memory_us(fetched_bytes(math.prod(local_shape(value.shape, target, sizes)) * value.itemsize))
 
     def _put_back_us(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> float:
         """Return the time to bring new state that is gathered into the place of the old; see `at_rest`."""

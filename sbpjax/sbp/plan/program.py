@@ -6,11 +6,12 @@ planned, at the place where it costs least.
 
 `plan_program` builds the graph of the program once (repeated layers tied), solves the linear program of one mesh axis
 after the other in alternation, and where that has settled lets parts of the program exchange two axes; from several
-starts, of which it keeps the cheapest plan. Everything is deterministic.
+starts, the plan for one axis of all ranks among them, of which it keeps the cheapest plan. Everything is deterministic.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import logging
 import math
@@ -23,7 +24,7 @@ from ..algebra import B
 from ..cost import DEFAULT, CostModel
 from ..normalise import Program
 from ..rules import Row
-from .graph import Graph, build
+from .graph import Fixed, Graph, build
 from .limit import at_fullest, fastest_within, holds_bytes
 from .linear import exchange, solve_axis
 from .ports import Loop, Region
@@ -142,13 +143,18 @@ def _search(problem: Problem) -> tuple[Assignment, float, float]:
         best_us = min((us for _, us, _ in results), default=math.inf)
         results.append(_descend(problem, order, best_us * (1 + _HOPELESS), ends))
         log.debug("axes in the order %s: %.3f us", order, results[-1][1])
+    alike = _alike(problem) if axes > 1 and problem.graph.node_of_input else None
+    if alike is not None:
+        best_us = min(us for _, us, _ in results)
+        results.append(_settle(problem, alike, tuple(range(axes)), best_us * (1 + _HOPELESS), ends, 0, {}))
+        log.debug("axes that begin alike: %.3f us", results[-1][1])
     return min(results, key=lambda result: result[1])
 
 
 def _descend(
     problem: Problem, order: tuple[int, ...], give_up_us: float, ends: dict
 ) -> tuple[Assignment, float, float]:
-    """Solve axis after axis in ``order``, then in rounds until neither an axis nor an exchange of two improves."""
+    """Solve axis after axis in ``order``, each given those before it, and then in rounds."""
     assignment = Assignment({})
     bounds: dict[int, float] = {}
     basis = None
@@ -157,11 +163,33 @@ def _descend(
         assignment = Assignment({**assignment.rows, axis: solution.rows})
         bounds[axis], ends[axis] = solution.bound_us, solution.basis
         basis = solution.basis
-    bounds = {order[-1]: bounds[order[-1]]}
+    # the last axis is optimal given the others
+    return _settle(problem, assignment, order, give_up_us, ends, 1, {order[-1]: bounds[order[-1]]})
+
+
+def _settle(
+    problem: Problem,
+    assignment: Assignment,
+    order: tuple[int, ...],
+    give_up_us: float,
+    ends: dict,
+    stale: int,
+    bounds: dict[int, float],
+) -> tuple[Assignment, float, float]:
+    """Solve axis after axis, each given the others, until neither an axis nor an exchange of two improves.
+
+    Args:
+        problem: the problem.
+        assignment: rows of all axes to begin with.
+        order: of the axes.
+        give_up_us: above which modelled time it is not worth while.
+        ends: of each axis where its last solve ended.
+        stale: how many axes, the last ones of the order, are optimal given the others.
+        bounds: of the axes solved last, the lower bound.
+    """
     us = total_us(problem, assignment)
-    stale = 1  # the last axis is optimal given the others
     for axis in itertools.islice(itertools.cycle(order), _ROUNDS * len(order)):
-        if us > give_up_us:
+        if us > give_up_us and bounds:
             break
         if stale >= len(order):
             turned = _exchanged(problem, assignment, us)
@@ -169,7 +197,7 @@ def _descend(
                 break
             (assignment, us), stale = turned, 0
         others = Assignment({a: r for a, r in assignment.rows.items() if a != axis})
-        solution = solve_axis(problem, others, axis, ends[axis])
+        solution = solve_axis(problem, others, axis, ends.get(axis))
         bounds[axis], ends[axis] = solution.bound_us, solution.basis
         candidate = Assignment({**others.rows, axis: solution.rows})
         after = total_us(problem, candidate)
@@ -177,6 +205,29 @@ def _descend(
         if after < us:
             assignment, us = candidate, after
     return assignment, us, min(bounds.values())
+
+
+def _alike(problem: Problem) -> Assignment | None:
+    """Return the plan for one axis of all ranks, laid along every axis; None where a given layout differs between axes.
+
+    ``S0`` over eight ranks is ``(S0, S0)`` over two times four. Axis by axis one comes to such a plan only if each step
+    on the way pays.
+    """
+    graph, axes = problem.graph, range(len(problem.sizes))
+    ends = (end for value in graph.values for end in (value.source, *value.readers))
+    if any(isinstance(end, Fixed) and len(set(end.codes)) > 1 for end in ends):
+        return None
+    sizes = (math.prod(problem.sizes), *(1 for _ in axes[1:]))
+    line = Problem(graph, sizes, dataclasses.replace(problem.model, links=()))
+    rows: dict[int, list[Row]] = {a: [] for a in axes}
+    for node, row in enumerate(solve_axis(line, Assignment({}), 0, None).rows):
+        chosen: tuple[Row, ...] = ()
+        for a in axes:
+            every = problem.rows(node, a)
+            fits = row in every and problem.legal(node, (*chosen, row), tuple(range(a + 1)))
+            chosen = (*chosen, row if fits else every[-1])
+            rows[a].append(chosen[-1])
+    return Assignment(rows)
 
 
 def _exchanged(problem: Problem, assignment: Assignment, us: float) -> tuple[Assignment, float] | None:

@@ -208,7 +208,7 @@ def test_an_exchange_of_two_axes_takes_the_cheapest_set_of_nodes(seed):
 
 
 def test_a_part_that_lies_the_wrong_way_round_is_turned(monkeypatch):
-    step = _mlp_step(2048, 512, 2048)
+    step = _mlp_step(16384, 1024, 4096)
     codes = ((0, -1), (0, 1), (1, 0))  # data × tensor, parameters divided over both
     prices = cost.preset("v5p")
     monkeypatch.setattr(sbpjax.sbp.plan.program, "_STARTS", 1)  # as large programs are; the other start lies right
@@ -216,6 +216,32 @@ def test_a_part_that_lies_the_wrong_way_round_is_turned(monkeypatch):
     monkeypatch.setattr(sbpjax.sbp.plan.program, "_exchanged", lambda *_: None)
     alternating = plan_program(step, (8, 8), codes, (1, 2), cost=prices).modelled_us
     assert found < 0.5 * alternating
+
+
+def test_axes_may_begin_alike(monkeypatch):
+    """A table that is divided over eight ranks; over the first two of them alone that does not pay."""
+    case = models_jax.wide_deep(4_000_000, 64, 26, 65536, 1024)
+    program = _program(case.fn, *case.avals)
+    given, pins, free = [None] * len(case.avals), [*range(case.state), (-1,) * 3], range(len(case.avals))
+
+    def found():
+        return plan_program(program, (2, 2, 2), given, pins, free_inputs=free, cost=cost.preset("v5p")).modelled_us
+
+    together = found()
+    monkeypatch.setattr(sbpjax.sbp.plan.program, "_alike", lambda *_: None)
+    assert together < 0.5 * found()
+
+
+def test_given_layouts_that_differ_between_axes_do_not_begin_alike():
+    program = _program(lambda x, w: x @ w, *(jax.ShapeDtypeStruct((64, 64), jnp.float32),) * 2)
+
+    def start(codes):
+        graph = build(program, (codes, None), (None,), (1,), (-1, -1))
+        return sbpjax.sbp.plan.program._alike(Problem(graph, (2, 4), cost.preset("v5p")))
+
+    assert start((0, -1)) is None
+    alike = start((0, 0))
+    assert alike.axes == (0, 1) and alike.rows[0] == alike.rows[1]
 
 
 def test_a_conversion_that_two_readers_want_is_paid_once():
