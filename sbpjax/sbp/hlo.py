@@ -154,7 +154,7 @@ def _collective(result: str, kind: str, start: str | None, rest: str, *, count: 
     if start and len(listed) > 1:
         listed = [(d, dims) for d, dims in listed if dims or d != "u32"]  # the TPU compiler's semaphores
     shapes = [_nbytes(d, dims) for d, dims in listed]
-    if start and kind != "all-reduce" and len(shapes) > 1:
+    if start and start != "whole" and kind != "all-reduce" and len(shapes) > 1:
         shapes = shapes[1:2] if kind == "collective-permute" else shapes[len(shapes) // 2 :]  # (operands, results)
     group = _group(kind, rest)
     block = sum(shapes)

@@ -8,13 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
+from jax.sharding import NamedSharding, PartitionSpec
 
-from sbpjax.sbp import placement
-from sbpjax.sbp.cost import PRESETS
+from sbpjax.sbp import lower, placement
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.lower import spmd_function
 from sbpjax.sbp.normalise import normalise
-from sbpjax.sbp.plan import plan_exactly, plan_program
+from sbpjax.sbp.plan import plan_exactly
+from sbpjax.sbp.steps import Shard
 
 pytestmark = pytest.mark.aot
 
@@ -71,26 +72,28 @@ def test_gradients_into_split_state_are_reduce_scattered(chips):
     assert memory.argument_size_in_bytes < 1.1 * 4 * (1024 * 1024 + 65536 * 1024 // 4)
 
 
-def test_gathered_state_is_written_in_the_place_of_the_old_one(chips):
-    """Left to itself the compiler copies the old parameter and the gathered one."""
-
-    def step(w, m, x):
-        g = jax.grad(lambda w: ((x @ w) ** 2).sum())(w)
-        m = 0.9 * m + g
-        return w - 0.1 * m, m
-
+def test_gathered_state_is_written_in_the_place_of_the_old_one():
+    """Left to itself the compiler copies the old parameter, and the new one behind its gather."""
     line = placement.topology("v5p:2x2x2", [8])
-    shape = (16384, 4096)
-    shapes = (shape, shape, (16384, 16384))
-    program = normalise(jax.make_jaxpr(step)(*(jax.ShapeDtypeStruct(s, jnp.float32) for s in shapes)))
-    in_codes = ((-1,), (0,), (0,))
-    plan = plan_program(program, (8,), in_codes, [(-1,), (0,)], cost=PRESETS["v5p"])
-    layouts = [layout_of(line, c, s, np.dtype(np.float32)) for c, s in zip(in_codes, shapes, strict=True)]
-    args = [jax.ShapeDtypeStruct(lay.physical_shape, lay.dtype, sharding=lay.sharding) for lay in layouts]
+    (name,) = line.axis_names
+    shard, rows, width = Shard((8,), (name,)), 16384, 8192
 
-    def copies(over):
-        run = jax.jit(spmd_function(plan, line, over=over), donate_argnums=(0, 1))
-        return len(re.findall(r"= f32\[16384,4096\]\S* copy\(", run.lower(*args).compile().as_text()))
+    def copies(place):
+        def step(w, m, x):
+            gradient = jax.lax.psum((x @ w.T).T @ x, name)
+            part = shard.index(0) * (rows // 8)
+            mine, old = (jax.lax.dynamic_slice_in_dim(a, part, rows // 8) for a in (gradient, w))
+            m = 0.9 * m + mine
+            return place(jax.lax.all_gather(old - m, name, tiled=True), shard), m
 
-    assert copies({}) > 0
-    assert copies({0: 0, 1: 1}) == 0
+        whole, cut = PartitionSpec(), PartitionSpec(name)
+        run = jax.shard_map(step, mesh=line.mesh, in_specs=(whole, cut, cut), out_specs=(whole, cut), check_vma=False)
+        args = [
+            jax.ShapeDtypeStruct(shape, jnp.bfloat16, sharding=NamedSharding(line.mesh, spec))
+            for shape, spec in (((rows, width), whole), ((rows, width), cut), ((16384, width), cut))
+        ]
+        text = jax.jit(run, donate_argnums=(0, 1)).lower(*args).compile().as_text()
+        return len(re.findall(rf"= bf16\[{rows},{width}\]\S* copy\(", text))
+
+    assert copies(lambda w, _: w) == 2
+    assert copies(lower._in_place) == 0

@@ -49,6 +49,20 @@ ENTRY %main (x: f32[64]) -> f32[16] {
     assert (found.kind, found.block_bytes, found.wire_bytes) == ("reduce-scatter", 256, 192)
 
 
+def test_of_several_sums_in_one_fused_reduce_scatter_all_count():
+    shapes = "(f32[64]{0}, f32[32]{0}, f32[32]{0})"
+    text = f"""%all-reduce-scatter.2 (a: f32[64], b: f32[32], c: f32[32]) -> (f32[16], f32[8], f32[8]) {{
+  %all-reduce.9 = {shapes} all-reduce(%a, %b, %c), replica_groups={{{{0,1,2,3}},{{4,5,6,7}}}}, to_apply=%add
+}}
+
+ENTRY %main (x: f32[64]) -> f32[16] {{
+  ROOT %fusion = (f32[16], f32[8], f32[8]) fusion(%x, %y, %z), kind=kCustom, calls=%all-reduce-scatter.2
+}}
+"""
+    (found,) = hlo.collectives(text)
+    assert (found.kind, found.operands, found.block_bytes, found.wire_bytes) == ("reduce-scatter", 3, 512, 384)
+
+
 def test_a_loop_whose_length_is_in_its_condition():
     text = """%cond (p: (u32[], u32[], f32[32])) -> pred[] {
   %zero = u32[]{:T(128)} constant(0)

@@ -11,6 +11,7 @@ from sbpjax.sbp import hlo
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.eager import from_logical, to_logical
 from sbpjax.sbp.layout import Layout
+from sbpjax.sbp.lower import _gathered
 from sbpjax.sbp.placement import placement
 
 KINDS = {"psum": "all-reduce", "psum_scatter": "reduce-scatter", "all_gather": "all-gather", "all_to_all": "all-to-all"}
@@ -103,3 +104,17 @@ def test_lower_needs_no_arrays():
     program = compile_program(lambda x: x.sum(0), p, [Layout(p, "S0", (8, 4), "float32")], ["B"])
     assert "all_reduce" in program.lower().as_text()
     assert program.plan.bytes == 24  # the example of `compile_program`
+
+
+@pytest.mark.parametrize("written", [(), ("all_gather",)])
+def test_outputs_that_are_gathered(written):
+    """Where the compiler gathers, and the gather is the last thing; not what is cut, or computed behind a gather."""
+
+    def step(a, b, c):
+        return a, b, c, jnp.sort(c, 0)
+
+    line = placement("cpu", range(4))
+    given = [Layout(line, sbp, (8, 8), "float32") for sbp in ("S0", "B", "S1")]
+    plan = compile_program(step, line, given, ["B", "S0", "B", "B"]).plan
+    gathered = _gathered(plan, [written])
+    assert {0, 2} <= gathered <= {0, 2, 3} if not written else gathered == set()
