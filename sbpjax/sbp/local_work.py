@@ -31,7 +31,7 @@ import math
 
 from .algebra import P
 from .layout import local_shape
-from .tiles import LANES, SUBLANES, in_tiles, is_turned
+from .tiles import BF16_BYTES, LANES, SUBLANES, in_tiles, is_turned
 
 _LANE_BYTES = LANES * 4
 _HALF_TILE = _LANE_BYTES // 2
@@ -41,7 +41,6 @@ _READ, _READ_NARROW = 1.35, 16
 _ADDED_ELEMENT, _ADDED_NARROW = 2, 32
 # Fewer rows than this share of a table's own are added one by one, to a table that is read and written for that.
 _FEW = 0.25
-_ROUNDED = 2  # bytes of a number in bfloat16
 
 _READS = ("reduce", "dot_general", "conv_general", "sort", "cum", "arg")
 
@@ -64,7 +63,7 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...], is_rounded: bool = False
     name = eqn.primitive.name
     if name == "gather":
         rows = _looked_up(eqn.outvars[0], outs[0], eqn.invars[1], ins[1], sizes)
-        item = _ROUNDED if is_rounded and P not in outs[0] else eqn.invars[0].aval.dtype.itemsize
+        item = BF16_BYTES if is_rounded and P not in outs[0] else eqn.invars[0].aval.dtype.itemsize
         return rows + _turned(eqn.invars[0], ins[0], sizes, item)
     if name.startswith("scatter"):
         return _added(eqn, ins, outs, sizes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 LANES, SUBLANES = 128, 8
+BF16_BYTES = 2  # of a number that products round
 
 
 def in_tiles(shape, itemsize: int) -> int:

@@ -14,12 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..layout import local_shape
-from ..tiles import LANES, in_tiles, is_turned
+from ..tiles import BF16_BYTES, LANES, in_tiles, is_turned
 from .graph import Graph, Value
 from .liveness import ALIASES
 from .types import Codes
-
-HALF = 2  # bytes of a number in bfloat16
 
 
 def is_rounded(value, readers: Callable[[Any], list]) -> bool:
@@ -76,4 +74,4 @@ def copied_whole(table: Value, sizes: Codes, source: Codes, target: Codes) -> fl
     held, part = local_shape(table.shape, source, sizes), local_shape(table.shape, target, sizes)
     if len(held) != 2 or not is_turned(held, table.itemsize) or part[0] % LANES == 0:
         return 0.0
-    return in_tiles(held, table.itemsize) - in_tiles(held, HALF)
+    return in_tiles(held, table.itemsize) - in_tiles(held, BF16_BYTES)

@@ -30,9 +30,9 @@ from jax.extend.core import Var
 from .. import boxing
 from ..layout import local_shape
 from ..local_work import is_added_in_rows
-from ..tiles import in_tiles, is_turned
+from ..tiles import BF16_BYTES, in_tiles, is_turned
 from .liveness import COSTLY, LIGHT, READS_BUFFERS, Spans
-from .lookups import HALF, is_rounded
+from .lookups import is_rounded
 
 _TAKES_IN = ("dot_general", "conv_general_dilated")
 _WHOLE = tuple(name for name in READS_BUFFERS if name not in _TAKES_IN)
@@ -59,7 +59,7 @@ class OnTpu(Spans):
         for i, eqn in enumerate(self.program.eqns):
             if eqn.primitive.name == "gather":
                 ins, outs = (self.plan.ins(i), self.plan.outs(i)) if self.plan else (((), ()), ((),))
-                item = HALF if i in self._rounded else eqn.outvars[0].aval.dtype.itemsize
+                item = BF16_BYTES if i in self._rounded else eqn.outvars[0].aval.dtype.itemsize
                 self._copied[i] += self._looked_up(eqn.invars[0], ins[0], eqn.outvars[0], outs[0], item)
             elif eqn.primitive.name == "scatter-add":
                 ins, outs = (self.plan.ins(i), self.plan.outs(i)) if self.plan else (((),) * 3, ((),))
@@ -128,4 +128,4 @@ class OnTpu(Spans):
         is_new = (v, codes) not in self._copies
         super()._read(copies, v, codes, i)
         if is_new and (v, codes) in self._copies and i in self._rounded:
-            self._bytes[v, codes] = self._bytes[v, codes] * HALF // v.aval.dtype.itemsize
+            self._bytes[v, codes] = self._bytes[v, codes] * BF16_BYTES // v.aval.dtype.itemsize
