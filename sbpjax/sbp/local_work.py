@@ -16,11 +16,12 @@ compiler counts, for 213,000 rows of float32 on v5p, in kB per row:
     added to a table        132    132    5.6    2.9    5.8     12
 
 Tables of 2 to 32 columns are turned, so that a row lies across tiles. One of 64 is turned too, as its rows would fill
-half a tile. It is looked up from a copy that is not; a copy in bfloat16, 16 GB of memory traffic of 24, where nothing
-but products reads the rows (`sbpjax.sbp.plan.lookups`). Sums into it are made turned, at 132 kB per row, where its rows
-are whole tiles, as 4,000,000 are, and else not, as with the 500,000 above: the sums are turned behind that. A table cut
+half a tile. It is looked up from a copy that is not; in bfloat16, two thirds of the memory traffic, where nothing but
+products reads the rows (`sbpjax.sbp.plan.lookups`). Sums into it are made turned, at 132 kB per row, where its rows are
+whole tiles, as 4,000,000 are, and else not, as with the 500,000 above: the sums are turned behind that. A table cut
 down to one column is as dear as narrow ones; width 1 above is a table that never had columns. What is added to are
-zeros, which are written first; few rows cost no less than reading and writing the table once.
+zeros, which are written first. Of wide tables that is nearly all, of which the figures above are shares: rows in large
+numbers are sorted and read once, few cost no less than reading the table and writing it.
 
 Only models whose memory is read in tiles (`CostModel.tiles`) are priced so.
 """
