@@ -117,9 +117,8 @@ def planned_bytes(plan, placement=None) -> dict[str, int]:
 
 def _is_all_reduce(step, block: tuple[int, ...], written: list) -> bool:
     """Return whether the TPU compiler makes an all-reduce of a scatter or gather that ends in such blocks."""
-    if step.kind in written[step.axis] or step.within_tiles:
-        return True
-    return step.kind == "psum_scatter" and is_summed_whole(block, step.target)
+    is_small = step.kind == "psum_scatter" and is_summed_whole(block, step.target)
+    return is_small or step.is_all_reduce(written[step.axis])
 
 
 def _add(found: dict[str, int], kind: str, count: int) -> None:

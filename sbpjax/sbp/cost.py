@@ -151,7 +151,8 @@ class CostModel:
         return sum(self.wire_us(s.bytes * (1 + self._is_all_reduce(s)), s.axis) for s in steps)
 
     def _is_all_reduce(self, step: Step) -> bool:
-        return step.kind in self.link(step.axis).as_all_reduce or self.tiles and step.within_tiles
+        written = self.link(step.axis).as_all_reduce
+        return step.is_all_reduce(written) if self.tiles else step.kind in written
 
     def is_gathered(self, step: Step) -> bool:
         """Return whether a step is an all-gather that stays one."""
@@ -165,7 +166,7 @@ class CostModel:
         behind others; of what is gathered along another dim than the first the compiler makes copies that are laid
         otherwise, here and there.
         """
-        return self._passes(step) * (step.held or step.block)
+        return self._passes(step) * step.held
 
     def _passes(self, step: Step) -> float:
         """Return how often a collective touches the whole."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _ITEMSIZE = {
     "pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8,
@@ -87,9 +87,10 @@ def collectives(text: str) -> list[Collective]:
             match = _LINE.match(line)
             if match and counts.get(name, 0):
                 result, kind, start, rest = match.groups()
+                collective = _collective(result, kind, start, rest, count=counts[name])
                 if kind == "all-reduce" and name.startswith(_FUSED_REDUCE_SCATTER):
-                    kind, start = "reduce-scatter", "whole"
-                found.append(_collective(result, kind, start, rest, count=counts[name]))
+                    collective = replace(collective, kind="reduce-scatter")  # its block is the whole already
+                found.append(collective)
     return [c for c in found if c.group > 1]
 
 
@@ -154,11 +155,11 @@ def _collective(result: str, kind: str, start: str | None, rest: str, *, count: 
     if start and len(listed) > 1:
         listed = [(d, dims) for d, dims in listed if dims or d != "u32"]  # the TPU compiler's semaphores
     shapes = [_nbytes(d, dims) for d, dims in listed]
-    if start and start != "whole" and kind != "all-reduce" and len(shapes) > 1:
+    if start and kind != "all-reduce" and len(shapes) > 1:
         shapes = shapes[1:2] if kind == "collective-permute" else shapes[len(shapes) // 2 :]  # (operands, results)
     group = _group(kind, rest)
     block = sum(shapes)
-    if kind == "reduce-scatter" and start != "whole":
+    if kind == "reduce-scatter":
         block *= group
     return Collective(kind, block, group, max(len(shapes) if kind != "all-to-all" else 1, 1), count)
 

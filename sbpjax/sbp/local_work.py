@@ -32,7 +32,7 @@ import math
 
 from .algebra import P
 from .layout import local_shape
-from .tiles import BF16_BYTES, LANES, SUBLANES, in_tiles, is_turned
+from .tiles import BF16_BYTES, LANES, SUBLANES, in_tiles, is_turned_table
 
 _LANE_BYTES = LANES * 4
 _HALF_TILE = _LANE_BYTES // 2
@@ -76,7 +76,7 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...], is_rounded: bool = False
 
 def is_added_in_rows(shape: tuple[int, ...], itemsize: int) -> bool:
     """Return whether sums into a table that lies turned are made in one that does not, and turned behind that."""
-    if len(shape) != 2 or not is_turned(shape, itemsize):
+    if not is_turned_table(shape, itemsize):
         return False
     row = shape[1] * itemsize
     return row > _HALF_TILE or row == _HALF_TILE and shape[0] % LANES > 0
@@ -102,7 +102,7 @@ def _added(eqn, ins, outs, sizes) -> float:
     if is_added_in_rows(shape, item):
         padded = in_tiles(shape, item)
         return 4 * padded + written + rows + count * in_tiles((1, row // item), item)
-    if row < _HALF_TILE or len(shape) == 2 and is_turned(shape, item):
+    if row < _HALF_TILE or is_turned_table(shape, item):
         return written + rows + count * _ADDED_NARROW * _tiles(row)
     return (2 if count < shape[0] * _FEW else 1) * written + 2 * rows
 
@@ -131,7 +131,7 @@ def _turned(table, codes, sizes, item: int) -> float:
         item: bytes of a number in the copy.
     """
     shape, full = local_shape(table.aval.shape, codes, sizes), table.aval.dtype.itemsize
-    if len(shape) != 2 or shape[1] * full < _HALF_TILE or not is_turned(shape, full):
+    if not is_turned_table(shape, full) or shape[1] * full < _HALF_TILE:
         return 0.0
     return math.prod(shape) * full + in_tiles(shape, item)
 

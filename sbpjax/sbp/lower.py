@@ -103,7 +103,7 @@ def _gathered(plan: Plan, written: Sequence[tuple[str, ...]]) -> set[int]:
     found = {}
     for conversion in plan.boxings:
         moving = [step for step in conversion.steps if step.bytes]
-        if moving and moving[-1].kind == "all_gather" and "all_gather" not in written[moving[-1].axis]:
+        if moving and moving[-1].kind == "all_gather" and not moving[-1].is_all_reduce(written[moving[-1].axis]):
             found[conversion.value] = conversion.target
     outs = enumerate(zip(plan.program.outvars, plan.out_codes, strict=True))
     numbers = ((o, v, codes) for o, (v, codes) in outs if isinstance(v, Var) and is_number(v))
@@ -155,10 +155,9 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
     names = placement.axis_names
     avals_in: list[Any] = [v.aval for v in plan.program.invars]
     avals_out: list[Any] = [v.aval for v in plan.program.outvars]
-    written, on_tpu = written_as_all_reduce(placement), placement.type == "tpu"
-    whole = tuple(a for a, kinds in enumerate(written) if "psum_scatter" in kinds)
-    shard = Shard(plan.sizes, names, whole, on_tpu)
-    gathered = _gathered(plan, written).intersection(over) if on_tpu else set()
+    written = written_as_all_reduce(placement) if placement.type == "tpu" else None
+    shard = Shard(plan.sizes, names, written)
+    gathered = _gathered(plan, written).intersection(over) if written is not None else set()
 
     def body(*physical):
         blocks = [unstack(x, c) for x, c in zip(physical, plan.in_codes, strict=True)]

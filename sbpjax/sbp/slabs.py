@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 
-from .tiles import LANES, SUBLANES, is_turned
+from .tiles import LANES, SUBLANES, is_turned, is_turned_table
 
 _LEAST_TILES = 2
 
@@ -29,7 +29,7 @@ def stays(ndim: int, dim: int) -> bool:
 
 def moves(shape: tuple[int, ...], itemsize: int, dim: int) -> bool:
     """Return whether a block is copied to bring the slabs of a cut along a dim into one piece each, on a TPU."""
-    if len(shape) == 2 and is_turned(shape, itemsize):
+    if is_turned_table(shape, itemsize):
         return dim == 0
     return dim > 0 and not stays(len(shape), dim)
 

@@ -13,8 +13,10 @@ inside the outer one, so gathering the outer axis alone would interleave the row
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
@@ -40,9 +42,9 @@ class Step:
             charged as
             the all-gather it puts off, or every mixed sum would be planned as P + P.
         block: bytes of one rank's block with this axis unsharded.
-        moves_slabs: whether each rank's slab is brought into one piece before it is sent (`slabs`).
-        held: bytes of that block as a TPU holds it, in whole tiles.
-        within_tiles: whether a TPU sums the block whole, since slabs of it would end within tiles (`slabs`).
+        shape: of that block.
+        itemsize: bytes of one element.
+        size: ranks on the axis.
     """
 
     kind: str
@@ -52,9 +54,33 @@ class Step:
     bytes: int
     price: int
     block: int = 0
-    moves_slabs: bool = False
-    held: int = 0
-    within_tiles: bool = False
+    shape: tuple[int, ...] = field(default=(), repr=False)
+    itemsize: int = field(default=0, repr=False)
+    size: int = field(default=1, repr=False)
+
+    @functools.cached_property
+    def held(self) -> int:
+        """Bytes of the block as a TPU holds it, in whole tiles."""
+        return least_in_tiles(self.shape, self.itemsize)
+
+    @functools.cached_property
+    def moves_slabs(self) -> bool:
+        """Whether a TPU brings each rank's slab into one piece before it is sent (`slabs`)."""
+        cut = {"psum_scatter": (self.target,), "all_to_all": (self.source, self.target)}.get(self.kind, ())
+        return any(moves(self.shape, self.itemsize, d) for d in cut)
+
+    @functools.cached_property
+    def within_tiles(self) -> bool:
+        """Whether a TPU sums the block whole, since slabs of it would end within tiles (`slabs`)."""
+        return self.kind == "psum_scatter" and ends_within_tiles(self.shape, self.itemsize, self.size, self.target)
+
+    def is_all_reduce(self, written: tuple[str, ...]) -> bool:
+        """Return whether a TPU makes an all-reduce of it.
+
+        Args:
+            written: the kinds of which its compiler makes one on this axis (`sbpjax.sbp.links`).
+        """
+        return self.kind in written or self.within_tiles
 
 
 def kind_of(source: int, target: int) -> str:
@@ -100,13 +126,7 @@ def make_step(shape, itemsize: int, sizes: tuple[int, ...], codes: tuple[int, ..
     block = math.prod(whole) * itemsize
     moved = wire_bytes(kind, sizes[axis], block)
     price = wire_bytes("all_gather", sizes[axis], block) if kind == "zero_fill" and codes[axis] != B else moved
-    cut = {"psum_scatter": (target,), "all_to_all": (codes[axis], target)}.get(kind, ())
-    shape = tuple(whole)
-    moves_slabs = any(moves(shape, itemsize, d) for d in cut)
-    within = kind == "psum_scatter" and ends_within_tiles(shape, itemsize, sizes[axis], target)
-    return Step(
-        kind, axis, codes[axis], target, moved, price, block, moves_slabs, least_in_tiles(shape, itemsize), within
-    )
+    return Step(kind, axis, codes[axis], target, moved, price, block, tuple(whole), itemsize, sizes[axis])
 
 
 class Shard:
@@ -115,21 +135,15 @@ class Shard:
     Args:
         sizes: of the axes.
         names: of the axes.
-        summed_whole: the axes over which the compiler makes an all-reduce of every reduce-scatter.
-        in_tiles: whether memory is in tiles, as on a TPU.
+        written: on a TPU, for every axis the kinds of steps that its compiler makes an all-reduce of.
     """
 
     def __init__(
-        self,
-        sizes: tuple[int, ...],
-        names: tuple[str, ...],
-        summed_whole: tuple[int, ...] = (),
-        in_tiles: bool = False,
+        self, sizes: tuple[int, ...], names: tuple[str, ...], written: Sequence[tuple[str, ...]] | None = None
     ) -> None:
         self.sizes = sizes
         self.names = names
-        self.summed_whole = summed_whole
-        self.in_tiles = in_tiles
+        self.written = written
 
     def index(self, axis: int):
         """Return this rank's index on a mesh axis (traced)."""
@@ -169,13 +183,14 @@ class Shard:
         if step.kind == "all_gather":
             gathered = jax.lax.all_gather(x, name, axis=source, tiled=True)
             return _Cut(self, shape, codes, axis, source).compact(gathered)
-        if step.kind == "psum_scatter" and (axis in self.summed_whole or self.in_tiles and step.within_tiles):
+        written = self.written  # None elsewhere than on a TPU
+        if step.kind == "psum_scatter" and written is not None and step.is_all_reduce(written[axis]):
             # as it lies: slabs would be a copy
             return _Cut(self, shape, codes, axis, target).take(jax.lax.psum(x, name), self.index(axis))
         if step.kind == "psum_scatter":
             return _scattered(_Cut(self, shape, codes, axis, target).spread(x), name, size, target)
         spread = _Cut(self, shape, codes, axis, target).spread(x)
-        if self.in_tiles and source == 0:
+        if written is not None and source == 0:
             moved = _exchanged(spread, name, size, target)
         else:
             moved = jax.lax.all_to_all(spread, name, split_axis=target, concat_axis=source, tiled=True)

@@ -31,3 +31,8 @@ def is_turned(shape, itemsize: int) -> bool:
         return False
     *outer, rows, last = shape
     return in_tiles((*outer, last, rows), itemsize) < in_tiles(shape, itemsize)
+
+
+def is_turned_table(shape, itemsize: int) -> bool:
+    """Return whether an array is a matrix that the compiler lays so."""
+    return len(shape) == 2 and is_turned(shape, itemsize)

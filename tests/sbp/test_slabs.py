@@ -99,7 +99,7 @@ def test_a_table_that_lies_turned_is_summed_without_loops():
     assert [s.within_tiles for s in steps] == [False, True]
 
     def run(x):
-        shard = Shard((8, 8), where.axis_names, (), in_tiles=True)
+        shard = Shard((8, 8), where.axis_names, [(), ()])
         part = shard.convert(x * 2, shape, (-2, -2), steps[0])
         return shard.convert(part, shape, (1, -2), steps[1])
 

@@ -76,10 +76,7 @@ def written(graph: Graph) -> set[Value]:
 
 def updates(graph: Graph) -> set[int]:
     """Return the nodes of pointwise equations that lead to nothing but new state: their loop is paid for with that."""
-    readers: dict[int, list] = {}
-    for value in graph.values:
-        if not isinstance(value.source, Fixed):
-            readers.setdefault(value.source[0], []).extend(value.readers)
+    readers = graph.readers()
     found: set[int] = set()
     waiting = [n for n in readers if _is_pointwise(graph, (n, 0))]
     while True:
@@ -96,9 +93,12 @@ def updates(graph: Graph) -> set[int]:
 
 def multiplied(graph: Graph) -> set[Value]:
     """Return the values that products read."""
-    forms = [graph.signatures.examples[g.signature] if g.signature >= 0 else None for g in graph.nodes]
-    products = {n for n, eqn in enumerate(forms) if eqn is not None and eqn.primitive.name == "dot_general"}
-    return {v for v in graph.values if any(not isinstance(end, Fixed) and end[0] in products for end in v.readers)}
+
+    def is_product(end) -> bool:
+        eqn = None if isinstance(end, Fixed) else graph.equation(end[0])
+        return eqn is not None and eqn.primitive.name == "dot_general"
+
+    return {v for v in graph.values if any(map(is_product, v.readers))}
 
 
 def touches(graph: Graph) -> dict[int, list[Touch]]:
@@ -128,7 +128,5 @@ def _lies(graph: Graph, end) -> bool:
 
 
 def _is_pointwise(graph: Graph, end) -> bool:
-    if isinstance(end, Fixed) or graph.nodes[end[0]].signature < 0:
-        return False
-    name = graph.signatures.examples[graph.nodes[end[0]].signature].primitive.name
-    return name != "to_sbp" and is_divided(name)
+    eqn = None if isinstance(end, Fixed) else graph.equation(end[0])
+    return eqn is not None and eqn.primitive.name != "to_sbp" and is_divided(eqn.primitive.name)

@@ -114,6 +114,19 @@ class Graph:
     variables: dict[Value, list[Var]] = field(default_factory=dict)
     slack_us: dict[Value, float] = field(default_factory=dict)
 
+    def equation(self, node: int):
+        """Return an equation of a node's form, None for inputs and ports."""
+        signature = self.nodes[node].signature
+        return self.signatures.examples[signature] if signature >= 0 else None
+
+    def readers(self) -> dict[int, list[Node | Fixed]]:
+        """Return for every node the ends that read a result of it."""
+        found: dict[int, list[Node | Fixed]] = {}
+        for value in self.values:
+            if not isinstance(value.source, Fixed):
+                found.setdefault(value.source[0], []).extend(value.readers)
+        return found
+
 
 def build(
     program: Program,

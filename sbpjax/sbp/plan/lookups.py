@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..layout import local_shape
-from ..tiles import BF16_BYTES, LANES, in_tiles, is_turned
-from .graph import Graph, Value
+from ..tiles import BF16_BYTES, LANES, in_tiles, is_turned_table
+from .graph import Fixed, Graph, Value
 from .liveness import ALIASES
 from .types import Codes
 
@@ -38,28 +38,25 @@ def is_rounded(value, readers: Callable[[Any], list]) -> bool:
     return bool(found) and all(rounds(eqn, result) for eqn, result in found)
 
 
+def is_lookup(eqn) -> bool:
+    """Return whether an equation looks up numbers of float32."""
+    return eqn is not None and eqn.primitive.name == "gather" and eqn.outvars[0].aval.dtype == "float32"
+
+
 def rounded_lookups(graph: Graph) -> set[int]:
     """Return the nodes that look up rows of float32 which nothing but products reads."""
-    forms = [graph.signatures.examples[g.signature] if g.signature >= 0 else None for g in graph.nodes]
-    readers: dict[int, list] = {}
-    for value in graph.values:
-        if isinstance(value.source, tuple) and value.source[1] == 0:
-            ends = [end[0] if isinstance(end, tuple) else None for end in value.readers]
-            readers.setdefault(value.source[0], []).extend((None if n is None else forms[n], n) for n in ends)
-    return {
-        n
-        for n, eqn in enumerate(forms)
-        if eqn is not None
-        and eqn.primitive.name == "gather"
-        and eqn.outvars[0].aval.dtype == "float32"
-        and is_rounded(n, lambda node: readers.get(node, []))
-    }
+    ends = graph.readers()
+
+    def readers(node: int) -> list:
+        return [(None, None) if isinstance(e, Fixed) else (graph.equation(e[0]), e[0]) for e in ends.get(node, ())]
+
+    return {n for n in ends if is_lookup(graph.equation(n)) and is_rounded(n, readers)}
 
 
 def tables_of(graph: Graph, lookups: set[int]) -> set[Value]:
     """Return the values in which some lookups look rows up."""
     operands = {(n, 0) for n in lookups}
-    return {v for v in graph.values if operands.intersection(e for e in v.readers if isinstance(e, tuple))}
+    return {v for v in graph.values if operands.intersection(v.readers)}
 
 
 def copied_whole(table: Value, sizes: Codes, source: Codes, target: Codes) -> float:
@@ -72,6 +69,6 @@ def copied_whole(table: Value, sizes: Codes, source: Codes, target: Codes) -> fl
         target: that of the part.
     """
     held, part = local_shape(table.shape, source, sizes), local_shape(table.shape, target, sizes)
-    if len(held) != 2 or not is_turned(held, table.itemsize) or part[0] % LANES == 0:
+    if not is_turned_table(held, table.itemsize) or part[0] % LANES == 0:
         return 0.0
     return in_tiles(held, table.itemsize) - in_tiles(held, BF16_BYTES)

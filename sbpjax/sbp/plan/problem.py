@@ -77,7 +77,7 @@ class Problem:
         group = self.graph.nodes[node]
         if group.signature < 0:
             return True
-        sizes = tuple(self.sizes[a] for a in axes)
+        sizes = self._sizes(axes)
         return jointly_legal(self.graph.signatures.examples[group.signature], chosen, sizes)
 
     def node_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
@@ -96,15 +96,16 @@ class Problem:
 
     def _tiled_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...], work: float, share: int) -> float:
         """Return the time of an equation by the blocks that one device touches; see `sbpjax.sbp.local_work`."""
-        signature, is_rounded = self.graph.nodes[node].signature, node in self._rounded
-        key = (signature, chosen, axes, is_rounded, node in self._updates)
+        signature = self.graph.nodes[node].signature
+        is_rounded, is_update = node in self._rounded, node in self._updates
+        key = (signature, chosen, axes, is_rounded, is_update)
         found = self._tiled.get(key)
         if found is None:
             eqn = self.graph.signatures.examples[signature]
             ins, outs = (tuple(zip(*(getattr(row, side) for row in chosen))) for side in ("ins", "outs"))
             touched = local_bytes(eqn, ins, outs, self._sizes(axes), is_rounded)
             if touched is None:
-                found = work / share * (_IN_UPDATES if node in self._updates else 1.0)
+                found = work / share * (_IN_UPDATES if is_update else 1.0)
             else:
                 products = products_us(self.model, eqn) / share
                 found = self.model.compute_ratio * max(products, self.model.memory_us(touched))
@@ -163,7 +164,7 @@ class Problem:
         if group.port not in ("sliced", "stacked"):
             return 0.0
         codes = tuple((row.outs if group.port == "sliced" else row.ins)[0] for row in chosen)
-        slice_bytes = math.prod(local_shape(group.aval.shape, codes, tuple(self.sizes[a] for a in axes)))
+        slice_bytes = math.prod(local_shape(group.aval.shape, codes, self._sizes(axes)))
         return _HELD * self.model.wire_us(slice_bytes * group.aval.dtype.itemsize * group.turns)
 
     def _invented_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
@@ -187,7 +188,7 @@ class Problem:
         found = self._hidden.get(key)
         if found is None:
             eqn = self.graph.signatures.examples[signature]
-            found = self._hidden[key] = hidden_bytes(eqn, chosen, tuple(self.sizes[a] for a in axes))
+            found = self._hidden[key] = hidden_bytes(eqn, chosen, self._sizes(axes))
         return found
 
     @functools.cached_property
@@ -198,7 +199,7 @@ class Problem:
         def price(shape, itemsize: int, axes, source: Codes, target: Codes) -> tuple[float, int]:
             if source == target:
                 return 0.0, 0
-            sizes = tuple(self.sizes[a] for a in axes)
+            sizes = self._sizes(axes)
             steps = boxing.path(shape, itemsize, sizes, source, target)
             block = math.prod(local_shape(shape, target, sizes)) * itemsize
             return self.model.on(axes).steps_us(steps, block), sum(s.bytes for s in steps)
@@ -208,17 +209,12 @@ class Problem:
     def conversion(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> tuple[float, int]:
         """Return the time and bytes of a conversion of a value, less the latency that other work hides."""
         us, moved = self.price(value.shape, value.itemsize, axes, source, target)
-        if moved and value in self._written:
-            us += self._put_back_us(value, axes, source, target)
-        if moved and value in self._multiplied:
-            us += self._fetched_us(value, axes, source, target)
-        if not moved and value in self._rounded_tables:
-            us += self.model.memory_us(copied_whole(value, self._sizes(axes), source, target))
+        if value in self._written or value in self._multiplied or value in self._rounded_tables:
+            us += self.model.memory_us(self._copied_bytes(value, axes, source, target, moved))
         slack = self.graph.slack_us.get(value, 0.0) if self.model.hides and moved else 0.0
         if not slack:
             return us, moved
-        sizes = tuple(self.sizes[a] for a in axes)
-        steps = boxing.path(value.shape, value.itemsize, sizes, source, target)
+        steps = boxing.path(value.shape, value.itemsize, self._sizes(axes), source, target)
         return us - min(slack, (1 - VISIBLE) * self.model.on(axes).latency_us(steps)), moved
 
     @functools.cached_property
@@ -229,22 +225,23 @@ class Problem:
     def _multiplied(self) -> set[Value]:
         return multiplied(self.graph) if self.model.tiles else set()
 
-    def _fetched_us(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> float:
-        """Return the time to bring what is gathered for a product into fast memory; see `at_rest`."""
-        sizes = tuple(self.sizes[a] for a in axes)
-        steps = [s for s in boxing.path(value.shape, value.itemsize, sizes, source, target) if s.bytes]
-        if steps[-1].kind != "all_gather":
-            return 0.0
-        return self.model.memory_us(fetched_bytes(math.prod(local_shape(value.shape, target, sizes)) * value.itemsize))
+    def _copied_bytes(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes, moved: int) -> float:
+        """Return what a conversion touches beside its collectives.
 
-    def _put_back_us(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> float:
-        """Return the time to bring new state that is gathered into the place of the old; see `at_rest`."""
-        sizes = tuple(self.sizes[a] for a in axes)
+        New state that is gathered is brought into the place of the old; what is gathered for a product is fetched into
+        fast memory (`at_rest`); a part of a table is cut from the copy in which rows are looked up (`lookups`).
+        """
+        sizes = self._sizes(axes)
+        if not moved:
+            return copied_whole(value, sizes, source, target) if value in self._rounded_tables else 0.0
         steps = boxing.path(value.shape, value.itemsize, sizes, source, target)
-        if not any(self.model.on(axes).is_gathered(step) for step in steps):
-            return 0.0
         block = math.prod(local_shape(value.shape, target, sizes)) * value.itemsize
-        return self.model.memory_us(2 * block)
+        total = 0.0
+        if value in self._written and any(self.model.on(axes).is_gathered(step) for step in steps):
+            total += 2 * block
+        if value in self._multiplied and [s.kind for s in steps if s.bytes][-1] == "all_gather":
+            total += fetched_bytes(block)
+        return total
 
 
 def _key_of(group: Group) -> tuple:

@@ -146,7 +146,7 @@ def _search(problem: Problem) -> tuple[Assignment, float, float]:
     alike = _alike(problem) if axes > 1 and problem.graph.node_of_input else None
     if alike is not None:
         best_us = min(us for _, us, _ in results)
-        results.append(_settle(problem, alike, tuple(range(axes)), best_us * (1 + _HOPELESS), ends, 0, {}))
+        results.append(_settle(problem, alike, tuple(range(axes)), best_us * (1 + _HOPELESS), ends, {}))
         log.debug("axes that begin alike: %.3f us", results[-1][1])
     return min(results, key=lambda result: result[1])
 
@@ -163,8 +163,7 @@ def _descend(
         assignment = Assignment({**assignment.rows, axis: solution.rows})
         bounds[axis], ends[axis] = solution.bound_us, solution.basis
         basis = solution.basis
-    # the last axis is optimal given the others
-    return _settle(problem, assignment, order, give_up_us, ends, 1, {order[-1]: bounds[order[-1]]})
+    return _settle(problem, assignment, order, give_up_us, ends, {order[-1]: bounds[order[-1]]})
 
 
 def _settle(
@@ -173,7 +172,6 @@ def _settle(
     order: tuple[int, ...],
     give_up_us: float,
     ends: dict,
-    stale: int,
     bounds: dict[int, float],
 ) -> tuple[Assignment, float, float]:
     """Solve axis after axis, each given the others, until neither an axis nor an exchange of two improves.
@@ -184,10 +182,9 @@ def _settle(
         order: of the axes.
         give_up_us: above which modelled time it is not worth while.
         ends: of each axis where its last solve ended.
-        stale: how many axes, the last ones of the order, are optimal given the others.
-        bounds: of the axes solved last, the lower bound.
+        bounds: of the axes that are optimal given the others, the last ones of the order, the lower bound.
     """
-    us = total_us(problem, assignment)
+    us, stale = total_us(problem, assignment), len(bounds)
     for axis in itertools.islice(itertools.cycle(order), _ROUNDS * len(order)):
         if us > give_up_us and bounds:
             break
@@ -197,7 +194,7 @@ def _settle(
                 break
             (assignment, us), stale = turned, 0
         others = Assignment({a: r for a, r in assignment.rows.items() if a != axis})
-        solution = solve_axis(problem, others, axis, ends.get(axis))
+        solution = solve_axis(problem, others, axis, ends[axis])
         bounds[axis], ends[axis] = solution.bound_us, solution.basis
         candidate = Assignment({**others.rows, axis: solution.rows})
         after = total_us(problem, candidate)

@@ -32,7 +32,7 @@ from ..layout import local_shape
 from ..local_work import is_added_in_rows
 from ..tiles import BF16_BYTES, in_tiles, is_turned
 from .liveness import COSTLY, LIGHT, READS_BUFFERS, Spans
-from .lookups import is_rounded
+from .lookups import is_lookup, is_rounded
 
 _TAKES_IN = ("dot_general", "conv_general_dilated")
 _WHOLE = tuple(name for name in READS_BUFFERS if name not in _TAKES_IN)
@@ -83,11 +83,7 @@ class OnTpu(Spans):
 
         found = set()
         for i, eqn in enumerate(self.program.eqns):
-            if (
-                eqn.primitive.name == "gather"
-                and eqn.outvars[0].aval.dtype == "float32"
-                and is_rounded(eqn.outvars[0], read)
-            ):
+            if is_lookup(eqn) and is_rounded(eqn.outvars[0], read):
                 found.add(i)
         return found
 
