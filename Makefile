@@ -56,9 +56,10 @@ processes: $(VENV)/.test
 test-long: $(VENV)/.test
 	NPROC=32 SBPJAX_CPU_DEVICES=8 SBPJAX_TEST_SEEDS=$(SEEDS) $(BIN)/python -m pytest -n $(WORKERS) -m exhaustive tests/testing $(PYTEST)
 
-# Write docs/api_coverage.md anew.
+# Write docs/api_coverage.md and the tables of docs/compatibility.md anew.
 api: $(VENV)/.test
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 PYTHONPATH=.:tests $(BIN)/python -m api.coverage
+	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 PYTHONPATH=.:tests $(BIN)/python -m api.compatibility
 
 demo: $(VENV)/.demo
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m examples.gpt.train $(DEMO)

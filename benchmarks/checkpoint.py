@@ -6,8 +6,10 @@ synchronously, and asynchronously with the loop going on meanwhile. Times are me
     whole     `save(..., asynchronous=False)`, which the loop would wait for
     blocks    the call `save(..., asynchronous=True)`, after which the loop goes on
     until     from that call until the checkpoint is complete
+    load      `load(into=...)` of it, checksums included
 
-The claim: an asynchronous save blocks the loop for at most a tenth of a synchronous one.
+The claim: an asynchronous save blocks the loop for at most a quarter of a synchronous one: it copies, the other
+copies, makes checksums and writes.
 """
 
 import argparse
@@ -24,7 +26,7 @@ import jax
 import sbpjax as flow
 from sbpjax import checkpoint
 
-CLAIM = 0.10
+CLAIM = 0.25
 
 
 def state(megabytes: int, layers: int = 12) -> dict:
@@ -46,6 +48,14 @@ def measure(made: dict, folder: str, asynchronous: bool) -> tuple[float, float]:
     return blocked, time.perf_counter() - begun
 
 
+def measure_load(made: dict, folder: str) -> float:
+    """Return the seconds that one load into tensors takes."""
+    begun = time.perf_counter()
+    checkpoint.load(os.path.join(folder, "checkpoint"), into=made)
+    jax.block_until_ready([x._array for part in made.values() for x in part.values()])
+    return time.perf_counter() - begun
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=300)
@@ -54,23 +64,25 @@ def main() -> None:
     options = parser.parse_args()
     made = state(options.megabytes)
     folder = tempfile.mkdtemp(dir=options.folder)
-    whole, blocks, until = [], [], []
+    whole, blocks, until, load = [], [], [], []
     try:
         measure(made, folder, True)  # imports, compiles
+        measure_load(made, folder)
         for _ in range(options.rounds):
             whole.append(measure(made, folder, False)[0])
             blocked, done = measure(made, folder, True)
             blocks.append(blocked)
             until.append(done)
+            load.append(measure_load(made, folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     size = sum(x.numel() * x.element_size() for part in made.values() for x in part.values())
     ratio = statistics.median(blocks) / statistics.median(whole)
     tensors = sum(map(len, made.values()))
     print(f"{size / 1e6:.0f} MB in {tensors} tensors, {options.rounds} rounds, {os.cpu_count()} cores")
-    for name, times in (("whole", whole), ("blocks", blocks), ("until", until)):
-        span = f"({min(times) * 1e3:.0f} to {max(times) * 1e3:.0f})"
-        print(f"  {name:7s} {statistics.median(times) * 1e3:8.0f} ms   {span}")
+    for name, times in (("whole", whole), ("blocks", blocks), ("until", until), ("load", load)):
+        span, middle = f"({min(times) * 1e3:.0f} to {max(times) * 1e3:.0f})", statistics.median(times)
+        print(f"  {name:7s} {middle * 1e3:8.0f} ms   {span}   {size / 1e6 / middle:6.0f} MB/s")
     print(f"  blocks / whole = {ratio:.3f} (at most {CLAIM})")
 
 

@@ -8,57 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from operator import index as as_int
+from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
 
 from .errors import OpError, message
-from .ops import arithmetic, linalg, norm
+from .ops import arithmetic, norm
 from .ops import fused as _fused
 from .ops import gather as _gather
 from .ops import view as _view
 from .tensor import Tensor, dispatch
-from .tensor.functions import add as _add
+from .tensor.binding import hashable
+from .tensor.functions import add as add
 from .tensor.functions import baddbmm as baddbmm
-from .tensor.inplace import inplace as _inplace
+from .tensor.functions import matmul as matmul
 from .tensor.mode import mode
+from .tensor.oneflow_arguments import take_oneflow
 from .tensor.op import op_of
 from .tensor.selection import tensor_scatter_nd_update as tensor_scatter_nd_update
-
-
-def matmul(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Tensor:
-    """Return ``alpha * (a @ b)``, each matrix transposed first if asked; a transposed operand keeps its layout.
-
-    Example:
-        >>> flow._C.matmul(flow.ones(2, 3), flow.ones(4, 3), transpose_b=True).shape
-        sbpjax.Size([2, 4])
-    """
-    static = (("transpose_a", bool(transpose_a)), ("transpose_b", bool(transpose_b)), ("alpha", alpha))
-    return dispatch.run(op_of(linalg.matmul, static), (a, b))
-
-
-def _sum_of(*terms):
-    total = terms[0]
-    for term in terms[1:]:
-        total = arithmetic.add(total, term)
-    return total
-
-
-def add(first, *others, alpha: float = 1, inplace: bool = False):
-    """Return the sum of two tensors, or of a list of tensors as one op.
-
-    Args:
-        first: a tensor, or a list of tensors.
-        others: the other term, unless a list was given.
-        alpha: the factor of the second of two terms.
-        inplace: write the sum into the first term.
-    """
-    if isinstance(first, (list, tuple)):
-        terms, op = tuple(first), op_of(_sum_of)
-        return _inplace(terms[0], op, terms[1:]) if inplace else dispatch.run(op, terms)
-    if not inplace:
-        return _add(first, *others, alpha=alpha)
-    return _inplace(first, op_of(arithmetic.add, () if alpha == 1 else (("alpha", alpha),)), others)
 
 
 def identity(x: Tensor) -> Tensor:
@@ -89,7 +58,7 @@ def _gathered(x, indices, /, axis: int):
 
 def in_top_k(targets: Tensor, predictions: Tensor, k: int) -> Tensor:
     """Return for each row of ``(N, C)`` predictions whether its target class is among the ``k`` largest."""
-    return dispatch.run(op_of(_in_top_k, (("k", int(k)),)), (targets, predictions))
+    return dispatch.run(op_of(_in_top_k, (("k", as_int(k)),)), (targets, predictions))
 
 
 def _in_top_k(targets, predictions, /, k: int):
@@ -110,7 +79,7 @@ def normalization(
     is_training: bool = False,
 ) -> Tensor:
     """Return ``x`` normalised per channel; if training by its own statistics, which move the given ones."""
-    static = (("training", bool(is_training)), ("momentum", momentum), ("eps", epsilon), ("axis", axis))
+    static = (("training", is_training), ("momentum", momentum), ("eps", epsilon), ("axis", axis))
     if is_training and moving_mean is not None and moving_variance is not None:
         inputs = (x, moving_mean, moving_variance, gamma, beta)
         out, mean, variance = dispatch.run(op_of(norm.batch_norm, static), inputs)
@@ -215,7 +184,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 
 def layer_norm(x: Tensor, begin_norm_axis: int, begin_params_axis: int, epsilon: float) -> Tensor:
     """Return ``x`` normalised over its dims from ``begin_norm_axis`` on."""
-    static = (("axis", int(begin_norm_axis)), ("eps", float(epsilon)))
+    static = (("axis", as_int(begin_norm_axis)), ("eps", float(epsilon)))
     return dispatch.run(op_of(_fused.rows_normed, static), (x,))
 
 
@@ -223,21 +192,14 @@ def layer_norm_affine(
     x: Tensor, gamma: Tensor, beta: Tensor, begin_norm_axis: int, begin_params_axis: int, epsilon: float
 ) -> Tensor:
     """Return ``x`` normalised over its dims from ``begin_norm_axis`` on, times gamma plus beta."""
-    static = (("axis", int(begin_norm_axis)), ("eps", float(epsilon)))
+    static = (("axis", as_int(begin_norm_axis)), ("eps", float(epsilon)))
     return dispatch.run(op_of(_fused.rows_normed, static), (x, gamma, beta))
 
 
-def rms_norm(x: Tensor, weight: Tensor | None, normalized_shape: Sequence[int], epsilon: float = 1e-6) -> Tensor:
+def rms_norm(x: Tensor, weight: Tensor | None = None, normalized_shape: Any = None, epsilon: float = 1e-6) -> Tensor:
     """Return ``x`` over the root of the mean of its squares over the last dims, times a weight."""
-    static = (("normalized_shape", tuple(normalized_shape)), ("eps", float(epsilon)))
+    static = (("normalized_shape", hashable(normalized_shape)), ("eps", float(epsilon)))
     return dispatch.run(op_of(norm.rms_norm, static), (x, weight))
-
-
-def transpose(input: Tensor, *dims, perm: Sequence[int] | None = None) -> Tensor:
-    """Return a view with all dims in another order, or with two exchanged."""
-    if perm is None and len(dims) == 2:
-        return input.transpose(*dims)
-    return input.permute(*(dims[0] if perm is None else perm))
 
 
 def global_arange(start, end=None, step=1, *, dtype=None, placement, sbp) -> Tensor:
@@ -256,6 +218,9 @@ def amp_white_identity(x: Tensor) -> Tensor:
 def amp_black_identity(x: Tensor) -> Tensor:
     """Return ``x``, in float32 under `autocast`."""
     return x.float() if mode.autocast is not None and x.dtype.is_floating_point else x
+
+
+take_oneflow(globals(), "_C.")
 
 
 def __getattr__(name: str):

@@ -4,7 +4,7 @@
 * Compiled programs persist in a user cache directory, so the second start of a script does not compile again. A cache
 that
   the user configured is left alone; ``SBPJAX_CACHE_DIR`` names another directory, ``SBPJAX_CACHE_DIR=off`` turns it
-  off.
+  off. A directory that others may write to is not used: who writes there chooses what runs here.
 * XLA's CPU thread pool and the number of CPU devices: see `sbpjax.env`.
 """
 
@@ -15,7 +15,8 @@ from typing import Any
 
 import jax
 
-from sbpjax import env
+from sbpjax import env, signing
+from sbpjax.errors import UnsafeFileError
 
 
 def _enable_cache() -> None:
@@ -25,11 +26,16 @@ def _enable_cache() -> None:
     chosen = os.environ.get("SBPJAX_CACHE_DIR", "")
     if chosen.lower() in ("off", "0", "none"):
         return
-    if not chosen:
+    given = bool(chosen)
+    if not given:
         root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
         chosen = os.path.join(root, "sbpjax", "xla")
-    try:
-        os.makedirs(chosen, exist_ok=True)
+    try:  # JAX runs the programs that it finds there, whoever wrote them
+        signing.private_folder(chosen if given else os.path.dirname(chosen))
+        signing.private_folder(chosen)
+    except UnsafeFileError as error:
+        signing.say_once(f"compiled programs are not kept: {error}")
+        return
     except OSError:  # a read-only home: run without the cache
         return
     jax.config.update("jax_compilation_cache_dir", chosen)

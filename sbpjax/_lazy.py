@@ -13,7 +13,10 @@ import importlib
 import sys
 from typing import Any
 
+from .tensor import Tensor
+
 ROOMS = (
+    "_oneflow_internal",
     "asyncs",
     "auto",
     "backends",
@@ -89,12 +92,12 @@ METHODS = {  # those that are methods of `Tensor` too
     "sbpjax.tensor.additions": """corrcoef cov diagflat diagonal_scatter dist dsplit frexp gcd histogram i0
  igamma igammac index_reduce lcm ldexp logaddexp2 mvlgamma nanquantile narrow_copy nextafter polygamma put
  renorm select_scatter signbit slice_scatter sum_to_size vdot""",
-    "sbpjax.tensor.inplace_forms": """kaiming_normal_ kaiming_uniform_ orthogonal_ xavier_normal_
- xavier_uniform_ absolute_ apply_ arccos_ arccosh_ arcsin_ arcsinh_ arctan2_ arctan_ arctanh_ as_subclass
- batch_gather cdouble cfloat conj_physical_ dim_order fill_diagonal_ fix fix_ gcd_ geometric_ greater_
- greater_equal_ hardshrink i0_ igamma_ igammac_ in_top_k index_reduce_ is_coalesced is_distributed
- is_inference is_same_size lcm_ ldexp_ less_ less_equal_ log_normal_ logaddexp2_ map2_ map_ mvlgamma_
- negative_ nextafter_ not_equal_ polygamma_ put_ record_stream renorm_ resize resize_as sgn_
+    "sbpjax.nn.init": "kaiming_normal_ kaiming_uniform_ orthogonal_ xavier_normal_ xavier_uniform_",
+    "sbpjax.tensor.inplace_forms": """absolute_ apply_ arccos_ arccosh_ arcsin_ arcsinh_ arctan2_ arctan_
+ arctanh_ as_subclass batch_gather cdouble cfloat conj_physical_ dim_order fill_diagonal_ fix fix_ gcd_
+ geometric_ greater_ greater_equal_ hardshrink i0_ igamma_ igammac_ in_top_k index_reduce_ is_coalesced
+ is_distributed is_inference is_same_size lcm_ ldexp_ less_ less_equal_ log_normal_ logaddexp2_ map2_ map_
+ mvlgamma_ negative_ nextafter_ not_equal_ polygamma_ put_ record_stream renorm_ resize resize_as sgn_
  split_with_sizes to_dense true_divide_ unsafe_chunk unsafe_split""",
     "sbpjax.tensor.lowrank": "nonzero_static",
     "sbpjax.tensor.signal": "istft stft",
@@ -119,8 +122,10 @@ def attribute(name: str) -> Any:
     elif name in ROOMS:
         found = importlib.import_module(f"sbpjax.{name}")
     elif name in _HOME:
+        from .tensor.wrong_call import told_once
+
         module, own = _HOME[name]
-        found = getattr(importlib.import_module(module), own)
+        found = told_once(getattr(importlib.import_module(module), own))
     else:
         from .absent import absent
 
@@ -136,9 +141,9 @@ def names() -> list[str]:
 
 def _late(module: str, name: str):
     def method(self, *args, **options):
-        from .tensor import Tensor
+        from .tensor.wrong_call import told_once
 
-        found = getattr(importlib.import_module(module), name)
+        found = told_once(getattr(importlib.import_module(module), name))
         setattr(Tensor, name, found)
         return found(self, *args, **options)
 
@@ -147,8 +152,6 @@ def _late(module: str, name: str):
     return method
 
 
-def attach_methods(cls: type) -> None:
-    """Give `Tensor` the methods of `METHODS`; each loads its function when it is first called."""
-    for module, several in METHODS.items():
-        for name in several.split():
-            setattr(cls, name, _late(module, name))
+for _module, _several in METHODS.items():
+    for _name in _several.split():
+        setattr(Tensor, _name, _late(_module, _name))

@@ -10,6 +10,7 @@ from sbpjax.distributed.p2p import recv_facts as _recv_facts
 from sbpjax.distributed.p2p import send_facts as _send_facts
 from sbpjax.tensor.creation import empty as _empty
 from sbpjax.tensor.dtype import dtype as _dtype
+from sbpjax.tensor.oneflow_arguments import take_oneflow as _take_oneflow
 from sbpjax.tensor.tensor import Tensor as _Tensor
 
 
@@ -88,3 +89,6 @@ def _named(name: str) -> _dtype:
     from sbpjax.tensor import dtype as dtypes
 
     return next(d for np_dtype, d in dtypes._BY_NP.items() if str(np_dtype) == name)
+
+
+_take_oneflow(globals(), "comm.")

@@ -22,18 +22,15 @@ import warnings
 from typing import Any
 
 import jax
-from jax._src import xla_bridge as _xla_bridge  # jax 0.10 has no public test of "are the backends started?"
+from jax._src import xla_bridge as _xla_bridge
 
+from sbpjax import signing
 from sbpjax import world as _world
 from sbpjax.errors import DeviceStateError, OpValueError, message
+from sbpjax.world import devices_started as devices_started
 
 MIN_CPU_THREADS = 32  # each launch wakes the pool: with 64 an op on 8 devices costs twice the main-thread time
 THREADS_PER_CPU_DEVICE = 4
-
-
-def devices_started() -> bool:
-    """Return whether JAX has started its devices, after which their number is fixed."""
-    return _xla_bridge.backends_are_initialized()
 
 
 def set_cpu_devices(count: int) -> None:
@@ -115,6 +112,7 @@ def prepare_process() -> None:
         from sbpjax.processes.start import connect
 
         connect(None, None, None, _world.timeout_s(), int(launcher))
+        os.environ.pop(signing.SECRET, None)  # known now; what this process starts or logs needs it not
 
 
 def _pool_threads() -> int:

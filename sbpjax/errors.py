@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 import traceback
 
 _LIBRARY = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
 
 
 def user_line() -> str:
@@ -30,6 +32,12 @@ def is_library_file(filename: str) -> bool:
     return filename.startswith(_LIBRARY) or _is_dependency(filename)
 
 
+def is_users_file(filename: str) -> bool:
+    """Return whether a file belongs neither to sbpjax, nor to its dependencies, nor to Python."""
+    standard = filename.startswith(_STANDARD) and "site-packages" not in filename
+    return not standard and not is_library_file(filename)
+
+
 def _is_dependency(filename: str) -> bool:
     return any(f"{os.sep}{package}{os.sep}" in filename for package in ("jax", "jaxlib", "numpy", "flax", "optax")) or (
         filename.startswith("<frozen")
@@ -46,6 +54,20 @@ def message(asked: str, seen: str, rule: str, fix: str) -> str:
         fix: one line that makes it work.
     """
     return f"{asked} (at {user_line()})\n  seen: {seen}\n  rule: {rule}\n  fix:  {fix}"
+
+
+# Rule and fix, wherever ranks wait because only some of them read a global tensor.
+READ_BY_ALL = (
+    "reading a global tensor is collective: item(), numpy(), tolist() and print(x) run on every rank",
+    "value = x.item() on every rank, then if rank == 0: print(value); x.to_local() is a rank's own part",
+)
+AT_ITS_END = "has come to the end of its program"  # behind a rank; the launcher looks for it
+# The same where one of them came to its end before.
+ENDS_ALIKE = (
+    "every rank ends after the same calls: as many steps, batches and reads of global tensors as the others",
+    "look why that rank ended: as many batches on every rank (drop_last=True), no return or sys.exit() on some; "
+    "item(), numpy() and print(x) of a global tensor on every rank",
+)
 
 
 def full_tracebacks() -> bool:
@@ -127,6 +149,33 @@ class AgreementError(DistributedError):
     """Ranks do different things where all must do the same: another operation, shape, program or version."""
 
 
+class EncodingError(SbpjaxError, ValueError):
+    """Bytes are no encoded value, or a value cannot be encoded; see `sbpjax.encoding`.
+
+    What processes tell each other holds plain values and NumPy arrays alone, so that reading it runs no code.
+    """
+
+
+class EncodingTypeError(EncodingError, TypeError):
+    """A value holds something of a type that the encoding lacks; the text says where it is and of which type."""
+
+
+class SignatureError(SbpjaxError, ValueError):
+    """Bytes carry no signature of the key: another key made them, or somebody changed them. Nothing was read."""
+
+
+class ForeignMessageError(DistributedError, SignatureError):
+    """Something without the secret of this job wrote where only its ranks write, or a rank has another secret.
+
+    ``docs/security.md`` says which secret a job has. The launcher makes one; elsewhere ``SBPJAX_JOB_SECRET`` or
+    ``SBPJAX_JOB_SECRET_FILE`` names one, the same on every rank.
+    """
+
+
+class UnsafeFileError(SbpjaxError, PermissionError):
+    """A file or folder that others could write or own is not trusted: a cache of programs, a key, a secret."""
+
+
 class AbstractError(SbpjaxError, NotImplementedError):
     """An abstract tensor, which has no elements, was read, run, or sent to a device.
 
@@ -160,19 +209,25 @@ class InplaceError(SbpjaxError, RuntimeError):
     """
 
 
-class OpError(SbpjaxError, RuntimeError):
-    """The inputs of an op do not fit each other: shapes that do not broadcast, sizes that do not match."""
+class OpError(SbpjaxError, RuntimeError, ValueError):
+    """The inputs of an op do not fit each other: shapes that do not broadcast, sizes that do not match.
+
+    PyTorch raises RuntimeError from ops written in C++ and ValueError from those written in Python; this is both.
+    """
 
 
-class OpTypeError(SbpjaxError, TypeError, RuntimeError):
-    """An op was given an argument of a wrong type, or dtypes it is not defined for."""
+class OpTypeError(SbpjaxError, TypeError, NotImplementedError):
+    """An op was given an argument of a wrong type, or dtypes it is not defined for.
+
+    For a wrong type PyTorch raises TypeError, for a dtype NotImplementedError or RuntimeError; this is all of them.
+    """
 
 
-class OpIndexError(SbpjaxError, IndexError):
+class OpIndexError(SbpjaxError, IndexError, RuntimeError):
     """A dim or an index is outside the tensor."""
 
 
-class OpBoundsError(OpIndexError, RuntimeError):
+class OpBoundsError(OpIndexError):
     """An index tensor names a place that the tensor does not have.
 
     PyTorch raises IndexError from some index ops and RuntimeError from others; this is both. Only an index that is at
@@ -186,6 +241,10 @@ class OpValueError(SbpjaxError, ValueError, RuntimeError):
 
 class OpNotSupportedError(SbpjaxError, NotImplementedError, RuntimeError):
     """A combination of options that the op does not define, as PyTorch does not."""
+
+
+class ImmutableError(SbpjaxError, AttributeError):
+    """Something that all tensors share, such as an element type, was to be changed."""
 
 
 class LinAlgError(SbpjaxError, RuntimeError):
@@ -295,6 +354,10 @@ class WorkerError(SbpjaxError, RuntimeError):
     Workers have no JAX: a dataset makes its samples of Python's and NumPy's values. A script that defines its dataset
     itself keeps what it does under ``if __name__ == "__main__":``.
     """
+
+
+class WorkerNameError(WorkerError, AttributeError):
+    """Tensors in data workers have the methods that datasets use, not this one."""
 
 
 class WorkerTimeoutError(WorkerError, TimeoutError):

@@ -17,6 +17,7 @@ from sbpjax.tensor.binding import hashable, into_out
 from sbpjax.tensor.from_data import tensor as _tensor
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.wrong_call import tell as _tell
 
 
 def _run(fn, input: Tensor, s, dim, norm, inverse: bool, op: str, out) -> Tensor:
@@ -107,3 +108,6 @@ def _made(values, dtype, device, placement, sbp, requires_grad: bool, out) -> Te
     values = values.astype(dtypes.get_default_dtype().np if dtype is None else dtypes.np_of(dtype))
     found = _tensor(values, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad)
     return found if out is None else into_out(out, found)
+
+
+_tell(globals())

@@ -4,7 +4,8 @@
     state = hub.load_state_dict_from_url("https://example.org/resnet18.pt")            # runs no code
 
 A repository of GitHub is downloaded as an archive into `get_dir`, and its ``hubconf.py`` is run: `load` asks for
-``trust_repo=True`` first. Downloads are written beside their place and moved into it when complete.
+``trust_repo=True`` first. Downloads are written beside their place and moved into it when complete. ``GITHUB_TOKEN`` is
+sent to GitHub alone, over https.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlparse
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from sbpjax import signing
 from sbpjax.errors import HubError, message
 
 ENV_SBPJAX_HOME = "SBPJAX_HOME"
@@ -35,6 +38,8 @@ DEFAULT_CACHE_DIR = "~/.cache"
 MODULE_HUBCONF = "hubconf.py"
 VAR_DEPENDENCY = "dependencies"
 READ_DATA_CHUNK = 128 * 1024
+TIMEOUT_S = 30.0  # a server that says nothing for so long is given up
+TOKEN_HOSTS = ("github.com", "api.github.com", "codeload.github.com")
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 
 _dir: str | None = None
@@ -64,7 +69,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         progress: print what is done.
 
     Raises:
-        HubError: it cannot be reached, or its hash is another.
+        HubError: it cannot be reached, ends early, or its hash is another.
     """
     dst = os.path.expanduser(dst)
     os.makedirs(os.path.dirname(os.path.abspath(dst)), exist_ok=True)
@@ -74,9 +79,12 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         with os.fdopen(handle, "wb") as file, _opened(url) as source:
             if progress:
                 print(f"Downloading {url} to {dst}", file=sys.stderr)
-            while chunk := source.read(READ_DATA_CHUNK):
+            while chunk := _chunk(source, url):
                 file.write(chunk)
                 digest.update(chunk)
+            size, wanted = file.tell(), source.headers.get("Content-Length")
+        if wanted is not None and wanted.isdecimal() and int(wanted) != size:
+            raise _unreached(url, f"{size} bytes of {wanted}")
         if hash_prefix and not digest.hexdigest().startswith(hash_prefix):
             rule = f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")'
             raise HubError(message(f"downloading {url}", f"{os.path.getsize(part)} bytes", rule, "try again"))
@@ -86,21 +94,47 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
             os.unlink(part)
 
 
+class _Redirects(HTTPRedirectHandler):
+    """Follows redirects: from https to https alone, and with the token only to the hosts that it is for."""
+
+    def redirect_request(self, req, fp, code, msg, headers, newurl):
+        if urlparse(req.full_url).scheme == "https" and urlparse(newurl).scheme != "https":
+            rule = "what begins over https does not go on without"
+            raise HubError(message(f"downloading {req.full_url}", f"a redirect to {newurl}", rule, "check the URL"))
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        return None if request is None else _with_token(request)
+
+
+def _with_token(request: Request) -> Request:
+    """Give a request GitHub's token, if it is for GitHub and over https; redirects do not carry it on."""
+    token, to = os.environ.get(ENV_GITHUB_TOKEN), urlparse(request.full_url)
+    if token and to.scheme == "https" and to.hostname in TOKEN_HOSTS:
+        request.add_unredirected_header("Authorization", f"token {token}")
+    return request
+
+
 def _opened(url: str) -> Any:
-    request = Request(url, headers={"User-Agent": "sbpjax.hub"})
-    token = os.environ.get(ENV_GITHUB_TOKEN)
-    if token and urlparse(url).hostname in ("github.com", "api.github.com", "codeload.github.com"):
-        request.add_header("Authorization", f"token {token}")
     try:
-        return urlopen(request)
+        request = _with_token(Request(url, headers={"User-Agent": "sbpjax.hub"}))
+        return build_opener(_Redirects).open(request, timeout=TIMEOUT_S)
     except HTTPError as error:
         reason = f"the server answered {error.code} {error.reason}"
         raise HubError(message(f"downloading {url}", reason, "the file must be there", "check the URL")) from error
-    except (URLError, OSError) as error:
-        reason = getattr(error, "reason", error)
-        fix = f"download it elsewhere and put it into {get_dir()}, or pass a file:// URL"
-        rule = "this needs a connection to that host"
-        raise HubError(message(f"downloading {url}", f"no connection: {reason}", rule, fix)) from error
+    except (URLError, OSError, HTTPException) as error:
+        raise _unreached(url, f"no connection: {getattr(error, 'reason', error)}") from error
+
+
+def _chunk(source: Any, url: str) -> bytes:
+    try:
+        return source.read(READ_DATA_CHUNK)
+    except (OSError, HTTPException) as error:
+        raise _unreached(url, f"the connection broke: {error}") from error
+
+
+def _unreached(url: str, seen: str) -> HubError:
+    fix = f"download it elsewhere and put it into {get_dir()}, or pass a file:// URL"
+    rule = f"this needs a connection to that host, which answers within {TIMEOUT_S:g} s"
+    return HubError(message(f"downloading {url}", seen, rule, fix))
 
 
 def load_state_dict_from_url(
@@ -124,18 +158,25 @@ def load_state_dict_from_url(
     Raises:
         HubError: it cannot be reached, or its hash is another.
     """
-    import sbpjax
+    from sbpjax.tensor import Tensor
+    from sbpjax.utils.checkpoint import load
 
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else os.path.expanduser(model_dir)
+    if model_dir is None:
+        signing.make_folder(folder)
     name = file_name or os.path.basename(urlparse(url).path)
+    if name in ("", ".", ".."):
+        rule = "the URL ends in the name of a file, or file_name= gives one"
+        asked = f"load_state_dict_from_url({url!r})"
+        raise HubError(message(asked, f"the name {name!r}", rule, 'file_name="model.pth"'))
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         found = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, path, found.group(1) if found else None, progress)
-    state = sbpjax.load(path)
+    state = load(path)
     if map_location is None:
         return state
-    return {k: v.to(map_location) if isinstance(v, sbpjax.Tensor) else v for k, v in state.items()}
+    return {k: v.to(map_location) if isinstance(v, Tensor) else v for k, v in state.items()}
 
 
 load_url = load_state_dict_from_url
@@ -234,6 +275,11 @@ def _downloaded(github: str, trust_repo: Any, force_reload: bool, verbose: bool)
     if trust_repo is not True:
         rule = "hub.load runs the code of that repository, which is to be trusted first"
         raise HubError(message(f"hub.load({github!r})", f"trust_repo={trust_repo!r}", rule, "trust_repo=True"))
+    try:
+        signing.private_folder(get_dir())  # the code in it is run
+    except OSError as error:
+        rule = "code is run from a directory that nobody else can write to"
+        raise HubError(message(f"hub.load({github!r})", str(error), rule, "hub.set_dir(path)")) from None
     target = Path(get_dir()) / f"{repository}_{ref}".replace("/", "_")
     if target.exists() and not force_reload:
         return target

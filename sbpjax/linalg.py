@@ -11,11 +11,12 @@ programs; their ``_ex`` forms return `info` instead. Batch dims of a global tens
 from __future__ import annotations
 
 from collections import namedtuple
+from operator import index as _as_int
 
 import numpy as np
 
 from sbpjax.errors import LinAlgError as LinAlgError
-from sbpjax.errors import OpError, message
+from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import decompose, matrix
 from sbpjax.ops import ldl as _ldl
 from sbpjax.ops import matrix_norm as _matrix_norm
@@ -26,10 +27,12 @@ from sbpjax.tensor.argument_names import NUMPY as _NUMPY
 from sbpjax.tensor.argument_names import take_names as _take_names
 from sbpjax.tensor.binding import bind, hashable, into_out, publish
 from sbpjax.tensor.functions import matmul as matmul
+from sbpjax.tensor.oneflow_arguments import take_oneflow as _take_oneflow
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.reductions import norm as _norm
 from sbpjax.tensor.tensor import Tensor
 from sbpjax.tensor.views import diagonal as _diagonal
+from sbpjax.tensor.wrong_call import tell as _tell
 
 _results = {
     name: namedtuple(f"linalg_{name}", fields)
@@ -84,7 +87,7 @@ def vector_norm(x: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=None
 def matrix_norm(A: Tensor, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None, out=None) -> Tensor:
     """Return a norm of matrices: ``"fro"``, ``"nuc"``, or of order 1, -1, 2, -2, inf, -inf."""
     dtype = dtypes.np_of(dtype)
-    found = _run(_matrix_norm.matrix_norm, (A,), ord=ord, dim=hashable(dim), keepdim=bool(keepdim), dtype=dtype)
+    found = _run(_matrix_norm.matrix_norm, (A,), ord=ord, dim=hashable(dim), keepdim=keepdim, dtype=dtype)
     return _finish(found, out)
 
 
@@ -127,7 +130,7 @@ householder_product = bind(decompose.householder_product, ("A", "tau"))
 
 def svd(A: Tensor, full_matrices: bool = True, *, driver=None, out=None):
     """Return U, S and V^H with ``A = U diag(S) V^H``, the singular values largest first."""
-    return _named("svd", _run(decompose.svd, (A,), full_matrices=bool(full_matrices)), out)
+    return _named("svd", _run(decompose.svd, (A,), full_matrices=full_matrices), out)
 
 
 def svdvals(A: Tensor, *, driver=None, out=None) -> Tensor:
@@ -152,7 +155,7 @@ def eig(A: Tensor, *, out=None):
 
 def lu(A: Tensor, *, pivot: bool = True, out=None):
     """Return P, L and U with ``A = P L U``."""
-    return _named("lu", _run(decompose.lu, (A,), pivot=bool(pivot)), out)
+    return _named("lu", _run(decompose.lu, (A,), pivot=pivot), out)
 
 
 def slogdet(A: Tensor, *, out=None):
@@ -162,7 +165,7 @@ def slogdet(A: Tensor, *, out=None):
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False, out=None):
     """Return the Cholesky factor, and `info`: 0, or 1 where the matrix is not positive definite."""
-    found = _named("cholesky_ex", _run(decompose.cholesky_ex, (A,), upper=bool(upper)), out)
+    found = _named("cholesky_ex", _run(decompose.cholesky_ex, (A,), upper=upper), out)
     if check_errors:
         _positive(found.info)
     return found
@@ -197,7 +200,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, o
 
 def lu_factor(A: Tensor, *, pivot: bool = True, out=None):
     """Return L and U in one matrix, and the pivots counted from 1."""
-    return _named("lu_factor", lu_factor_ex(A, pivot=pivot)[:2], out)
+    return _named("lu_factor", lu_factor_ex(A, pivot=pivot, check_errors=True)[:2], out)
 
 
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out=None):
@@ -209,7 +212,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
         check_errors: raise where D is singular.
         out: where the results go.
     """
-    found = _named("ldl_factor_ex", _run(_ldl.ldl_factor_ex, (A,), hermitian=bool(hermitian)), out)
+    found = _named("ldl_factor_ex", _run(_ldl.ldl_factor_ex, (A,), hermitian=hermitian), out)
     if check_errors:
         _check("linalg.ldl_factor(A)", found.info, "D has a zero on its diagonal", "linalg.ldl_factor_ex(A)")
     return found
@@ -239,7 +242,7 @@ def _singular(asked: str, info: Tensor) -> None:
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out=None):
     """Return x with ``A x = B`` (``x A = B`` if not ``left``), and `info`: where A is singular."""
-    found = _named("solve_ex", _run(_solve.solve_ex, (A, B), left=bool(left)), out)
+    found = _named("solve_ex", _run(_solve.solve_ex, (A, B), left=left), out)
     if check_errors:
         _singular("linalg.solve(A, B)", found.info)
     return found
@@ -291,7 +294,7 @@ def solve_triangular(
 
 def pinv(A: Tensor, rcond=None, hermitian: bool = False, *, atol=None, rtol=None, out=None) -> Tensor:
     """Return the pseudoinverses; singular values up to ``max(atol, rtol * the largest)`` count as 0."""
-    found = _run(_solve.pinv, (A, atol, rtol if rcond is None else rcond), hermitian=bool(hermitian))
+    found = _run(_solve.pinv, (A, atol, rtol if rcond is None else rcond), hermitian=hermitian)
     return _finish(found, out)
 
 
@@ -299,7 +302,7 @@ def matrix_rank(A: Tensor, tol=None, hermitian: bool = False, *, atol=None, rtol
     """Return the number of singular values above ``max(atol, rtol * the largest)``."""
     if tol is not None:
         atol, rtol = tol, 0.0
-    return _finish(_run(_solve.matrix_rank, (A, atol, rtol), hermitian=bool(hermitian)), out)
+    return _finish(_run(_solve.matrix_rank, (A, atol, rtol), hermitian=hermitian), out)
 
 
 def lstsq(A: Tensor, B: Tensor, rcond=None, *, driver: str | None = None):
@@ -323,7 +326,7 @@ def lstsq(A: Tensor, B: Tensor, rcond=None, *, driver: str | None = None):
 
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out=None) -> Tensor:
     """Return x with ``A x = B`` for what `ldl_factor` gave of A."""
-    return _finish(_run(_ldl.ldl_solve, (LD, pivots, B), hermitian=bool(hermitian)), out)
+    return _finish(_run(_ldl.ldl_solve, (LD, pivots, B), hermitian=hermitian), out)
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims=None, *, out=None) -> Tensor:
@@ -341,11 +344,14 @@ def multi_dot(tensors, *, out=None) -> Tensor:
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1, out=None) -> Tensor:
     """Return the cross product along a dim of size 3."""
-    return _finish(_run(matrix.cross, (input, other), dim=int(dim)), out)
+    return _finish(_run(matrix.cross, (input, other), dim=_as_int(dim)), out)
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out=None) -> Tensor:
     """Return the inner products of vectors along a dim, the first conjugated."""
+    if x.dtype != y.dtype or not (x.is_floating_point() or x.is_complex()):
+        rule = "x and y are of one dtype, floating point or complex"
+        raise OpTypeError(message("linalg.vecdot(x, y)", f"{x.dtype.name}, {y.dtype.name}", rule, "y.to(x.dtype)"))
     return _finish((x.conj() * y).sum(dim), out)
 
 
@@ -356,3 +362,5 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 publish(globals(), "vector_norm matrix_norm norm cond vecdot")
 _take_names(globals(), "vector_norm norm", **_NUMPY)
+_take_oneflow(globals(), "linalg.")
+_tell(globals())

@@ -5,12 +5,23 @@ Tested with the aliases, in `tests/test_mock_torch.py`.
 
 from __future__ import annotations
 
+VERSION = "0.1.0"
 _names = ["sbpjax"]
 
 
 def package() -> str:
     """Return the name that was answered to last, of those that are answered to now."""
     return _names[-1]
+
+
+def is_oneflow() -> bool:
+    """Return whether the program has imported the package as oneflow, whose habits then hold where names tell."""
+    return _names[-1] == "oneflow"
+
+
+def is_torch() -> bool:
+    """Return whether the program has imported the package as torch, whose habits then hold where the two differ."""
+    return _names[-1] == "torch"
 
 
 def answer_to(name: str) -> None:

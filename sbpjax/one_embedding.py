@@ -269,8 +269,8 @@ class Optimizer:
         """Update all parameters."""
         return self.optimizer.step(closure)
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop all gradients."""
+    def zero_grad(self, set_to_none: bool | None = None) -> None:
+        """Set all gradients to zero, or drop them."""
         self.optimizer.zero_grad(set_to_none)
 
     def state_dict(self) -> dict[str, Any]:

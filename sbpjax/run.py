@@ -2,6 +2,7 @@
 
 ``--as torch`` answers to ``torch``, ``--as oneflow`` to ``oneflow``, both may be given; ``-m package.module`` runs a
 module instead of a file. What stands behind the script's name is the script's own: ``sys.argv`` is as if Python ran it.
+Processes that the script starts (`multiprocessing`, data workers, `subprocess`) answer to the names too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import runpy
 import sys
 
 from . import mock_oneflow, mock_torch
+from .mock import stand_in
 
 _PEERS = {"torch": mock_torch, "oneflow": mock_oneflow}
 
@@ -27,9 +29,11 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("script", help="the script")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
     options = parser.parse_args(argv)
+    names = list(dict.fromkeys(options.names or ["torch"]))
     with contextlib.ExitStack() as stack:
-        for name in options.names or ["torch"]:
+        for name in names:
             stack.enter_context(_PEERS[name].enable(options.lazy, options.verbose))
+        stack.enter_context(stand_in.put_on_paths(names, options.lazy, options.verbose))
         before, path = sys.argv, list(sys.path)
         sys.argv = [options.script, *options.args]
         try:
@@ -37,7 +41,7 @@ def main(argv: list[str] | None = None) -> None:
                 sys.path.insert(0, os.getcwd())
                 runpy.run_module(options.script, run_name="__main__", alter_sys=True)
             else:
-                sys.path.insert(0, os.path.dirname(os.path.abspath(options.script)))
+                sys.path.insert(0, os.path.dirname(os.path.realpath(options.script)))
                 runpy.run_path(options.script, run_name="__main__")
         finally:
             sys.argv, sys.path[:] = before, path

@@ -47,6 +47,8 @@ class _Turns:
         self.results: dict[int, dict[int, tuple[str, Any]]] = {}
         self.failed: tuple[int, BaseException] | None = None
         self.stuck: str | None = None
+        self.board: dict[str, str] = {}
+        self.posted = threading.Condition()
 
     def meet(self, rank: int, members: tuple[int, ...], asked: str, value) -> dict[int, tuple[str, Any]]:
         """Give a value, let the others run, and return what all members gave."""
@@ -114,6 +116,10 @@ class Threads(_world.World):
         self.rank = self.local_rank = rank
         self.size = turns.size
         self._turns = turns
+        self._board, self._posted = turns.board, turns.posted
+
+    def come_along(self, asked):
+        self.exchange(asked, None)
 
     def visible(self, devices):
         return devices[: self.size]

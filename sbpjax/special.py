@@ -6,6 +6,8 @@ tensor(0.5000)
 
 from __future__ import annotations
 
+from operator import index as _as_int
+
 from sbpjax.ops import bessel as _bessel
 from sbpjax.ops import special as _ops
 from sbpjax.ops.polynomials import OPS as _POLYNOMIALS
@@ -30,6 +32,7 @@ from sbpjax.tensor.functions import xlogy as xlogy
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.reductions import logsumexp as logsumexp
 from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.wrong_call import tell as _tell
 
 _UNARY = "entr i0 i0e i1 i1e log_ndtr ndtr ndtri spherical_bessel_j0".split()
 entr, i0, i0e, i1, i1e, log_ndtr, ndtr, ndtri, spherical_bessel_j0 = (
@@ -67,7 +70,7 @@ multigammaln = bind(_ops.mvlgamma, ("a",), "multigammaln")
 
 def polygamma(n: int, input: Tensor, *, out=None) -> Tensor:
     """Return the n-th derivative of digamma."""
-    found = dispatch.run(op_of(_ops.polygamma, (("n", int(n)),)), (input,))
+    found = dispatch.run(op_of(_ops.polygamma, (("n", _as_int(n)),)), (input,))
     return found if out is None else into_out(out, found)
 
 
@@ -79,3 +82,6 @@ def softmax(input: Tensor, dim: int, *, dtype=None) -> Tensor:
 def log_softmax(input: Tensor, dim: int, *, dtype=None) -> Tensor:
     """Return the logarithm of the softmax along a dim."""
     return _log_softmax(input, dim, dtype=dtype)
+
+
+_tell(globals())

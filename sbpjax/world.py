@@ -6,26 +6,42 @@ raise the same error, or the three wait for ever. `World.exchange` is that agree
 gets what all gave, or an error that names the ranks that did not come.
 
 `current()` is the world of this thread: one process alone, the processes of `jax.distributed`, or the threads of
-`sbpjax.simulate`. Values go through the key-value store of JAX's coordination service; nothing else is opened.
+`sbpjax.simulate`. Values go through the key-value store of JAX's coordination service, encoded and signed
+(`sbpjax.processes.store`): what is not of a rank of this run is refused.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
-import pickle
+import re
+import secrets
+import sys
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import jax
+from jax._src import xla_bridge as _xla_bridge  # jax 0.10 has no public test of "are the backends started?"
 
-from sbpjax.errors import AgreementError, LostRankError, message
+from sbpjax import calls, signing
+from sbpjax.errors import AT_ITS_END, AgreementError, ForeignMessageError, LostRankError, SbpjaxError, message
+from sbpjax.processes.store import Store
 
 DEFAULT_TIMEOUT_S = 600.0
+_ACCOUNT_S = 20.0  # a rank that has come to a meeting needs no longer to say what it did before
 ENDED = "sbpjax/ended"  # below it, in the store, the ranks that came to the end of their programs
+POSTS = "sbpjax/posts"
+_BROKEN = re.compile(r"Gloo .*(closed by peer|reset by peer|Broken pipe|Connection refused)")  # of Gloo and the kernel
+_REPORT_S = 2.0  # a rank that fails has reported it before its connections close; the report comes within a second
 _SLICE_MS = 500  # a wait looks up this often, to see whether another process reported a failure
+
+
+def devices_started() -> bool:
+    """Return whether JAX has started its devices, after which their number is fixed."""
+    return _xla_bridge.backends_are_initialized()
 
 
 def timeout_s() -> float:
@@ -45,6 +61,8 @@ class World:
         local_rank: the index among the members on this machine.
         nodes: the number of machines.
         failure: what another member reported when it failed, None while all is well.
+        key: what only the members know; it signs what they tell each other.
+        report: tells the other members that this one failed, and lets it end with an error code.
     """
 
     rank = 0
@@ -52,9 +70,14 @@ class World:
     local_rank = 0
     nodes = 1
     failure: str | None = None
+    key: bytes = secrets.token_bytes(signing.TAG_BYTES)  # of this process, in which all members are
+    report: Callable[[str], None] | None = None
 
     def __init__(self) -> None:
         self.agreed: set = set()  # what was compared with the other members once
+        self.background: set[threading.Thread] = set()  # what this process finishes before it ends
+        self._board: dict[str, str] = {}
+        self._posted = threading.Condition()
 
     def visible(self, devices: list) -> list:
         """Return those of the run's devices that count as ranks of placements."""
@@ -73,18 +96,64 @@ class World:
 
         Args:
             asked: what is being done; all members must do the same.
-            value: anything that pickles.
+            value: a plain value, see `sbpjax.encoding`.
             members: the ranks that take part, this one among them; all by default.
 
         Raises:
             LostRankError: members did not come in time.
             AgreementError: members do different things.
+            ForeignMessageError: something without the secret of this job speaks for a member.
         """
         return {0: value}
 
     def device(self, rank: int, platform: str) -> Any:
         """Return the device that stands for a member in collectives: its first."""
         return jax.local_devices(backend=platform)[0]
+
+    def post(self, key: str, text: str) -> None:
+        """Put a text where all members can read it; any thread, in any order, while others meet."""
+        with self._posted:
+            self._board[key] = text
+            self._posted.notify_all()
+
+    def read_post(self, key: str, rank: int, deadline: float) -> str:
+        """Wait for a text that the member ``rank`` posts, and return it; any thread.
+
+        Args:
+            key: what it is posted under.
+            rank: who posts it.
+            deadline: until when to wait, as of `time.monotonic`.
+
+        Raises:
+            LostRankError: it did not come in time, or that member came to its end without it.
+        """
+        with self._posted:
+            if not self._posted.wait_for(lambda: key in self._board, deadline - time.monotonic()):
+                raise lost(f"waiting for {key}", [rank], range(self.size), f"waited {timeout_s():g} s")
+            return self._board[key]
+
+    def drop_post(self, key: str) -> None:
+        """Remove a text that all have read."""
+        with self._posted:
+            self._board.pop(key, None)
+
+    def come_along(self, asked: str) -> None:
+        """Wait until all members have come here, where they take turns; processes of their own need not."""
+
+    def end_badly(self, how: str) -> None:
+        """Make this process end with an error code although its program came to its end; the others hear ``how``."""
+        if self.report is not None:
+            self.report(how)
+            return
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
+
+    def finish_background(self) -> None:
+        """Wait for what goes on in the background, at most as long as ranks wait for each other."""
+        deadline = time.monotonic() + timeout_s()
+        for thread in list(self.background):
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def share(self, asked: str, value, run: Callable[[dict[int, Any]], Any], members: tuple[int, ...] | None = None):
         """Return ``run`` of the values at hand, keyed by rank: this member's own, or those of all threads.
@@ -95,16 +164,33 @@ class World:
 
 
 class Processes(World):
-    """The processes that `jax.distributed` connects."""
+    """The processes that `jax.distributed` connects.
 
-    def __init__(self, local_rank: int = 0, nodes: int = 1) -> None:
+    Args:
+        local_rank: the index among the processes on this machine.
+        nodes: the number of machines.
+        key: the key of the run; the job's own by default.
+    """
+
+    def __init__(self, local_rank: int = 0, nodes: int = 1, key: bytes | None = None) -> None:
         super().__init__()
+        if key is not None:
+            self.key = key
         self.rank = _state().process_id
         self.size = _state().num_processes
         self.local_rank = local_rank
         self.nodes = nodes
         self._counts: dict[tuple[int, ...], int] = {}
         self._firsts: dict[tuple[int, str], Any] = {}
+
+    @functools.cached_property
+    def key(self) -> bytes:  # type: ignore[override]
+        return signing.job_key()
+
+    @functools.cached_property
+    def store(self) -> Store:
+        """What the processes tell each other."""
+        return Store(_state().client, self.key)
 
     def owner(self, device) -> int:
         return device.process_index
@@ -123,49 +209,86 @@ class Processes(World):
             asked = f"{asked} in the group {list(members)}"
         number = self._counts.get(ordered, 0)
         self._counts[ordered] = number + 1
-        client = _state().client
         base = "sbpjax/all" if len(members) == self.size else f"sbpjax/{'.'.join(map(str, ordered))}"
         mine = f"{base}/{number}/{self.rank}"
-        client.key_value_set_bytes(mine, pickle.dumps((asked, value)))
-        if number > 1:  # who is here has read all that was given two meetings ago
-            client.key_value_delete(f"{base}/{number - 2}/{self.rank}")
-        deadline = time.monotonic() + timeout_s()
-        given = {self.rank: (asked, value)}
-        try:
-            for rank in ordered:
-                if rank != self.rank:
-                    given[rank] = pickle.loads(self._awaited(asked, f"{base}/{number}", rank, ordered, deadline))
-        except LostRankError:  # the meeting did not take place: nobody who comes later may think that it did
-            with contextlib.suppress(jax.errors.JaxRuntimeError):
-                client.key_value_delete(mine)
-            self._counts[ordered] = number
-            raise
-        return agreed(given)
+        with calls.meeting(asked, ordered) as trails:
+            self.store.put(mine, (asked, value, trails))
+            if number > 1:  # who is here has read all that was given two meetings ago
+                self.store.drop(f"{base}/{number - 2}/{self.rank}")
+            deadline = time.monotonic() + timeout_s()
+            given = {self.rank: (asked, value, trails)}
+            try:
+                for rank in ordered:
+                    if rank != self.rank:
+                        given[rank] = self._awaited(asked, f"{base}/{number}", rank, ordered, deadline)
+            except LostRankError:  # the meeting did not take place: nobody who comes later may think that it did
+                with contextlib.suppress(jax.errors.JaxRuntimeError):
+                    self.store.drop(mine)
+                    if ordered[0] == self.rank:
+                        self.store.replace(calls.key_of(ordered), None)
+                self._counts[ordered] = number
+                raise
+            values = agreed({rank: (what, value) for rank, (what, value, _) in given.items()})
+        swap = functools.partial(self._accounts, f"{base}/{number}")
+        calls.compare({rank: trails for rank, (_, _, trails) in given.items()}, swap)
+        return values
+
+    def _accounts(self, meeting: str, trail: calls.Trail, ranks: tuple[int, int]) -> dict[int, list]:
+        """Return what two ranks say of a trail; the members of a meeting call it."""
+        if self.rank in ranks:
+            self.store.replace(f"{meeting}/account/{self.rank}", trail.account())
+        deadline, found = time.monotonic() + _ACCOUNT_S, {}
+        for rank in ranks:
+            while (account := self.store.find(f"{meeting}/account/{rank}")) is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            found[rank] = account or [0, []]
+        return found
+
+    def post(self, key, text):
+        self.store.put(f"{POSTS}/{key}", text)
+
+    def read_post(self, key, rank, deadline):
+        asked = f"waiting for {key}"
+        while True:
+            ended = self.ended(rank)  # looked up first: what it posted before its end is there then
+            try:
+                return self.store.wait(f"{POSTS}/{key}", _SLICE_MS)
+            except jax.errors.JaxRuntimeError as error:
+                if "DEADLINE_EXCEEDED" not in str(error) and "timed out" not in str(error):
+                    raise lost(asked, [0], range(self.size), f"the coordinator does not answer: {error}") from None
+            if ended:
+                raise lost(asked, [rank], range(self.size), f"rank {rank} {AT_ITS_END}")
+            if time.monotonic() > deadline:
+                raise lost(asked, [rank], range(self.size), f"waited {timeout_s():g} s")
+
+    def drop_post(self, key):
+        with contextlib.suppress(jax.errors.JaxRuntimeError):  # the coordinator is gone
+            self.store.drop(f"{POSTS}/{key}")
 
     def ended(self, rank: int) -> bool:
         """Return whether a rank has come to the end of its program, and so will not come to any meeting."""
         return self._given(f"{ENDED}/{rank}")
 
-    def _awaited(self, asked: str, base: str, rank: int, members: tuple[int, ...], deadline: float) -> bytes:
-        client = _state().client
+    def _awaited(self, asked: str, base: str, rank: int, members: tuple[int, ...], deadline: float) -> Any:
         while True:
             try:
-                return client.blocking_key_value_get_bytes(f"{base}/{rank}", _SLICE_MS)
+                return self.store.wait(f"{base}/{rank}", _SLICE_MS)
             except jax.errors.JaxRuntimeError as error:
                 if "DEADLINE_EXCEEDED" not in str(error) and "timed out" not in str(error):
                     raise lost(asked, [0], members, f"the coordinator does not answer: {error}") from None
+            calls.raise_difference()
             if self.failure is not None:
                 raise lost(asked, [], members, self.failure)
             if self.ended(rank) and not self._given(f"{base}/{rank}"):
-                raise lost(asked, [rank], members, f"rank {rank} has come to the end of its program")
+                raise lost(asked, [rank], members, f"rank {rank} {AT_ITS_END}")
             if time.monotonic() > deadline:
                 missing = [r for r in members if r != self.rank and not self._given(f"{base}/{r}")]
                 raise lost(asked, missing or [rank], members, f"waited {timeout_s():g} s")
 
     def _given(self, key: str) -> bool:
         try:
-            _state().client.key_value_try_get_bytes(key)
-        except jax.errors.JaxRuntimeError:
+            self.store.look(key)
+        except (jax.errors.JaxRuntimeError, ForeignMessageError):
             return False
         return True
 
@@ -204,6 +327,24 @@ def lost(asked: str, missing: list[int], members, why: str) -> LostRankError:
             "look at the output of the rank named above; SBPJAX_TIMEOUT=<seconds> changes how long ranks wait",
         )
     )
+
+
+def raise_for_ranks(error: BaseException) -> None:
+    """Raise why another rank came no more, if a program failed because its connection to one broke.
+
+    Raises:
+        AgreementError: the ranks differ, and one of them ended for that.
+        LostRankError: a rank failed, or ended without a word.
+    """
+    world = current()
+    if world.size == 1 or isinstance(error, SbpjaxError) or not _BROKEN.search(str(error)):
+        return
+    end = time.monotonic() + _REPORT_S
+    while world.failure is None and time.monotonic() < end:
+        time.sleep(0.02)
+    calls.raise_difference()
+    seen = f"{world.failure or 'a rank ended without a word'}; here {str(error).splitlines()[0]}"
+    raise lost("a program of several ranks", [], range(world.size), seen) from error
 
 
 def _state() -> Any:
@@ -247,3 +388,6 @@ def install(world: World | None) -> None:
 def enter(world: World | None) -> None:
     """Make ``world`` the world of this thread alone; None leaves it."""
     _current.world = world
+
+
+calls.compare_by(lambda *what: current().exchange(*what))

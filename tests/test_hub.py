@@ -1,7 +1,11 @@
 """Hub: local repositories, files by URL, and what is said without a connection."""
 
 import hashlib
+import http.server
 import pathlib
+import threading
+import time
+import urllib.parse
 
 import pytest
 
@@ -57,6 +61,78 @@ def test_files_by_url(tmp_path, monkeypatch):
     flow.save({"w": flow.ones(2)}, saved)
     state = hub.load_state_dict_from_url("https://example.invalid/model", map_location="cpu")
     assert state["w"].tolist() == [1, 1]
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """Redirects, answers that end early, and silence; keeps what it was asked."""
+
+    asked: list = []
+
+    def do_GET(self):
+        self.asked.append((self.path, self.headers.get("Authorization")))
+        if self.path == "/silent":
+            time.sleep(2)
+            return
+        self.send_response(302 if self.path == "/moved" else 200)
+        if self.path == "/moved":
+            self.send_header("Location", f"http://localhost:{self.server.server_port}/file")
+        self.send_header("Content-Length", "7" if self.path in ("/file", "/short") else "0")
+        self.end_headers()
+        self.wfile.write({"/file": b"weights", "/short": b"wei"}.get(self.path, b""))
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """Return the URL of a server of this machine, to which both names of it lead, and what it was asked."""
+    found = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=found.serve_forever, daemon=True).start()
+    monkeypatch.setattr(Server, "asked", [])
+    monkeypatch.setenv("GITHUB_TOKEN", "secret")
+    monkeypatch.setattr(hub, "TOKEN_HOSTS", ("127.0.0.1",))
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    yield f"http://127.0.0.1:{found.server_port}", Server.asked
+    found.shutdown()
+    found.server_close()
+
+
+def test_a_token_goes_over_https_to_its_hosts_alone(server, tmp_path, monkeypatch):
+    url, asked = server
+    hub.download_url_to_file(f"{url}/file", str(tmp_path / "a"), progress=False)
+    assert asked == [("/file", None)]  # the host is right, but not over https
+    real = urllib.parse.urlparse
+    asked.clear()
+    monkeypatch.setattr(hub, "urlparse", lambda url: real(url.replace("http:", "https:")))  # as if all went over https
+    hub.download_url_to_file(f"{url}/moved", str(tmp_path / "b"), progress=False)
+    assert asked == [("/moved", "token secret"), ("/file", None)]  # of localhost, to which it is not for
+    assert (tmp_path / "b").read_bytes() == b"weights"
+    monkeypatch.setattr(hub, "urlparse", lambda url: real(url.replace("http:", "https:") if "127" in url else url))
+    with pytest.raises(HubError, match="does not go on without"):
+        hub.download_url_to_file(f"{url}/moved", str(tmp_path / "c"), progress=False)
+
+
+def test_servers_that_are_silent_or_end_early(server, tmp_path, monkeypatch):
+    url, _ = server
+    monkeypatch.setattr(hub, "TIMEOUT_S", 0.3)
+    for path, words in (("silent", "no connection: timed out"), ("short", "3 bytes of 7")):
+        with pytest.raises(HubError, match=words) as raised:
+            hub.download_url_to_file(f"{url}/{path}", str(tmp_path / "a"), progress=False)
+        assert "\n  fix:  " in str(raised.value) and not list(tmp_path.iterdir())
+
+
+def test_code_is_not_run_from_a_directory_of_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(hub, "_dir", str(tmp_path / "hub"))
+    (tmp_path / "hub" / "owner_name_main").mkdir(parents=True)
+    (tmp_path / "hub" / "owner_name_main" / "hubconf.py").write_text("def entry(): return 3")
+    assert hub.load("owner/name", "entry", trust_repo=True) == 3
+    (tmp_path / "hub").chmod(0o777)
+    with pytest.raises(HubError, match="others may write to it"):
+        hub.load("owner/name", "entry", trust_repo=True)
+    with pytest.raises(HubError, match="the name '..'"):
+        hub.load_state_dict_from_url("https://example.invalid/x/..")
 
 
 def test_unittest_decorators():

@@ -40,11 +40,17 @@ def test_commands_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"^make (\w+)", README, flags=re.MULTILINE)):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
-    train = (ROOT / "examples" / "gpt" / "train.py").read_text()
+    commands = [ROOT / "examples" / "gpt" / "train.py", ROOT / "sbpjax" / "run.py"]
+    sources = "".join(path.read_text() for path in commands)
     for option in re.findall(r"--[a-z][a-z-]*", README):
-        assert f'"{option}"' in train, option
+        assert f'"{option}"' in sources, option
 
 
 def test_names_exist():
     for name in set(re.findall(r"`flow\.(\w+)", README)) | set(re.findall(r"flow\.(\w+)\(", README)):
         assert hasattr(flow, name), name
+
+
+def test_every_page_is_linked():
+    linked = set(re.findall(r"\]\(docs/([^)#]*)\)", README))
+    assert linked == {path.name for path in (ROOT / "docs").glob("*.md")}

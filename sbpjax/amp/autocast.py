@@ -17,9 +17,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sbpjax.errors import OpError, OpTypeError, OpValueError, message
-from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.tensor import Tensor
 
 from .casting import Casting, under
 from .lists import Lists, lists_of

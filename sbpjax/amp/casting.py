@@ -18,10 +18,11 @@ from jax.core import Tracer
 
 from sbpjax.autograd.node import AccumulateGrad, Node, sequence
 from sbpjax.ops.elementwise import to_dtype
-from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import Op, op_of
+from sbpjax.tensor.tensor import Tensor
 from sbpjax.tensor.traced import logical
 
 from .lists import LOWER, WIDEST, Lists

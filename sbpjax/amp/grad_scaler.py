@@ -11,10 +11,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-import sbpjax
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.errors import OpValueError, message
-from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor import Tensor, dispatch, from_data, like
+from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.op import op_of
 
 from .scaling import Scaler, moved
@@ -69,14 +69,14 @@ class GradScaler(Scaler):
             init_scale = 2.0**16
         _check_factors(init_scale, growth_factor, backoff_factor, growth_interval)
         super().__init__(init_scale, enabled)
-        self._growth_tracker = sbpjax.tensor(0, dtype=sbpjax.int32)
+        self._growth_tracker = from_data.tensor(0, dtype=dtypes.int32)
         self._set_factors(growth_factor, backoff_factor, growth_interval)
 
     def _set_factors(self, growth_factor: float, backoff_factor: float, growth_interval: int) -> None:
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
         factors = [float(growth_factor), float(backoff_factor), float(growth_interval)]
-        self._factors = sbpjax.tensor(factors, dtype=sbpjax.float32)
+        self._factors = from_data.tensor(factors, dtype=dtypes.float32)
         self.prepare(self._scale)
 
     def get_growth_factor(self) -> float:
@@ -120,8 +120,8 @@ class GradScaler(Scaler):
             return
         with no_grad():
             if new_scale is not None:
-                value = new_scale if isinstance(new_scale, Tensor) else sbpjax.full_like(self._scale, float(new_scale))
-                value = value.detach().to(sbpjax.float32)
+                value = new_scale if isinstance(new_scale, Tensor) else like.full_like(self._scale, float(new_scale))
+                value = value.detach().to(dtypes.float32)
                 value = value if self._era() is not None else moved(value.clone(), self._scale)
                 self._scale._set(value._array, value._layout)
                 self._stages = {}
@@ -158,7 +158,7 @@ class GradScaler(Scaler):
             return
         scale, growth, backoff, interval, count = (state_dict[name] for name in _STATE)
         for tensor, value in ((self._scale, float(scale)), (self._growth_tracker, int(count))):
-            new = sbpjax.full_like(tensor, value)
+            new = like.full_like(tensor, value)
             tensor._set(new._array, new._layout)
         self._set_factors(growth, backoff, interval)
 

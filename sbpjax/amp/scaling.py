@@ -25,12 +25,13 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-import sbpjax
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.optim import Optimizer
 from sbpjax.optim.run import TRACE, place_of
-from sbpjax.tensor import Tensor, dispatch
+from sbpjax.sbp.algebra import broadcast
+from sbpjax.tensor import Tensor, dispatch, from_data
+from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.op import op_of
 
 
@@ -66,7 +67,7 @@ class Scaler:
 
     def __init__(self, scale: float, enabled: bool) -> None:
         self._enabled = enabled
-        self._scale = sbpjax.tensor(float(scale), dtype=sbpjax.float32)
+        self._scale = from_data.tensor(float(scale), dtype=dtypes.float32)
         self._stages: dict[int, _Stage] = {}
 
     def is_enabled(self) -> bool:
@@ -132,7 +133,7 @@ class Scaler:
             flags = [self._unscale(grads) for grads in places.values()]
         overflow = flags[0]
         if len(flags) > 1:  # several placements share no program
-            overflow = sbpjax.tensor(any(flag.item() for flag in flags))
+            overflow = from_data.tensor(any(flag.item() for flag in flags))
         self._stages[id(optimizer)] = _Stage(overflow, False, self._era())
 
     def _unscale(self, grads: list[Tensor]) -> Tensor:
@@ -197,7 +198,7 @@ def moved(tensor: Tensor, like: Tensor) -> Tensor:
         return tensor.to_local().to(like.device)
     if tensor.is_global and tensor.placement == like.placement:
         return tensor
-    sbp = [sbpjax.sbp.broadcast] * len(like.placement.hierarchy)
+    sbp = [broadcast] * len(like.placement.hierarchy)
     return tensor.to_global(placement=like.placement, sbp=sbp)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import sbpjax
 from sbpjax.errors import OpValueError, message
+from sbpjax.tensor import like
 
 from .scaling import Scaler
 
@@ -41,7 +41,7 @@ class StaticGradScaler(Scaler):
         """
         self.check_state_dict(state_dict)
         if self._enabled:
-            new = sbpjax.full_like(self._scale, float(state_dict["scale"]))
+            new = like.full_like(self._scale, float(state_dict["scale"]))
             self._scale._set(new._array, new._layout)
 
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:

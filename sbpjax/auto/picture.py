@@ -11,17 +11,22 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jax.extend.core import Var
 
+from sbpjax.graph.table import html_table, microseconds
 from sbpjax.sbp import algebra
 from sbpjax.sbp.normalise import Program
 from sbpjax.sbp.plan.types import Codes, Plan
 
 from .activations import forward_of, module_of
-from .report import NUMBER, PARAMETER, Report, Row, html_table, microseconds
+from .rows import NUMBER, Row
+from .subject import PARAMETER
 from .totals import Totals
+
+if TYPE_CHECKING:
+    from .report import Report
 
 # One colour per nd-sbp, in the order in which a report names them; B is grey, since nothing is divided.
 _COLOURS = (

@@ -33,10 +33,11 @@ from sbpjax.sbp import algebra
 from sbpjax.sbp.plan.types import Codes, Plan
 
 from .activations import Activation
-from .report import Row, activation_rows, grouped, unknown
+from .rows import Row, activation_rows, grouped, unknown
 from .subject import BATCH, BUFFER, PARAMETER, STATE, Input, Subject
 
 _FORMAT = 1
+_MOST_RANKS = 2**30
 _SECTIONS = {
     PARAMETER: ("PARAMETERS", "what optimizers update"),
     BUFFER: ("BUFFERS", "other tensors of modules"),
@@ -213,7 +214,7 @@ def load(path: str | Path) -> Sharding:
     if _ending(path, "load") == ".json":
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _no_plan(path, f"text that is no JSON: {error}") from None
         data = {k.upper(): v for k, v in data.items()} if isinstance(data, dict) else {}
         if data.get("FORMAT", _FORMAT) != _FORMAT:
@@ -223,12 +224,28 @@ def load(path: str | Path) -> Sharding:
     sections = {kind: data[section] for kind, (section, _) in _SECTIONS.items() if section in data}
     if "HIERARCHY" not in data or not sections:
         raise _no_plan(path, f"the names {sorted(k for k in data if k.isupper())}")
-    hierarchy = tuple(int(n) for n in data["HIERARCHY"])
-    entries = {
-        kind: {str(name): algebra.parse(sbp, hierarchy) for name, sbp in dict(table).items()}
-        for kind, table in sections.items()
-    }
+    hierarchy = _sizes(data["HIERARCHY"], path)
+    entries = {kind: _table(table, hierarchy, _SECTIONS[kind][0], path) for kind, table in sections.items()}
     return Sharding(hierarchy, entries, title=str(data.get("TITLE", path.stem)))
+
+
+def _sizes(hierarchy: Any, path: Path) -> tuple[int, ...]:
+    sizes = tuple(hierarchy) if isinstance(hierarchy, (list, tuple)) else ()
+    if not sizes or not all(type(n) is int and 0 < n <= _MOST_RANKS for n in sizes):
+        raise _no_plan(path, f"HIERARCHY {str(hierarchy)[:80]}, not the sizes of a placement")
+    return sizes
+
+
+def _table(table: Any, hierarchy: tuple[int, ...], section: str, path: Path) -> dict[str, Codes]:
+    """Return the entries of a section."""
+    if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):
+        raise _no_plan(path, f"{section} of type {type(table).__name__}, not a table of names and layouts")
+    try:
+        return {name: algebra.parse(sbp, hierarchy) for name, sbp in table.items()}
+    except SbpError:
+        raise
+    except Exception as error:  # a layout may be of any type that JSON has
+        raise _no_plan(path, f"a layout in {section} that cannot be read: {error}") from None
 
 
 def sharding_of(subject: Subject, plan: Plan) -> Sharding:

@@ -17,25 +17,27 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax import nn, optim
+from sbpjax import optim
 from sbpjax.errors import GraphConfigError, message
 from sbpjax.graph.blocks import form_of
 from sbpjax.graph.capture import State
 from sbpjax.graph.fitting import planned
+from sbpjax.graph.graph import Graph
 from sbpjax.graph.signature import Call, TensorSpec, as_tensor
 from sbpjax.graph.step import Step
+from sbpjax.nn.containers import Sequential
 from sbpjax.sbp.cost import CostModel
 from sbpjax.sbp.links import between
 from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.placement import placement as Placement
 
 
-class _Row(nn.Graph):
+class _Row(Graph):
     """Forward, backward and update of modules that are called one behind the other."""
 
     def __init__(self, modules: Sequence, place: Placement, cost: str | CostModel | None) -> None:
         super().__init__()
-        self.row = nn.Sequential(*modules)
+        self.row = Sequential(*modules)
         parameters = [p for p in self.row.parameters() if p.requires_grad]
         if parameters:
             self.add_optimizer(optim.SGD(parameters, lr=0.1))

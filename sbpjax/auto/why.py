@@ -20,11 +20,12 @@ import fnmatch
 from collections import Counter
 from dataclasses import dataclass
 
+from sbpjax.graph.table import microseconds
 from sbpjax.sbp import algebra
 from sbpjax.sbp.plan.types import Codes, Plan
 
 from .activations import activations, codes_of
-from .report import microseconds, unknown
+from .rows import unknown
 from .subject import Subject
 from .totals import Totals, totals
 

@@ -7,15 +7,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError, message
+from sbpjax.ops import arrange
 from sbpjax.sbp import eager
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tensor import Tensor, attach
 
 from . import engine
 from .node import AccumulateGrad
 
 _ones: dict = {}
+_STACK = op_of(arrange.stack, (("dim", 0),))
 
 
 def _one_like(x: Tensor) -> Tensor:
@@ -149,8 +152,6 @@ def backward(
 
 def _batched(outputs: tuple, inputs: tuple, grads: tuple, retain_graph: bool | None, options: dict) -> tuple:
     """Return `grad` of every element of the first dim of some gradients, stacked."""
-    from sbpjax.tensor.functions import stack  # which builds on this
-
     counts = {len(g) for g in grads if g is not None}
     if len(counts) != 1:
         rule = "every gradient of an output has a first dim of one size"
@@ -160,7 +161,7 @@ def _batched(outputs: tuple, inputs: tuple, grads: tuple, retain_graph: bool | N
     for i in range(last + 1):
         row = tuple([None if g is None else g[i] for g in grads])
         rows.append(grad(outputs, inputs, row, True if i < last else retain_graph, **options))
-    return tuple([None if column[0] is None else stack(column) for column in zip(*rows, strict=True)])
+    return tuple([None if column[0] is None else dispatch.run(_STACK, column) for column in zip(*rows, strict=True)])
 
 
 def grad(

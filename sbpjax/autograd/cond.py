@@ -20,7 +20,7 @@ from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
-from sbpjax.tensor.traced import TracedLayout, logical
+from sbpjax.tensor.traced import logical, unpinned
 
 from . import engine
 from .node import AccumulateGrad, Node, sequence
@@ -127,7 +127,7 @@ class _Branch:
                         "wrap numbers: sbpjax.tensor(1.0)",
                     )
                 )
-        self.layout = next((TracedLayout(x._layout.placement) for x in outs if x._layout is not None), None)
+        self.layout = next((unpinned(x._layout) for x in outs if x._layout is not None), None)
         self.sources = _sources([x for x in outs if x._edge is not None], first)
         return outs
 

@@ -255,6 +255,8 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
         own.grad = grad if create_graph else dispatch.wrap_any(grad._array, grad._layout)
     elif create_graph:
         own.grad = own.grad + grad
+    elif own.zeroed is not None and own.grad._array is own.zeroed:
+        own.grad._set(grad._array, grad._layout)
     else:
         total = on_placement.like_leaf(own.grad + grad, tensor)
         own.grad._set(total._array, total._layout)

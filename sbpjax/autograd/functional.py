@@ -192,14 +192,14 @@ def jacobian(
 
 
 def _stacked(rows: list, out: Tensor, x: Tensor) -> Tensor:
-    from sbpjax import stack
+    from sbpjax.tensor.functions import stack
 
     shape = (*out.shape, *x.shape)
     return stack(rows).reshape(shape) if rows else x.new_zeros(shape)
 
 
 def _vectorized(func, values: tuple, several: bool, create_graph: bool, strategy: str):
-    from sbpjax.func import jacfwd, jacrev
+    from sbpjax.func.jacobians import jacfwd, jacrev
 
     transform = jacrev if strategy == "reverse-mode" else jacfwd
     with enable_grad():

@@ -10,7 +10,7 @@ from sbpjax.errors import AutogradError, message
 from sbpjax.tensor import Tensor
 
 from .api import grad as _grad
-from .grad_mode import no_grad
+from .grad_mode import enable_grad, no_grad
 
 
 class GradcheckError(AutogradError):
@@ -151,13 +151,14 @@ def _analytical(out, x, shape) -> np.ndarray:
 
 def gradgradcheck(func: Callable, inputs, grad_outputs=None, **options) -> bool:
     """Return whether second derivatives agree with finite differences of the first; see `gradcheck`."""
-    import sbpjax
+    from sbpjax.tensor import random
+    from sbpjax.tensor.generator import Generator
 
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     outputs = _outputs(func, inputs)
     if grad_outputs is None:
         grad_outputs = [
-            sbpjax.randn(tuple(o.shape), dtype=o.dtype, generator=sbpjax.Generator().manual_seed(i)).requires_grad_()
+            random.randn(tuple(o.shape), dtype=o.dtype, generator=Generator().manual_seed(i)).requires_grad_()
             for i, o in enumerate(outputs)
         ]
     grad_outputs = list(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else [grad_outputs]
@@ -165,7 +166,7 @@ def gradgradcheck(func: Callable, inputs, grad_outputs=None, **options) -> bool:
 
     def gradients(*both):
         xs, cots = both[:count], both[count:]
-        with sbpjax.enable_grad():
+        with enable_grad():
             sources = [x if isinstance(x, Tensor) and x.requires_grad else _leaf(x) for x in xs]
             outs = _outputs(func, sources)
             wanted = [s for s, x in zip(sources, inputs) if isinstance(x, Tensor) and x.requires_grad]

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sbpjax.errors import AutogradError, message
-from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor import dispatch
+from sbpjax.tensor.tensor import Tensor
 
 from .node import FREED, OpNode, RemovableHandle, freed, table_of
 from .node import Node as Node

@@ -7,5 +7,7 @@ from .safetensors import open_safetensors as open_safetensors
 from .safetensors import save_safetensors as save_safetensors
 from .saving import Saving as Saving
 from .saving import save as save
+from .torch_allowed import add_safe_globals as add_safe_globals
+from .torch_allowed import safe_globals as safe_globals
 from .torch_file import load_torch as load_torch
 from .torch_file import read_torch as read_torch

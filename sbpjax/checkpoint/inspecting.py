@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
 
-from sbpjax.tensor import dtype as dtypes
-
-from .loading import located, read_facts
+from .contents import Contents, nbytes
 
 
 @dataclass(frozen=True)
@@ -39,9 +36,7 @@ def inspect(path: str | os.PathLike) -> list[Entry]:
         CheckpointError: there is no complete checkpoint.
     """
     entries = []
-    for name, facts in read_facts(located(path))["tensors"].items():
-        shape = tuple(facts["shape"])
-        size = dtypes.of(facts["dtype"]).itemsize * math.prod(shape)
+    for name, facts in Contents(path).tensors.items():
         ranks = facts["placement"]["ranks"] if "placement" in facts else None
-        entries.append(Entry(name, shape, facts["dtype"], facts.get("sbp"), ranks, size))
+        entries.append(Entry(name, tuple(facts["shape"]), facts["dtype"], facts.get("sbp"), ranks, nbytes(facts)))
     return entries

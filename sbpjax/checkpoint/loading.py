@@ -1,7 +1,7 @@
 """Reading: into any placement and sbp, on any number of processes and devices, all or some of it.
 
     state = sbpjax.checkpoint.load(path, placement=p, sbp=sbpjax.sbp.broadcast)
-    sbpjax.checkpoint.load(path, into={"model": model.state_dict()})       # in place, each tensor in its own layout
+    sbpjax.checkpoint.load(path, into={"model": model, "optimizer": optimizer})    # in place, each in its own layout
 
 Every device reads the part that it will hold. Before anything is changed, sizes and checksums of all files are
 compared: each process checks its share of the files, and all of them raise if one finds a fault.
@@ -9,77 +9,23 @@ compared: each process checks its share of the files, and all of them raise if o
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import dataclass, field
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
-from sbpjax import world as _world
 from sbpjax.errors import CheckpointError, message
-from sbpjax.sbp import Layout, algebra, eager
+from sbpjax.nn.parameter import Parameter
+from sbpjax.sbp import Layout, algebra
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.from_data import tensor
-from sbpjax.tensor.tensor import Tensor
 
 from . import document
-from .saving import ARRAYS, CHECKSUMS, STATE, VERSION, checksum, on_disk
+from .contents import Contents
+from .fit import Finish, Fit, entries_of, refused
 from .together import together
-
-
-def located(path: str | os.PathLike) -> Path:
-    """Return where a checkpoint is: at its path, or beside it if a crash came between the two renames of a save.
-
-    Raises:
-        CheckpointError: there is none.
-    """
-    path = Path(path).absolute()
-    for candidate in (path, path.with_name(path.name + ".old")):
-        if (candidate / CHECKSUMS).exists():
-            return candidate
-    seen = "no such directory" if not path.exists() else f"no {CHECKSUMS} in it: it was not written to the end"
-    raise CheckpointError(
-        message(
-            f"the checkpoint {str(path)!r}",
-            seen,
-            "a checkpoint is a directory that sbpjax.checkpoint.save wrote",
-            "check the path; sbpjax.checkpoint.Manager(directory).latest() finds the last complete one",
-        )
-    )
-
-
-def read_facts(directory: Path) -> dict:
-    """Return what `state.json` says.
-
-    Raises:
-        CheckpointError: it cannot be read, or is of a later version.
-    """
-    try:
-        facts = json.loads((directory / STATE).read_text(encoding="utf-8"))
-        version = facts["version"]
-    except (OSError, ValueError, KeyError) as error:
-        raise _damaged(directory, f"{STATE}: {error}") from None
-    if version > VERSION:
-        rule = f"this version of sbpjax reads checkpoints up to version {VERSION}"
-        raise CheckpointError(message(f"loading {directory}", f"version {version}", rule, "use a newer sbpjax"))
-    return facts
-
-
-def _damaged(directory: Path, seen: str) -> CheckpointError:
-    return CheckpointError(
-        message(
-            f"loading the checkpoint {str(directory)!r}",
-            seen,
-            "every file is as it was written; nothing was loaded",
-            "take an earlier checkpoint: sbpjax.checkpoint.Manager(directory).steps()",
-        )
-    )
 
 
 def verify(path: str | os.PathLike) -> None:
@@ -88,27 +34,8 @@ def verify(path: str | os.PathLike) -> None:
     Raises:
         CheckpointError: a file is missing, truncated or changed; all processes raise it.
     """
-    directory = located(path)
-    world = _world.current()
-    faults = []
-    try:
-        sums = json.loads((directory / CHECKSUMS).read_text(encoding="utf-8"))
-    except ValueError as error:
-        sums, faults = {}, [f"{CHECKSUMS}: {error}"]
-    for i, (name, (size, crc)) in enumerate(sorted(sums.items())):
-        if i % world.size != world.rank:
-            continue
-        file = directory / name
-        if not file.exists():
-            faults.append(f"{name} is missing")
-        elif file.stat().st_size != size:
-            faults.append(f"{name} has {file.stat().st_size} bytes, {size} were written")
-        elif checksum(file) != crc:
-            faults.append(f"{name} has changed: its checksum is another")
-    told = world.exchange(f"verifying {directory}", faults)
-    faults = [f for theirs in told.values() for f in theirs]
-    if faults:
-        raise _damaged(directory, "; ".join(faults[:4]) + (f" and {len(faults) - 4} more" if len(faults) > 4 else ""))
+    contents, _ = together("verifying a checkpoint", lambda: Contents(path), lambda found: None)
+    contents.verify()
 
 
 def load(
@@ -118,56 +45,92 @@ def load(
     placement: Placement | None = None,
     sbp: Any = None,
     pattern: str | list[str] | None = None,
+    part: str | None = None,
     check: bool = True,
+    strict: bool = True,
+    cast: bool = False,
+    device: Any = None,
 ) -> Any:
-    """Return what `save` wrote, or put it into tensors; all processes call it.
+    """Return what `save` wrote, or put it into what is there; all processes call it.
 
     Args:
         path: the directory.
-        into: a state of the same names: its tensors are written in place, each in the layout that it has. Tensors of
-            the checkpoint that it has not are left out.
+        into: a state of the same names. Its tensors are written in place, each in the layout that it has; modules,
+            optimizers, schedules, scalers and whatever else has ``load_state_dict`` stand in it themselves, and are
+            given their state; plain values are set in its dicts and lists.
         placement: without ``into``: where tensors are made global; without it they are local, and whole on every
             process.
         sbp: with ``placement``, their nd-sbp; broadcast by default. Dims that a tensor has not are not split.
-        pattern: load only the tensors whose names match, e.g. ``"model/*"`` or a list of patterns.
+        pattern: load only the tensors whose names match, e.g. ``"model/*"`` or a list of patterns. With ``into``,
+            everything else stays as it is.
+        part: load only what the saved dict has under this key; names in patterns and errors begin below it.
         check: compare checksums first.
+        strict: with ``into``: what the checkpoint has and ``into`` has not, or the other way round, is an error;
+            False leaves it out.
+        cast: with ``into``: allow dtypes there that do not hold all values of the checkpoint's.
+        device: where local tensors are made.
 
     Returns:
-        The state; with ``into``, that state, its plain values those of the checkpoint.
+        The state; with ``into``, that state.
 
     Raises:
-        CheckpointError: there is no checkpoint, a file is damaged (nothing is loaded then), a tensor of ``into`` is
-            not in it or has another shape.
+        CheckpointError: there is no checkpoint, a file is damaged (nothing is loaded then), or ``into`` does not fit:
+            the text lists names, shapes and dtypes.
     """
 
-    def found() -> tuple[Path, dict]:
-        directory = located(path)
-        return directory, read_facts(directory)
+    def opened() -> tuple[Contents, Any]:
+        found = Contents(path)
+        return found, found.state if part is None else _part(found, part)
 
-    def planned() -> Plan:
-        wanted = document.chosen(list(facts["tensors"]), pattern)
-        if into is not None:
-            return _planned_into(directory, facts, wanted, into, pattern)
-        return Plan(directory, facts, {n: _target(facts["tensors"][n], placement, sbp) for n in wanted})
+    def planned() -> tuple[dict[str, Layout | None], Fit | None, Finish | None]:
+        names = {n: n for n in contents.tensors}
+        if part is not None:
+            names = {n.removeprefix(f"{part}/"): n for n in document.names_of(state)}
+        wanted = [names[n] for n in document.chosen(names, pattern)]
+        if into is None:
+            return {n: _target(contents, n, placement, sbp) for n in wanted}, None, None
+        fit = Fit(contents, wanted, cast, pattern is not None, part)
+        done = fit.walk(into, state, strict=strict)
+        error = refused(fit, strict)
+        if error is not None:
+            raise error
+        return fit.targets, fit, done
 
-    (directory, facts), told = together("loading a checkpoint", found, lambda both: [str(both[0])])
+    (contents, state), told = together("loading a checkpoint", opened, lambda found: [str(found[0].directory)])
     _alike(told)
     if check:
-        verify(path)
-    plan, told = together(
-        "loading a checkpoint", planned, lambda made: [f"{n} as {t}" for n, t in made.targets.items()]
+        contents.verify()
+    (targets, fit, done), told = together(
+        "loading a checkpoint", planned, lambda made: [f"{n} as {t}" for n, t in made[0].items()]
     )
     _alike(told)
-    arrays = _read(plan)
-    if into is not None:
-        return _written_into(plan, into, arrays)
+    arrays = contents.read(targets)
 
-    def make(name: str):
+    def make(name: str) -> Any:
         if name not in arrays:
             return document.MISSING
-        return _made(arrays[name], plan.targets[name], plan.facts["tensors"][name])
+        if contents.is_array(name):
+            return arrays[name]
+        layout = targets[name]
+        x = wrap_any(arrays[name], layout) if layout else tensor(np.asarray(arrays[name]), device=device)
+        grad = contents.tensors[name].get("parameter")
+        return x if grad is None else Parameter(x, requires_grad=bool(grad))
 
-    return document.unpack(plan.facts["state"], make)
+    with contents.reading("its structure"):
+        if fit is None or done is None:
+            return document.unpack(state, make)
+    return fit.finish(done, arrays, make)
+
+
+def _part(contents: Contents, part: str) -> Any:
+    """Return the structure under a key of the saved dict."""
+    found = entries_of(contents.state) or {}
+    if part not in found:
+        asked = f"loading {part!r} of {str(contents.directory)!r}"
+        seen = f"a dict with keys {list(found)[:6]}" if found else "no dict"
+        rule = "part= is a key of the dict that was saved"
+        raise CheckpointError(message(asked, seen, rule, "name one of its keys, or leave it out"))
+    return found[part]
 
 
 def _alike(told: dict[int, list[str]]) -> None:
@@ -182,73 +145,11 @@ def _alike(told: dict[int, list[str]]) -> None:
         raise CheckpointError(message("loading a checkpoint", seen, rule, "give all ranks one path and one state"))
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a load reads.
-
-    Attributes:
-        directory: where the checkpoint is.
-        facts: what its `state.json` says.
-        targets: the layout in which each tensor is wanted, by name; None for a local one.
-        found: the tensors and arrays that are written in place.
-    """
-
-    directory: Path
-    facts: dict
-    targets: dict[str, Layout | None]
-    found: dict[str, Any] = field(default_factory=dict)
-
-
-def _planned_into(directory: Path, facts: dict, wanted: list[str], into: Any, pattern) -> Plan:
-    _, found = document.pack(into)
-    if pattern is not None:
-        found = {n: v for n, v in found.items() if n in wanted}
-    known = facts["tensors"]
-    missing = [n for n in found if n not in known]
-    if missing:
-        fix = "pattern= loads a part; sbpjax.checkpoint.inspect(path) lists the names"
-        seen = f"{len(missing)} tensors are not in it: {missing[:4]}"
-        rule = "every tensor of `into` is in the checkpoint"
-        raise CheckpointError(message(f"loading {str(directory)!r}", seen, rule, fix))
-    for name, value in found.items():
-        shape = tuple(known[name]["shape"])
-        if tuple(value.shape) != shape:
-            seen = f"{name}: {list(value.shape)} here, {list(shape)} in the checkpoint"
-            rule = "a tensor is loaded into one of its shape"
-            raise CheckpointError(message(f"loading {str(directory)!r}", seen, rule, "build the model as it was saved"))
-    layouts = {n: v._fresh()._layout if isinstance(v, Tensor) else None for n, v in found.items()}
-    targets = {
-        n: None if x is None else Layout(x.placement, x.sbp, x.shape, dtypes.of(known[n]["dtype"]).np)
-        for n, x in layouts.items()
-    }
-    return Plan(directory, facts, targets, found)
-
-
-def _written_into(plan: Plan, into: Any, arrays: dict[str, Any]) -> Any:
-    for name, value in plan.found.items():
-        made = _made(arrays[name], plan.targets[name], plan.facts["tensors"][name])
-        if isinstance(value, Tensor):
-            from sbpjax.autograd import no_grad
-
-            with no_grad():
-                value.copy_(made.to(value.dtype) if made.dtype != value.dtype else made)
-        else:
-            value[...] = made
-    return _merged(into, document.unpack(plan.facts["state"], lambda name: plan.found.get(name, document.MISSING)))
-
-
-def _merged(into: Any, loaded: Any) -> Any:
-    """Return ``into`` with the plain values of the checkpoint where it has them."""
-    if isinstance(into, dict) and isinstance(loaded, dict):
-        return {k: _merged(v, loaded[k]) if k in loaded else v for k, v in into.items()}
-    return into if isinstance(into, (Tensor, np.ndarray)) else loaded
-
-
-def _target(facts: dict, placement: Placement | None, sbp: Any) -> Layout | None:
-    if placement is None:
+def _target(contents: Contents, name: str, placement: Placement | None, sbp: Any) -> Layout | None:
+    if placement is None or contents.is_array(name):
         return None
-    shape = tuple(facts["shape"])
-    return Layout(placement, fitting(sbp, placement, len(shape)), shape, dtypes.of(facts["dtype"]).np)
+    shape = contents.shape(name)
+    return Layout(placement, fitting(sbp, placement, len(shape)), shape, contents.dtype(name))
 
 
 def fitting(sbp: Any, placement: Placement, ndim: int) -> tuple:
@@ -256,45 +157,3 @@ def fitting(sbp: Any, placement: Placement, ndim: int) -> tuple:
     entries = sbp if isinstance(sbp, (list, tuple)) else [sbp] * len(placement.hierarchy)
     codes = [algebra.B if e is None else algebra.parse([e], (1,))[0] for e in entries]
     return algebra.to_sbp(tuple(algebra.B if c >= ndim else c for c in codes))
-
-
-def _read(plan: Plan) -> dict[str, Any]:
-    """Return the physical arrays of the wanted layouts, whole NumPy arrays where there is none."""
-    import orbax.checkpoint as ocp  # takes a second to import
-
-    if not plan.targets:
-        return {}
-    index = {n: i for i, n in enumerate(plan.facts["tensors"])}
-    item, options, even = {}, {}, {}
-    for name, target in plan.targets.items():
-        key, known = str(index[name]), plan.facts["tensors"][name]
-        dtype = dtypes.of(known["dtype"]).np
-        if target is None:
-            item[key] = np.zeros((), dtype)
-            options[key] = ocp.RestoreArgs(restore_type=np.ndarray)
-            continue
-        even[name] = on_disk(target)
-        sharding = even[name].sharding
-        item[key] = jax.ShapeDtypeStruct(tuple(known["shape"]), dtype, sharding=sharding)
-        options[key] = ocp.ArrayRestoreArgs(sharding=sharding, global_shape=tuple(known["shape"]), dtype=dtype)
-    args = ocp.args.PyTreeRestore(item=item, restore_args=options, partial_restore=True)
-    reader = ocp.Checkpointer(ocp.PyTreeCheckpointHandler(use_ocdbt=True, use_zarr3=True))
-    try:
-        read = reader.restore(plan.directory / ARRAYS, args=args)
-    except Exception as error:
-        raise _damaged(plan.directory, f"{type(error).__name__}: {str(error)[:300]}") from error
-    finally:
-        reader.close()
-    result = {}
-    for name, target in plan.targets.items():
-        array = read[str(index[name])]
-        if target is not None:
-            array, _ = eager.convert(array, even[name], target.placement, target.sbp)
-        result[name] = array
-    return result
-
-
-def _made(array, target: Layout | None, facts: dict):
-    if target is not None:
-        return wrap_any(array, target)
-    return array if "index" in facts else tensor(np.asarray(array))

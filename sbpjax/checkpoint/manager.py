@@ -1,31 +1,35 @@
 """A directory of checkpoints by step: keep the last, keep the best, find the last complete one.
 
-    manager = sbpjax.checkpoint.Manager("run7", keep_last=3, keep_best=1)
-    manager.save(300, state, metric=loss)          # run7/step_000000300, written in the background
+    with sbpjax.checkpoint.Manager("run7", keep_last=3, keep_best=1) as manager:
+        manager.save(300, state, metric=loss)      # run7/step_000000300, written in the background
     step, state = manager.restore()                # the latest, or None
 
-A step counts when its checkpoint is complete; what a crash left behind is not looked at.
+A step counts when its checkpoint is complete; what a crash left behind is not looked at, and removed (`partial`). Also
+without ``with`` the program waits at its end for what is being written, however it ends.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
-import re
 import shutil
 import signal
 import sys
 import threading
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from sbpjax import world as _world
 from sbpjax.errors import CheckpointError, OpValueError, message
 
-from .loading import load, located
-from .saving import CHECKSUMS, Saving, save
+from .contents import Contents
+from .loading import load
+from .manifest import CHECKSUMS, STEP
+from .partial import sweep
+from .saving import Saving, begin
+from .typed import note
 
-_NAME = re.compile(r"step_(\d{9})$")
 EXIT_RESTART = 75  # what the launcher starts again from
 
 
@@ -63,7 +67,19 @@ class Manager:
         self.asynchronous = asynchronous
         self.preempted = False
         self._saving: Saving | None = None
+        self._metrics: dict[int, float | None] = {}  # as read from the files
         self.directory.mkdir(parents=True, exist_ok=True)
+        if _world.current().rank == 0:
+            sweep(self.directory, STEP.match)
+
+    def __enter__(self) -> Manager:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            self.wait()
+        elif self._saving is not None:  # other ranks may not come here; the end of the program says what failed
+            self._saving.join()
 
     def path(self, step: int) -> Path:
         """Return where the checkpoint of a step is."""
@@ -74,7 +90,7 @@ class Manager:
         found = set()
         for entry in self.directory.iterdir():
             name = entry.name.removesuffix(".old")
-            if (match := _NAME.match(name)) and (entry / CHECKSUMS).exists():
+            if (match := STEP.match(name)) and (entry / CHECKSUMS).exists():
                 found.add(int(match[1]))
         return sorted(found)
 
@@ -89,44 +105,50 @@ class Manager:
         return ranked[0] if ranked else None
 
     def save(self, step: int, state: Any, *, metric: float | None = None) -> None:
-        """Write the checkpoint of a step, and remove those that are no longer to be kept; all processes call it."""
+        """Write the checkpoint of a step, and remove those that are no longer to be kept; all processes call it.
+
+        Args:
+            step: its number.
+            state: as of `sbpjax.checkpoint.save`.
+            metric: what `keep_best` compares.
+
+        Raises:
+            CheckpointError: the state cannot be stored, or the save before this one failed; that is said once.
+        """
         self.wait()
         whole = {"state": state, "step": step, "metric": None if metric is None else float(metric)}
-        self._saving = save(whole, self.path(step), asynchronous=self.asynchronous)
-        if not self.asynchronous:
-            self.wait()
+        self._metrics.pop(step, None)
+        self._saving = begin(whole, self.path(step), self.asynchronous, self._clean)
 
     def wait(self) -> None:
-        """Wait until the checkpoint that is being written is complete; all processes call it."""
-        if self._saving is None:
-            return
+        """Wait until the checkpoint that is being written is complete.
+
+        Raises:
+            CheckpointError: it could not be written.
+        """
         saving, self._saving = self._saving, None
-        saving.wait()
-        if _world.current().rank == 0:
-            self._clean()
+        if saving is not None:
+            saving.wait()
 
     def restore(self, step: int | None = None, **options: Any) -> tuple[int, Any] | None:
         """Return the step and state of the latest checkpoint, or of a step; None if there is none.
 
         Args:
             step: which one.
-            options: as of `sbpjax.checkpoint.load`: ``into``, ``placement``, ``sbp``, ``pattern``.
+            options: as of `sbpjax.checkpoint.load`: ``into``, ``strict``, ``placement``, ``sbp``, ``pattern``.
+                Names are those of the state that was given to `save`.
 
         Raises:
             CheckpointError: there is none of that step, or it is damaged.
         """
         self.wait()
         told = _world.current().exchange(f"restoring from {self.directory}", self.latest() if step is None else step)
+        if step is None:
+            self._tell_of_incomplete()
         step = told[0]
         if step is None:
             return None
-        if "into" in options:
-            options["into"] = {"state": options["into"]}
-        if "pattern" in options:
-            patterns = options["pattern"]
-            patterns = [patterns] if isinstance(patterns, str) else patterns
-            options["pattern"] = [f"state/{p}" for p in patterns]
-        return step, load(self.path(step), **options)["state"]
+        return step, load(self.path(step), part="state", **options)
 
     def watch_preemption(self) -> None:
         """From now on, SIGTERM sets `preempted` on this process; `should_stop` tells all.
@@ -149,20 +171,36 @@ class Manager:
         self.wait()
         sys.exit(EXIT_RESTART)
 
+    def _tell_of_incomplete(self) -> None:
+        """Log which checkpoints are passed over; nobody removes any meanwhile."""
+        for entry in sorted(self.directory.iterdir()):
+            if STEP.match(entry.name) and entry.is_dir() and not (entry / CHECKSUMS).exists():
+                note(f"{entry} was not written to the end (or its {CHECKSUMS} is gone): it is ignored")
+
     def _ranked(self) -> list[int]:
-        metrics = {}
-        for step in self.steps():
-            text = (located(self.path(step)) / "state.json").read_text(encoding="utf-8")
-            metric = json.loads(text)["state"].get("metric")
-            if metric is not None and metric == metric:
-                metrics[step] = metric
+        metrics = {step: metric for step in self.steps() if (metric := self._metric(step)) is not None}
         return sorted(metrics, key=lambda s: (metrics[s] if self.better == "min" else -metrics[s], -s))
 
+    def _metric(self, step: int) -> float | None:
+        """Return the metric of a checkpoint; None if it has none, or is damaged."""
+        if step not in self._metrics:
+            try:
+                metric = Contents(self.path(step)).state.get("metric")
+            except CheckpointError:
+                return None
+            self._metrics[step] = metric if isinstance(metric, float) and metric == metric else None
+        return self._metrics[step]
+
     def _clean(self) -> None:
+        """Remove what is no longer kept, and what killed runs left; rank 0 alone."""
+        sweep(self.directory, STEP.match)
         if self.keep_last is None:
             return
-        kept = {*self.steps()[-self.keep_last :], *self._ranked()[: self.keep_best]}
-        for step in self.steps():
-            if step not in kept:
-                shutil.rmtree(self.path(step), ignore_errors=True)
-                shutil.rmtree(self.path(step).with_name(self.path(step).name + ".old"), ignore_errors=True)
+        steps = self.steps()
+        kept = {*steps[-self.keep_last :], *(self._ranked()[: self.keep_best] if self.keep_best else ())}
+        for path in [self.path(step) for step in steps if step not in kept]:
+            for found in (path.with_name(path.name + ".old"), path):
+                gone = path.with_name(path.name + ".partial")  # no half of it counts as a checkpoint
+                with contextlib.suppress(OSError):
+                    found.rename(gone)
+                    shutil.rmtree(gone, ignore_errors=True)

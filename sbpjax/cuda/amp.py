@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax import amp
-from sbpjax.amp import GradScaler as GradScaler
-from sbpjax.amp import custom_bwd as custom_bwd
-from sbpjax.amp import custom_fwd as custom_fwd
+from sbpjax.amp.autocast import autocast as _autocast
+from sbpjax.amp.autocast import custom_bwd as custom_bwd
+from sbpjax.amp.autocast import custom_fwd as custom_fwd
+from sbpjax.amp.grad_scaler import GradScaler as GradScaler
 
 
-class autocast(amp.autocast):
+class autocast(_autocast):
     """`sbpjax.autocast` with ``"cuda"`` as its device type.
 
     Args:

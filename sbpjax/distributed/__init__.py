@@ -24,7 +24,9 @@ from .group import new_group as new_group
 from .objects import all_gather_object as all_gather_object
 from .objects import broadcast_object_list as broadcast_object_list
 from .objects import gather_object as gather_object
+from .objects import recv_object_list as recv_object_list
 from .objects import scatter_object_list as scatter_object_list
+from .objects import send_object_list as send_object_list
 from .p2p import P2POp as P2POp
 from .p2p import batch_isend_irecv as batch_isend_irecv
 from .p2p import irecv as irecv

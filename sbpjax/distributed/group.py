@@ -10,7 +10,6 @@ ranks.
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
@@ -19,6 +18,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from sbpjax import calls
 from sbpjax import world as _world
 from sbpjax.errors import AgreementError, DistributedError, MixedTensorError, OpTypeError, OpValueError, message
 from sbpjax.tensor.tensor import Tensor
@@ -174,12 +174,15 @@ def run(asked: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Ar
     world = _world.current()
     facts = tuple((a.shape, str(a.dtype)) for a in arrays)
     key = (group.ranks, body, static, facts)
-    if key not in world.agreed or os.environ.get("SBPJAX_CHECK") == "always":
+    if key not in world.agreed or calls.mode() == "always":
         _agree(asked, world.exchange(asked, (facts, static), group.ranks))
         world.agreed.add(key)
     devices = tuple(world.device(r, _platform(arrays)) for r in group.ranks)
     program, sharding = _program(body, static, devices, tuple(len(s) for s, _ in facts))
     me = group.ranks.index(world.rank)
+    call = _call(asked, key, isinstance(world, _world.Processes))
+    if call is not None:
+        call.note()
 
     def together(values: dict[int, Any]):
         whole = []
@@ -195,6 +198,14 @@ def run(asked: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Ar
     outs = world.share(asked, tuple(arrays), together, group.ranks)
     mine = devices[me]
     return [world.at_home(next(s.data for s in o.addressable_shards if s.device == mine)) for o in outs]
+
+
+@functools.lru_cache(maxsize=4096)
+def _call(asked: str, key: tuple, processes: bool) -> calls.Call | None:
+    """Return what notes the runs of a collective; None among threads, which share their programs."""
+    ranks, body, static, facts = key
+    shown = f"{', '.join(f'{d}{list(s)}' for s, d in facts)} {dict(static) or ''}".rstrip()
+    return calls.call_of(ranks, f"{asked} {shown}", f"{body.__qualname__} {ranks}") if processes else None
 
 
 def _platform(arrays) -> str:

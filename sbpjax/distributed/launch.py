@@ -1,10 +1,12 @@
 """Start a script once per rank: ``python -m sbpjax.distributed.launch --nproc_per_node 4 train.py --lr 0.1``.
 
 Every process gets ``MASTER_ADDR``, ``MASTER_PORT``, ``WORLD_SIZE``, ``RANK``, ``LOCAL_RANK`` and ``NODE_SIZE`` in its
-environment, and importing sbpjax connects them. The launcher passes on their output line by line with the rank before
-it, passes signals on to them, and when one dies stops the others, says which one it was, how it ended and what it wrote
-last, and ends with its exit code. With ``--max_restarts`` it starts all of them again, from the last checkpoint if the
-script loads one; a script that ends with code 75 (`EXIT_RESTART`) asks for that itself.
+environment, and importing sbpjax connects them. ``SBPJAX_JOB_SECRET``, new for every start, tells them from strangers;
+with several machines ``--secret_file`` names a file of mode 600 that holds one secret for all. The launcher passes on
+their output line by line with the rank before it, passes signals on to them, and when one dies stops the others, says
+which one it was, how it ended and what it wrote last, and ends with its exit code. With ``--max_restarts`` it starts
+all of them again, from the last checkpoint if the script loads one; a script that ends with code 75 (`EXIT_RESTART`)
+asks for that itself.
 
 This file needs nothing but Python, so the launcher itself holds no device and little memory.
 """
@@ -14,6 +16,8 @@ from __future__ import annotations
 import argparse
 import collections
 import os
+import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -73,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--monitor_interval", type=float, default=0.1, help="seconds between looks at the processes")
     p.add_argument("--timeout", type=float, default=None, help="seconds that ranks wait for each other (600)")
     p.add_argument("--cpu_devices", type=int, default=None, help="virtual CPU devices of each process")
+    p.add_argument("--secret_file", default=None, help="a file of mode 600 with the secret of the job (16+ characters)")
     p.add_argument("training_script", help="the script")
     p.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
     return p
@@ -105,6 +110,7 @@ class Launcher:
         self.options = options
         self.ranks: list[Rank] = []
         self.signal: int | None = None
+        self._secret = ""
         self._lock = threading.Lock()
 
     def run(self) -> int:
@@ -138,6 +144,7 @@ class Launcher:
         o = self.options
         port = o.master_port or _free_port()
         self.ranks = []
+        self._secret = secrets.token_hex(32)
         for local in range(o.nproc_per_node):
             rank = o.node_rank * o.nproc_per_node + local
             self.ranks.append(self._start_rank(rank, local, port, restarts))
@@ -157,6 +164,11 @@ class Launcher:
             PYTHONUNBUFFERED="1",
         )
         env.setdefault("PYTHONHASHSEED", "0")  # sets of names are walked through alike on all ranks
+        if o.secret_file is not None:
+            env.pop("SBPJAX_JOB_SECRET", None)
+            env["SBPJAX_JOB_SECRET_FILE"] = os.path.abspath(o.secret_file)
+        elif o.nnodes == 1 and not env.get("SBPJAX_JOB_SECRET_FILE"):
+            env.setdefault("SBPJAX_JOB_SECRET", self._secret)
         if o.timeout is not None:
             env["SBPJAX_TIMEOUT"] = str(o.timeout)
         if o.cpu_devices is not None:
@@ -221,7 +233,14 @@ class Launcher:
         code = rank.process.returncode
         how = f"exited with code {code}" if code > 0 else f"was killed by {_signal_name(-code)}"
         lines = rank.last_lines()
-        self._say(f"rank {rank.rank} (process {rank.process.pid}) {how}; the other ranks are stopped")
+        how = f"rank {rank.rank} (process {rank.process.pid}) {how}"
+        early = _ended_early(lines)
+        if early:
+            names = ", ".join(f"rank {r}" for r in early)
+            how = f"{names} came to the end of the program while other ranks went on: look there first; {how}"
+        self._say(f"{how}; the other ranks are stopped")
+        if any("gloo::EnforceNotMet" in line for line in lines):
+            self._say("ranks ran different operations: run again with SBPJAX_CHECK=always, which names them")
         for other in self.ranks:
             if other.process.poll() == 0:
                 self._say(f"rank {other.rank} (process {other.process.pid}) had ended before, with code 0")
@@ -273,6 +292,11 @@ class Launcher:
                 pass
             _kill(rank.process, signal.SIGKILL)
             rank.process.wait()
+
+
+def _ended_early(lines: list[str]) -> list[int]:
+    """Return the ranks that others waited for in vain, as they had ended; see `sbpjax.processes.difference`."""
+    return sorted({int(r) for line in lines for r in re.findall(r"rank (\d+) has come to the end of its", line)})
 
 
 def _kill(process: subprocess.Popen, number: int) -> None:

@@ -1,54 +1,162 @@
-"""Collectives on Python objects: pickled to bytes, which travel like tensors; their sizes first.
+"""Collectives on Python objects: encoded to bytes, which travel like tensors; their sizes first.
 
-Only for objects of ranks that are trusted: unpickling runs code.
+    found = [None] * distributed.get_world_size()
+    distributed.all_gather_object(found, {"rank": 1, "loss": 0.3})                    # plain values: runs no code
+    distributed.all_gather_object(found, my_object, allow_pickle=True)                # anything, from trusted ranks
+
+Objects are the plain values of `sbpjax.encoding`. With ``allow_pickle=True``, on all ranks, they are pickled: reading a
+pickle runs what its writer chose, so it is read only if a rank of this run signed it (see docs/security.md). What one
+rank cannot send is an error on all.
 """
 
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.errors import OpValueError, message
+from sbpjax import encoding, signing
+from sbpjax import world as _world
+from sbpjax.errors import EncodingError, EncodingTypeError, ForeignMessageError, OpValueError, SignatureError, message
 
 from . import bodies
 from .group import ProcessGroup, group_of, run
+from .p2p import pair_of
+
+_PLAIN, _PICKLED, _REFUSED = range(3)
+_MOST_BYTES = 1 << 31
+_FIX = "send what describes it; among ranks that are trusted pass allow_pickle=True on all ranks"
 
 
-def _bytes(obj) -> np.ndarray:
-    return np.frombuffer(pickle.dumps(obj), np.uint8)
+@dataclass
+class _Parcel:
+    """What a rank sends: a kind, and signed bytes."""
+
+    kind: int
+    data: np.ndarray
+    error: Exception | None = None
+
+    def header(self) -> Any:
+        return jnp.asarray(np.array([len(self.data), self.kind], np.int64))
+
+    def padded(self, size: int) -> Any:
+        """Return the bytes in a length that is a power of two, so that few programs are compiled."""
+        length = 1 << max(6, int(size - 1).bit_length())
+        return jnp.asarray(np.pad(self.data, (0, length - len(self.data))))
 
 
-def _padded(data: np.ndarray, size: int):
-    """Return the bytes in a length that is a power of two, so that few programs are compiled."""
-    length = 1 << max(6, int(size - 1).bit_length())
-    return jnp.asarray(np.pad(data, (0, length - len(data))))
+def _packed(obj: Any, group: ProcessGroup, allow_pickle: bool) -> _Parcel:
+    error = None
+    try:
+        kind, body = (_PICKLED, pickle.dumps(obj)) if allow_pickle else (_PLAIN, encoding.encode(obj))
+        if len(body) > _MOST_BYTES - signing.TAG_BYTES:
+            raise EncodingError(f"{len(body)} bytes, where at most {_MOST_BYTES} travel")
+    except Exception as raised:  # of any class, with pickle: it is told to all ranks before it is raised here
+        kind, body, error = _REFUSED, encoding.encode(f"{type(raised).__name__}: {raised}"[:2000]), raised
+    signed = signing.sign(_world.current().key, _context(kind, group.rank(), group), body)
+    return _Parcel(kind, np.frombuffer(signed, np.uint8), error)
 
 
-def all_gather_object(object_list: list, obj: Any, group: ProcessGroup | None = None) -> None:
-    """Put the object of every rank into ``object_list``, in the order of the ranks, on every rank."""
+def _context(kind: int, rank: int, group: ProcessGroup) -> str:
+    return f"object of kind {kind} of rank {rank} in {list(group.ranks)}"
+
+
+def _body(asked: str, kind: int, row: np.ndarray, rank: int, group: ProcessGroup) -> bytes:
+    """Return the bytes that a rank of the group signed, unless they say that it cannot send its object."""
+    try:
+        body = signing.verified(_world.current().key, _context(kind, rank, group), row.tobytes())
+    except SignatureError:
+        raise _foreign(asked, f"{len(row)} bytes for rank {group.ranks[rank]} that it did not sign") from None
+    if kind == _REFUSED:
+        seen = f"rank {group.ranks[rank]} cannot send its object: {encoding.decode(body)}"
+        rule = "objects are plain values (see sbpjax.encoding), or with allow_pickle=True what can be pickled"
+        raise EncodingTypeError(message(asked, seen, rule, _FIX))
+    return body
+
+
+def _unpacked(kind: int, body: bytes) -> Any:
+    return encoding.decode(body) if kind == _PLAIN else pickle.loads(body)
+
+
+def _same_kind(asked: str, kinds: np.ndarray, allow_pickle: bool, group: ProcessGroup) -> None:
+    """Raise on all ranks if only some of them allow pickles, as their headers say."""
+    pickles = [rank for rank, kind in zip(group.ranks, kinds, strict=True) if kind == _PICKLED]
+    plain = [rank for rank in group.ranks if rank not in pickles]
+    mine = kinds[group.rank()] == (_PICKLED if allow_pickle else _PLAIN)  # else it was changed on the way
+    if (pickles and plain) or not mine:
+        seen = f"ranks {pickles} pass allow_pickle=True, ranks {plain} do not"
+        rule = "reading a pickle runs code of its writer's choice, which every rank has to allow"
+        raise EncodingTypeError(message(asked, seen, rule, "pass allow_pickle=True on all ranks, or on none"))
+
+
+def _foreign(asked: str, seen: str) -> ForeignMessageError:
+    rule = "only what ranks with the secret of this job send is read; this was not"
+    fix = "keep strangers from the network between the ranks; see docs/security.md"
+    return ForeignMessageError(message(asked, seen, rule, fix))
+
+
+def _room(asked: str, sizes: np.ndarray) -> int:
+    """Return how many bytes the largest object takes, as the headers say, which nobody signed."""
+    if sizes.min() < 0 or sizes.max() > _MOST_BYTES:
+        raise _foreign(asked, f"objects of {sizes.tolist()} bytes")
+    return int(sizes.max())
+
+
+def all_gather_object(
+    object_list: list, obj: Any, group: ProcessGroup | None = None, *, allow_pickle: bool = False
+) -> None:
+    """Put the object of every rank into ``object_list``, in the order of the ranks, on every rank.
+
+    Args:
+        object_list: a list with one entry per rank of the group.
+        obj: a plain value, see `sbpjax.encoding`.
+        group: who takes part; all ranks by default.
+        allow_pickle: send and read any object by pickle, which runs code: only among ranks that are trusted.
+
+    Raises:
+        EncodingTypeError: a rank's object is no plain value; raised on all ranks.
+        ForeignMessageError: what arrived for a rank was not sent by it.
+    """
     asked, group = "all_gather_object(object_list, obj)", group_of(group)
     if group.rank() < 0:
         return
     if len(object_list) != group.size():
         rule = f"the list has one entry per rank of the group: {group.size()}"
         raise OpValueError(message(asked, f"{len(object_list)} entries", rule, f"[None] * {group.size()}"))
-    object_list[:] = _gathered(asked, obj, group)
+    object_list[:] = _gathered(asked, obj, group, allow_pickle)
 
 
-def _gathered(asked: str, obj, group: ProcessGroup) -> list:
-    data = _bytes(obj)
-    (sizes,) = run(asked, bodies.all_gather, group, [jnp.asarray(np.array([len(data)], np.int64))])
-    sizes = np.asarray(sizes).reshape(-1)
-    (rows,) = run(asked, bodies.all_gather, group, [_padded(data, int(sizes.max()))])
+def _gathered(asked: str, obj: Any, group: ProcessGroup, allow_pickle: bool) -> list:
+    parcel = _packed(obj, group, allow_pickle)
+    headers = _headers(asked, parcel, group)
+    (rows,) = run(asked, bodies.all_gather, group, [parcel.padded(_room(asked, headers[:, 0]))])
     rows = np.asarray(rows)
-    return [pickle.loads(rows[k, : sizes[k]].tobytes()) for k in range(len(sizes))]
+    if parcel.error is not None:
+        raise parcel.error
+    order = sorted(range(len(headers)), key=lambda k: headers[k, 1] != _REFUSED)  # what one refuses, all refuse
+    found = {k: _body(asked, int(headers[k, 1]), rows[k, : headers[k, 0]], k, group) for k in order}
+    _same_kind(asked, headers[:, 1], allow_pickle, group)
+    return [_unpacked(int(headers[k, 1]), found[k]) for k in range(len(headers))]
 
 
-def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0, group: ProcessGroup | None = None):
-    """Put the object of every rank into ``object_gather_list`` on rank ``dst``."""
+def _headers(asked: str, parcel: _Parcel, group: ProcessGroup) -> np.ndarray:
+    """Return ``[[size, kind], ...]`` of all ranks of the group."""
+    (headers,) = run(asked, bodies.all_gather, group, [parcel.header()])
+    return np.asarray(headers).reshape(-1, 2)
+
+
+def gather_object(
+    obj: Any,
+    object_gather_list: list | None = None,
+    dst: int = 0,
+    group: ProcessGroup | None = None,
+    *,
+    allow_pickle: bool = False,
+) -> None:
+    """Put the object of every rank into ``object_gather_list`` on rank ``dst``; see `all_gather_object`."""
     asked, group = f"gather_object(obj, object_gather_list, dst={dst})", group_of(group)
     if group.rank() < 0:
         return
@@ -56,17 +164,27 @@ def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0
     if receives and (object_gather_list is None or len(object_gather_list) != group.size()):
         rule = f"on rank dst the list has one entry per rank of the group: {group.size()}"
         raise OpValueError(message(asked, f"{object_gather_list!r}", rule, f"[None] * {group.size()}"))
-    found = _gathered(asked, obj, group)
+    found = _gathered(asked, obj, group, allow_pickle)
     if receives and object_gather_list is not None:
         object_gather_list[:] = found
 
 
-def broadcast_object_list(object_list: list, src: int = 0, group: ProcessGroup | None = None, device=None) -> None:
-    """Replace the objects of the list on every rank by those of rank ``src``; the lists have one length."""
+def broadcast_object_list(
+    object_list: list,
+    src: int = 0,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    *,
+    allow_pickle: bool = False,
+) -> None:
+    """Replace the objects of the list on every rank by those of rank ``src``; the lists have one length.
+
+    Objects, ``allow_pickle`` and errors are those of `all_gather_object`.
+    """
     asked, group = f"broadcast_object_list(object_list, src={src})", group_of(group)
     if group.rank() < 0:
         return
-    object_list[:] = _from(asked, list(object_list), src, group)
+    object_list[:] = _from(asked, list(object_list), src, group, allow_pickle)
 
 
 def scatter_object_list(
@@ -74,8 +192,13 @@ def scatter_object_list(
     scatter_object_input_list: list | None = None,
     src: int = 0,
     group: ProcessGroup | None = None,
+    *,
+    allow_pickle: bool = False,
 ) -> None:
-    """Put the k-th object of rank ``src``'s list into the first entry of the output list on rank k of the group."""
+    """Put the k-th object of rank ``src``'s list into the first entry of the output list on rank k of the group.
+
+    Objects, ``allow_pickle`` and errors are those of `all_gather_object`.
+    """
     asked, group = f"scatter_object_list(out, in, src={src})", group_of(group)
     if group.rank() < 0:
         return
@@ -83,14 +206,56 @@ def scatter_object_list(
     if group.rank() == group.index(src, asked) and (given is None or len(given) != group.size()):
         rule = f"on rank src the input list has one object per rank of the group: {group.size()}"
         raise OpValueError(message(asked, f"{given!r}", rule, f"a list of {group.size()} objects"))
-    scatter_object_output_list[:1] = [list(_from(asked, given, src, group))[group.rank()]]
+    found = _from(asked, given if given is None else list(given), src, group, allow_pickle)
+    scatter_object_output_list[:1] = [found[group.rank()]]
 
 
-def _from(asked: str, obj: Any, src: int, group: ProcessGroup) -> Any:
-    static = (("src", group.index(src, asked)),)
-    speaks = group.rank() == static[0][1]
-    data = _bytes(obj) if speaks else np.zeros(0, np.uint8)
-    (size,) = run(asked, bodies.broadcast, group, [jnp.asarray(np.array([len(data)], np.int64))], static)
-    size = int(np.asarray(size)[0])
-    (row,) = run(asked, bodies.broadcast, group, [_padded(data, size)], static)
-    return obj if speaks else pickle.loads(np.asarray(row)[:size].tobytes())
+def send_object_list(
+    object_list: list,
+    dst: int,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    *,
+    allow_pickle: bool = False,
+) -> None:
+    """Send the objects of a list to rank ``dst``, which calls `recv_object_list`.
+
+    Objects, ``allow_pickle`` and errors are those of `all_gather_object`.
+    """
+    pair = pair_of(f"send_object_list(object_list, dst={dst})", dst, group, True)
+    _from(_between(pair), list(object_list), pair.ranks[0], pair, allow_pickle)
+
+
+def recv_object_list(
+    object_list: list,
+    src: int,
+    group: ProcessGroup | None = None,
+    device: Any = None,
+    *,
+    allow_pickle: bool = False,
+) -> int:
+    """Replace the objects of the list by those that rank ``src`` sends, and return ``src``; see `send_object_list`."""
+    pair = pair_of(f"recv_object_list(object_list, src={src})", src, group, False)
+    object_list[:] = _from(_between(pair), None, src, pair, allow_pickle)
+    return src
+
+
+def _between(pair: ProcessGroup) -> str:
+    return f"send_object_list and recv_object_list from rank {pair.ranks[0]} to rank {pair.ranks[1]}"
+
+
+def _from(asked: str, obj: Any, src: int, group: ProcessGroup, allow_pickle: bool) -> Any:
+    index = group.index(src, asked)
+    static = (("src", index),)
+    speaks = group.rank() == index
+    silent = _Parcel(_PICKLED if allow_pickle else _PLAIN, np.zeros(0, np.uint8))
+    parcel = _packed(obj, group, allow_pickle) if speaks else silent
+    headers = _headers(asked, parcel, group)
+    size, kind = map(int, headers[index])
+    _room(asked, headers[:, 0])
+    (row,) = run(asked, bodies.broadcast, group, [parcel.padded(size)], static)
+    if parcel.error is not None:
+        raise parcel.error
+    body = b"" if speaks else _body(asked, kind, np.asarray(row)[:size], index, group)
+    _same_kind(asked, headers[:, 1], allow_pickle, group)
+    return obj if speaks else _unpacked(kind, body)

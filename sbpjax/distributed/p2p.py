@@ -13,7 +13,7 @@ from .collectives import _write
 from .group import ProcessGroup, Work, group_of, local_array, run
 
 
-def _pair(asked: str, peer: int, group: ProcessGroup | None, i_send: bool) -> ProcessGroup:
+def pair_of(asked: str, peer: int, group: ProcessGroup | None, i_send: bool) -> ProcessGroup:
     """Return the group of sender and receiver, in this order."""
     group_of(group).index(peer, asked)
     me = _world.current().rank
@@ -25,12 +25,12 @@ def _pair(asked: str, peer: int, group: ProcessGroup | None, i_send: bool) -> Pr
 
 def send(tensor: Tensor, dst: int, group: ProcessGroup | None = None, tag: int = 0) -> None:
     """Send a tensor to rank ``dst``, which calls `recv` with the same tag."""
-    _transfer(tensor, _pair(f"send(tensor, dst={dst}, tag={tag})", dst, group, True), tag)
+    _transfer(tensor, pair_of(f"send(tensor, dst={dst}, tag={tag})", dst, group, True), tag)
 
 
 def recv(tensor: Tensor, src: int, group: ProcessGroup | None = None, tag: int = 0) -> int:
     """Receive a tensor from rank ``src`` in place, and return ``src``."""
-    _transfer(tensor, _pair(f"recv(tensor, src={src}, tag={tag})", src, group, False), tag)
+    _transfer(tensor, pair_of(f"recv(tensor, src={src}, tag={tag})", src, group, False), tag)
     return src
 
 
@@ -44,7 +44,7 @@ def _transfer(tensor: Tensor, pair: ProcessGroup, tag: int) -> None:
 
 def send_facts(tensor: Tensor, dst: int) -> None:
     """Tell rank ``dst`` the shape and dtype of the tensor that it will receive."""
-    pair = _pair(f"send(tensor, dst={dst})", dst, None, True)
+    pair = pair_of(f"send(tensor, dst={dst})", dst, None, True)
     array = local_array("send(tensor)", tensor)
     facts = (tuple(array.shape), str(array.dtype))
     _world.current().exchange(_facts_asked(pair), facts, pair.ranks)
@@ -52,7 +52,7 @@ def send_facts(tensor: Tensor, dst: int) -> None:
 
 def recv_facts(src: int) -> tuple[tuple[int, ...], str]:
     """Return the shape and dtype of the tensor that rank ``src`` is about to send."""
-    pair = _pair(f"recv(src={src})", src, None, False)
+    pair = pair_of(f"recv(src={src})", src, None, False)
     return _world.current().exchange(_facts_asked(pair), None, pair.ranks)[src]
 
 
@@ -89,7 +89,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     mine = []
     for op in p2p_op_list:
         sends = op.op in (isend, send)
-        pair = _pair("batch_isend_irecv(ops)", op.peer, op.group, sends)
+        pair = pair_of("batch_isend_irecv(ops)", op.peer, op.group, sends)
         mine.append((pair.ranks, op.tag, op))
     told = world.exchange("batch_isend_irecv(ops)", sorted((ranks, tag) for ranks, tag, _ in mine))
     for rank, messages in told.items():

@@ -20,7 +20,7 @@ from jax.core import Tracer
 from sbpjax.errors import AutogradError, DataDependentError, OpError
 from sbpjax.graph.capture import State
 from sbpjax.graph.signature import Call, signature_of
-from sbpjax.nn import Module
+from sbpjax.nn.module import Module
 from sbpjax.tensor.dtype import get_default_dtype
 from sbpjax.tensor.mode import mode
 

@@ -10,9 +10,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax.autograd import enable_grad
-from sbpjax.autograd import grad as _grad
+from sbpjax.autograd.api import grad as _grad
 from sbpjax.autograd.engine import leading_to
+from sbpjax.autograd.grad_mode import enable_grad
 from sbpjax.autograd.node import AccumulateGrad
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.graph import tree

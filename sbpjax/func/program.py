@@ -23,11 +23,12 @@ from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.graph import tree
 from sbpjax.graph.capture import Lifted
 from sbpjax.graph.watch import Watch
+from sbpjax.sbp import broadcast, eager
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import Op
-from sbpjax.tensor.traced import TracedLayout, logical
+from sbpjax.tensor.traced import as_traced, logical
 
 _PROGRAMS: dict[str, Op] = {}
 _MOST = 4096
@@ -91,8 +92,7 @@ class Function:
 
 
 def _stand_in(like: Tensor, array) -> Tensor:
-    layout = None if like._layout is None else TracedLayout(like._layout.placement)
-    return dispatch.wrap_any(array, layout)
+    return dispatch.wrap_any(array, as_traced(like._layout, array.ndim))
 
 
 def _apart(value) -> tuple[list, tuple]:
@@ -109,7 +109,8 @@ def _together(taken: tuple, values: list) -> Any:
 
 def current_key():
     """Return the key from which random ops in the innermost transform draw; None outside."""
-    return default_generator._traced
+    stream = default_generator.trace
+    return None if stream is None else stream.key
 
 
 def run(asked: str, body: Callable[[list], list], tensors: list[Tensor], writes: bool = False) -> list[Tensor]:
@@ -157,10 +158,10 @@ class Trace:
             with (
                 watch.watching(),
                 self._lifted.collecting(arrays[count:]),
-                default_generator.under_trace(key) as generator,
+                default_generator.under_trace(key) as stream,
             ):
                 outs = list(body(list(arrays[:count])))
-                self.is_random = generator._counter > 0
+                self.is_random = stream.drawn > 0
                 if writes:
                     outs += self._writes(asked, watch)
             if not writes:
@@ -194,7 +195,8 @@ class Trace:
         """Run the program, write what it writes, and return the rest."""
         words = _words() if self.is_random else (0, 0)
         key = [dispatch.wrap_any(jnp.asarray(w, np.uint32)) for w in words]
-        consts = [c if isinstance(c, Tensor) else dispatch.wrap_any(jnp.asarray(c)) for c in self._consts]
+        place = next((t._layout.placement for t in (*tensors, *self._lifted.tensors) if t._layout is not None), None)
+        consts = [_constant(c, place) for c in self._consts]
         inputs = (*consts, *key, *tensors, *self._lifted.tensors)
         pins = None
         count = len(self.written)
@@ -206,6 +208,16 @@ class Trace:
         for t, value in zip(self.written, new, strict=True):
             t._set(value._array, value._layout)
         return rest
+
+
+def _constant(value, placement) -> Tensor:
+    """Return a constant of a program as an input of its op, on the placement of the others."""
+    if isinstance(value, Tensor):
+        return value
+    array = jnp.asarray(value)
+    if placement is None or not array.ndim or isinstance(array, Tracer):
+        return dispatch.wrap_any(array)
+    return dispatch.wrap_any(*eager.from_logical(array, placement, (broadcast,) * len(placement.hierarchy)))
 
 
 def _words() -> tuple:

@@ -133,14 +133,15 @@ def _whole(func, args, kwargs, dims, out_dims, randomness):
     name = f"vmap{next(_names)}"
 
     def one(arrays):
-        key, start = default_generator._traced, default_generator._counter
-        if randomness == "different" and key is not None:
+        outer = default_generator.trace
+        assert outer is not None  # `run` traces
+        key = outer.key
+        if randomness == "different":
             key = jax.random.fold_in(key, jax.lax.axis_index(name))
-        with default_generator.under_trace(key, start) as generator:
+        with default_generator.under_trace(key, outer.base + outer.drawn) as stream:
             outs, _ = function.on_arrays(arrays)
-            drawn = generator._counter
-        default_generator._counter += drawn
-        if drawn and randomness == "error":
+        outer.drawn += stream.drawn
+        if stream.drawn and randomness == "error":
             raise OpTypeError(
                 message(
                     "vmap(...)",
@@ -187,7 +188,7 @@ def _output_dims(out_dims, function: Function, count: int) -> list[int]:
 
 
 def _in_chunks(func, args, kwargs, dims, out_dims, randomness, chunk_size: int):
-    from sbpjax import cat
+    from sbpjax.tensor.functions import cat
 
     leaves, structure = tree.flatten(args)
     size = next(x.shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None)

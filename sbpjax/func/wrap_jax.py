@@ -108,7 +108,13 @@ mlir.register_lowering(
 
 
 class Wrapped:
-    """A function of JAX arrays that takes and returns tensors; see `wrap_jax`."""
+    """A function of JAX arrays that takes and returns tensors; see `wrap_jax`.
+
+    Attributes:
+        check: which tensors must not be written between the call and its backward: ``"inputs"`` or ``"none"``.
+    """
+
+    check = "inputs"
 
     def __init__(self, fn: Callable, rows: tuple[Row, ...] | None, backward, backward_rows, name: str) -> None:
         self._fn = fn
@@ -160,7 +166,9 @@ class Wrapped:
         if self._backward is not None:
             call = self._with_backward(call)
         jax.eval_shape(flat, *[jax.ShapeDtypeStruct(*a) for a in avals])
-        return Op(call, name=self.__name__), held["structure"]
+        op = Op(call, name=self.__name__)
+        op.check = self.check
+        return op, held["structure"]
 
     def _ruled(self, flat: Callable, rows: tuple[Row, ...], name: str, count: int) -> Callable:
         for row in rows:

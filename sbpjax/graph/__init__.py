@@ -1,5 +1,6 @@
 """Compiled programs: a whole training step traced, planned and compiled as one."""
 
+from . import shown as shown
 from .compile import Compiled as Compiled
 from .compile import compile as compile
 from .config import GraphConfig as GraphConfig

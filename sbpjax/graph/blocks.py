@@ -24,8 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax._src.source_info_util import current_name_stack, set_name_stack  # no public names
 
-from sbpjax import autograd
 from sbpjax.amp.casting import fresh
+from sbpjax.autograd.api import grad
 from sbpjax.autograd.node import AccumulateGrad, Node, freed, sequence
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
@@ -36,7 +36,7 @@ from sbpjax.tensor.generator import Generator, default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.op_calls import inlined
-from sbpjax.tensor.traced import TracedLayout, logical
+from sbpjax.tensor.traced import as_traced, logical, unpinned
 
 from .capture import place_tracer
 from .casts import Cast, without_casts
@@ -175,7 +175,8 @@ def _value(value):
 
 
 def _place(layout):
-    return None if layout is None else layout.placement
+    """Return what a module can see of a tensor's layout while it is traced."""
+    return None if layout is None else (layout.placement, layout.pinned if layout.shape is None else layout.codes)
 
 
 class _Call:
@@ -222,8 +223,8 @@ class _Block:
         before = form_of(call.module)
         inputs = [*call.arguments, *call.owned]
         shapes = [jax.ShapeDtypeStruct(tuple(t.shape), t.dtype.np) for t in inputs]
-        root = default_generator._traced
-        self._random = () if root is None else (jax.typeof(root), jax.ShapeDtypeStruct((), np.uint32))
+        stream = default_generator.trace
+        self._random = () if stream is None else (jax.typeof(stream.key), jax.ShapeDtypeStruct((), np.uint32))
         closed = inlined(jax.make_jaxpr(lambda *arrays: self._whole(call, arrays))(*shapes, *self._random))
         if before is None or form_of(call.module) != before:
             raise NotPlain("forward changes its attributes")
@@ -248,7 +249,7 @@ class _Block:
         rebuilt = list(call.leaves)
         handles = []
         for i, outer, tracer in zip(call.places, call.arguments, arguments, strict=True):
-            handles.append(_leaf(wrap_any(tracer, _traced(outer._layout)), outer._edge is not None))
+            handles.append(_leaf(wrap_any(tracer, as_traced(outer._layout)), outer._edge is not None))
             rebuilt[i] = handles[-1]
         args, kwargs = jax.tree.unflatten(call.tree, rebuilt)
         with _held(call.owned, owned), _drawing(arrays[count + len(call.owned) :]), fresh():
@@ -260,7 +261,7 @@ class _Block:
             self._static = [None if isinstance(o, Tensor) else (o,) for o in outs]
             tensors = [o._fresh() for o in outs if isinstance(o, Tensor)]
             self._outputs = len(tensors)
-            self._layouts = [_traced(o._layout) for o in tensors]
+            self._layouts = [as_traced(o._layout) for o in tensors]
             self._written = [i for i, (t, a) in enumerate(zip(call.owned, owned)) if t._fresh()._array is not a]
             if any(call.owned[i]._edge is not None for i in self._written):
                 raise NotPlain("it writes a parameter")
@@ -274,11 +275,11 @@ class _Block:
         if not differentiable:
             return []
         cotangents = [
-            wrap_any(cotangent_p.bind(shape=tuple(o.shape), dtype=np.dtype(o.dtype.np)), _traced(o._layout))
+            wrap_any(cotangent_p.bind(shape=tuple(o.shape), dtype=np.dtype(o.dtype.np)), unpinned(o._layout))
             for o in differentiable
         ]
         wanted = [(i, t) for i, t in enumerate(inputs) if t._edge is not None]
-        found = autograd.grad(differentiable, [t for _, t in wanted], cotangents, allow_unused=True)
+        found = grad(differentiable, [t for _, t in wanted], cotangents, allow_unused=True)
         grads = {i: g for (i, _), g in zip(wanted, found, strict=True) if g is not None}
         self._sources = list(grads)
         return [_laid(logical(g).astype(inputs[i].dtype.np), wanted_in[i]) for i, g in grads.items()]
@@ -287,8 +288,9 @@ class _Block:
         """Return the module's result for a call of the same key."""
         inputs = [*call.arguments, *call.owned]
         arrays = [logical(t) for t in inputs]
-        if self._random:
-            arrays += [default_generator._traced, np.uint32(default_generator._base + default_generator._counter)]
+        stream = default_generator.trace
+        if self._random and stream is not None:
+            arrays += [stream.key, np.uint32(stream.base + stream.drawn)]
         arrays += [logical(mode.autocast.cast(inputs[c.place], dtype_of(c.dtype))) for c in self._casts]
         results = list(self._halves.forward(*arrays))
         default_generator._counter += self._draws
@@ -297,7 +299,7 @@ class _Block:
         if self._recorded:
             self._record(outs, inputs, arrays, results[self._halves.outputs :])
         for i, array in zip(self._written, written, strict=True):
-            call.owned[i]._set(array, call.owned[i]._layout)
+            call.owned[i]._set(array, unpinned(call.owned[i]._layout))
         produced = iter(outs)
         leaves = [next(produced) if static is None else static[0] for static in self._static]
         return jax.tree.unflatten(self._tree, leaves)
@@ -305,13 +307,13 @@ class _Block:
     def _record(self, outs, inputs, arrays, saved) -> None:
         node = BlockNode()
         node.run, node.values, node.hooks, node.seq = self._halves.backward, (*arrays, *saved), None, sequence()
-        held = [dispatch.restore(a, _traced(t._layout), t._edge, t._idx) for a, t in zip(arrays, inputs)]
+        held = [dispatch.restore(a, as_traced(t._layout), t._edge, t._idx) for a, t in zip(arrays, inputs)]
         node.again, node.inputs = self._again, (*held, *arrays[len(held) : len(held) + len(self._random)])
         node.count, node.scope = len(self._recorded), current_name_stack()
         node.shapes = [(tuple(outs[i].shape), outs[i].dtype.np) for i in self._recorded]
         sources = [inputs[i] for i in self._sources]
         node.edges, node.idxs = tuple(t._edge for t in sources), tuple(t._idx for t in sources)
-        node.layouts = [_traced(t._layout) for t in sources]
+        node.layouts = [unpinned(t._layout) for t in sources]
         for idx, i in enumerate(self._recorded):
             outs[i]._edge, outs[i]._idx = node, idx
 
@@ -355,7 +357,7 @@ class BlockNode(Node):
 
     def _recorded(self, grads: list) -> tuple:
         cotangents = [
-            wrap_any(jnp.zeros(shape, dtype), self.inputs[0]._layout) if g is None else g
+            wrap_any(jnp.zeros(shape, dtype), unpinned(self.inputs[0]._layout)) if g is None else g
             for g, (shape, dtype) in zip(grads, self.shapes, strict=True)
         ]
         outs = dispatch.run(self.again(), (*self.inputs, *cotangents))
@@ -363,10 +365,6 @@ class BlockNode(Node):
 
     def release(self) -> None:
         self.values = self.inputs = None
-
-
-def _traced(layout):
-    return None if layout is None else TracedLayout(layout.placement)
 
 
 def _leaf(tensor: Tensor, recorded: bool) -> Tensor:

@@ -24,7 +24,7 @@ from sbpjax.tensor.changes import Fields, Group, Items, States, Table
 from sbpjax.tensor.device import default_jax_device
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.parked import is_parked
-from sbpjax.tensor.traced import TracedLayout, constant
+from sbpjax.tensor.traced import as_traced, constant
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 _PLAIN = {bool, int, float, str, type(None)}
@@ -278,8 +278,7 @@ def infos(tensors: list) -> list:
 
 def place_tracer(tensor: Tensor, tracer) -> None:
     """Make a tensor's payload a tracer of its logical value."""
-    if tensor._layout is not None and tensor._layout.shape is not None:
-        tensor._layout = TracedLayout(tensor._layout.placement)
+    tensor._layout = as_traced(tensor._layout)
     tensor._array = tracer
     tensor._plain = False
 

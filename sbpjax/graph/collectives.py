@@ -165,9 +165,7 @@ def traffic_of(program) -> Traffic:
         MixedTensorError: it runs on one device, and moves nothing.
     """
     if program.pipeline is not None:
-        from sbpjax.pipeline import sizes  # only here: most programs have one placement
-
-        return sizes.traffic_of(program)
+        return program.traffic()
     if program.plan is None:
         raise MixedTensorError(
             message(

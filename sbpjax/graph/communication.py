@@ -13,7 +13,7 @@ of the table is the plan's. The last part is the same sum per kind, and what the
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -28,6 +28,7 @@ from .capture import State
 from .collectives import Traffic, traffic_of
 from .names import Names
 from .owners import owners
+from .table import aligned
 
 _NAMES = {"psum": "all_reduce", "psum_scatter": "reduce_scatter"}
 _HEAD = ("module", "boxing", "collective", "bytes", "times", "for", "line")
@@ -99,7 +100,7 @@ class Communication(Explanation):
         moving = [move for move in self.moves if move.bytes]
         parts = [self._summary()]
         if moving:
-            parts.append(_text([_HEAD, *(move.cells() for move in moving)], _RIGHT))
+            parts.append(aligned([_HEAD, *(move.cells() for move in moving)], _RIGHT))
         free = len(self.moves) - len(moving)
         if free:
             parts.append(f"{free} more conversion{'s' * (free != 1)} without a byte on the wire")
@@ -155,13 +156,3 @@ def _short(dtype: str) -> str:
         if dtype.startswith(long):
             return short + dtype[len(long) :]
     return dtype
-
-
-def _text(rows: list[tuple[str, ...]], right: Sequence[int]) -> str:
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(
-            c.rjust(w) if k in right else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )

@@ -19,14 +19,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 
+from . import tree
 from .capture import State
 from .collectives import Traffic, traffic_of
 from .garbage import collected_later
 from .memory import Memory, estimate, memory
 from .program import Options, Program
 from .signature import Call, signature_of
+from .watch import check_arguments
 
 
 def compile(fn: Callable | None = None, *, state=(), lowering: str = "spmd"):
@@ -101,5 +104,18 @@ class Compiled:
         if found is None:
             asked = f"compile({getattr(self._fn, '__name__', type(self._fn).__name__)})"
             with collected_later():
-                found = self._programs[key] = Program(self._fn, state, call, self._options, asked)
+                found = self._programs[key] = Program(_checked(self._fn, asked), state, call, self._options, asked)
         return state, call, found
+
+
+def _checked(fn: Callable, asked: str) -> Callable:
+    """Return a function that raises if it writes to one of its arguments; `nn.Graph` gives ``build`` its own copies."""
+
+    def run(*args, **kwargs):
+        given = [x for x in tree.flatten((args, kwargs))[0] if isinstance(x, Tensor)]
+        before = [x._array for x in given]
+        result = fn(*args, **kwargs)
+        check_arguments(asked, given, before)
+        return result
+
+    return run

@@ -35,7 +35,7 @@ from sbpjax.sbp.abstract import Abstract
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import wrap_any
 
-from . import manifest, tree
+from . import manifest, reading, tree
 from .capture import State
 from .program import Options, Program
 from .signature import Call, as_tensor
@@ -51,9 +51,11 @@ def export(
     kwargs: dict,
     platforms: Sequence[str] | None,
     dynamic_batch: bool,
+    key: bytes | None = None,
 ) -> Path:
     """Write a graph as files; see `Graph.export`."""
     asked = f"{graph.name}.export({os.fspath(path)!r}, ...)"
+    key = None if key is None else reading.checked_key(key, asked)
     folder = Path(path)
     _check_target(asked, folder)
     names = _checked_platforms(asked, platforms)
@@ -88,7 +90,7 @@ def export(
         "random": program.is_random,
     }
     content["weights"] = {"file": manifest.WEIGHTS, "bytes": sum(a.nbytes for a in weights.values())}
-    _write(folder, content, blob, weights)
+    _write(folder, content, blob, weights, key)
     return folder
 
 
@@ -257,14 +259,19 @@ def _unique(names: list[str]) -> list[str]:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _write(folder: Path, content: dict, blob: bytes, weights: dict[str, np.ndarray]) -> None:
+def _write(folder: Path, content: dict, blob: bytes, weights: dict[str, np.ndarray], key: bytes | None) -> None:
     """Write the files next to the target and move them there, so that a failure leaves what was there before."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         (made / manifest.PROGRAM).write_bytes(blob)
         save_file(weights, made / manifest.WEIGHTS, metadata={"format": manifest.FORMAT})
-        manifest.write(made / manifest.MANIFEST, content)
+        with open(made / manifest.WEIGHTS, "rb") as file:
+            content["weights"]["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+        text = manifest.written(content)
+        (made / manifest.MANIFEST).write_bytes(text)
+        if key is not None:
+            (made / manifest.SIGNATURE).write_bytes(reading.signature(key, text))
         if folder.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
             os.replace(folder, old / "old")
@@ -283,7 +290,7 @@ def _check_target(asked: str, folder: Path) -> None:
     rule = "an export is a directory of its own; an older export there is replaced, anything else is kept"
     if not folder.is_dir():
         raise ExportError(message(asked, "a file of that name", rule, "give the name of a new directory"))
-    others = sorted({p.name for p in folder.iterdir()} - {manifest.MANIFEST, manifest.PROGRAM, manifest.WEIGHTS})
+    others = sorted({p.name for p in folder.iterdir()} - set(manifest.FILES))
     if others:
         raise ExportError(
             message(asked, f"a directory with {', '.join(others[:5])}", rule, "give the name of a new directory")

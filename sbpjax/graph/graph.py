@@ -86,8 +86,9 @@ class Graph(Fitting, Views):
 
         Args:
             optim: the optimizer; several may be added, of parameters of their own.
-            lr_sch: the schedule of its learning rates; one that follows a metric, such as `ReduceLROnPlateau`, is not
-                stepped by the graph: call ``lr_sch.step(metric)``, and the next call sees the new rate.
+            lr_sch: the schedule of its learning rates, which every call of the graph steps; its ``step()`` by hand then
+                does nothing, as a schedule counts a step once. One that follows a metric, such as `ReduceLROnPlateau`,
+                is not stepped by the graph: call ``lr_sch.step(metric)``, and the next call sees the new rate.
             is_sparse: leave rows of embedding tables without gradient as they are, optimizer state included.
 
         Raises:
@@ -121,7 +122,7 @@ class Graph(Fitting, Views):
             optim.use_sparse_updates()
         life.optimizers.append(Entry(optim, lr_sch, bool(is_sparse)))
         if lr_sch is not None and getattr(lr_sch, "is_pure", True):
-            life.schedules.append(lr_sch)
+            life.schedules.append(lr_sch.stepped_by(self) if isinstance(lr_sch, LRScheduler) else lr_sch.step)
         changes.note()
         self.config.training = True
 
@@ -238,8 +239,8 @@ class Graph(Fitting, Views):
                 last.missed = 0
         if result is MISSED:
             result = self._run(Call(args, kwargs))
-        for schedule in life.schedules:
-            schedule.step()
+        for step in life.schedules:
+            step()
         return result
 
     def _run(self, call: Call) -> Any:

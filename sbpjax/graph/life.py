@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -66,7 +67,7 @@ class Life:
         self.proxies: dict[int, ProxyModule] = {}
         self.options: dict[Module, GraphModule] = {}
         self.optimizers: list[Entry] = []
-        self.schedules: list[LRScheduler] = []  # those that are stepped behind every call
+        self.schedules: list[Callable[[], None]] = []  # the steps of those that go on behind every call
         self.scaler: Any = None
         self.trained: dict[int, tuple[Tensor, str]] = {}
         self.programs: OrderedDict[Signature, Program] = OrderedDict()

@@ -11,7 +11,6 @@ optimizers (`LoadedGraph.numbers`: learning rates and such) as they were at the 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -31,14 +30,19 @@ from sbpjax.tensor.device import device as Device
 from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.parked import is_parked
 
-from . import manifest, tree
+from . import manifest, reading, tree
 from .capture import Lifted
 from .program import Options, Program
 from .slots import Slot
 
 
 def load_graph(
-    path: str | os.PathLike, *, placement: Placement | None = None, device: str | Device | None = None
+    path: str | os.PathLike,
+    *,
+    placement: Placement | None = None,
+    device: str | Device | None = None,
+    key: bytes | None = None,
+    trust: bool = False,
 ) -> LoadedGraph:
     """Load what `Graph.export` wrote.
 
@@ -47,19 +51,25 @@ def load_graph(
         placement: where a sharded graph runs, of the hierarchy that it was exported with; by default the first devices
             of the type that it was exported on.
         device: where a local graph runs; by default the default device.
+        key: the key that it was exported with: only a graph that was signed with it, and not changed since, is loaded.
+            Without it a signature is not looked at: a signed graph is loaded like an unsigned one.
+        trust: load a graph whose program brings or calls native code, such as kernels of Pallas, without a signature;
+            say it for what you or people you trust exported.
 
     Returns:
         A `LoadedGraph`; call it as the graph.
 
     Raises:
-        ExportError: files are missing or damaged, or the program does not run on such devices.
+        ExportError: files are missing or damaged, the program does not run on such devices, or it calls native code and
+            is neither signed nor trusted.
+        SignatureError: with a key: there is no signature, or it is another key's.
 
     Example:
         >>> graph.export("double", flow.ones(3))
         >>> sbpjax.load_graph("double")(flow.ones(3))
         tensor([2., 2., 2.], dtype=sbpjax.float32)
     """
-    return LoadedGraph(Path(path), placement, device)
+    return LoadedGraph(Path(path), placement, device, key, trust)
 
 
 class LoadedGraph:
@@ -73,16 +83,26 @@ class LoadedGraph:
             change them.
     """
 
-    def __init__(self, folder: Path, placement: Placement | None, device: str | Device | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        placement: Placement | None,
+        device: str | Device | None,
+        key: bytes | None = None,
+        trust: bool = False,
+    ) -> None:
         self._asked = f"load_graph({os.fspath(folder)!r})"
-        found = self.manifest = manifest.read(folder, self._asked)
-        exported = _program(folder, found, self._asked)
+        content = manifest.content(folder, self._asked)
+        if key is not None:
+            reading.check_signature(folder, reading.checked_key(key, self._asked), content, self._asked)
+        found = self.manifest = manifest.read(content, self._asked)
+        exported = reading.program(folder, found, self._asked, vouched=key is not None or trust)
         self.placement, target = _target(found, placement, device, self._asked)
         platform = target.platform if self.placement is None else self.placement.devices.flat[0].platform
         _check_platform(exported, platform, self._asked)
         try:
             self.name: str = found["name"]
-            weights = _weights(folder / manifest.WEIGHTS, found["state"], self._asked)
+            weights = reading.weights(folder, found, self._asked)
             state = found["state"]
             self.numbers = {n["name"]: float(n["value"]) for n in state["numbers"]}
             self._names = [t["path"] for t in state["tensors"]]
@@ -90,9 +110,9 @@ class LoadedGraph:
             captured = [self._tensor(t, weights, target) for t in state["captured"]]
             self._state = _Live(self.tensors, self.numbers)
             self.program = Saved(self.name, exported, found, self.placement, target, self.tensors, captured)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            if isinstance(error, (ExportError, GraphTypeError)):
-                raise
+        except (ExportError, GraphTypeError):
+            raise
+        except Exception as error:  # the files do not fit each other, in any way that somebody thought of
             seen = f"{manifest.MANIFEST} is not as it was written: {type(error).__name__} {error}"
             raise manifest.damaged(self._asked, seen) from error
         self._inputs = found["inputs"]["leaves"]
@@ -349,59 +369,6 @@ class Saved(Program):
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
-
-
-def _program(folder: Path, found: dict, asked: str):
-    blob = (folder / manifest.PROGRAM).read_bytes()
-    said = found["program"]
-    if hashlib.sha256(blob).hexdigest() != said.get("sha256"):
-        seen = f"{manifest.PROGRAM} of {len(blob)} bytes, not those that {manifest.MANIFEST} was written with"
-        raise manifest.damaged(asked, seen)
-    version = said.get("calling_convention_version")
-    least = jax.export.minimum_supported_calling_convention_version
-    most = jax.export.maximum_supported_calling_convention_version
-    if version.__class__ is not int or not least <= version <= most:
-        raise _version(asked, found, f"a program of calling convention {version}", f"reads {least} to {most}")
-    try:
-        return jax.export.deserialize(bytearray(blob))
-    except Exception as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise _version(asked, found, f"a program that cannot be read: {lines[0]}", "does not read it") from error
-
-
-def _version(asked: str, found: dict, seen: str, able: str) -> ExportError:
-    made = found["packages"]
-    return ExportError(
-        message(
-            asked,
-            f"{seen}, written by jax {made.get('jax')} and sbpjax {made.get('sbpjax')}",
-            f"jax {jax.__version__} {able}",
-            f'pip install "jax=={made.get("jax")}", or export again with this version',
-        )
-    )
-
-
-def _weights(path: Path, state: dict, asked: str) -> dict[str, np.ndarray]:
-    from safetensors import SafetensorError, safe_open  # not for those who import sbpjax and load nothing
-
-    wanted = [*state["tensors"], *state["captured"]]
-    try:
-        with safe_open(path, "np") as file:
-            names = set(file.keys())
-            missing = [t["path"] for t in wanted if t["path"] not in names]
-            if missing:
-                raise manifest.damaged(asked, f"{manifest.WEIGHTS} without {', '.join(missing[:5])}")
-            weights = {t["path"]: file.get_tensor(t["path"]) for t in wanted}
-    except SafetensorError as error:
-        raise manifest.damaged(asked, f"{manifest.WEIGHTS} cannot be read: {error}") from None
-    for facts in wanted:
-        array = weights[facts["path"]]
-        kept = facts["stored_as"] or facts["dtype"]
-        shape = tuple(facts["shape"]) + ((np.dtype(facts["dtype"]).itemsize,) if facts["stored_as"] else ())
-        if array.dtype.name != kept or array.shape != shape:
-            seen = f"{facts['path']} of {array.dtype.name}{list(array.shape)} in {manifest.WEIGHTS}, "
-            raise manifest.damaged(asked, seen + f"{kept}{list(shape)} by {manifest.MANIFEST}")
-    return weights
 
 
 def _target(found: dict, placement: Any, device: Any, asked: str) -> tuple[Placement | None, Any]:

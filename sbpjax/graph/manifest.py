@@ -20,13 +20,17 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax import naming
 from sbpjax.errors import ExportError, message
 from sbpjax.sbp import algebra
 
 from . import tree
+from .manifest_check import check
 
-FORMAT, VERSION = "sbpjax.graph", 1
+FORMAT, VERSION = "sbpjax.graph", 2
 MANIFEST, PROGRAM, WEIGHTS = "manifest.json", "program.stablehlo", "weights.safetensors"
+SIGNATURE = "manifest.sig"  # only of an export with a key
+FILES = (MANIFEST, PROGRAM, WEIGHTS, SIGNATURE)
 
 _PLAIN = (type(None), bool, int, float, str)
 _NATIVE = {  # dtypes that every reader of safetensors with NumPy knows
@@ -126,9 +130,7 @@ def packages() -> dict[str, str]:
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:  # run from a source tree
-            import sbpjax
-
-            found[name] = getattr(sbpjax, "__version__", "unknown") if name == "sbpjax" else "unknown"
+            found[name] = naming.VERSION if name == "sbpjax" else "unknown"
     return found
 
 
@@ -154,16 +156,16 @@ def restored(array: np.ndarray, dtype: np.dtype, stored_as: str | None) -> np.nd
 # -- the file ----------------------------------------------------------------------------------------------------------
 
 
-def write(path: Path, content: dict) -> None:
-    """Write a manifest."""
-    path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+def written(content: dict) -> bytes:
+    """Return the bytes of a manifest."""
+    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
 
 
-def read(folder: Path, asked: str) -> dict:
-    """Return the manifest of a folder.
+def content(folder: Path, asked: str) -> bytes:
+    """Return the bytes of the manifest of a folder.
 
     Raises:
-        ExportError: there is none, it is not one, or it is of a later version.
+        ExportError: a file of the export is missing.
     """
     if not folder.is_dir():
         seen = "a file" if folder.exists() else "no such directory"
@@ -178,16 +180,25 @@ def read(folder: Path, asked: str) -> dict:
                 "copy the whole directory, or export again",
             )
         )
+    return (folder / MANIFEST).read_bytes()
+
+
+def read(text: bytes, asked: str) -> dict:
+    """Return what a manifest says.
+
+    Raises:
+        ExportError: it is none, or of another version.
+    """
     try:
-        content = json.loads((folder / MANIFEST).read_text())
-    except (ValueError, UnicodeDecodeError) as error:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise damaged(asked, f"{MANIFEST} is no JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         seen = content.get("format") if isinstance(content, dict) else type(content).__name__
         raise damaged(asked, f"a manifest of format {seen!r}, not {FORMAT!r}")
     version = content.get("format_version")
     if version != VERSION and isinstance(version, int):
-        made = content.get("packages") or {}
+        made = content["packages"] if isinstance(content.get("packages"), dict) else {}
         raise ExportError(
             message(
                 asked,
@@ -199,6 +210,10 @@ def read(folder: Path, asked: str) -> dict:
     wrong = [key for key, kind in _KEYS.items() if not isinstance(content.get(key), kind)]
     if wrong:
         raise damaged(asked, f"{MANIFEST} without a valid {', '.join(wrong)}")
+    try:
+        check(content)
+    except (ValueError, OverflowError) as error:
+        raise damaged(asked, f"{MANIFEST} is not as it was written: {error}") from None
     return content
 
 

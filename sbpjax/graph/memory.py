@@ -147,7 +147,7 @@ def estimate(program, state) -> Memory:
         state: the `State` that it was traced with.
     """
     if program.pipeline is not None:
-        return _of_stages(program, state, False)
+        return program.memory(state, False)
     flat = program.plan.program if program.plan is not None else normalise(program.jaxpr)
     held = spans_on(_device_type(program), flat)(flat, program.plan).at_peak()
     return replace(
@@ -171,7 +171,7 @@ def memory(program, state) -> Memory:
         OutOfMemoryError: the compiler finds that the device has less.
     """
     if program.pipeline is not None:
-        return _of_stages(program, state, True)
+        return program.memory(state, True)
     guess = estimate(program, state)
     try:
         figures = program.compile().memory_analysis()
@@ -198,12 +198,6 @@ def memory(program, state) -> Memory:
 def _device_type(program) -> str:
     """Return for whose compiler a program is: ``"cpu"``, ``"tpu"``, or another."""
     return jax.default_backend() if program.placement is None else program.placement.type
-
-
-def _of_stages(program, state, compiled: bool) -> Memory:
-    from sbpjax.pipeline import sizes  # only here: most programs have one placement
-
-    return sizes.memory(program, state, compiled)
 
 
 def _shared_out(guess: Held, total: int) -> Held:

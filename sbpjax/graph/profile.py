@@ -177,9 +177,9 @@ def example_arguments(program: Any) -> list[Tensor]:
 
 
 def _zeros(spec: TensorSpec) -> Tensor:
-    import sbpjax
+    from sbpjax.tensor import creation
 
-    made = sbpjax.zeros(*spec.shape, dtype=spec.dtype, placement=spec.placement, sbp=spec.sbp)
+    made = creation.zeros(*spec.shape, dtype=spec.dtype, placement=spec.placement, sbp=spec.sbp)
     return made.requires_grad_() if spec.requires_grad else made
 
 

@@ -12,10 +12,12 @@ alias, two tensors of one array) is copied first, since a donated array is gone.
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -26,7 +28,7 @@ from sbpjax import world
 from sbpjax.amp.casting import fresh
 from sbpjax.amp.widen import widened
 from sbpjax.errors import MixedTensorError, SbpjaxError, message
-from sbpjax.sbp import Layout, broadcast, eager, spread
+from sbpjax.sbp import Layout, algebra, broadcast, eager, spread
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.cost import DEFAULT, CostModel
@@ -42,7 +44,7 @@ from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.op_calls import called, inlined
 from sbpjax.tensor.parked import Elsewhere, is_parked
 from sbpjax.tensor.storage import drop_own_cell
-from sbpjax.tensor.traced import TracedLayout, logical
+from sbpjax.tensor.traced import TracedLayout, as_traced, logical
 
 from . import tree
 from .agreement import agree, agree_on_numbers
@@ -52,7 +54,7 @@ from .capture import Lifted, State
 from .interrupt import Uninterrupted
 from .signature import Call
 from .slots import Slot, stackable, stacked_layout
-from .watch import Watch, check_arguments
+from .watch import Watch
 from .zero import Zero, gathered_per_use
 
 _SEED = jax.ShapeDtypeStruct((2,), np.int64)  # seed and counter; every random op in the program folds its number in
@@ -103,11 +105,15 @@ class Program:
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
     """
 
+    _local_inputs = False  # what it makes is global, and nothing that it is given
+    _elsewhere: Mapping[int, TracedLayout] = MappingProxyType({})  # results that lie on another placement
     pipeline: Any = None  # its tasks and schedule, if its state lies on several placements
     scope: Any  # the module calls of a graph's trace, and its arguments without data: what `repr` shows
     arguments: Any
     is_random: bool
     released: Sequence[int] = ()
+    _names: tuple[str, ...] = ()  # of the numbers
+    _together: Any = None  # what notes its runs, if several processes run it
     asked_codes: tuple | None = None
     given: Any = None
     _arguments: Sequence[int] = ()
@@ -128,6 +134,7 @@ class Program:
         layouts = state.layouts() + [t._layout for t in call.tensors]
         self.placement = _common_placement(asked, layouts)
         self._numbers = len(state.options)
+        self._names = tuple(name for _, name in state.options)
         self._held: list[tuple[float | None, Any]] = [(None, None)] * self._numbers
         self._lifted = Lifted()
         auto = options.auto
@@ -151,6 +158,10 @@ class Program:
         rest = call.tensors + self._lifted.tensors
         layouts = [None, *(slot.layout for slot in self.slots), *[None] * self._numbers, *(t._layout for t in rest)]
         self.placement = _common_placement(asked, layouts)
+        self._local_inputs = self.placement is None
+        if self._local_inputs:
+            self.placement = _common_placement(asked, self._asked_outs)
+            self._local_inputs = self.placement is not None
         first = 1 + len(self.slots)
         self.released = self._released(state, rests, call)
         self._arguments = self._local_arguments(call, first + self._numbers)
@@ -189,18 +200,18 @@ class Program:
                 watch.watching(),
                 state.traced(inputs[:arguments]),
                 self._lifted.collecting(inputs[arguments + len(call.tensors) :]),
-                default_generator.under_trace(key) as generator,
+                default_generator.under_trace(key) as stream,
                 fresh(),
             ):
                 result = fn(*args, **kwargs)
-                check_arguments(self.asked, tensors, inputs[arguments:])
-                self.is_random = generator._counter > 0
+                self.is_random = stream.drawn > 0
                 after = [logical(t) for t in state.tensors]
                 self.written = [i for i in range(count) if after[i] is not inputs[i]]
                 outs, self._out_tree = tree.flatten(result)
                 self._static_outs = [None if isinstance(o, Tensor) else (o,) for o in outs]
                 found = [o for o in outs if isinstance(o, Tensor)]
                 self._global_outs = [o._layout is not None for o in found]
+                self._asked_outs = [o._layout for o in found]
                 results.extend(found)
                 return (*(after[i] for i in self.written), *(logical(o) for o in found))
 
@@ -301,7 +312,11 @@ class Program:
                 self.slots[number].layout = made.in_layouts[1 + number]
             for i in laid:
                 layouts[i] = made.in_layouts[i]
-        self._state_layouts = self.out_layouts[: len(self.written)]
+        self._state_layouts = self._whole_state = self.out_layouts[: len(self.written)]
+        if self._local_inputs:
+            self._state_layouts = [None] * len(self.written)
+        asked = dict(enumerate(self._asked_outs)) if self.placement is not None else {}
+        self._elsewhere = {k: lay for k, lay in asked.items() if lay is not None and lay.placement != self.placement}
 
     def _input_structs(self, owned: list, rest: list, layouts: list) -> list:
         """Return for every input of the compiled program its physical shape, dtype and sharding."""
@@ -337,7 +352,7 @@ class Program:
         if self._out_tree is not tree.LEAF or self._static_outs != [None]:
             return None
         layout = self.out_layouts[-1]
-        return (layout,) if layout is None or self._global_outs[0] else None
+        return (layout,) if (layout is None or self._global_outs[0]) and not self._elsewhere else None
 
     def lower(self):
         """Return the lowered program; nothing is compiled."""
@@ -352,11 +367,17 @@ class Program:
         if self._compiled is None:
             start = time.perf_counter()
             lowered = self.lower()
-            if to_run and self.placement is not None and world.current().size > 1:
+            spans = self.placement is not None and self.placement.spans_processes
+            text = lowered.as_text() if self.placement is not None and world.current().size > 1 else ""
+            if to_run and text:
                 inputs = [f"{s.dtype}{list(s.shape)} as {getattr(s.sharding, 'spec', None)}" for s in self._structs]
-                agree(self.asked, inputs, lowered.as_text())
+                agree(self.asked, inputs, text)
+            if spans:
+                name = re.sub(r"_\d+\b", "", self.asked.split("\n")[0])
+                devices = self.placement.devices
+                self._together = spread.together(devices, name, text, numbered=True, names=self._names)
             self._compiled = lowered.compile()
-            if to_run and self.placement is not None and self.placement.spans_processes:
+            if to_run and spans:
                 spread.come_together(self.asked, self.placement.devices)  # some may have compiled longer
             self.seconds["compile"] = time.perf_counter() - start
             if self._present and not self.is_random:  # on the device once, since a NumPy array goes there every time
@@ -387,6 +408,11 @@ class Program:
         if Abstract in map(type, arrays) or Abstract in map(type, given) or not self._present:
             check_runnable(self.asked, self.placement, (*tensors, *arguments))
         compiled = self._compiled or self.compile(to_run=True)
+        numbers = state.numbers()
+        if numbers and self._held[0] == (None, None) and self.placement is not None and world.current().size > 1:
+            agree_on_numbers(self.asked, state, numbers)
+        if self._together is not None:
+            self._together.note(tuple(numbers))
         generator = default_generator
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else self._no_seed
         if self.is_random and self.placement is not None and self.placement.spans_processes:
@@ -399,9 +425,6 @@ class Program:
             held = _UNSHARED + (not alone)  # a cell holds the array too, and so does the shelf of parked tensors
             if sys.getrefcount(arrays[i]) > held:
                 arrays[i] = jax.numpy.copy(arrays[i])
-        numbers = state.numbers()
-        if numbers and self._held[0] == (None, None) and self.placement is not None and world.current().size > 1:
-            agree_on_numbers(self.asked, state, numbers)
         numbers = self._on_device(numbers)
         inputs = [seed, *arrays, *numbers, *given, *[t._fresh()._array for t in self._lifted.tensors]]
         del arrays
@@ -433,6 +456,8 @@ class Program:
 
     def _write(self, tensors: list[Tensor], arrays) -> None:
         """Write what the program returned into the handles of the state."""
+        if self._local_inputs:
+            arrays = [eager.to_logical(a, lay) for a, lay in zip(arrays, self._whole_state, strict=True)]
         for i, array, layout in zip(self.written, arrays, self._state_layouts, strict=True):
             if self._plain and tensors[i]._cell is None:  # what nearly every tensor of most programs is
                 tensor = tensors[i]
@@ -457,15 +482,18 @@ class Program:
                 inputs[i] = spread.on(inputs[i], self._structs[i].sharding)
 
     def _results(self, arrays):
-        produced = iter(zip(arrays, self.out_layouts[len(self.written) :], self._global_outs, strict=True))
+        layouts = self.out_layouts[len(self.written) :]
+        produced = iter(enumerate(zip(arrays, layouts, self._global_outs, strict=True)))
         outs = []
         for static in self._static_outs:
             if static is not None:
                 outs.append(static[0])
                 continue
-            array, layout, is_global = next(produced)
+            count, (array, layout, is_global) = next(produced)
             if layout is not None and not is_global:
                 array, layout = eager.to_logical(array, layout), None
+            elif count in self._elsewhere:
+                array, layout = eager.convert(array, layout, *_where_asked(self._elsewhere[count], layout))
             outs.append(wrap_any(array, layout))
         return tree.unflatten(self._out_tree, outs)
 
@@ -511,9 +539,16 @@ def _example(t: Tensor):
 
 
 def _tracer_tensor(like: Tensor, tracer) -> Tensor:
-    layout = None if like._layout is None else TracedLayout(like._layout.placement)
-    tensor = wrap_any(tracer, layout)
+    tensor = wrap_any(tracer, as_traced(like._layout))
     return tensor.requires_grad_() if like._edge is not None else tensor
+
+
+def _where_asked(asked: TracedLayout, layout: Layout) -> tuple:
+    """Return placement and nd-sbp of a result that lies elsewhere than the program runs."""
+    codes = asked.pinned or layout.codes
+    if len(codes) != len(asked.placement.hierarchy) or algebra.FREE in codes:
+        codes = (algebra.B,) * len(asked.placement.hierarchy)
+    return asked.placement, algebra.to_sbp(codes)
 
 
 def _common_placement(asked: str, layouts):

@@ -23,7 +23,7 @@ def state_dict(graph: Any, destination: dict | None = None) -> dict[str, Any]:
     life = graph._g
     found: dict[str, Any] = OrderedDict() if destination is None else destination
     for name, module in life.blocks.items():
-        found[name] = module.state_dict()
+        found[name] = module.state_dict(keep_vars=False)
     found[OPTIMIZERS] = [entry.optimizer.state_dict() for entry in life.optimizers]
     found[SCHEDULES] = [None if e.scheduler is None else e.scheduler.state_dict() for e in life.optimizers]
     if life.scaler is not None:

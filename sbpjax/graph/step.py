@@ -19,7 +19,7 @@ from jax.extend.core import jaxpr_as_fun
 
 from sbpjax.amp.casting import fresh, under
 from sbpjax.errors import GraphError, message
-from sbpjax.nn.utils import clip_grad_norm_
+from sbpjax.nn.utils.clip_grad import clip_grad_norm_
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
 from sbpjax.tensor import Tensor
@@ -27,14 +27,13 @@ from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op_calls import inlined
-from sbpjax.tensor.traced import TracedLayout, logical
+from sbpjax.tensor.traced import logical, unpinned
 
 from . import tree
 from .capture import State
 from .casts import without_casts
 from .scope import Scope
 from .signature import Call
-from .watch import check_arguments
 
 
 class Step:
@@ -85,6 +84,8 @@ class Step:
     def _update(self) -> None:
         scaler, bound = self._graph._g.scaler, self._graph.config.clip_grad_norm
         optimizers = [entry.optimizer for entry in self._graph._g.optimizers]
+        if optimizers and all(p.grad is None for o in optimizers for group in o.param_groups for p in group["params"]):
+            raise _no_backward(self._graph, optimizers)
         if scaler is not None:
             for optimizer in optimizers:
                 with jax.named_scope(type(optimizer).__name__):
@@ -96,13 +97,39 @@ class Step:
             with jax.named_scope(type(optimizer).__name__):
                 if optimizer.clips:
                     optimizer.clip_grad()
-                if scaler is not None:
-                    scaler.step(optimizer)
-                else:
-                    optimizer.step()
+                with _scaled_rates(optimizer):
+                    if scaler is not None:
+                        scaler.step(optimizer)
+                    else:
+                        optimizer.step()
         if scaler is not None:
             with jax.named_scope(type(scaler).__name__):
                 scaler.update()
+
+
+@contextlib.contextmanager
+def _scaled_rates(optimizer):
+    """Multiply the rates of groups by their ``"lr_scale"`` within the block, as OneFlow does in graphs alone."""
+    rates = [(group, group["lr"]) for group in optimizer.param_groups if "lr_scale" in group]
+    for group, rate in rates:
+        group["lr"] = rate * group["lr_scale"]
+    try:
+        yield
+    finally:
+        for group, rate in rates:
+            group["lr"] = rate
+
+
+def _no_backward(graph, optimizers: list) -> GraphError:
+    names, name = ", ".join(type(o).__name__ for o in optimizers), type(graph).__name__
+    return GraphError(
+        message(
+            f"{name}.build(...)",
+            f"add_optimizer({names}), and after build no parameter of it has a gradient",
+            "a graph with an optimizer trains: build calls backward() on a loss that its parameters go into",
+            "loss.backward() before build returns the loss; for evaluation, a graph without add_optimizer",
+        )
+    )
 
 
 def _start_of_backward(count: int, scaler) -> Any:
@@ -137,7 +164,7 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     numbers = [holder[key] for holder, key in state.options]
     drawn = default_generator._counter
     base = jax.random.key_data(default_generator.key())
-    body = _Body(graph, asked, state, call, split, numbers)
+    body = _Body(graph, state, call, split, numbers)
     shapes = [jax.typeof(x) for x in before]
     closed = jax.make_jaxpr(body)(
         jax.typeof(base),
@@ -173,9 +200,9 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     start = ([before[i] for i in body.written], zeros)
     (written, sums), outs = jax.lax.scan(turn, start, (jnp.arange(count, dtype=jnp.uint32), micros), length=count)
     for i, array in zip(body.written, written, strict=True):
-        state.tensors[i]._set(array, state.tensors[i]._layout)
+        state.tensors[i]._set(array, unpinned(state.tensors[i]._layout))
     for i, total in zip(body.graded, sums, strict=True):
-        state.tensors[i].grad = wrap_any(total, state.tensors[i]._layout)
+        state.tensors[i].grad = wrap_any(total, unpinned(state.tensors[i]._layout))
     produced = iter(zip(outs, body.layouts, strict=True))
     leaves = [_whole(*next(produced)) if static is None else static[0] for static in body.static]
     return tree.unflatten(body.structure, leaves)
@@ -193,8 +220,8 @@ class _Body:
         random: whether it draws random numbers.
     """
 
-    def __init__(self, graph, asked: str, state: State, call: Call, split: list[int], numbers: list) -> None:
-        self._graph, self._asked, self._state, self._call, self._split = graph, asked, state, call, split
+    def __init__(self, graph, state: State, call: Call, split: list[int], numbers: list) -> None:
+        self._graph, self._state, self._call, self._split = graph, state, call, split
         self._numbers = numbers
         self.written: list[int] = []
         self.graded: list[int] = []
@@ -210,10 +237,9 @@ class _Body:
             tensors[i] = _like(call.tensors[i], micro)
         args, kwargs = call.rebuilt(tensors)
         key = jax.random.fold_in(jax.random.wrap_key_data(base), index)
-        with state.traced([*arrays, *self._numbers]), default_generator.under_trace(key) as generator, fresh():
+        with state.traced([*arrays, *self._numbers]), default_generator.under_trace(key) as stream, fresh():
             result = self._graph.build(*args, **kwargs)
-            self.random = generator._counter > 0
-            check_arguments(self._asked, [tensors[i] for i in self._split], micros)
+            self.random = stream.drawn > 0
             after = [logical(t) for t in state.tensors]
             self.written = [i for i, array in enumerate(after) if array is not arrays[i]]
             self.graded = [i for i, t in enumerate(state.tensors) if t.grad is not None]
@@ -221,12 +247,12 @@ class _Body:
             leaves, self.structure = tree.flatten(result)
             self.static = [None if isinstance(o, Tensor) else (o,) for o in leaves]
             outs = [o for o in leaves if isinstance(o, Tensor)]
-            self.layouts = [None if o._layout is None else TracedLayout(o._layout.placement) for o in outs]
+            self.layouts = [unpinned(o._layout) for o in outs]
             return [after[i] for i in self.written] + grads + [logical(o) for o in outs]
 
 
 def _like(tensor: Tensor, array) -> Tensor:
-    made = wrap_any(array, tensor._layout)
+    made = wrap_any(array, unpinned(tensor._layout))
     return made.requires_grad_() if tensor._edge is not None else made
 
 

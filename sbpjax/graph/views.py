@@ -6,16 +6,24 @@ Every method takes the arguments of ``build``, with or without data, or none for
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import tree
 from .capture import State
-from .communication import Communication
-from .html import page
-from .profile import Profile, example_arguments, profile
-from .signature import TensorSpec, as_tensor
+from .signature import as_tensor
+
+if TYPE_CHECKING:
+    from .profile import Profile
+
+_SHOWN: dict[str, Callable[..., Any]] = {}
+
+
+def shows(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register what the method of a function's name returns: reports build on graphs, so graphs do not import them."""
+    _SHOWN[function.__name__] = function
+    return function
 
 
 class Views:
@@ -38,12 +46,7 @@ class Views:
         Example:
             >>> print(graph.explain(x, y))
         """
-        program = prepared(self, args, kwargs)[1]
-        if program.pipeline is not None:
-            from sbpjax.pipeline.explain import PipelineCommunication
-
-            return PipelineCommunication(self, program)
-        return Communication(self, program, check)
+        return _SHOWN["explain"](self, prepared(self, args, kwargs)[1], check)
 
     def pipeline_report(self, *args: Any, turns: int = 3, **kwargs: Any) -> Any:
         """Return when each stage of a pipeline works and waits, the bubble, and what it holds.
@@ -61,9 +64,7 @@ class Views:
         Example:
             >>> graph.pipeline_report().save("step.svg")
         """
-        from sbpjax.pipeline.report import report
-
-        return report(self, prepared(self, args, kwargs)[1], turns)
+        return _SHOWN["pipeline_report"](self, prepared(self, args, kwargs)[1], turns)
 
     def profile(
         self, steps: int = 10, *args: Any, directory: str | os.PathLike | None = None, **kwargs: Any
@@ -89,13 +90,7 @@ class Views:
         Example:
             >>> print(graph.profile(5, x, y, directory="traces"))
         """
-        if not args and not kwargs:
-            leaves, structure = tree.flatten(self.program.arguments)  # type: ignore[attr-defined]
-            zeros = iter(example_arguments(self.program))  # type: ignore[attr-defined]
-            found = [next(zeros) if isinstance(leaf, TensorSpec) else leaf for leaf in leaves]
-            args, kwargs = tree.unflatten(structure, found)
-        state, call, program = self._prepared(args, kwargs)  # type: ignore[attr-defined]
-        return profile(self, program, state, list(call.tensors), steps, directory)
+        return _SHOWN["profile"](self, args, kwargs, steps, directory)
 
     def auto_parallel_report(self, *args: Any, against: Sequence[str] | None = None, **kwargs: Any) -> Any:
         """Return how the tensors of a step lie and what that costs, beside the usual strategies; nothing runs.
@@ -118,9 +113,7 @@ class Views:
         Example:
             >>> graph.auto_parallel_report(x, y).save("plan.html")
         """
-        from .auto_views import report_of
-
-        return report_of(self, *prepared(self, args, kwargs), against)
+        return _SHOWN["auto_parallel_report"](self, *prepared(self, args, kwargs), against)
 
     def why(self, name: str, sbp: Any) -> Any:
         """Return what it would cost to lay one tensor of the last program otherwise, and what would follow.
@@ -135,12 +128,10 @@ class Views:
         Example:
             >>> print(graph.why("model.blocks.*.up.weight", "B"))
         """
-        from .auto_views import why_of
-
-        return why_of(self, *prepared(self, (), {}), name, sbp)
+        return _SHOWN["why"](self, *prepared(self, (), {}), name, sbp)
 
     def _repr_html_(self) -> str:
-        return page(self)
+        return _SHOWN["page"](self)
 
     def export(
         self,
@@ -148,6 +139,7 @@ class Views:
         *args: Any,
         platforms: Sequence[str] | None = None,
         dynamic_batch: bool = False,
+        key: bytes | None = None,
         **kwargs: Any,
     ) -> Path:
         """Write the graph as files that `sbpjax.load_graph` runs without the code of the model.
@@ -158,6 +150,7 @@ class Views:
             platforms: kinds of devices that it shall run on, of ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; by
                 default the present one.
             dynamic_batch: leave the size of dim 0 of all tensor arguments free (local graphs only).
+            key: sign the export, for ``load_graph(path, key=key)``: at least 16 secret bytes.
             **kwargs: example arguments by name.
 
         Returns:
@@ -171,7 +164,7 @@ class Views:
         """
         from .export import export
 
-        return export(self, path, args, kwargs, platforms, dynamic_batch)
+        return export(self, path, args, kwargs, platforms, dynamic_batch, key)
 
 
 def prepared(graph: Any, args: tuple, kwargs: dict) -> tuple[State, Any]:

@@ -8,9 +8,11 @@ plain Python. A name that no source has is an error that says it in full.
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from sbpjax import naming
 from sbpjax.errors import UnknownNameError, message
 
 from .missing import Missing
@@ -31,7 +33,11 @@ class Alias(ModuleType):
     def __init__(self, name: str, sources: tuple[str, ...], peer) -> None:
         super().__init__(name, f"{name}, answered by sbpjax ({', '.join(sources)}).")
         self.__dict__.update(
-            _sources=sources, _peer=peer, __path__=[], __file__=importlib.import_module("sbpjax").__file__
+            _sources=sources,
+            _peer=peer,
+            __path__=[],
+            __file__=str(Path(naming.__file__).with_name("__init__.py")),
+            __package__=name,
         )
 
     def __getattr__(self, name: str) -> Any:

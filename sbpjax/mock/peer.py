@@ -13,7 +13,7 @@ import importlib.metadata
 import sys
 from collections.abc import Mapping
 from importlib.abc import Loader, MetaPathFinder
-from types import ModuleType
+from types import FrameType, ModuleType
 
 from sbpjax import naming
 from sbpjax.errors import UnknownModuleError, message
@@ -44,6 +44,7 @@ class Peer(MetaPathFinder, Loader):
         self._own: dict[str, ModuleType] = {}  # aliases, and modules that use them, while the peer is not enabled
         self._real: dict[str, ModuleType] = {}  # the real package while it is
         self._before: set[str] = set()
+        self._bound: list[dict] = []  # the globals of scripts that held the real package and hold the alias
         self._sources: dict[str, tuple[str, ...]] = {}
 
     # -- names -----------------------------------------------------------------------------------------------------
@@ -135,10 +136,16 @@ class Peer(MetaPathFinder, Loader):
         """Whether imports of the peer's name resolve here now."""
         return self.depth > 0
 
+    @property
+    def was_enabled(self) -> bool:
+        """Whether imports of the peer's name have resolved here before in this process."""
+        return bool(self._own)
+
     def enable(self, packages: tuple[str, ...] = ()) -> None:
         """Resolve imports here, and set the real package aside, and those in ``packages``, which have used it."""
         self.depth += 1
         if self.depth > 1:
+            self._bind(_globals_of_caller())
             return
         self._real = _taken(lambda name: _is_in(name, (self.name, *packages)))
         self._before = set(sys.modules)
@@ -146,6 +153,14 @@ class Peer(MetaPathFinder, Loader):
         sys.meta_path.insert(0, self)
         naming.answer_to(self.name)
         importlib.invalidate_caches()
+        self._bind(_globals_of_caller())
+
+    def _bind(self, space: dict) -> None:
+        """Let a script's global that is the real package be the alias: ``import torch`` may come before `enable`."""
+        real = self._real.get(self.name)
+        if real is not None and space.get(self.name) is real:
+            space[self.name] = importlib.import_module(self.name)
+            self._bound.append(space)
 
     def disable(self) -> None:
         """Put everything back, when called as often as `enable` was."""
@@ -159,13 +174,23 @@ class Peer(MetaPathFinder, Loader):
         users = self._users()
         self._own.update(_taken(lambda name: _is_in(name, (self.name,)) or name in users))
         sys.modules.update(self._real)
-        self._real = {}
+        for space in self._bound:
+            if isinstance(space.get(self.name), Alias):
+                space[self.name] = self._real[self.name]
+        self._bound, self._real = [], {}
 
     def _users(self) -> set[str]:
         """Return the modules, imported since `enable`, of packages that use the alias."""
         fresh = [name for name in sys.modules if name not in self._before and not _is_in(name, (self.name, "sbpjax"))]
         touched = {name.partition(".")[0] for name in fresh if _uses_alias(sys.modules[name])} - {"__main__"}
         return {name for name in fresh if name.partition(".")[0] in touched}
+
+
+def _globals_of_caller() -> dict:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("sbpjax", "contextlib"):
+        frame = frame.f_back
+    return {} if frame is None else frame.f_globals
 
 
 def _is_in(name: str, packages: tuple[str, ...]) -> bool:

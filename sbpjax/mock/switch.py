@@ -10,6 +10,8 @@ from .peer import Peer
 class Enable(contextlib.ContextDecorator):
     """Answer to a peer's name, from the call on; as a context manager, until the end of the block.
 
+    A global of the caller that is the real package is the peer for as long.
+
     Args:
         lazy: give placeholders for names that are missing, which raise when used, so that a library that merely
             mentions them can be imported.

@@ -56,6 +56,7 @@ _FIRST = {
     "nn.init": "init",
     "nn.parallel": "nn_parallel",
     "optim": "optim",
+    "optim.lr_scheduler": "lr_scheduler",
     "autograd": "autograd",
     "autograd.graph": "autograd_graph",
     "utils": "utils",

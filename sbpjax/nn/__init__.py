@@ -1,5 +1,7 @@
 """Modules, layers, losses, initialisers: PyTorch's `torch.nn` over logical tensors."""
 
+from sbpjax.tensor.wrong_call import tell_constructors as _tell
+
 from . import functional as functional
 from . import init as init
 from . import parallel as parallel
@@ -190,6 +192,7 @@ def __getattr__(name: str):
         import importlib
 
         found = globals()[name] = getattr(importlib.import_module(f"sbpjax.nn.{_HOME[name]}"), name)
+        _tell({name: found}, Module)
         return found
     # Graphs build on this package, so their names come when they are asked for.
     if name == "Graph":
@@ -203,3 +206,6 @@ def __getattr__(name: str):
     from sbpjax.absent import absent
 
     raise absent("nn", name)
+
+
+_tell(globals(), Module)

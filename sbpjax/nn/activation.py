@@ -269,17 +269,18 @@ class Hardshrink(_Options):
 
     Args:
         lambd: the bound.
+        inplace: write into the input.
     """
 
-    def __init__(self, lambd: float = 0.5):
+    def __init__(self, lambd: float = 0.5, inplace: bool = False):
         super().__init__()
-        self.lambd = lambd
+        self.lambd, self.inplace = lambd, inplace
 
     def extra_repr(self) -> str:
         return str(self.lambd)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.hardshrink(input, self.lambd)
+        return F.hardshrink(input, self.lambd, self.inplace)
 
 
 class Softshrink(_Options):
@@ -287,20 +288,21 @@ class Softshrink(_Options):
 
     Args:
         lambd: the bound.
+        inplace: write into the input.
     """
 
-    def __init__(self, lambd: float = 0.5):
+    def __init__(self, lambd: float = 0.5, inplace: bool = False):
         super().__init__()
         if lambd < 0:
             rule = f"lambda must be greater or equal to 0, but found to be {lambd}"
             fail("value", f"Softshrink({lambd})", f"lambd={lambd}", rule, "nn.Softshrink(0.5)")
-        self.lambd = lambd
+        self.lambd, self.inplace = lambd, inplace
 
     def extra_repr(self) -> str:
         return str(self.lambd)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.softshrink(input, self.lambd)
+        return F.softshrink(input, self.lambd, self.inplace)
 
 
 class GLU(_Options):

@@ -12,13 +12,12 @@ from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
-import sbpjax
 from sbpjax.nn import functional as F
 from sbpjax.nn.containers import ModuleList, Sequential
 from sbpjax.nn.linear import Linear
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
+from sbpjax.tensor import Tensor, functions
 
 _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
@@ -102,7 +101,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         parts = [head.narrow(1, 0, self.shortlist_size)]
         for i, cluster in enumerate(self.tail):
             parts.append(F.log_softmax(cluster(input), dim=1) + head.narrow(1, self.shortlist_size + i, 1))
-        return sbpjax.cat(parts, dim=1)
+        return functions.cat(parts, dim=1)
 
     def predict(self, input: Tensor) -> Tensor:
         """Return the most probable class per row."""

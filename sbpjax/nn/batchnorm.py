@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import sbpjax
-from sbpjax.autograd import no_grad
+from sbpjax import naming
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
+from sbpjax.tensor import Tensor, creation
+from sbpjax.tensor import dtype as dtypes
 
 
 class _NormBase(Module):
@@ -54,9 +55,9 @@ class _NormBase(Module):
             made = parameter(num_features, device=device, dtype=dtype) if wanted else None
             self.register_parameter(name, made)
         for name in ("running_mean", "running_var"):
-            made = sbpjax.empty(num_features, device=device, dtype=dtype) if track_running_stats else None
+            made = creation.empty(num_features, device=device, dtype=dtype) if track_running_stats else None
             self.register_buffer(name, made)
-        count = sbpjax.zeros((), dtype=sbpjax.int64, device=device) if track_running_stats else None
+        count = creation.zeros((), dtype=dtypes.int64, device=device) if track_running_stats else None
         self.register_buffer("num_batches_tracked", count)
         self.reset_parameters()
 
@@ -76,9 +77,10 @@ class _NormBase(Module):
             init.zeros_(self.bias)
 
     def extra_repr(self) -> str:
+        bias = "" if naming.is_oneflow() else f"bias={self.bias is not None}, "
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+            f"{bias}track_running_stats={self.track_running_stats}"
         )
 
 

@@ -16,15 +16,19 @@ from typing import Any
 
 import numpy as np
 
-import sbpjax
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
+from sbpjax.tensor import Tensor, from_data, functions
+from sbpjax.tensor import dtype as dtypes
 
 
 def _placed(array: np.ndarray, device: Any, placement: Any, sbp: Any) -> Tensor:
-    made = sbpjax.tensor(array, device=device)
+    made = from_data.tensor(array, device=device)
     return made if placement is None else made.to_global(placement=placement, sbp=sbp)
+
+
+def _seeded(random_seed: int | None) -> np.random.Generator:
+    return np.random.default_rng(None if random_seed is None or random_seed < 0 else random_seed)
 
 
 class CoinFlip(Module):
@@ -32,7 +36,7 @@ class CoinFlip(Module):
 
     Args:
         batch_size: how many.
-        random_seed: the seed; None is a random one.
+        random_seed: the seed; None or a negative number is a random one.
         probability: of a one.
         device: where they go.
         placement: the devices of a global result.
@@ -51,7 +55,7 @@ class CoinFlip(Module):
         super().__init__()
         self.batch_size, self.probability = batch_size, probability
         self.device, self.placement, self.sbp = device, placement, sbp
-        self.generator = np.random.default_rng(random_seed)
+        self.generator = _seeded(random_seed)
 
     def forward(self) -> Tensor:
         """Return `(batch_size,)` zeros and ones."""
@@ -93,7 +97,7 @@ class CropMirrorNormalize(Module):
         self.color_space, self.output_layout = color_space, output_layout
         self.crop, self.position = (crop_h, crop_w), (crop_pos_y, crop_pos_x)
         self.mean, self.std = tuple(mean), tuple(std)
-        self.output_dtype = output_dtype or sbpjax.float32
+        self.output_dtype = output_dtype or dtypes.float32
 
     def forward(self, input: Tensor, mirror: Tensor | None = None) -> Tensor:
         """Return the images.
@@ -109,12 +113,12 @@ class CropMirrorNormalize(Module):
                     fail("shape", "CropMirrorNormalize(...)", f"crop {self.crop}", rule, "a smaller crop")
                 input = input.narrow(dim, int((input.shape[dim] - size) * place), size)
         if mirror is not None:
-            input = sbpjax.where((mirror != 0).reshape(-1, 1, 1, 1), input.flip(2), input)
-        out = input.to(sbpjax.float32)
+            input = functions.where((mirror != 0).reshape(-1, 1, 1, 1), input.flip(2), input)
+        out = input.to(dtypes.float32)
         channels = input.shape[-1]
         mean, std = (v * channels if len(v) == 1 else v for v in (self.mean, self.std))
         parts = [(out.narrow(3, i, 1) - m) / s for i, (m, s) in enumerate(zip(mean, std, strict=True))]
-        out = sbpjax.cat(parts, dim=3)
+        out = functions.cat(parts, dim=3)
         out = out.permute(0, 3, 1, 2) if self.output_layout == "NCHW" else out
         return out.to(self.output_dtype)
 
@@ -136,7 +140,7 @@ class GPTIndexedBinDataReader(Module):
         batch_size: samples of a batch.
         dtype: of the result.
         shuffle: shuffle documents and samples.
-        random_seed: the seed of it.
+        random_seed: the seed of it; None or a negative number is a random one.
         split_sizes: shares of the documents, e.g. ``["949", "50", "1"]``; None is all.
         split_index: which share is read.
         device: where batches go.
@@ -161,12 +165,12 @@ class GPTIndexedBinDataReader(Module):
     ):
         super().__init__()
         self.seq_length, self.num_samples, self.batch_size = seq_length, num_samples, batch_size
-        self.dtype = dtype or sbpjax.int64
+        self.dtype = dtype or dtypes.int64
         self.device, self.placement, self.sbp = device, placement, sbp
         kind, self._sizes, self._starts, documents = _read_index(f"{data_file_prefix}.idx")
         self._tokens = np.memmap(f"{data_file_prefix}.bin", dtype=kind, mode="r")
         low, high = _share(len(documents) - 1, split_sizes, split_index)
-        rng = np.random.default_rng(random_seed)
+        rng = _seeded(random_seed)
         self._order, self._ends = self._laid_out(documents, low, high, shuffle, rng)
         self._samples = rng.permutation(num_samples) if shuffle else np.arange(num_samples)
         self._next = 0

@@ -7,6 +7,7 @@ any graph. What Flax changes while it runs (batch statistics, counters of random
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -79,7 +80,7 @@ def from_flax(module: Any, *example: Any, rngs: Any = None, train: str | None = 
         The module. Its inputs and outputs are tensors.
 
     Raises:
-        OpTypeError: it is no Flax module.
+        OpTypeError: it is no Flax module, or a Linen module cannot be initialised with these inputs.
     """
     from flax import linen, nnx
 
@@ -100,7 +101,9 @@ def from_flax(module: Any, *example: Any, rngs: Any = None, train: str | None = 
 def _as_op(call, name: str):
     from sbpjax.func.wrap_jax import wrap_jax  # builds on this package
 
-    return wrap_jax(call, name=name)
+    op = wrap_jax(call, name=name)
+    op.check = "none"  # `forward` writes the buffers that backward reads; backward has the arrays from before
+    return op
 
 
 def _names(path) -> tuple[str, ...]:
@@ -156,10 +159,27 @@ def _from_nnx(module, train: str | None) -> FlaxModule:
     return made
 
 
+def _not_initialised(module, example: tuple, error: Exception) -> OpTypeError:
+    """Return the error for example inputs with which a Linen module's ``init`` does not run."""
+    name = type(module).__name__
+    if example and isinstance(example[0], Mapping) and "params" in example[0]:
+        seen = f"variables (a {type(example[0]).__name__} with {sorted(example[0])}) where an example input is wanted"
+        fix = f"m = nn.from_flax({name}(...), x), then write the values: m.get_parameter(name).copy_(value)"
+    else:
+        given = ", ".join(type(x).__name__ for x in example) or "none"
+        seen = f"example inputs: {given}; init raised {type(error).__name__}: {str(error).splitlines()[0]}"
+        fix = f"nn.from_flax({name}(...), sbpjax.ones(batch, features)), with what its __call__ takes"
+    rule = "a flax.linen.Module is initialised here, with example inputs of the shapes that it will be called with"
+    return OpTypeError(message(f"nn.from_flax({name}(...), *example)", seen, rule, fix))
+
+
 def _from_linen(module, example: tuple, rngs, train: str | None, kwargs: dict) -> FlaxModule:
     inputs = jax.tree_util.tree_map(lambda x: x._fresh()._array if isinstance(x, Tensor) else x, example)
     rngs = jax.random.key(0) if rngs is None else rngs
-    variables = module.init(rngs, *inputs, **_said(train, False, kwargs))
+    try:
+        variables = module.init(rngs, *inputs, **_said(train, False, kwargs))
+    except Exception as error:  # of any class: it comes from the module's own code
+        raise _not_initialised(module, example, error) from error
     params = variables.get("params", {})
     rest = {k: v for k, v in variables.items() if k != "params"}
     made = FlaxModule(type(module).__name__)

@@ -162,7 +162,7 @@ class _BackwardHooks:
         return _through_identity(output, on_backward)
 
     def watch_inputs(self, args: tuple) -> tuple:
-        from sbpjax.autograd import is_grad_enabled
+        from sbpjax.autograd.grad_mode import is_grad_enabled
         from sbpjax.tensor import Tensor
 
         self.inputs_need_grad = is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in args)
@@ -178,7 +178,8 @@ class _BackwardHooks:
 
 def _through_identity(value: Any, on_backward: Callable[[Any], Any]) -> Any:
     """Return `value` with its tensors passed through one identity node whose backward calls `on_backward`."""
-    from sbpjax.autograd import Function, is_grad_enabled
+    from sbpjax.autograd.function import Function
+    from sbpjax.autograd.grad_mode import is_grad_enabled
     from sbpjax.tensor import Tensor
 
     single = isinstance(value, Tensor)

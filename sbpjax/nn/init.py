@@ -11,18 +11,18 @@ from __future__ import annotations
 import math
 from typing import Any, NoReturn
 
-import sbpjax
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
+from sbpjax.sbp.algebra import broadcast
+from sbpjax.tensor import Tensor, creation, from_data
 
 
 def _refuse(asked: str, tensor: Tensor, rule: str, fix: str) -> NoReturn:
     fail("value", asked, f"a tensor of shape {list(tensor.shape)}", rule, fix)
 
 
-def fans(tensor: Tensor) -> tuple[int, int]:
-    """Return (fan_in, fan_out) of a weight `(out, in, kernel...)`."""
+def fans(tensor: Tensor, data_format: str = "NCHW") -> tuple[int, int]:
+    """Return (fan_in, fan_out) of a weight `(out, in, kernel...)`, or `(out, kernel..., in)` if so formatted."""
     if tensor.ndim < 2:
         _refuse(
             "fans of a weight",
@@ -30,8 +30,12 @@ def fans(tensor: Tensor) -> tuple[int, int]:
             "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions",
             "init.normal_ or init.zeros_ for biases and norms",
         )
-    cells = math.prod(tensor.shape[2:])
-    return tensor.shape[1] * cells, tensor.shape[0] * cells
+    last = data_format.startswith("N") and data_format.endswith("C")
+    if not last and data_format and not data_format.startswith("NC"):
+        rule = 'data_format is "N...C" or "NC..."'
+        fail("value", "fans of a weight", f"data_format={data_format!r}", rule, 'data_format="NCHW"')
+    inputs, cells = (tensor.shape[-1], tensor.shape[1:-1]) if last else (tensor.shape[1], tensor.shape[2:])
+    return inputs * math.prod(cells), tensor.shape[0] * math.prod(cells)
 
 
 _calculate_fan_in_and_fan_out = fans
@@ -45,7 +49,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         param: the negative slope of ``"leaky_relu"``.
     """
     if nonlinearity in ("linear", "sigmoid") or nonlinearity.startswith("conv"):
-        return 1.0
+        return 1
     if nonlinearity == "tanh":
         return 5.0 / 3
     if nonlinearity == "relu":
@@ -122,7 +126,7 @@ def eye_(tensor: Tensor) -> Tensor:
     if tensor.is_meta:
         return tensor
     with no_grad():
-        return tensor.copy_(_like(tensor, sbpjax.eye(*tensor.shape)))
+        return tensor.copy_(_like(tensor, creation.eye(*tensor.shape)))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
@@ -143,33 +147,39 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         for channel in range(min(per_group, tensor.shape[1])):
             value[(group * per_group + channel, channel, *centre)] = 1
     with no_grad():
-        return tensor.copy_(_like(tensor, sbpjax.tensor(value)))
+        return tensor.copy_(_like(tensor, from_data.tensor(value)))
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None, *, data_format: str = "NCHW") -> Tensor:
     """Fill uniformly in ±gain * sqrt(6 / (fan_in + fan_out)).
 
     Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks (2010).
     """
-    bound = gain * math.sqrt(6.0 / sum(fans(tensor)))
+    bound = gain * math.sqrt(6.0 / sum(fans(tensor, data_format)))
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None, *, data_format: str = "NCHW") -> Tensor:
     """Fill normally with deviation gain * sqrt(2 / (fan_in + fan_out))."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor, data_format))), generator)
 
 
-def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str, data_format: str) -> float:
     if mode not in ("fan_in", "fan_out"):
         rule = f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']"
         _refuse(f"kaiming init with mode={mode!r}", tensor, rule, "mode='fan_in'")
-    fan = fans(tensor)[mode == "fan_out"]
+    fan = fans(tensor, data_format)[mode == "fan_out"]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
 def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+    *,
+    data_format: str = "NCHW",
 ) -> Tensor:
     """Fill uniformly in ±gain * sqrt(3 / fan).
 
@@ -179,22 +189,29 @@ def kaiming_uniform_(
         mode: ``"fan_in"`` keeps the variance forwards, ``"fan_out"`` backwards.
         nonlinearity: what follows the layer.
         generator: where the numbers come from.
+        data_format: ``"NCHW"`` for a weight `(out, in, kernel...)`, ``"NHWC"`` for `(out, kernel..., in)`.
 
     Source: He et al., Delving Deep into Rectifiers (2015).
     """
     if 0 in tensor.shape:
         return tensor
-    bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
+    bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity, data_format)
     return uniform_(tensor, -bound, bound, generator)
 
 
 def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+    *,
+    data_format: str = "NCHW",
 ) -> Tensor:
     """Fill normally with deviation gain / sqrt(fan); arguments as in `kaiming_uniform_`."""
     if 0 in tensor.shape:
         return tensor
-    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity, data_format), generator)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
@@ -211,11 +228,11 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
     with no_grad():
-        flat = normal_(sbpjax.empty(rows, columns), generator=generator).numpy().astype(np.float64)
+        flat = normal_(creation.empty(rows, columns), generator=generator).numpy().astype(np.float64)
         q, r = np.linalg.qr(flat.T if rows < columns else flat)
         q = q * np.sign(np.diag(r))  # makes the distribution uniform
         value = (q.T if rows < columns else q) * gain
-        return tensor.copy_(_like(tensor, sbpjax.tensor(value.reshape(tuple(tensor.shape)))))
+        return tensor.copy_(_like(tensor, from_data.tensor(value.reshape(tuple(tensor.shape)))))
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
@@ -227,7 +244,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     rows = tensor.shape[0]
     zeros = math.ceil(sparsity * rows)
     with no_grad():
-        order = uniform_(sbpjax.empty(*tensor.shape), generator=generator).argsort(0).argsort(0)
+        order = uniform_(creation.empty(*tensor.shape), generator=generator).argsort(0).argsort(0)
         normal_(tensor, 0, std, generator)
         return tensor.mul_(_like(tensor, (order >= zeros).to(tensor.dtype)))
 
@@ -236,7 +253,7 @@ def _like(tensor: Tensor, value: Tensor) -> Tensor:
     """Return a local value where `tensor` is, in its dtype."""
     value = value.to(tensor.dtype)
     if tensor.is_global:
-        return value.to_global(placement=tensor.placement, sbp=[sbpjax.sbp.broadcast] * len(tensor.placement.hierarchy))
+        return value.to_global(placement=tensor.placement, sbp=[broadcast] * len(tensor.placement.hierarchy))
     return value.to(tensor.device)
 
 

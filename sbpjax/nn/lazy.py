@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import sbpjax
 from sbpjax.nn.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _BatchNorm
 from sbpjax.nn.conv import Conv1d, Conv2d, Conv3d
 from sbpjax.nn.conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -18,7 +17,7 @@ from sbpjax.nn.instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3
 from sbpjax.nn.linear import Linear
 from sbpjax.nn.parameter import Parameter
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
+from sbpjax.tensor import Tensor, creation
 
 
 class UninitializedTensorMixin:
@@ -40,7 +39,7 @@ class UninitializedTensorMixin:
         kind = Tensor.dtype.__get__(this) if dtype is None else dtype
         this.__class__ = self._becomes
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-        made = sbpjax.empty(*sizes, device=where, dtype=kind)
+        made = creation.empty(*sizes, device=where, dtype=kind)
         this._set(made._array, made._layout)
 
     @property
@@ -83,7 +82,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     _becomes = Parameter
 
     def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None):
-        super().__init__(sbpjax.empty(0, device=device, dtype=dtype), requires_grad)
+        super().__init__(creation.empty(0, device=device, dtype=dtype), requires_grad)
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
@@ -99,7 +98,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None):
         made = Tensor.__new__(cls)
-        made._adopt(sbpjax.empty(0, device=device, dtype=dtype))
+        made._adopt(creation.empty(0, device=device, dtype=dtype))
         return made
 
     def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None):

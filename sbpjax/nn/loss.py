@@ -7,6 +7,7 @@ from sbpjax.nn.functional.loss import reduced_by
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.oneflow_arguments import take_oneflow
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -228,3 +229,6 @@ class KLDivLoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
+take_oneflow(globals(), "nn.")

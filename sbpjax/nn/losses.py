@@ -14,6 +14,7 @@ from sbpjax.nn.loss import NLLLoss, _Loss, _Weighted
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.oneflow_arguments import take_oneflow
 
 Flag = bool | None
 
@@ -231,3 +232,6 @@ class CombinedMarginLoss(Module):
 
 class NLLLoss2d(NLLLoss):
     """The old name of `NLLLoss` for images."""
+
+
+take_oneflow(globals(), "nn.")

@@ -25,6 +25,8 @@ from typing import Any
 
 import sbpjax.nn.hooks as _hooks
 import sbpjax.nn.names as _names
+from sbpjax import naming
+from sbpjax.autograd.zeroing import zero_grads
 from sbpjax.nn import state as _state
 from sbpjax.nn.hook_methods import HookMethods
 from sbpjax.nn.moving import Moving
@@ -40,7 +42,7 @@ _HOOK_TABLES = """_forward_pre_hooks _forward_hooks _backward_pre_hooks _backwar
  _state_dict_hooks _load_state_dict_pre_hooks _load_state_dict_post_hooks""".split()
 
 
-class Module(Moving, HookMethods):
+class Module(Moving, HookMethods, _state.ExtraState):
     """Base class of layers and models; override `forward`."""
 
     training: bool = True
@@ -367,15 +369,13 @@ class Module(Moving, HookMethods):
             parameter.requires_grad_(requires_grad)
         return self
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the parameters' gradients, or set them to zero."""
-        for parameter in self.parameters():
-            if parameter.grad is None:
-                continue
-            if set_to_none:
-                parameter.grad = None
-            else:
-                parameter.grad = parameter.grad.detach() * 0
+    def zero_grad(self, set_to_none: bool | None = None) -> None:
+        """Set the parameters' gradients to zero in place, or drop them.
+
+        Args:
+            set_to_none: drop them. The default is OneFlow's, False, or under the name torch PyTorch's, True.
+        """
+        zero_grads(self.parameters(), set_to_none)
 
     # -- moving and casting
     # --------------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ class Module(Moving, HookMethods):
 
     def _apply(self, fn: Callable[[Tensor], Tensor]) -> Module:
         """Replace every parameter, its gradient and every buffer by `fn` of it; parameters keep their identity."""
-        from sbpjax.autograd import no_grad
+        from sbpjax.autograd.grad_mode import no_grad
 
         done: set[int] = set()
         with no_grad():
@@ -417,7 +417,7 @@ class Module(Moving, HookMethods):
     # ---------------------------------------------------------------------------------------------------------
 
     def state_dict(
-        self, *args: Any, destination: dict | None = None, prefix: str = "", keep_vars: bool = False
+        self, *args: Any, destination: dict | None = None, prefix: str = "", keep_vars: bool | None = None
     ) -> dict[str, Any]:
         """Return parameters and persistent buffers by dotted name.
 
@@ -425,10 +425,11 @@ class Module(Moving, HookMethods):
             args: PyTorch's old form: destination, prefix and keep_vars by place.
             destination: a dict to fill instead of a new one.
             prefix: put before every name.
-            keep_vars: return the parameters themselves, not detached tensors on the same storage.
+            keep_vars: return the parameters and buffers themselves; else detached tensors on the same storage. The
+                default is OneFlow's, True, or under the name torch PyTorch's, False.
         """
-        given = (*args, *(destination, prefix, keep_vars)[len(args) :])
-        return _state.state_dict(self, *given)
+        destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+        return _state.state_dict(self, destination, prefix, not naming.is_torch() if keep_vars is None else keep_vars)
 
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
         """Put the module's own state, without its children's, into `destination`; may be overridden."""
@@ -461,14 +462,6 @@ class Module(Moving, HookMethods):
         assign = local_metadata.get("assign_to_params_buffers", False)
         found = (missing_keys, unexpected_keys, error_msgs)
         _state.load_own(self, state_dict, prefix, local_metadata, strict, *found, assign)
-
-    def get_extra_state(self) -> Any:
-        """Return further state for `state_dict`; override together with `set_extra_state`."""
-        raise _names.no_extra_state(self, "get_extra_state")
-
-    def set_extra_state(self, state: Any) -> None:
-        """Take the state that `get_extra_state` returned; override together with it."""
-        raise _names.no_extra_state(self, "set_extra_state")
 
     # -- text
     # ----------------------------------------------------------------------------------------------------------

@@ -2,15 +2,59 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-import sbpjax
+from jax.core import Tracer
+
+from sbpjax import calls
+from sbpjax import world as _world
+from sbpjax.errors import message
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
+from sbpjax.sbp import members
+from sbpjax.sbp.placement import placement as Placement
+from sbpjax.tensor import Tensor, creation
+from sbpjax.tensor import dtype as dtypes
+
+_SAID_PARTS = "Module.to_global of equal parts"
 
 
 def _cast(module: Any, dtype: Any) -> Any:
     return module._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+
+def warn_of_equal_parts(module: Any, placement: Any, sbp: Any) -> None:
+    """Warn, once in a run, where the parts that a layout joins are the same whole module on every process.
+
+    OneFlow joins them without a word; here the text says how the whole is divided instead.
+    """
+    world = _world.current()
+    if world.size < 2 or calls.mode() == "off" or _SAID_PARTS in world.agreed:
+        return
+    if sbp is None or not isinstance(placement, Placement) or not placement.is_present:
+        return
+    named = [(name, parameter) for name, parameter in module.named_parameters() if _has_own_value(parameter)]
+    if not named:
+        return
+    asked = f"{type(module).__name__}.to_global({placement!r}, {sbp!r})"
+    ranks = members.ranks_of_equal_parts(asked, [p._array for _, p in named], placement, sbp, world)
+    if not ranks:
+        return
+    world.agreed.add(_SAID_PARTS)
+    if world.rank != ranks[0]:
+        return
+    name, first = named[0]
+    rule = "in a job of several processes every process's tensor is one part: split joins parts, partial_sum adds them"
+    fix = "first module.to_global(placement, sbpjax.sbp.broadcast), then module.to_global(sbp=...) divides the whole"
+    seen = f"ranks {ranks} hold equal parameters, such as {name}, local {first.dtype.name}{list(first.shape)} on each"
+    warnings.warn(message(asked, seen, rule, fix), stacklevel=3)
+
+
+def _has_own_value(parameter: Tensor) -> bool:
+    if parameter.is_global or parameter.is_meta:
+        return False
+    array = parameter._fresh()._array
+    return not isinstance(array, Tracer) and array.size > 0  # lazy ones have no elements yet
 
 
 class Moving:
@@ -61,19 +105,19 @@ class Moving:
 
     def float(self) -> Any:
         """Cast all floating-point tensors to float32."""
-        return _cast(self, sbpjax.float32)
+        return _cast(self, dtypes.float32)
 
     def double(self) -> Any:
         """Cast all floating-point tensors to float64."""
-        return _cast(self, sbpjax.float64)
+        return _cast(self, dtypes.float64)
 
     def half(self) -> Any:
         """Cast all floating-point tensors to float16."""
-        return _cast(self, sbpjax.float16)
+        return _cast(self, dtypes.float16)
 
     def bfloat16(self) -> Any:
         """Cast all floating-point tensors to bfloat16."""
-        return _cast(self, sbpjax.bfloat16)
+        return _cast(self, dtypes.bfloat16)
 
     def cpu(self) -> Any:
         """Move all local tensors to the CPU."""
@@ -86,6 +130,9 @@ class Moving:
     def to_global(self, placement: Any = None, sbp: Any = None) -> Any:
         """Lay out all parameters, gradients and buffers, in place.
 
+        In a job of several processes every process's tensor is one part, as of `Tensor.to_global`. A module that all
+        processes build alike is a whole on each, so first make it broadcast, then split it.
+
         Args:
             placement: the devices; None keeps that of tensors which are global already.
             sbp: the layout of every tensor; lay single layers out otherwise with a call of their own afterwards.
@@ -93,9 +140,14 @@ class Moving:
         Returns:
             The module itself.
 
+        Warns:
+            UserWarning: a split or partial_sum of local parameters that are equal on all processes; said once.
+
         Example:
             >>> model.to_global(flow.placement.all("cpu"), flow.sbp.broadcast)
+            >>> model.mlp.to_global(sbp=flow.sbp.split(0))  # divides the whole, on any number of processes
         """
+        warn_of_equal_parts(self, placement, sbp)
         return self._apply(lambda t: t.to_global(placement=placement, sbp=sbp))
 
     def to_empty(self, *, device: Any = None, placement: Any = None, sbp: Any = None) -> Any:
@@ -117,7 +169,7 @@ class Moving:
             if t.is_global and device is None:
                 there, layout = placement or t.placement, t.sbp if sbp is None else sbp
             where = "cpu" if device is None and there is None else device
-            return sbpjax.empty(*t.shape, dtype=t.dtype, device=where, placement=there, sbp=layout)
+            return creation.empty(*t.shape, dtype=t.dtype, device=where, placement=there, sbp=layout)
 
         return self._apply(empty)
 

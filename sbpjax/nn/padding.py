@@ -40,7 +40,7 @@ class _ConstantPad(_Pad):
         value: the constant.
     """
 
-    def __init__(self, padding: Any, value: float):
+    def __init__(self, padding: Any, value: float = 0):
         super().__init__(padding)
         self.value = value
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import sbpjax
 from sbpjax.nn.names import needs_tensor
-from sbpjax.tensor import Tensor
+from sbpjax.tensor import Tensor, creation
 
 
 class Parameter(Tensor):
@@ -14,7 +13,7 @@ class Parameter(Tensor):
 
     Args:
         data: its value; the storage is shared.
-        requires_grad: whether it gets a gradient.
+        requires_grad: whether it gets a gradient; one of integers or bools gets none, as in OneFlow.
 
     Example:
         >>> self.scale = nn.Parameter(flow.ones(16))
@@ -24,13 +23,13 @@ class Parameter(Tensor):
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
         if data is None:
-            data = sbpjax.empty(0)
+            data = creation.empty(0)
         if not isinstance(data, Tensor):
             raise needs_tensor("nn.Parameter(data)", data)
         shared = data.detach()
         self._adopt(shared)
         self._cell, self._seen, self._meta, self._ver = shared._cell, shared._seen, shared._meta, shared._ver
-        if requires_grad:
+        if requires_grad and (self.dtype.is_floating_point or self.dtype.is_complex):
             self.requires_grad_(True)
 
     def __repr__(self) -> str:
@@ -49,7 +48,7 @@ class Buffer(Tensor):
 
     def __init__(self, data: Tensor | None = None, *, persistent: bool = True):
         if data is None:
-            data = sbpjax.empty(0)
+            data = creation.empty(0)
         if not isinstance(data, Tensor):
             raise needs_tensor("nn.Buffer(data)", data)
         shared = data.detach()
@@ -66,6 +65,6 @@ def register_bias(module: Any, size: int, wanted: bool, device: Any, dtype: Any)
 def parameter(*size: int, device: Any = None, dtype: Any = None) -> Parameter:
     """Return a parameter with storage of its own, to be filled by an initialiser."""
     made = Parameter.__new__(Parameter)
-    made._adopt(sbpjax.empty(*size, device=device, dtype=dtype))
+    made._adopt(creation.empty(*size, device=device, dtype=dtype))
     made.requires_grad_(True)
     return made

@@ -14,13 +14,13 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-import sbpjax
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.nn import functional as F
 from sbpjax.nn.conv import Conv1d, Conv2d, Conv3d
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
+from sbpjax.tensor import Tensor, creation, functions
+from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.dispatch import apply
 
 _FORMULAS, _SCHEMES = ("google", "cambricon"), ("symmetric", "affine")
@@ -139,9 +139,9 @@ class MovingAverageMinMaxObserver(_Options):
     ):
         super().__init__(quantization_formula, quantization_bit, quantization_scheme)
         self.stop_update_after_iters, self.momentum = stop_update_after_iters, momentum
-        self.register_buffer("moving_max", sbpjax.zeros(1))
-        self.register_buffer("moving_min", sbpjax.zeros(1))
-        self.register_buffer("current_train_step", sbpjax.zeros(1, dtype=sbpjax.int64))
+        self.register_buffer("moving_max", creation.zeros(1))
+        self.register_buffer("moving_min", creation.zeros(1))
+        self.register_buffer("current_train_step", creation.zeros(1, dtype=dtypes.int64))
 
     def forward(self, input: Tensor, current_train_step: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return `(scale, zero_point)`, each `(1,)`.
@@ -161,8 +161,8 @@ class MovingAverageMinMaxObserver(_Options):
         return apply(_range_scale, (self.moving_min, self.moving_max), self._static())
 
     def _moved(self, old: Tensor, new: Tensor, step: Tensor) -> Tensor:
-        followed = sbpjax.where(step == 0, new, old * self.momentum + new * (1 - self.momentum))
-        return sbpjax.where(step < self.stop_update_after_iters, followed, old)
+        followed = functions.where(step == 0, new, old * self.momentum + new * (1 - self.momentum))
+        return functions.where(step < self.stop_update_after_iters, followed, old)
 
 
 def _range_scale(low: Any, high: Any, /, formula: str, bits: int, scheme: str) -> tuple[Any, Any]:

@@ -15,13 +15,30 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sbpjax.errors import OpTypeError, StateDictError, message
+from sbpjax.nn.names import no_extra_state
+from sbpjax.sbp import broadcast
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.from_data import tensor as _tensor
 
 if TYPE_CHECKING:
     from sbpjax.nn.module import Module
 
 EXTRA_STATE_KEY = "_extra_state"
+
+
+class ExtraState:
+    """What a module keeps besides parameters and buffers; a base of `Module`."""
+
+    def get_extra_state(self) -> Any:
+        """Return further state for `state_dict`; override together with `set_extra_state`."""
+        raise no_extra_state(self, "get_extra_state")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take the state that `get_extra_state` returned; override together with it."""
+        raise no_extra_state(self, "set_extra_state")
 
 
 class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -66,7 +83,7 @@ def save_own(module: Module, destination: dict, prefix: str, keep_vars: bool) ->
     for name, tensor in module._buffers.items():
         if tensor is not None and name not in module._non_persistent_buffers_set:
             destination[prefix + name] = tensor if keep_vars else tensor.detach()
-    if type(module).get_extra_state is not _base(module).get_extra_state:
+    if type(module).get_extra_state is not ExtraState.get_extra_state:
         destination[prefix + EXTRA_STATE_KEY] = module.get_extra_state()
 
 
@@ -183,6 +200,8 @@ def load_own(
                 missing.append(key)
             continue
         value = state[key]
+        if isinstance(value, np.ndarray):
+            value = _as_lies(value, tensor)
         if not isinstance(value, Tensor):
             errors.append(f'"{key}" is a {type(value).__name__}, not a sbpjax.Tensor')
             continue
@@ -210,6 +229,13 @@ def load_own(
         _find_unexpected(module, state, prefix, unexpected)
 
 
+def _as_lies(value: np.ndarray, target: Tensor) -> Tensor:
+    """Return an array as a tensor on the target's devices; of a global one it is the logical value."""
+    if not target.is_global:
+        return _tensor(value)
+    return _tensor(value, placement=target.placement, sbp=[broadcast] * len(target.placement.hierarchy))
+
+
 def _write(errors: list[str], write: Callable[[], None]) -> None:
     """Let `load_state_dict` write when all is found to fit; at once where a module's own loading calls alone."""
     if isinstance(errors, Findings):
@@ -220,7 +246,7 @@ def _write(errors: list[str], write: Callable[[], None]) -> None:
 
 def copy_value(target: Tensor, value: Tensor) -> None:
     """Write `value` into `target` in place: dtype, placement and sbp stay the target's."""
-    from sbpjax.autograd import no_grad
+    from sbpjax.autograd.grad_mode import no_grad
 
     with no_grad():
         target.copy_(value)
@@ -228,7 +254,7 @@ def copy_value(target: Tensor, value: Tensor) -> None:
 
 def _load_extra(module: Module, state: dict, prefix: str, strict: bool, missing: list[str], errors: list[str]) -> None:
     key = prefix + EXTRA_STATE_KEY
-    if type(module).set_extra_state is not _base(module).set_extra_state:
+    if type(module).set_extra_state is not ExtraState.set_extra_state:
         if key in state:
             _write(errors, partial(module.set_extra_state, state[key]))
         elif strict:
@@ -236,7 +262,7 @@ def _load_extra(module: Module, state: dict, prefix: str, strict: bool, missing:
 
 
 def _find_unexpected(module: Module, state: dict, prefix: str, unexpected: list[str]) -> None:
-    extra = type(module).set_extra_state is not _base(module).set_extra_state
+    extra = type(module).set_extra_state is not ExtraState.set_extra_state
     for key in state:
         if not key.startswith(prefix) or (extra and key == prefix + EXTRA_STATE_KEY):
             continue
@@ -245,9 +271,3 @@ def _find_unexpected(module: Module, state: dict, prefix: str, unexpected: list[
         persistent = first not in module._non_persistent_buffers_set
         if first not in known or (not rest and not persistent):
             unexpected.append(key)
-
-
-def _base(module: Module):
-    from sbpjax.nn.module import Module
-
-    return Module

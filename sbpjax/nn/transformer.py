@@ -9,7 +9,6 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-import sbpjax
 from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.attention import MultiheadAttention
@@ -19,7 +18,8 @@ from sbpjax.nn.linear import Linear
 from sbpjax.nn.module import Module
 from sbpjax.nn.normalization import LayerNorm
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
+from sbpjax.tensor import Tensor, creation
+from sbpjax.tensor import dtype as dtypes
 
 Activation = str | Callable[[Tensor], Tensor]
 
@@ -370,7 +370,7 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """Return `(sz, sz)` with minus infinity above the diagonal: each place sees itself and what is before."""
-        return sbpjax.full((sz, sz), float("-inf"), device=device, dtype=dtype or sbpjax.float32).triu(1)
+        return creation.full((sz, sz), float("-inf"), device=device, dtype=dtype or dtypes.float32).triu(1)
 
     def _reset_parameters(self) -> None:
         for weight in self.parameters():

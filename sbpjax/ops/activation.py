@@ -295,15 +295,15 @@ def _prepared(x, dim, dtype, name: str):
     if dtype is not None:
         x = cast(x, dtype)
     _float_only(x, name)
-    return x, one(dim, x.ndim, name)
+    return x, one((0 if x.ndim in (0, 1, 3) else 1) if dim is None else dim, x.ndim, name)
 
 
-def softmax(x, /, dim: int, dtype=None):
+def softmax(x, /, dim: int | None = None, dtype=None):
     """Return e**x normalised to sum 1 along ``dim``.
 
     Args:
         x: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
-        dim: the dim of the classes.
+        dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
         dtype: cast to it first.
     """
     x, dim = _prepared(x, dim, dtype, "softmax")
@@ -349,7 +349,7 @@ def _softmax_where_jvp(primals, tangents):
     return p, _slope(p, t, p.ndim - 1)
 
 
-def log_softmax(x, /, dim: int, dtype=None):
+def log_softmax(x, /, dim: int | None = None, dtype=None):
     """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
     x, dim = _prepared(x, dim, dtype, "log_softmax")
     if x.size == 0:

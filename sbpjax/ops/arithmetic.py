@@ -78,7 +78,7 @@ def div(x, y, /, rounding_mode: str | None = None):
     x, y = _pair(x, y)
     if rounding_mode == "trunc":
         if not is_float(x.dtype):
-            return lax.div(x, y)
+            return _whole(x, y)[0]
         quotient = lax.stop_gradient(lax.div(x, y))
         return lax.select_n(lax.lt(quotient, np.zeros((), x.dtype)), lax.floor(quotient), lax.ceil(quotient))
     if rounding_mode == "floor":
@@ -92,6 +92,25 @@ def div(x, y, /, rounding_mode: str | None = None):
     )
 
 
+def _whole(x, y):
+    """Return quotient and rest of integers; by zero -1 and x, as XLA's own.
+
+    XLA's compiler divides constants itself, and 0 // 0 among them ends the process (jax 0.10 to 0.12, CPU).
+    """
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    by_zero = spread(lax.eq(y, np.zeros((), y.dtype)), shape)
+    x, y = spread(x, shape), spread(y, shape)
+    divisor = lax.select_n(by_zero, y, lax.full_like(y, 1))
+    return (
+        lax.select_n(by_zero, lax.div(x, divisor), lax.full_like(x, -1)),
+        lax.select_n(by_zero, lax.rem(x, divisor), x),
+    )
+
+
+def _rest(x, y):
+    return lax.rem(x, y) if is_float(x.dtype) else _whole(x, y)[1]
+
+
 def _wrong_side(rest, y):
     """Return where a remainder is nonzero and has not the divisor's sign."""
     zero = np.zeros((), rest.dtype)
@@ -101,7 +120,7 @@ def _wrong_side(rest, y):
 def _floor_divide(x, y):
     one = np.ones((), x.dtype)
     if not is_float(x.dtype):
-        quotient, rest = lax.div(x, y), lax.rem(x, y)
+        quotient, rest = _whole(x, y)
         return lax.select_n(_wrong_side(rest, y), quotient, lax.sub(quotient, one))
     x, y = lax.stop_gradient(x), lax.stop_gradient(y)
     rest = lax.rem(x, y)
@@ -125,13 +144,13 @@ def remainder(x, y, /):
 
 @slopes(lambda t, out, x, y: t, lambda t, out, x, y: lax.neg(lax.mul(t, _floor_divide(x, y))))
 def _remainder(x, y):
-    rest = lax.rem(x, y)
+    rest = _rest(x, y)
     return lax.select_n(_wrong_side(rest, y), rest, lax.add(rest, y))
 
 
 def fmod(x, y, /):
     """Return the remainder of x / y with the sign of x (C's ``fmod``)."""
-    return lax.rem(*_pair(x, y))
+    return _rest(*_pair(x, y))
 
 
 def pow(x, y, /):
@@ -276,13 +295,13 @@ def _isnan(y, like):
 
 
 def where(condition, x, y, /):
-    """Return x where ``condition`` holds, else y; all three broadcast.
+    """Return x where ``condition`` holds, else y; all three broadcast. An integer holds if it is not 0, as in OneFlow.
 
     The gradient of the element that was not chosen is 0, but a NaN in its own derivative still passes (0 · NaN): as
     in torch.
     """
     (condition,) = arrays(condition)
-    if condition.dtype not in (BOOL, np.uint8):
+    if condition.dtype.kind not in "biu":
         fail(
             "type",
             "where(condition, x, y)",

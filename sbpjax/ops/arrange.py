@@ -150,6 +150,8 @@ def fliplr(x, /):
 
 def flipud(x, /):
     """Return x with dim 0 reversed."""
+    if not x.ndim:
+        fail("shape", "flipud(x)", "x ()", "x has at least 1 dim", "x.reshape(1)")
     return flip(x, (0,))
 
 

@@ -81,7 +81,7 @@ def _check(x, weight, channels: int, groups: int, op: str) -> None:
             "check weight and groups",
         )
     if weight.dtype != x.dtype:
-        fail("shape", op, f"x {x.dtype}, weight {weight.dtype}", "x and weight have the same dtype", "cast one of them")
+        fail("type", op, f"x {x.dtype}, weight {weight.dtype}", "x and weight have the same dtype", "cast one of them")
 
 
 def _numbers(n: int):

@@ -31,13 +31,13 @@ def matrices(op: str, *arrays, square: bool = False) -> None:
             fail("shape", f"{op}(A)", f"A {x.shape}", "A must have at least 2 dimensions", "unsqueeze it first")
         if not is_float(x.dtype) or x.dtype not in _EXACT:
             rule = "Expected a floating point or complex tensor as input, of 32 or 64 bits each part"
-            fail("shape", f"{op}(A)", f"a tensor of {x.dtype}", rule, "A.float()")
+            fail("type", f"{op}(A)", f"a tensor of {x.dtype}", rule, "A.float()")
         if square and x.shape[-1] != x.shape[-2]:
             rule = f"A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
             fail("shape", f"{op}(A)", f"A {x.shape}", rule, "slice it to a square")
     if len({x.dtype for x in arrays}) > 1:
         rule = "all inputs have the same dtype"
-        fail("shape", f"{op}(A, B)", f"dtypes {', '.join(str(x.dtype) for x in arrays)}", rule, "B.to(A.dtype)")
+        fail("type", f"{op}(A, B)", f"dtypes {', '.join(str(x.dtype) for x in arrays)}", rule, "B.to(A.dtype)")
 
 
 def adjoint(x):
@@ -329,6 +329,12 @@ def householder_product(x, tau, /):
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
     matrices("linalg.householder_product", x)
     return _reflected(x, tau)
+
+
+def reflections(x, /):
+    """Return the Householder reflections of a QR factorisation with its upper triangle, as LAPACK's ``geqrf``."""
+    packed, tau = jnp.linalg.qr(x, mode="raw")  # NumPy's form: transposed
+    return jnp.swapaxes(packed, -1, -2), tau
 
 
 @jax.custom_jvp

@@ -42,7 +42,7 @@ def same_dtype(op: str, *arrays) -> None:
     """Raise unless all arrays (None is skipped) have one dtype."""
     dtypes = [str(x.dtype) for x in arrays if x is not None]
     if len(set(dtypes)) > 1:
-        fail("shape", op, f"dtypes {', '.join(dtypes)}", "all inputs have the same dtype", "cast with x.to(y.dtype)")
+        fail("type", op, f"dtypes {', '.join(dtypes)}", "all inputs have the same dtype", "cast with x.to(y.dtype)")
 
 
 def no_complex(x, op: str, kind: str = "unsupported") -> None:
@@ -54,6 +54,8 @@ def no_complex(x, op: str, kind: str = "unsupported") -> None:
 def one(dim: int, ndim: int, op: str) -> int:
     """Return ``dim`` counted from the front; a 0-d tensor counts as one of 1 dim."""
     size = max(ndim, 1)
+    if not hasattr(dim, "__index__"):
+        fail("type", f"{op}(dim={dim!r})", f"dim of type {type(dim).__name__}", "a dim is an integer", f"{op}(dim=0)")
     if not -size <= dim < size:
         fail(
             "index",

@@ -348,9 +348,17 @@ def index_select(x, index, /, dim: int):
     return take_rows(x, index, dim) if x.ndim else lax.reshape(take_rows(lax.reshape(x, (1,)), index, 0), ())
 
 
+def slices_fit(op: str, x, source, dim: int) -> None:
+    """Raise unless the slices of ``source`` are those of ``x``."""
+    if source.ndim == x.ndim and any(n != m for d, (n, m) in enumerate(zip(x.shape, source.shape)) if d != dim):
+        rule = "the source has the sizes of x in all dims but the one of the index"
+        fail("shape", f"{op}(dim={dim})", f"x {x.shape}, source {source.shape}", rule, "slice the source")
+
+
 def index_add(x, index, source, /, dim: int, alpha: float = 1):
     """Return x with ``alpha * source`` added to the slices that a vector names."""
     dim, index = one(dim, x.ndim, "index_add"), _vector(index, "index_add")
+    slices_fit("index_add", x, source, dim)
     if x.dtype == BOOL:  # of bools the sum is whether any holds
         return cast(index_add(cast(x, np.int32), index, cast(source, np.int32), dim), BOOL)
     source = source if alpha == 1 else lax.mul(source, cast(alpha, source.dtype))
@@ -366,6 +374,7 @@ def index_copy(x, index, source, /, dim: int):
     if source.ndim != x.ndim or (x.ndim and source.shape[dim] != index.shape[0]):
         seen = f"x {x.shape}, index {index.shape}, source {source.shape}"
         fail("index", f"index_copy(dim={dim})", seen, "source has a slice per index", "source.unsqueeze(0)")
+    slices_fit("index_copy", x, source, dim)
     return put_rows(x, index, source, dim, False) if x.ndim else lax.reshape(source, ())
 
 

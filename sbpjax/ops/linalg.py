@@ -113,8 +113,8 @@ def mm(x, y, /):
     return matmul(x, y)
 
 
-def bmm(x, y, /):
-    """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``."""
+def bmm(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0):
+    """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``; options as in `matmul`."""
     _ranked("bmm(x, y)", x=(x, 3), y=(y, 3))
     if x.shape[0] != y.shape[0]:
         fail(
@@ -124,7 +124,7 @@ def bmm(x, y, /):
             "the batch sizes are equal",
             "use matmul, which broadcasts",
         )
-    return matmul(x, y)
+    return matmul(x, y, transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha)
 
 
 def mv(x, y, /):
@@ -231,13 +231,26 @@ def bilinear(x, y, weight, bias=None, /):
     return out if bias is None else _blend(bias, out, 1, 1)
 
 
+def _summed(x, dims: tuple[int, ...]):
+    """Return x summed over dims that stay, of size 1: what a contraction with a broadcast dim comes to."""
+    return lax.expand_dims(lax.reduce_sum(x, dims), dims) if dims else x
+
+
 def tensordot(x, y, /, dims=2):
-    """Return the contraction of the last ``dims`` dims of x with the first of y, or of the two given lists of dims."""
+    """Return the contraction of the last ``dims`` dims of x with the first of y, or of the two given lists of dims.
+
+    A contracted dim of size 1 broadcasts.
+    """
     if x.dtype != y.dtype:
         fail("type", "tensordot(x, y)", f"{x.dtype} and {y.dtype}", "both have one dtype", "x.to(y.dtype)")
     if isinstance(dims, int):
+        if dims < 0:
+            fail("shape", f"tensordot(dims={dims})", f"x {x.shape}, y {y.shape}", "dims >= 0", "dims=1")
         dims = (tuple(range(x.ndim - dims, x.ndim)), tuple(range(dims)))
     left, right = (tuple(d % z.ndim for d in ds) for ds, z in zip(dims, (x, y)))
+    pairs = list(zip(left, right))
+    x = _summed(x, tuple(a for a, b in pairs if y.shape[b] == 1 != x.shape[a]))
+    y = _summed(y, tuple(b for a, b in pairs if x.shape[a] == 1 != y.shape[b]))
     return lax.dot_general(x, y, ((left, right), ((), ())))
 
 

@@ -341,6 +341,9 @@ def soft_margin_loss(x, target, /, reduction: str = "mean"):
 
 def cosine_embedding_loss(x, y, target, /, margin: float = 0.0, reduction: str = "mean"):
     """Return 1 - cos(x, y) where the target is 1, max(0, cos(x, y) - margin) where it is -1, else 0, reduced."""
+    if x.ndim != y.ndim or target.ndim != x.ndim - 1:
+        seen = f"x {x.shape}, y {y.shape}, target {target.shape}"
+        fail("shape", "cosine_embedding_loss", seen, "x and y (N, D) with target (N,), or (D,) with ()", "reshape them")
     cosine = cosine_similarity(x, y, dim=-1)
     positive = lax.sub(np.ones((), cosine.dtype), cosine)
     negative = clamp_min(sub(cosine, margin), 0.0)

@@ -21,7 +21,7 @@ def put(x, index, source, /, accumulate: bool = False):
         fail("shape", "put(x, index, source)", f"an index of {index.dtype}", "the index is int64", "index.long()")
     if index.size != source.size:
         rule = "Expected source and index to have the same number of elements"
-        fail("shape", "put(x, index, source)", f"index {index.shape}, source {source.shape}", rule, "source[:n]")
+        fail("index", "put(x, index, source)", f"index {index.shape}, source {source.shape}", rule, "source[:n]")
     flat = x.reshape(-1).at[index.reshape(-1)]
     value = cast(source, x.dtype).reshape(-1)
     return (flat.add if accumulate else flat.set)(value).reshape(x.shape)
@@ -32,12 +32,13 @@ def index_reduce(x, index, source, /, dim: int, reduce: str, include_self: bool 
     if reduce not in ("prod", "mean", "amax", "amin"):
         rule = "index_reduce(): Expected reduce to be one of prod, mean, amax or amin"
         fail("shape", f"index_reduce(reduce={reduce!r})", f"x {x.shape}", rule, 'reduce="amax"')
-    from .gather import scatter_reduce
+    from .gather import scatter_reduce, slices_fit
 
     if index.ndim > 1:
         rule = "index_reduce_(): Index is supposed to be a vector"
         fail("index", "index_reduce(index)", f"an index of {index.ndim} dims", rule, "index.flatten()")
     dim = one(dim, x.ndim, "index_reduce")
+    slices_fit("index_reduce", x, source, dim)
     if x.ndim == 0:
         return index_reduce(x.reshape(1), index.reshape(-1), source.reshape(-1), dim=0, reduce=reduce,
                             include_self=include_self).reshape(())  # fmt: skip

@@ -218,9 +218,18 @@ def avg_pool(
     return lax.squeeze(x, (0,)) if single else x
 
 
-def avg_pool1d(x, /, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True):
+def avg_pool1d(
+    x,
+    /,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override=None,
+):
     """Return the 1-D mean pooling; see `avg_pool`."""
-    return avg_pool(x, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return avg_pool(x, 1, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 def avg_pool2d(

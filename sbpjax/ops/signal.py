@@ -39,7 +39,7 @@ def stft(
     length = n_fft if win_length is None else win_length
     if x.ndim not in (1, 2) or category(x.dtype) < 2:
         rule = "expected a 1D or 2D tensor of floating-point or complex values"
-        fail("shape", "stft(x)", f"{x.dtype}{list(x.shape)}", rule, "x.float()")
+        fail("type", "stft(x)", f"{x.dtype}{list(x.shape)}", rule, "x.float()")
     if center:
         half = n_fft // 2
         how = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}[pad_mode]

@@ -21,14 +21,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-import sbpjax
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.errors import OpTypeError, OpValueError, message
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import params_value
 from sbpjax.optim.optimizer import Optimizer, is_low
 from sbpjax.optim.rules import MASTER
+from sbpjax.sbp.algebra import broadcast
 from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.like import zeros_like
 from sbpjax.tensor.op import op_of
 
 
@@ -181,7 +183,7 @@ class Optax(Optimizer):
         elif MASTER not in state:
             for name, tensor in state.items():
                 if tensor.dtype == param.dtype:
-                    state[name] = tensor.to(sbpjax.float32)
+                    state[name] = tensor.to(dtypes.float32)
             state[MASTER] = run.master_of(param)
 
     def _begin(self, index: int) -> Tree:
@@ -198,7 +200,7 @@ class Optax(Optimizer):
             return Tree(keys, treedef, ())
         everywhere = None
         if params[0].is_global:
-            everywhere = (sbpjax.sbp.broadcast,) * len(params[0].placement.hierarchy)
+            everywhere = (broadcast,) * len(params[0].placement.hierarchy)
         pins = [everywhere if owner is None else params[owner].sbp for owner, _ in leaves] if everywhere else None
         op = op_of(start, (("tx", self.tx), ("keys", keys)))
         tensors = dispatch.run(op, tuple(exact), None if pins is None else tuple(pins))
@@ -221,7 +223,7 @@ class Optax(Optimizer):
     def _advance(self, index: int, params: list[Tensor], tree: Tree, lr: Any) -> None:
         moves = tuple(p.requires_grad for p in params)
         low = tuple(MASTER in self.state[p] for p in params)
-        grads = [sbpjax.zeros_like(p.detach()) if p.grad is None else p.grad for p in params]
+        grads = [zeros_like(p.detach()) if p.grad is None else p.grad for p in params]
         masters = [self.state[p][MASTER] for p, is_low in zip(params, low) if is_low]
         rest = [*masters, *(self._leaf(index, owner, name) for owner, name in tree.leaves)]
         head: list[Any] = [] if self._skip is None else [self._skip]

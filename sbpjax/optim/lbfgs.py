@@ -19,14 +19,13 @@ import copy
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-import sbpjax
-from sbpjax.autograd import enable_grad, no_grad
+from sbpjax.autograd.grad_mode import enable_grad, no_grad
 from sbpjax.errors import OpError, OpValueError, message
 from sbpjax.optim import saving
 from sbpjax.optim.check import at_least_zero, params_value
 from sbpjax.optim.line_search import Trial, strong_wolfe
 from sbpjax.optim.optimizer import Optimizer
-from sbpjax.tensor import Tensor
+from sbpjax.tensor import Tensor, functions
 
 _STATE = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 
@@ -93,7 +92,7 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]
 
     def _gradient(self) -> Tensor:
-        return sbpjax.cat([(p.detach() * 0 if p.grad is None else p.grad).reshape(-1) for p in self._params])
+        return functions.cat([(p.detach() * 0 if p.grad is None else p.grad).reshape(-1) for p in self._params])
 
     def _move(self, direction: Tensor, t: float) -> None:
         start = 0

@@ -20,8 +20,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from sbpjax.autograd import enable_grad, no_grad
+from sbpjax.autograd.grad_mode import enable_grad, no_grad
 from sbpjax.autograd.node import RemovableHandle
+from sbpjax.autograd.zeroing import zero_grads
 from sbpjax.errors import ModuleMethodError, message
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import checked_implementation, is_on, params_type, params_value
@@ -33,6 +34,7 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import Fields, Group, Items, States, changes
 from sbpjax.tensor.dtype import float32
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.oneflow_arguments import take_oneflow
 
 _Key = tuple[int, int, bool, tuple[str, ...]]  # of a bucket: group, step count, on masters, names of states
 
@@ -79,9 +81,9 @@ class Optimizer:
         self._step_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable] = OrderedDict()
         groups = list(params)
-        if not groups:
+        if not groups and isinstance(params, (list, tuple)):  # a generator may find none, as in OneFlow
             raise params_value("no parameter", "optimizer got an empty parameter list")
-        if not isinstance(groups[0], dict):
+        if not groups or not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
@@ -195,7 +197,7 @@ class Optimizer:
         Args:
             error_if_nonfinite: raise if a norm is infinite or no number; not in a traced program.
         """
-        from sbpjax.nn.utils import clip_grad_norm_  # nn imports optim
+        from sbpjax.nn.utils.clip_grad import clip_grad_norm_  # nn imports optim
 
         limited = [group for group in self.param_groups if clips(group)]
         if not limited:
@@ -209,17 +211,15 @@ class Optimizer:
         """Whether `clip_grad` has something to do."""
         return any(clips(group) for group in self.param_groups)
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop all gradients, or set them to zero."""
+    def zero_grad(self, set_to_none: bool | None = None) -> None:
+        """Set all gradients to zero in place, or drop them.
+
+        Args:
+            set_to_none: drop them; a step then leaves a parameter alone that the next backward does not reach. The
+                default is OneFlow's, False, or under the name torch PyTorch's, True.
+        """
         for group in self.param_groups:
-            for param in group["params"]:
-                meta = param._meta
-                if meta is None or meta.grad is None:
-                    continue
-                if set_to_none and mode.touch is None:
-                    meta.grad = None
-                else:
-                    param.grad = None if set_to_none else param.grad.detach() * 0
+            zero_grads(group["params"], set_to_none)
 
     # -- the step --------------------------------------------------------------------------------------------------
 
@@ -486,3 +486,6 @@ def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
 def is_low(dtype: Any) -> bool:
     """Return whether parameters of a dtype can have a float32 copy that is more exact."""
     return dtype.is_floating_point and dtype.itemsize < 4
+
+
+take_oneflow(globals(), "optim.")

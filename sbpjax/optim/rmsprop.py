@@ -28,10 +28,12 @@ def rmsprop(
     decay: bool,
     momentum: bool,
     centered: bool,
+    eps_outside: bool = False,
 ) -> tuple[Arrays, States]:
-    """``v = alpha v + (1 - alpha) g²``, ``u = g / (sqrt(v) + eps)``, ``b = momentum b + u``, ``p -= lr b``.
+    """``v = alpha v + (1 - alpha) g²``, ``u = g / sqrt(v + eps)``, ``b = momentum b + u``, ``p -= lr b``.
 
-    With `centered`, the square of the running mean of the gradient is taken off v, which makes it a variance.
+    With `centered`, the square of the running mean of the gradient is taken off v, which makes it a variance. With
+    `eps_outside`, ``u = g / (sqrt(v) + eps)``.
     """
     alpha = hyper["alpha"]
     grads = decayed(params, grads, hyper, maximize, decay)
@@ -41,7 +43,9 @@ def rmsprop(
         means = [m + (1 - alpha) * (g - m) for g, m in zip(grads, states["grad_avg"])]
         new["grad_avg"] = means
         spread = [v - m * m for v, m in zip(squares, means)]
-    updates = [g / (jnp.sqrt(v) + hyper["eps"]) for g, v in zip(grads, spread)]
+    eps = hyper["eps"]
+    roots = [jnp.sqrt(v) + eps if eps_outside else jnp.sqrt(v + eps) for v in spread]
+    updates = [g / root for g, root in zip(grads, roots)]
     if momentum:
         updates = [hyper["momentum"] * b + u for u, b in zip(updates, states["momentum_buffer"])]
         new["momentum_buffer"] = updates
@@ -49,13 +53,15 @@ def rmsprop(
 
 
 class RMSprop(Optimizer):
-    """``v = alpha * v + (1 - alpha) * g²``, ``p = p - lr * g / (sqrt(v) + eps)``.
+    """``v = alpha * v + (1 - alpha) * g²``, ``p = p - lr * g / sqrt(v + eps)``.
+
+    `eps` stands under the root, as in OneFlow; `torch.optim.RMSprop` under the name torch adds it to the root.
 
     Args:
         params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         alpha: decay rate of the running mean.
-        eps: added to the denominator.
+        eps: added under the root.
         weight_decay: L2 decay, added to the gradient.
         momentum: what stays of the moving sum of steps; 0 keeps none.
         centered: divide by the root of the variance rather than of the mean square.

@@ -11,7 +11,7 @@ A rule knows nothing of what `update` does around it:
 * a *guarded* update: if a flag is set (a gradient overflowed), everything stays as it is, the step count included.
 
 The rules are optax's transformations where those compute what PyTorch computes (up to rounding); where they do not,
-the formula stands here: a first SGD step that skips `dampening`, and AMSGrad, where PyTorch takes the maximum
+the formula stands here: SGD with `dampening`, which optax has not, and AMSGrad, where PyTorch takes the maximum
 before the bias correction and optax after it. Optax is imported where it is used, so `import sbpjax` does not wait.
 
 Tested through the optimizers: `tests/optim/test_optimizer.py`, `test_master_weights.py` and `test_sparse.py`.
@@ -82,6 +82,14 @@ def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = Fals
     return tuple(results)
 
 
+def _described(buckets: tuple[Bucket, ...], guarded: bool = False) -> tuple[str, tuple[str, ...]]:
+    """Return what an update is, for people who look where ranks differ, and the names of its numbers."""
+    rules = dict.fromkeys(getattr(b.rule, "__name__", "its rule") for b in buckets)
+    words = f"optimizer step by {', '.join(rules)} of {sum(b.count for b in buckets)} parameters"
+    return words, tuple(name for b in buckets for name in b.hyper)
+
+
+update.described = _described  # type: ignore[attr-defined]
 update.crosses_placements = True  # type: ignore[attr-defined]  # a program over stages updates them all at once
 
 
@@ -155,10 +163,11 @@ def sgd(
     momentum: bool,
     dampening: bool,
     nesterov: bool,
+    whole_first: bool = False,
 ) -> tuple[Arrays, States]:
     """Stochastic gradient descent: ``b = momentum * b + (1 - dampening) * g``, ``p -= lr * b``.
 
-    With `nesterov` the update is ``g + momentum * b``. The first step takes ``b = g`` whatever the dampening.
+    With `nesterov` the update is ``g + momentum * b``; with `whole_first` the first gradient enters undampened.
     """
     updates: Any = decayed(params, grads, hyper, maximize, decay)
     if momentum and not dampening:
@@ -168,10 +177,12 @@ def sgd(
         updates, trace = transform.update(updates, optax.TraceState(states["momentum_buffer"]))
         states = {"momentum_buffer": trace.trace}
     elif momentum:
-        damped = 1 - hyper["dampening"]
+        parts = [1 - hyper["dampening"]] * len(updates)
+        if whole_first:  # a state that PyTorch saved has a sum, and no step count
+            parts = [jnp.where((step == 1) & ~jnp.any(b), 1.0, parts[0]) for b in states["momentum_buffer"]]
         buffers = [
-            jnp.where(step == 1, g, hyper["momentum"] * b + (damped * g).astype(g.dtype))
-            for g, b in zip(updates, states["momentum_buffer"])
+            (hyper["momentum"] * b + part * g).astype(b.dtype)
+            for part, g, b in zip(parts, updates, states["momentum_buffer"])
         ]
         states = {"momentum_buffer": buffers}
         updates = (

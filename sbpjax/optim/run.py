@@ -19,11 +19,13 @@ import jax
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
-import sbpjax
 from sbpjax.optim import rules
 from sbpjax.optim.rules import Bucket
 from sbpjax.sbp.abstract import of_aval
-from sbpjax.tensor import Tensor, dispatch
+from sbpjax.sbp.algebra import broadcast
+from sbpjax.tensor import Tensor, creation, dispatch
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor import like as likes
 from sbpjax.tensor.abstract import abstract
 from sbpjax.tensor.device import META
 from sbpjax.tensor.mode import mode
@@ -172,7 +174,7 @@ def _unshared(tensors: list[Tensor], arrays: list, places: list[int]) -> tuple[i
 def full_like(param: Tensor, value: float, dtype: Any = None) -> Tensor:
     """Return a tensor of one value, laid out like the parameter, of its dtype or of a given one."""
     if param.is_global or param.is_meta:
-        return sbpjax.full_like(param.detach(), value, dtype=dtype or param.dtype)
+        return likes.full_like(param.detach(), value, dtype=dtype or param.dtype)
     return dispatch.wrap(_as_firmly(np.full(param.shape, value, (dtype or param.dtype).np), param))
 
 
@@ -180,32 +182,32 @@ def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
     """Return a tensor of one value and any shape at the parameter's place, the same on all ranks, at least float32."""
     dtype = exact(param)
     if param.is_global:
-        sbp = (sbpjax.sbp.broadcast,) * len(param.placement.hierarchy)
+        sbp = (broadcast,) * len(param.placement.hierarchy)
         with abstract() if param.is_meta else contextlib.nullcontext():
-            return sbpjax.full(shape, value, dtype=dtype, placement=param.placement, sbp=sbp)
+            return creation.full(shape, value, dtype=dtype, placement=param.placement, sbp=sbp)
     if param.is_meta:
-        return sbpjax.full(shape, value, dtype=dtype, device="meta")
+        return creation.full(shape, value, dtype=dtype, device="meta")
     return dispatch.wrap(_as_firmly(np.full(shape, value, dtype.np), param))
 
 
 def exact(param: Tensor) -> Any:
     """Return the dtype of statistics of a parameter: float64 for float64, float32 for all others."""
-    return sbpjax.float64 if param.dtype == sbpjax.float64 else sbpjax.float32
+    return dtypes.float64 if param.dtype == dtypes.float64 else dtypes.float32
 
 
 def master_of(param: Tensor) -> Tensor:
     """Return a float32 copy of a parameter."""
-    return param.detach().to(sbpjax.float32)
+    return param.detach().to(dtypes.float32)
 
 
 def new_step(param: Tensor, value: int) -> Tensor:
     """Return a 0-d int64 step count at the parameter's place."""
     if param.is_global:
-        sbp = (sbpjax.sbp.broadcast,) * len(param.placement.hierarchy)
+        sbp = (broadcast,) * len(param.placement.hierarchy)
         with abstract() if param.is_meta else contextlib.nullcontext():
-            return sbpjax.full((), value, dtype=sbpjax.int64, placement=param.placement, sbp=sbp)
+            return creation.full((), value, dtype=dtypes.int64, placement=param.placement, sbp=sbp)
     if param.is_meta:
-        return sbpjax.full((), value, dtype=sbpjax.int64, device="meta")
+        return creation.full((), value, dtype=dtypes.int64, device="meta")
     return dispatch.wrap(_as_firmly(np.asarray(value, np.int64), param))
 
 
@@ -228,18 +230,20 @@ def same_place(tensor: Tensor, param: Tensor) -> bool:
 
 
 def laid_out_alike(state: Tensor, param: Tensor) -> bool:
-    """Return whether a state tensor has the parameter's layout."""
+    """Return whether a state tensor has the parameter's layout; in a trace, its placement."""
     here, there = state._layout, param._layout
     if here is there:
         return here is not None or place_of(state) == place_of(param)
-    return here is not None and there is not None and (here.placement, here.codes) == (there.placement, there.codes)
+    if here is None or there is None or here.placement != there.placement:
+        return False
+    return here.shape is None or there.shape is None or here.codes == there.codes
 
 
 def spread_like(tensor: Tensor, param: Tensor) -> Tensor:
     """Return a tensor where the parameter is: on its device, or broadcast over its placement."""
     if not param.is_global:
         return (tensor.to_local() if tensor.is_global else tensor).to(param.device)
-    sbp = [sbpjax.sbp.broadcast] * len(param.placement.hierarchy)
+    sbp = [broadcast] * len(param.placement.hierarchy)
     return tensor.to_global(placement=param.placement, sbp=sbp)
 
 
@@ -248,6 +252,6 @@ def lay_out_like(state: Tensor, param: Tensor) -> Tensor:
     if not param.is_global:
         return (state.to_local() if state.is_global else state).to(param.device)
     if not state.is_global:
-        sbp = [sbpjax.sbp.broadcast] * len(param.placement.hierarchy)
+        sbp = [broadcast] * len(param.placement.hierarchy)
         state = state.to_global(placement=param.placement, sbp=sbp)
     return state.to_global(placement=param.placement, sbp=param.sbp)

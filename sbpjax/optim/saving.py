@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-import sbpjax
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.errors import OpValueError, message
 from sbpjax.optim import run
 from sbpjax.optim.rules import MASTER
-from sbpjax.tensor import Tensor
+from sbpjax.tensor import Tensor, from_data
 from sbpjax.tensor.changes import Fields, States
 
 # Options of a group that may be absent or are PyTorch's own choices of an implementation.
@@ -108,7 +107,7 @@ def _loaded(optimizer: Any, name: str, value: Any, param: Tensor, present: Any, 
             steps[key] = run.new_step(param, count)
         return steps[key]
     if not isinstance(value, Tensor) and hasattr(value, "__array__"):  # NumPy's or PyTorch's
-        value = sbpjax.tensor(np.asarray(value))
+        value = from_data.tensor(np.asarray(value))
     if isinstance(value, Tensor):
         like = present if isinstance(present, Tensor) and run.same_place(present, param) else param
         with no_grad():

@@ -1,6 +1,8 @@
 """`SGD`: stochastic gradient descent, with momentum, dampening, Nesterov and L2 decay.
 
-`tests/optim/test_optimizer.py` holds it against PyTorch.
+`tests/optim/test_optimizer.py` holds it against PyTorch. As in OneFlow 0.9, and unlike PyTorch, dampening takes part in
+the first step too, and Nesterov's momentum may be asked for without momentum, or with dampening. Under the name torch,
+`torch.optim.SGD` is PyTorch's.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Unpack
 
 from sbpjax.optim import rules
-from sbpjax.optim.check import at_least_zero, is_on, params_value
+from sbpjax.optim.check import at_least_zero, is_on
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Choices, Implementation
 
@@ -23,9 +25,9 @@ class SGD(Optimizer):
         params: the parameters, or dicts with ``"params"`` and options of their own.
         lr: step size.
         momentum: what stays of the moving sum; 0 keeps none.
-        dampening: what of a new gradient does not enter the sum.
+        dampening: what of a new gradient does not enter the sum, from the first step on.
         weight_decay: L2 decay.
-        nesterov: look ahead: descend along ``g + momentum * b``.
+        nesterov: look ahead: descend along ``g + momentum * b``; without momentum it has no effect.
         maximize: climb instead.
         fused: accepted for compatibility; the update is always one program.
         implementation: PyTorch's other choices, `foreach` and `capturable`, without effect.
@@ -67,12 +69,6 @@ class SGD(Optimizer):
     def _check(self, group: dict[str, Any]) -> None:
         for name in ("lr", "momentum", "weight_decay"):
             at_least_zero(name, group[name])
-        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
-            raise params_value(
-                f"nesterov=True, momentum={group['momentum']}, dampening={group['dampening']}",
-                "Nesterov momentum requires a momentum and zero dampening",
-                "SGD(params, lr=0.1, momentum=0.9, nesterov=True)",
-            )
 
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("momentum_buffer",) if is_on(group["momentum"]) else ()

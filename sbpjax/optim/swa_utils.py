@@ -17,14 +17,14 @@ import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import sbpjax
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.nn.batchnorm import _BatchNorm
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler.base import LRScheduler, per_group, require
 from sbpjax.optim.lr_scheduler.cosine import half_cosine
 from sbpjax.optim.optimizer import Optimizer
-from sbpjax.tensor import Tensor
+from sbpjax.tensor import Tensor, from_data
+from sbpjax.tensor import dtype as dtypes
 
 Average = Callable[[Tensor, Tensor, Tensor], Tensor]
 ListAverage = Callable[[list[Tensor], list[Tensor], Tensor], None]
@@ -91,7 +91,7 @@ class AveragedModel(Module):
         self.module = copy.deepcopy(model)
         if device is not None:
             self.module = self.module.to(device)
-        self.register_buffer("n_averaged", sbpjax.tensor(0, dtype=sbpjax.long))
+        self.register_buffer("n_averaged", from_data.tensor(0, dtype=dtypes.long))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -14,9 +14,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sbpjax.graph.communication import _boxings, _inside, _text
+from sbpjax.graph.communication import _boxings, _inside
 from sbpjax.graph.names import Names
+from sbpjax.graph.table import aligned
 from sbpjax.sbp import algebra
+
+from .plan import named_tasks
 
 _HEAD = ("from → to", "tensor", "layout", "bytes", "times", "line")
 _TASK_HEAD = ("stage", "task", "bytes", "times", "largest boxing")
@@ -107,24 +110,13 @@ class PipelineCommunication:
             f"between stages, {batches}"
         ]
         if self.transfers:
-            parts.append(_text([_HEAD, *(t.cells() for t in self.transfers)], (3, 4)))
+            parts.append(aligned([_HEAD, *(t.cells() for t in self.transfers)], (3, 4)))
         rows = self._rows()
         if rows:
-            parts.append("within stages, per device and run\n" + _text([_TASK_HEAD, *rows], (2, 3)))
+            parts.append("within stages, per device and run\n" + aligned([_TASK_HEAD, *rows], (2, 3)))
         return "\n\n".join(parts)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
-
-
-def named_tasks(pipeline: Any) -> list[tuple[Any, str, int]]:
-    """Return every task of a pipeline with a name and how often it runs per step."""
-    found = [(task, "pre", 1) for task in pipeline.pre.tasks]
-    if pipeline.body is not None:
-        works = pipeline.body.schedule.works
-        found += [(task, f"{w.kind}{w.chunk}", pipeline.body.count) for task, w in zip(pipeline.body.tasks, works)]
-    return found + [
-        (task, "post" if pipeline.body is not None else f"task {i}", 1) for i, task in enumerate(pipeline.post.tasks)
-    ]

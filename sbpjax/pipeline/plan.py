@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from jax.extend.core import Var
 
@@ -326,3 +327,14 @@ def _last_uses(cut: Partition, body: Body, keep: set) -> list[list[Var]]:
         if v not in outer and cut.where.get(v) is not None:
             rows[i].append(v)
     return rows
+
+
+def named_tasks(pipeline: Any) -> list[tuple[Any, str, int]]:
+    """Return every task of a pipeline with a name and how often it runs per step."""
+    found = [(task, "pre", 1) for task in pipeline.pre.tasks]
+    if pipeline.body is not None:
+        works = pipeline.body.schedule.works
+        found += [(task, f"{w.kind}{w.chunk}", pipeline.body.count) for task, w in zip(pipeline.body.tasks, works)]
+    return found + [
+        (task, "post" if pipeline.body is not None else f"task {i}", 1) for i, task in enumerate(pipeline.post.tasks)
+    ]

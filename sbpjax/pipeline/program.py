@@ -16,7 +16,7 @@ import numpy as np
 from jax.extend import core
 from jax.extend.core import Var, jaxpr_as_fun
 
-from sbpjax import world
+from sbpjax import calls, world
 from sbpjax.errors import GraphConfigError, GraphError, message
 from sbpjax.graph.agreement import agree
 from sbpjax.graph.capture import Lifted, State
@@ -33,8 +33,10 @@ from sbpjax.sbp.stage import stage_transfer_p
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
 
+from . import sizes
 from .driver import Driver
 from .plan import Pipeline, Planner
+from .sizes import PipelineMemory, PipelineTraffic
 
 log = logging.getLogger("sbpjax.pipeline")
 _REPORT_S = 2.0  # a process that fails tells so first; `sbpjax.processes.failure` ends this one after three seconds
@@ -87,6 +89,7 @@ class PipelinedProgram(Program):
         self._compiled = None
         start = time.perf_counter()
         self._numbers = len(state.options)
+        self._names = tuple(name for _, name in state.options)
         self._lifted = Lifted()
         examples = [_example(t) for t in state.tensors] + state.numbers() + [_example(t) for t in call.tensors]
         for _ in range(3):
@@ -144,8 +147,12 @@ class PipelinedProgram(Program):
         inputs = [str(v.aval) if layout is None else repr(layout) for v, layout in layouts]
         text = "\n".join([str(self.jaxpr), *(str(t.out_layouts) for t in self.pipeline.compiled)])
         body = self.pipeline.body
-        agree(self.asked, inputs, re.sub(r"0x[0-9a-f]+", "", text) + ("" if body is None else f"\n{body.schedule}"))
+        text = re.sub(r"0x[0-9a-f]+", "", text) + ("" if body is None else f"\n{body.schedule}")
+        agree(self.asked, inputs, text)
         self._agreed = True
+        owners = range(jax.process_count())
+        asked = re.sub("_[0-9]+", "", self.asked)
+        self._together = calls.call_of(owners, asked, text, numbered=True, names=self._names)
 
     def run(self, state: State, arguments: list):
         """Run a step, write the new state, and return the function's result."""
@@ -154,6 +161,9 @@ class PipelinedProgram(Program):
             asked = f"the first step of {re.sub('_[0-9]+', '', self.asked)}"
             self.driver.meet(lambda: world.current().exchange(asked, None))
             self._met = True
+        numbers = state.numbers()
+        if self._together is not None:
+            self._together.note(tuple(numbers))
         tensors: list[Tensor] = state.tensors
         generator = default_generator
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else _NO_SEED
@@ -167,7 +177,6 @@ class PipelinedProgram(Program):
             if shared and arrays[i].sharding.addressable_devices:
                 arrays[i] = jnp.copy(arrays[i])
         given = [t._fresh()._array for t in (*arguments, *self._lifted.tensors)]
-        numbers = state.numbers()
         with Uninterrupted():
             inputs = [seed, *arrays, *numbers, *given]
             del arrays, given
@@ -181,6 +190,14 @@ class PipelinedProgram(Program):
         if self.is_random:
             generator._counter += 1
         return self._results(outs[len(self.written) :])
+
+    def memory(self, state: State, compiled: bool) -> PipelineMemory:
+        """Return what one device per stage holds; see `sbpjax.pipeline.sizes.memory`."""
+        return sizes.memory(self, state, compiled)
+
+    def traffic(self) -> PipelineTraffic:
+        """Return what a step moves per stage; see `sbpjax.pipeline.sizes.traffic_of`."""
+        return sizes.traffic_of(self)
 
     def sequential(self) -> Program:
         """Return the same trace as one program on one device, where moving between stages does nothing."""

@@ -24,8 +24,8 @@ import numpy as np
 
 from sbpjax import world
 from sbpjax.errors import GraphError, message
-from sbpjax.graph.communication import _text
 from sbpjax.graph.memory import bytes_text
+from sbpjax.graph.table import aligned
 from sbpjax.sbp.layout import Layout
 
 from .courier import here
@@ -76,7 +76,7 @@ class PipelineReport:
                 (str(s), f"{tasks} ms", f"{plan.busy[s] * 1e3:.1f}", f"{self.idle[s] * 1e3:.1f}",
                  bytes_text(self.peak[s]), str(plan.in_flight[s]))
             )  # fmt: skip
-        return f"{head}\n{_text(rows, (2, 3, 4, 5))}\n\n{self.timeline()}"
+        return f"{head}\n{aligned(rows, (2, 3, 4, 5))}\n\n{self.timeline()}"
 
     __repr__ = __str__
 

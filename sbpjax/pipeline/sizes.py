@@ -18,13 +18,13 @@ from typing import Any
 from jax.extend.core import Literal
 
 from sbpjax.graph.collectives import Traffic, planned_bytes, traffic
-from sbpjax.graph.communication import _text
 from sbpjax.graph.memory import Memory, _capacity, bytes_text
+from sbpjax.graph.table import aligned
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.plan.liveness import Spans
 
 from .courier import here
-from .explain import named_tasks
+from .plan import named_tasks
 from .schedule import FORWARD
 
 _COLUMNS = ("parameters", "optimizer", "inputs", "activations", "gradients", "temporaries", "total")
@@ -44,7 +44,7 @@ class PipelineMemory(Memory):
         rows = [("stage", *_COLUMNS)]
         for i, stage in enumerate(self.stages):
             rows.append((str(i), *(bytes_text(getattr(stage, name)) for name in _COLUMNS)))
-        return f"{self._head()}\n{_text(rows, tuple(range(1, len(rows[0]))))}"
+        return f"{self._head()}\n{aligned(rows, tuple(range(1, len(rows[0]))))}"
 
     __repr__ = __str__
 

@@ -17,9 +17,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import sbpjax
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.errors import GraphConfigError, GraphTypeError, message
 from sbpjax.graph.proxy import GraphModule
+from sbpjax.nn.containers import ModuleList, Sequential
+from sbpjax.sbp.algebra import broadcast
 from sbpjax.sbp.placement import placement as Placement
 
 
@@ -55,7 +57,7 @@ def auto_stages(
             without an example, or for a model that lies on a placement.
     """
     asked = "auto_stages(model, placements)"
-    if not isinstance(model, (sbpjax.nn.Sequential, sbpjax.nn.ModuleList)):
+    if not isinstance(model, (Sequential, ModuleList)):
         raise GraphTypeError(
             message(asked, f"a {type(model).__name__}", "stages are cut between the modules of a row",
                     "auto_stages(nn.Sequential(...), placements)")
@@ -84,7 +86,7 @@ def auto_stages(
 def _place(modules: Sequence, places: Sequence[Placement], stage_of: Sequence[int], sbp: Any) -> None:
     for module, stage in zip(modules, stage_of, strict=True):
         place = places[stage]
-        module.to_global(place, sbp if sbp is not None else [sbpjax.sbp.broadcast] * len(place.hierarchy))
+        module.to_global(place, sbp if sbp is not None else [broadcast] * len(place.hierarchy))
         GraphModule.of_module(module).set_stage(stage, place)
 
 
@@ -152,7 +154,7 @@ def _parameters(module: Any) -> float:
 
 def _measured(modules: Sequence, example: Any) -> list[float]:
     found, x = [], example
-    with sbpjax.no_grad():
+    with no_grad():
         for module in modules:
             times = []
             for _ in range(4):  # the first run compiles

@@ -19,23 +19,42 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn
 
 import jax
 
+from sbpjax import calls
 from sbpjax import world as _world
-from sbpjax.errors import is_library_file
-from sbpjax.world import ENDED, World
+from sbpjax.errors import (
+    AT_ITS_END,
+    ENDS_ALIKE,
+    READ_BY_ALL,
+    AgreementError,
+    DistributedError,
+    ForeignMessageError,
+    is_library_file,
+)
+from sbpjax.world import ENDED, Processes
+
+from . import comparison
+from . import store as _store
+from .comparison import Comparison
+from .last_words import before_the_end
 
 EXIT_CODE = 1
 _GRACE_S = 3.0  # the main thread has this long to end on its own, which gives the better traceback
+_LAST_WORDS_S = 10.0  # a process that is going to be aborted has this long to find what ranks did differently
 _COORDINATOR_STAYS_S = 1.5
 _FOLLOWER_STAYS_S = 2.5
 _KEY = "sbpjax/failed"
+_DIFFERS = "ranks differ (found by rank "
 _LOOK_S = 0.5
 _IDLE_CPU_S = 0.01  # a thread that waits in a program uses less in all the time that it waits
-_OWN_TIMEOUTS = (_world.__file__, os.path.join(os.path.dirname(jax.__file__), "_src", "compiler.py"))
+_COMPILING = os.path.join(os.path.dirname(jax.__file__), "_src", "compiler.py")
+_READING = os.path.join("tensor", "convert.py")
+_OWN_TIMEOUTS = (_store.__file__, calls.__file__, comparison.__file__, _COMPILING)
 
 
 class Standing:
@@ -61,6 +80,15 @@ class Standing:
             self._used_s, self._since_s = used_s, now
         return now - self._since_s
 
+    def reads(self) -> bool:
+        """Return whether the main thread reads the value of a global tensor."""
+        frame = self.frame()
+        while frame is not None:
+            if frame.f_code.co_name == "host" and frame.f_code.co_filename.endswith(_READING):
+                return True
+            frame = frame.f_back
+        return False
+
     def line(self) -> str:
         """Return ``file:line`` of the user's code in which the main thread is."""
         frame = self.frame()
@@ -76,40 +104,60 @@ class Watch:
 
     Args:
         world: who takes part.
-        client: the client of JAX's coordination service.
         launcher: the process that started this one, which ends when that is gone; 0 without one.
     """
 
-    def __init__(self, world: World, client, launcher: int = 0) -> None:
+    def __init__(self, world: Processes, launcher: int = 0) -> None:
         self.world = world
         self.launcher = launcher
-        self.client = client
         self.failed = False
         self.code: int | None = None  # of sys.exit
+        self._ended = self._differ = False
         self._before = sys.excepthook
         self._exit = sys.exit
+        self._aborts_as_before: Callable[[], None] = lambda: None
         self._over = threading.Event()
+        self._seen = threading.Event()  # another one's failure was printed
         self._standing = Standing()
+        self._comparison = Comparison(world, self._tell_difference)
         self._thread = threading.Thread(target=self._wait, name="sbpjax-failures", daemon=True)
 
     def start(self) -> None:
         """Install the hooks and start to wait."""
+        self.world.report = self.report
         sys.excepthook = self._on_error
         sys.exit = self._on_exit
+        self._aborts_as_before = before_the_end(self._last_words)
         atexit.register(self._at_exit)
         self._thread.start()
+        if calls.mode() != "off":
+            self._comparison.start()
 
     def report(self, how: str) -> None:
         """Tell the other processes that this one failed."""
         if self.failed:
             return
         self.failed = True
+        self._tell(f"rank {self.world.rank} {how}")
+
+    def _tell(self, text: str) -> None:
         try:
-            self.client.key_value_set(_KEY, f"rank {self.world.rank} {how}")
-        except jax.errors.JaxRuntimeError:  # another one was first, or the coordinator is gone
-            pass
+            self.world.store.put(_KEY, text)
+        except (jax.errors.JaxRuntimeError, ForeignMessageError):
+            pass  # another one was first, or the coordinator is gone; what a stranger wrote there is replaced
+
+    def _tell_difference(self, text: str) -> None:
+        """Tell all processes, this one too, that ranks differ; the main thread may not be able to."""
+        self._tell(f"{_DIFFERS}{self.world.rank}): {text}")
 
     def _on_error(self, kind, error, trace) -> None:
+        try:
+            _world.raise_for_ranks(error)
+        except DistributedError as theirs:
+            kind, error, trace = type(theirs), theirs.with_traceback(None), None  # its cause has the user's lines
+        if isinstance(error, AgreementError) and not self.failed:
+            self._differ = self.failed = True
+            self._tell_difference(str(error)[:2000])
         self.report(f"failed: {type(error).__name__}: {str(error)[:2000]}")
         self._before(kind, error, trace)
 
@@ -119,20 +167,28 @@ class Watch:
         self._exit(code)
 
     def _at_exit(self) -> None:
+        self._ended = True
         if not self.failed and self.code not in (0, None):
             self.report(f"ended with exit code {self.code}")
         if not self.failed:
-            with contextlib.suppress(jax.errors.JaxRuntimeError):  # the coordinator is gone
-                self.client.key_value_set(f"{ENDED}/{self.world.rank}", "0")
+            with contextlib.suppress(jax.errors.JaxRuntimeError, ForeignMessageError):  # as in `report`
+                self.world.store.put(f"{ENDED}/{self.world.rank}", 0)
+            self._comparison.finish()
+            if calls.stopped() is not None:
+                self._seen.wait(_GRACE_S)
+                self.failed = self._differ = True
         self._over.set()
         self._thread.join(5.0)
+        self._aborts_as_before()
         if self.failed:
             sys.stdout.flush()
             sys.stderr.flush()
             self._end()
 
     def _end(self) -> NoReturn:
-        if self.world.failure is not None:  # another one failed first: let the launcher see that one end first
+        self.world.finish_background()  # a checkpoint that all ranks have handed over is not lost
+        # Another one failed first: let the launcher see that one end first. If ranks differ, all of them say so.
+        if self.world.failure is not None or self._differ:
             time.sleep(_FOLLOWER_STAYS_S)
         elif self.world.rank == 0:  # with this process the coordination service ends: let the others hear of it before
             time.sleep(_COORDINATOR_STAYS_S)
@@ -140,7 +196,7 @@ class Watch:
 
     def _wait(self) -> None:
         # A short look each time: a thread that waits inside the client when Python ends would abort the process.
-        text = None
+        text, forged = None, False
         while text is None:
             if self._over.wait(max(_LOOK_S, self.world.size / 500)):
                 return
@@ -148,7 +204,9 @@ class Watch:
                 print(f"sbpjax: the launcher is gone; rank {self.world.rank} ends", file=sys.stderr, flush=True)
                 os._exit(EXIT_CODE)
             try:
-                text = self.client.key_value_try_get(_KEY)
+                text = self.world.store.look(_KEY)
+            except ForeignMessageError as error:
+                forged = self._not_believed(error, forged)
             except jax.errors.JaxRuntimeError as error:
                 if "NOT_FOUND" not in str(error):
                     return  # the coordinator is gone; JAX's client says so itself
@@ -156,21 +214,42 @@ class Watch:
                 self._stuck()
         if self.failed:
             return
+        if text.startswith(_DIFFERS):
+            calls.stop(text.split("): ", 1)[1])
         self.world.failure = text
         if not self.failed:  # at once: with the coordinator JAX's client would end this process without a word
-            where = f"rank {self.world.rank} is at {self._standing.line()}"
+            place = "its end" if self._ended else self._standing.line()
+            where = f"rank {self.world.rank} is at {place}"
             print(f"sbpjax: {text}\nsbpjax: {where}", file=sys.stderr, flush=True)
+        self._seen.set()
         if not self._over.wait(_GRACE_S):
             self._end()
+
+    def _last_words(self) -> None:
+        """Let the other threads say what ranks did differently before this process is aborted, in Gloo's thread."""
+        self._comparison.hurry()
+        deadline = time.monotonic() + _LAST_WORDS_S * (calls.mode() != "off")
+        while self._thread.is_alive() and time.monotonic() < deadline:  # it ends this process when it has said it
+            time.sleep(0.05)
+
+    def _not_believed(self, error: ForeignMessageError, told: bool) -> bool:
+        """Say once that a stranger reports a failure, and go on."""
+        if not told:
+            print(f"sbpjax: rank {self.world.rank} does not believe {_KEY}: {error}", file=sys.stderr, flush=True)
+        return True
 
     def _stuck(self) -> NoReturn:
         """Report that this rank waits for others in a program, and end."""
         seconds, ended = _world.timeout_s(), [r for r in range(self.world.size) if self.world.ended(r)]
         how = f"waited {seconds:g} s for other ranks in a program, at {self._standing.line()}"
-        how += f"; ranks {ended} have come to the end of theirs" if ended else ""
+        how += "".join(f"; rank {r} {AT_ITS_END}" for r in ended)
         self.report(how)
         rule = "every rank runs the same operations in the same order, reading a global tensor included"
         fix = "look where the other ranks are; SBPJAX_TIMEOUT=<seconds> changes how long ranks wait"
+        if ended:
+            rule, fix = ENDS_ALIKE
+        elif self._standing.reads():
+            rule, fix = READ_BY_ALL
         text = f"rank {self.world.rank} {how}\n  rule: {rule}\n  fix:  {fix}"
         print(f"sbpjax: {text}", file=sys.stderr, flush=True)
         self._end()

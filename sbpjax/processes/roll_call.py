@@ -5,42 +5,43 @@ rank 0 listens on the coordinator's port first, and every rank says who it is, w
 When all are there rank 0 answers every one of them with the list of hosts; after the timeout, or when two ranks do
 not fit together, with an error that all of them raise: ``ranks [2] of 4 did not come within 60 s``. Then the port is
 free again and JAX's own coordinator takes it. Nothing of a tensor travels here.
+
+Only holders of the job's secret are heard (`roll_words`): who else connects is dropped, logged, and changes nothing.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import platform
-import selectors
+import secrets
 import socket
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
-from sbpjax.errors import AgreementError, DistributedError, LostRankError, message
+from sbpjax import signing
+from sbpjax.errors import AgreementError, EncodingError, ForeignMessageError, LostRankError, SignatureError, message
 
-_WORD = "sbpjax-roll-call-1"
+from . import roll_server, roll_words
+
 _RETRY_S = 0.1
 _ANSWER_S = 5.0  # an answer may come this much behind the timeout
-Versions = dict[str, str]
+_REFUSED_S = 10.0  # so long another job may hold the port; then this rank's secret is wrong
 
 
-def versions() -> Versions:
-    """Return what must be equal on all processes."""
-    import jax
-    import jaxlib
-    import numpy
+@dataclass(frozen=True)
+class Present:
+    """What a roll call finds.
 
-    return {
-        "python": ".".join(platform.python_version_tuple()[:2]),
-        "jax": jax.__version__,
-        "jaxlib": jaxlib.__version__,
-        "numpy": numpy.__version__,
-    }
+    Attributes:
+        hosts: the machine of each rank.
+        key: signs what the ranks tell each other in this run, and in no other.
+    """
+
+    hosts: list[str]
+    key: bytes = field(repr=False)  # not for logs
 
 
-def roll_call(address: str, rank: int, size: int, timeout_s: float) -> list[str]:
+def roll_call(address: str, rank: int, size: int, timeout_s: float, key: bytes) -> Present:
     """Wait until all processes are there, and return the host of each.
 
     Args:
@@ -48,167 +49,57 @@ def roll_call(address: str, rank: int, size: int, timeout_s: float) -> list[str]
         rank: this process.
         size: the number of processes.
         timeout_s: how long to wait.
+        key: the job's, see `sbpjax.signing.job_key`.
 
     Raises:
         LostRankError: ranks did not come, or rank 0 does not answer.
         AgreementError: two processes have the same rank, or other versions or sizes.
+        ForeignMessageError: rank 0 has another secret.
         DistributedError: rank 0 cannot use the port.
     """
     deadline = time.monotonic() + timeout_s
-    host, _, port = address.rpartition(":")
-    mine = {"word": _WORD, "rank": rank, "size": size, "host": _host(), "versions": versions()}
+    host, port = split(address)
+    mine = {"rank": rank, "size": size, "host": roll_words.host(), "versions": roll_words.versions()}
+    mine["nonce"] = secrets.token_bytes(roll_words.NONCE_BYTES)
     asked = f"env.init(): process {rank} of {size} at {address}"
     if rank == 0:
-        answer = _listen(host, int(port), mine, deadline, timeout_s, asked)
+        answer = roll_server.Server(mine, key, asked).serve(host, port, deadline, timeout_s)
     else:
-        answer = _report(host, int(port), mine, deadline, timeout_s, asked)
+        answer = _report(host, port, mine, key, deadline, timeout_s, asked)
     if "hosts" not in answer:
         kind = LostRankError if answer["kind"] == "lost" else AgreementError
         raise kind(message(asked, answer["seen"], answer["rule"], answer["fix"]))
-    return answer["hosts"]
+    return Present(answer["hosts"], signing.derived(key, "run", answer["run"].hex()))
 
 
-def _host() -> str:
-    """Return a name of this machine that no other machine of the run has."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return f"{socket.gethostname()}/{file.read().strip()}"
-    except OSError:
-        return socket.gethostname()
+def split(address: str) -> tuple[str, int]:
+    """Return the host and the port of ``host:port`` or ``[address]:port``."""
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
-# --------------------------------------------------------------------------------------------------------- rank 0
-
-
-def _listen(host: str, port: int, mine: dict, deadline: float, timeout_s: float, asked: str) -> dict:
-    local = host in ("localhost", "127.0.0.1")
-    server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        server.bind(("127.0.0.1" if local else "", port))
-    except OSError as error:
-        server.close()
-        raise DistributedError(
-            message(
-                asked,
-                f"{error}",
-                f"rank 0 serves the others on port {port}",
-                "choose another port, or let the launcher choose a free one: --port 0",
-            )
-        ) from None
-    server.listen(max(128, mine["size"]))
-    server.setblocking(False)
-    with contextlib.closing(server), selectors.DefaultSelector() as selector:
-        selector.register(server, selectors.EVENT_READ, None)
-        present: dict[int, Any] = {0: (mine, None)}
-        connections: list[socket.socket] = []
-        answer = None
-        while len(present) < mine["size"] and answer is None:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                answer = _missing(mine, present, timeout_s)
-                break
-            for key, _ in selector.select(left):
-                if key.data is None:
-                    with contextlib.suppress(OSError):
-                        connection, _ = server.accept()
-                        connection.setblocking(False)
-                        connections.append(connection)
-                        selector.register(connection, selectors.EVENT_READ, bytearray())
-                    continue
-                said = _read(selector, key)
-                if said is not None:
-                    answer = _conflict(mine, said, present)
-                    if answer is None:
-                        present[said["rank"]] = (said, key.fileobj)
-        if answer is None:
-            answer = {"hosts": [present[r][0]["host"] for r in range(mine["size"])]}
-        text = (json.dumps(answer) + "\n").encode()
-        for connection in connections:
-            with contextlib.suppress(OSError):
-                connection.settimeout(2.0)
-                connection.sendall(text)
-            connection.close()
-    return answer
-
-
-def _read(selector, key) -> dict | None:
-    """Return what a process said once its line is complete."""
-    try:
-        data = key.fileobj.recv(65536)
-    except OSError:
-        data = b""
-    key.data.extend(data)
-    if not data or b"\n" in key.data or len(key.data) > 65536:
-        selector.unregister(key.fileobj)
-    try:
-        said = json.loads(bytes(key.data).split(b"\n")[0]) if b"\n" in key.data else None
-    except ValueError:
-        return None
-    return said if isinstance(said, dict) and said.get("word") == _WORD else None
-
-
-def _missing(mine: dict, present: dict, timeout_s: float) -> dict:
-    ranks = sorted(set(range(mine["size"])) - set(present))
-    return {
-        "kind": "lost",
-        "seen": f"ranks {ranks} of {mine['size']} did not come within {timeout_s:g} s; here are {sorted(present)}",
-        "rule": "all processes start, with the same number of processes and the same coordinator",
-        "fix": "look at the output of the ranks that are missing, or give them longer: env.init(timeout=seconds)",
-    }
-
-
-def _conflict(mine: dict, said: dict, present: dict) -> dict | None:
-    """Return the error, if a process that reports does not fit to those present."""
-    rank = said["rank"]
-    here = f"rank {rank} on {said['host'].split('/')[0]}"
-    if said["size"] != mine["size"] or not 0 < rank < said["size"]:
-        return {
-            "kind": "agree",
-            "seen": f"{here} was started for {said['size']} processes, rank 0 for {mine['size']}",
-            "rule": "all processes are started for the same number of processes",
-            "fix": "give every process the same WORLD_SIZE (or num_processes), and a rank of its own below it",
-        }
-    if rank in present:
-        return {
-            "kind": "agree",
-            "seen": f"two processes say that they are rank {rank}",
-            "rule": f"each of the {mine['size']} processes has a rank of its own",
-            "fix": "give every process its own RANK (or process_id)",
-        }
-    for name, version in mine["versions"].items():
-        if said["versions"].get(name) != version:
-            return {
-                "kind": "agree",
-                "seen": f"{name} {version} on rank 0, {said['versions'].get(name)} on {here}",
-                "rule": "all processes run the same versions: they must compile the same program",
-                "fix": f"install the same version of {name} everywhere",
-            }
-    return None
-
-
-# --------------------------------------------------------------------------------------------------- other ranks
-
-
-def _report(host: str, port: int, mine: dict, deadline: float, timeout_s: float, asked: str) -> dict:
-    why = "nothing answers there"
-    while time.monotonic() < deadline:
+def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeout_s: float, asked: str) -> dict:
+    """Say to rank 0 who this is, until it answers."""
+    why, refused, refused_since = "nothing answers there", "", None
+    while (now := time.monotonic()) < deadline and (refused_since is None or now - refused_since < _REFUSED_S):
+        since, refused_since = refused_since or now, None
         try:
-            with socket.create_connection((host, port), timeout=max(0.1, deadline - time.monotonic())) as connection:
-                connection.sendall((json.dumps(mine) + "\n").encode())
-                connection.settimeout(max(0.1, deadline - time.monotonic()) + _ANSWER_S)
-                data = bytearray()
-                while b"\n" not in data and (more := connection.recv(65536)):
-                    data += more
-            answer = json.loads(bytes(data).split(b"\n")[0])
-            if isinstance(answer, dict) and ("hosts" in answer or "seen" in answer):
+            answer = _asked(host, port, mine, key, max(0.1, deadline - now))
+            if answer is not None:
                 return answer
-            why = "something else answers there"
-        except ValueError:
+            refused, refused_since = "rank 0 there is of another job: it does not take this rank's signature", since
+        except SignatureError:
+            refused, refused_since = "what answers there has not this job's secret", since
+        except (ValueError, EncodingError):
             why = "something else answers there"
         except OSError as error:
             why = str(error) or type(error).__name__
         time.sleep(_RETRY_S)
+    if refused:
+        rule = "all ranks have the same secret: that of the launcher, of SBPJAX_JOB_SECRET(_FILE), or of one user"
+        fix = f'export {signing.SECRET}="$(openssl rand -hex 32)" with one value on all machines; see docs/security.md'
+        seen = refused if refused_since is not None else f"{refused}; then: {why}"
+        raise ForeignMessageError(message(asked, seen, rule, fix))
     raise LostRankError(
         message(
             asked,
@@ -217,6 +108,39 @@ def _report(host: str, port: int, mine: dict, deadline: float, timeout_s: float,
             "check that rank 0 runs, and that MASTER_ADDR and MASTER_PORT name its machine and port",
         )
     )
+
+
+def _asked(host: str, port: int, mine: dict, key: bytes, left_s: float) -> Any:
+    """Return the answer of rank 0, None if it refuses this rank's signature."""
+    with socket.create_connection((host, port), timeout=left_s) as connection:
+        connection.settimeout(min(left_s, roll_server.PATIENCE_S))
+        try:
+            hello = _received(connection, len(roll_words.HELLO) + roll_words.NONCE_BYTES)
+        except TimeoutError:
+            raise EncodingError("no roll call: nothing is said there") from None
+        if not hello.startswith(roll_words.HELLO):
+            raise EncodingError("no roll call")
+        connection.sendall(roll_words.signed(key, "rank", hello[len(roll_words.HELLO) :], mine))
+        connection.settimeout(left_s + _ANSWER_S)
+        length = int.from_bytes(_received(connection, 4), "little")
+        if length == 0:
+            return None
+        if length > roll_words.MOST_ANSWER_BYTES:
+            raise EncodingError("no roll call")
+        answer = roll_words.opened(key, "answer", mine["nonce"], _received(connection, length))
+    if type(answer) is not dict or not ("hosts" in answer or "seen" in answer):
+        raise EncodingError("no answer of a roll call")
+    return answer
+
+
+def _received(connection: socket.socket, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        more = connection.recv(min(65536, count - len(data)))
+        if not more:
+            raise EncodingError("no roll call") if data else OSError("the connection was closed")
+        data += more
+    return bytes(data)
 
 
 def free_port() -> int:

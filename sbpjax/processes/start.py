@@ -8,10 +8,10 @@ from typing import Any
 
 import jax
 
-from sbpjax import world
+from sbpjax import signing, world
 from sbpjax.errors import DeviceStateError, DistributedError, OpValueError, message
 
-from . import roll_call
+from . import roll_call, roll_server
 from .failure import Watch
 
 _HEARTBEAT_S = 100
@@ -22,8 +22,6 @@ def connect(
     coordinator: str | None, num_processes: int | None, process_id: int | None, timeout_s: float, launcher: int = 0
 ) -> bool:
     """Connect this process with the others; see `sbpjax.env.init`."""
-    from sbpjax import env
-
     if jax.distributed.is_initialized():
         return False
     found = _facts(coordinator, num_processes, process_id, timeout_s)
@@ -34,7 +32,7 @@ def connect(
     if not 0 <= rank < size:
         rule = "a rank is at least 0 and below the number of processes"
         raise OpValueError(message(asked, f"rank {rank} of {size}", rule, f"a process_id in 0 … {size - 1}"))
-    if env.devices_started():
+    if world.devices_started():
         raise DeviceStateError(
             message(
                 asked,
@@ -43,12 +41,12 @@ def connect(
                 "call sbpjax.env.init() right after the imports",
             )
         )
-    hosts = roll_call.roll_call(address, rank, size, timeout_s)
+    present = roll_call.roll_call(address, rank, size, timeout_s, _job_key(asked))
+    hosts = present.hosts
     same = [r for r in range(size) if hosts[r] == hosts[rank]]
     local_rank = same.index(rank) if local_rank is None else local_rank
     # It warns of proxies, which are not used here.
     logging.getLogger("jax._src.distributed").setLevel(logging.ERROR)
-    host, _, port = address.rpartition(":")
     jax.config.update(
         "jax_enable_preemption_service", False
     )  # it would swallow SIGTERM, with which launchers end ranks
@@ -60,16 +58,32 @@ def connect(
         cluster_detection_method="deactivate",
         initialization_timeout=max(30, int(timeout_s)),
         heartbeat_timeout_seconds=max(10, min(_HEARTBEAT_S, int(timeout_s))),
-        coordinator_bind_address=f"127.0.0.1:{port}" if host in ("localhost", "127.0.0.1") else None,
+        coordinator_bind_address=_bind_address(address) if rank == 0 else None,
     )
-    processes = world.Processes(local_rank, len(set(hosts)))
+    processes = world.Processes(local_rank, len(set(hosts)), present.key)
     world.install(processes)
     global _watch
-    from jax._src import distributed
-
-    _watch = Watch(processes, distributed.global_state.client, launcher)
+    _watch = Watch(processes, launcher)
     _watch.start()
     return True
+
+
+def _job_key(asked: str) -> bytes:
+    try:
+        return signing.job_key()
+    except OSError as error:
+        rule = (
+            "the ranks of a job share a secret that nobody else knows; without one it is made of a key of this user's"
+        )
+        fix = f'export {signing.SECRET}="$(openssl rand -hex 32)", the same on all ranks; see docs/security.md'
+        raise DistributedError(message(asked, str(error), rule, fix)) from None
+
+
+def _bind_address(address: str) -> str | None:
+    """Return where the coordinator listens: at the address that the others connect to, None for all addresses."""
+    host, port = roll_call.split(address)
+    bind = roll_server.bind_address(host)
+    return (f"[{bind}]:{port}" if ":" in bind else f"{bind}:{port}") if bind else None
 
 
 def _facts(coordinator: Any, num_processes: Any, process_id: Any, timeout_s: float) -> Any:

@@ -5,7 +5,7 @@ each) or ``partial_sum`` (each rank holds an ``(8, 4)`` summand). A tensor on an
 placement dimension.
 
 Inside this package an entry is an int code: ``S(d)`` is ``d``, ``B`` is -1, ``P`` is -2; codes sort, hash and index
-quickly.
+quickly. In a traced program an entry may also be `FREE`: the plan decides it, see `sbpjax.sbp.undecided`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sbpjax.errors import SbpError, SbpTypeError, message
 B = -1
 P = -2
 MAX_DIMS = 64
+FREE = -MAX_DIMS - 3  # below the negative splits
 
 
 class sbp:
@@ -42,6 +43,8 @@ class sbp:
             return f"{naming.package()}.sbp.broadcast"
         if self.code == P:
             return f"{naming.package()}.sbp.partial_sum"
+        if self.code == FREE:
+            return "decided by the plan"
         return f"{naming.package()}.sbp.split(dim={self.code})"
 
     def __reduce__(self):
@@ -133,16 +136,17 @@ def _parse_entry(entry, asked: str) -> int:
     )
 
 
-def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None) -> tuple[int, ...]:
+def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None, *, allow_free: bool = False) -> tuple[int, ...]:
     """Return the codes of an sbp given in any accepted form.
 
     Args:
         value: an `sbp`, a list or tuple of them, or a string such as ``"S0,B"``.
         hierarchy: the placement's hierarchy; one entry per dim is needed.
         ndim: the number of dims of the tensor; None if not known yet.
+        allow_free: accept entries that the plan decides, as `FREE`; for what a program that is being traced pins.
 
     Raises:
-        SbpError: wrong number of entries, or a split dim outside the tensor.
+        SbpError: wrong number of entries, a split dim outside the tensor, or an entry that a plan decides.
         SbpTypeError: an entry is no sbp.
     """
     asked = f"sbp={value!r}"
@@ -153,6 +157,15 @@ def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None) -> tuple[i
     else:
         entries = (value,)
     codes = tuple(_parse_entry(e, asked) for e in entries)
+    if FREE in codes and not allow_free:
+        raise SbpError(
+            message(
+                asked,
+                "the sbp of a value inside a traced program, which the plan of that program decides",
+                "it can be handed on inside that program; outside it stands for nothing",
+                "return the tensor from the program: the sbp of the result is exact",
+            )
+        )
     if len(codes) != len(hierarchy):
         raise SbpError(
             message(
@@ -168,7 +181,7 @@ def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None) -> tuple[i
 
 
 def _resolve(code: int, ndim: int, asked: str) -> int:
-    if code in (B, P):
+    if code in (B, P, FREE):
         return code
     dim = code if code >= 0 else code - _NEGATIVE
     if not -ndim <= dim < ndim:

@@ -18,6 +18,7 @@ from sbpjax.errors import OpError, OpTypeError, message
 from . import algebra
 from .algebra import B, P
 from .layout import Layout, axes_of_dims, layout_of
+from .misfit import misfit
 from .placement import placement as Placement
 
 
@@ -96,14 +97,7 @@ def _check_parts(asked: str, given: dict, layout: Layout) -> None:
     }
     if any(given[r].shape != e for r, e in expected.items()):
         seen = {r: b.shape for r, b in given.items()}
-        split = any(c >= 0 for c in layout.codes)
-        rule = (
-            f"{layout.shape} as {algebra.nd_name(layout.codes)} is held as {expected}: the first ranks get one more"
-            if split
-            else "under broadcast and partial_sum every rank holds the whole shape"
-        )
-        fix = "give each rank its balanced part, e.g. of a whole array: x.to_global(placement, sbp)"
-        raise OpError(message(asked, f"shapes by rank {seen}", rule, fix))
+        raise OpError(message(asked, f"shapes by rank {seen}", *misfit(seen, expected, layout.codes)))
 
 
 def _place(given: dict, layout: Layout) -> jax.Array:

@@ -1,7 +1,7 @@
 """`to_global` inside a traced program: a primitive that is the identity and pins a layout.
 
 The planner must give its output the wanted nd-sbp; everything else about it is free. Its gradient asks for
-``grad_sbp``, or leaves the choice to the planner.
+``grad_sbp``, or leaves the choice to the planner. On an axis whose entry is `algebra.FREE` it pins nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def to_sbp(x, placement: Placement, sbp, grad_sbp=None):
         sbp: the nd-sbp of the result.
         grad_sbp: the nd-sbp of its gradient; None leaves it to the planner.
     """
-    codes = algebra.parse(sbp, placement.hierarchy, x.ndim)
-    grad_codes = None if grad_sbp is None else algebra.parse(grad_sbp, placement.hierarchy, x.ndim)
+    codes = algebra.parse(sbp, placement.hierarchy, x.ndim, allow_free=True)
+    grad_codes = None if grad_sbp is None else algebra.parse(grad_sbp, placement.hierarchy, x.ndim, allow_free=True)
     return to_sbp_p.bind(x, placement=placement, codes=codes, grad_codes=grad_codes)
 
 

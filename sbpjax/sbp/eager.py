@@ -16,17 +16,19 @@ import jax
 import numpy as np
 from jax._src.array import ArrayImpl  # a tracer is a jax.Array too
 
+from sbpjax import calls
 from sbpjax.errors import MixedTensorError, message
+from sbpjax.world import raise_for_ranks
 
-from . import abstract, algebra, policy, program_cache, spread
+from . import abstract, algebra, call_sites, policy, program_cache, spread
 from .layout import Layout, layout_of
 from .lower import spmd_function
 from .normalise import normalise
 from .placement import placement as Placement
 from .plan import Plan, disk, plan_one
+from .recent import Recent, most_programs
 
-_PROGRAMS: dict = {}
-_MAX_PROGRAMS = 8192  # one per op, shape and layout: sizes that change all the time must not fill the memory
+_PROGRAMS = Recent(most_programs())
 Payload = Any  # a jax.Array, or an `abstract.Abstract` in the place of one
 
 
@@ -40,9 +42,11 @@ class Compiled:
         positions: which of the op's arrays the program takes.
         present: whether its devices are there; on those that are not the result is abstract.
         fixed: whether `call` takes only what it was compiled for, unlike what `jax.jit` returns.
+        together: notes that several processes run it; None if they do not.
+        numbers: the positions of the op's numbers, which `together` is told.
     """
 
-    __slots__ = ("_plan", "call", "fixed", "layouts", "positions", "present")
+    __slots__ = ("_plan", "call", "fixed", "layouts", "numbers", "positions", "present", "together")
 
     def __init__(
         self, call, layouts, plan: Plan | Callable[[], Plan], positions, present: bool = True, fixed: bool = False
@@ -53,6 +57,8 @@ class Compiled:
         self.positions = positions
         self.present = present
         self.fixed = fixed
+        self.together: calls.Call | None = None
+        self.numbers: tuple[int, ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -100,7 +106,7 @@ def execute(
         out_sbps,
         donate,
     )
-    found = _PROGRAMS.get(key)
+    found = _PROGRAMS.get(key) or _PROGRAMS.recall(key)
     if found is None:
         found = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate)
         # Whether memory is handed over is each process's own affair: one may still be writing a checkpoint of it.
@@ -108,16 +114,22 @@ def execute(
             facts = _facts(fn, static, arrays, layouts)
             spread.come_together(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices, facts)
             _MET.add(key[:-1])
-        if len(_PROGRAMS) >= _MAX_PROGRAMS:
-            _PROGRAMS.clear()
-        _PROGRAMS[key] = found
+        if found.layouts and found.layouts[0].placement.spans_processes:
+            _note_from_now_on(found, fn, static, arrays, layouts)
+        call_sites.count(getattr(fn, "__name__", "op"), tuple([getattr(x, "shape", None) for x in arrays]))
+        _PROGRAMS.keep(key, found)
     if policy.current.mode != "auto":
         policy.check(getattr(fn, "__name__", "op"), found.plan.boxings)
+    if found.together is not None:
+        found.together.note(tuple([_number(arrays[i]) for i in found.numbers]) if found.numbers else ())
     if found.present:
         inputs = arrays if found.positions is None else _prepared(arrays, layouts, found)
         try:
             return found.call(*inputs), found.layouts
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
+            raise_for_ranks(error)
+            if isinstance(error, jax.errors.JaxRuntimeError):
+                raise
             if not found.fixed and abstract.Abstract not in map(type, arrays):
                 raise
     if not found.present or abstract.Abstract in map(type, arrays):
@@ -138,6 +150,46 @@ def _facts(fn, static: tuple, arrays, layouts) -> str:
         else:
             inputs.append(f"{array.dtype}{list(array.shape)}" if isinstance(array, jax.Array) else repr(array))
     return re.sub(r" at 0x[0-9a-f]+", "", f"{options or ''} {', '.join(inputs)}".strip())
+
+
+def _note_from_now_on(found: Compiled, fn, static: tuple, arrays, layouts) -> None:
+    """Let every run of a program of several processes leave its trail (`sbpjax.calls`)."""
+    loose = [i for i, layout in enumerate(layouts) if layout is None and arrays[i] is not None]
+    found.numbers = tuple([i for i in loose if isinstance(arrays[i], _NUMBERS) or _is_plain(arrays[i])])
+    shown = [_Number() if i in found.numbers else a for i, a in enumerate(arrays)]
+    becomes = ", ".join(algebra.nd_name(x.codes) for x in found.layouts)
+    words = facts = f"{getattr(fn, '__name__', 'op')} {_facts(fn, static, shown, layouts)} -> {becomes}"
+    names: tuple[str, ...] = ()
+    if (described := getattr(fn, "described", None)) is not None:
+        words, names = described(**dict(static))
+    name = program_cache.text_of(fn) or getattr(fn, "__qualname__", "")
+    devices = found.layouts[0].placement.devices
+    detail = f"{facts}\n{name}\n{_text(found)}"
+    found.together = spread.together(devices, words, detail, weight=calls.OP, names=names)
+
+
+class _Number:
+    """What stands for a number that differs from call to call."""
+
+    def __repr__(self) -> str:
+        return "number"
+
+
+def _is_plain(x) -> bool:
+    return isinstance(x, ArrayImpl) and not x.shape and not jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended)
+
+
+def _number(x):
+    """Return a number, or that of a 0-d array."""
+    return np.asarray(x).item() if isinstance(x, ArrayImpl) else x
+
+
+def _text(found: Compiled) -> str:
+    """Return the equations and results of a program in words that are the same in every process."""
+    equations = found.plan.program.eqns
+    inputs = [[str(getattr(v, "val", v.aval)) for v in e.invars] for e in equations]
+    lines = [f"{e.primitive.name} {ins} {[str(v.aval) for v in e.outvars]}" for e, ins in zip(equations, inputs)]
+    return "\n".join([*lines, *(f"{x.dtype}{x.shape} {x.codes} {x.placement!r}" for x in found.layouts)])
 
 
 def _kind(array):

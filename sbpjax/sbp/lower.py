@@ -21,12 +21,13 @@ from .algebra import B, P
 from .in_place import in_place, written_over
 from .layout import local_shape, physical_spec
 from .links import written_as_all_reduce
-from .normalise import Program, at_source, evaluate, normalise
+from .normalise import Program, at_source, evaluate, normalise, scan_again, scan_counts, while_counts
 from .outline import run_outlined
+from .plan.control import body_plans
 from .plan.types import Copies, Plan
 from .roll import run_rolled
 from .rules import Context, compute
-from .rules.table import is_number
+from .rules.table import is_number, local
 from .steps import Shard
 
 
@@ -194,3 +195,27 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
         check_vma=False,
     )
     return run if all(full) else lambda *arrays: run(*[x for x, f in zip(arrays, full, strict=True) if f])
+
+
+def _call(ctx: Context, plan):
+    """Return a function that runs a body's plan on local blocks."""
+    return lambda *blocks: run_plan(plan, ctx.shard, blocks)
+
+
+@local("scan", "while", "cond")
+def control_local(ctx: Context, *blocks):
+    """Run the loop or branch over local blocks, its bodies lowered by their own plans."""
+    params = ctx.params
+    plans = [ctx.body] if ctx.body is not None else body_plans(ctx.eqn, ctx.shard.sizes, ctx.ins, ctx.outs)
+    calls = [_call(ctx, plan) for plan in plans]
+    if ctx.eqn.primitive.name == "cond":
+        return jax.lax.switch(blocks[0], calls, *blocks[1:])
+    if ctx.eqn.primitive.name == "while":
+        nc, nb = while_counts(params)
+        test, body = blocks[:nc], blocks[nc : nc + nb]
+        return jax.lax.while_loop(
+            lambda carry: calls[0](*test, *carry)[0], lambda carry: tuple(calls[1](*body, *carry)), blocks[nc + nb :]
+        )
+    consts, carry = scan_counts(params)
+    first = consts + carry
+    return scan_again(params, calls[0], blocks[:consts], blocks[consts:first], blocks[first:])

@@ -2,9 +2,9 @@
 
 Two processes own ranks 0, 1 and 2, 3 of a placement. ``to_global(placement, split(0))`` of their local ``(4, 3)``
 tensors is an ``(8, 3)`` tensor, of which each process divides its own four rows over its own two ranks. Under
-``broadcast`` the tensor of the first rank's owner holds everywhere; under ``partial_sum`` each process's tensor is
-one summand, on the first of its ranks. `own_part` is the way back. With one rank per process this is what OneFlow
-does; with one process the local tensor is the whole tensor.
+``broadcast`` all local tensors are equal; other ones are an error, unless the first rank's owner's is asked for. Under
+``partial_sum`` each process's tensor is one summand, on the first of its ranks. `own_part` is the way back. With one
+rank per process this is what OneFlow does; with one process the local tensor is the whole tensor.
 
 Gradients follow the values. Under broadcast the gradient of the first rank's owner is the tensor's, that of the others
 is zero, since nobody read theirs; and where all take their copy by ``to_local``, their gradients add up.
@@ -12,18 +12,21 @@ is zero, since nobody read theirs; and where all take their copy by ``to_local``
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.errors import OpError, OpTypeError, message
-from sbpjax.world import World
+from sbpjax import calls
+from sbpjax.errors import AgreementError, OpError, OpTypeError, message
+from sbpjax.world import World, by_value
 
 from . import algebra, spread
 from .algebra import B
 from .layout import Layout, axes_of_dims, layout_of
+from .misfit import misfit
 from .placement import placement as Placement
 
 Index = tuple[int, ...]
@@ -40,7 +43,9 @@ def positions_of(member: int, grid: np.ndarray) -> list[Index]:
     return [tuple(int(i) for i in index) for index in np.argwhere(grid == member)]
 
 
-def from_local(value, placement: Placement, sbp, world: World, check: bool = True) -> tuple[jax.Array, Layout]:
+def from_local(
+    value, placement: Placement, sbp, world: World, check: bool = True, check_values: bool = True
+) -> tuple[jax.Array, Layout]:
     """Return the global tensor that the members' local tensors make; all members call it.
 
     Args:
@@ -49,23 +54,91 @@ def from_local(value, placement: Placement, sbp, world: World, check: bool = Tru
         sbp: the nd-sbp it has.
         world: the members.
         check: compare shapes and dtypes first; without it all members' are taken to be equal.
+        check_values: compare what is broadcast too, by a digest of each member's values.
 
     Raises:
         OpError: the members' shapes do not make one tensor; every member raises it.
         OpTypeError: their dtypes differ.
-        AgreementError: the members name other placements or sbps.
+        AgreementError: the members name other placements or sbps, or have other values under broadcast.
     """
     grid = owners(placement, world)
     members = sorted({int(m) for m in grid.flat})
     asked = f"x.to_global({placement!r}, {sbp!r})"
     mine = (tuple(value.shape), str(value.dtype))
     if check:
-        told = world.exchange(asked, mine)
-        facts = {m: told[m] for m in members}
+        compared = check_values and calls.mode() != "off"
+        alike = _of_one_value(grid, algebra.parse(sbp, placement.hierarchy, value.ndim)) if compared else []
+        digest = _digest(value) if any(world.rank in group for group in alike) else 0
+        told = world.exchange(asked, (*mine, digest))
+        facts = {m: told[m][:2] for m in members}
     else:
         facts = dict.fromkeys(members, mine)
     layout = _layout(asked, facts, grid, placement, sbp)
+    if check:
+        for group in alike:
+            _compare(asked, {m: told[m][2] for m in group}, placement, layout)
     return world.share(asked, value, lambda values: _assembled(values, layout, grid)), layout
+
+
+def _of_one_value(grid: np.ndarray, codes) -> list[list[int]]:
+    """Return the groups of members whose local tensors must be equal: copies of each other on the broadcast axes."""
+    if B not in codes:  # a batch that is divided over all processes: every step comes here
+        return []
+    return [group for group in _of_one_part(grid, codes) if len(group) > 1]
+
+
+def _of_one_part(grid: np.ndarray, codes) -> list[list[int]]:
+    """Return the members of the placement, grouped by the part or summand that they give."""
+    kept = [a for a, code in enumerate(codes) if code != B]
+    groups: dict[tuple, list[int]] = {}
+    for member in sorted({int(m) for m in grid.flat}):
+        parts = sorted({tuple(p[a] for a in kept) for p in positions_of(member, grid)})
+        groups.setdefault(tuple(parts), []).append(member)
+    return list(groups.values())
+
+
+def ranks_of_equal_parts(asked: str, values: list, placement: Placement, sbp, world: World) -> list[int]:
+    """Return the ranks whose tensors are equal although the layout joins or adds them up; none if it does not.
+
+    All members call it.
+
+    Args:
+        asked: what is being done, for errors.
+        values: this member's local arrays.
+        placement: where the tensors are to lie.
+        sbp: the nd-sbp that they are to have.
+        world: the members.
+    """
+    grid = owners(placement, world)
+    parts = _of_one_part(grid, algebra.parse(sbp, placement.hierarchy))
+    if len(parts) < 2:
+        return []
+    ranks = sorted(rank for group in parts for rank in group)
+    told = world.exchange(asked, [_digest(v) for v in values] if world.rank in ranks else [])
+    return ranks if all(told[rank] == told[ranks[0]] for rank in ranks) else []
+
+
+def _digest(value) -> int:
+    """Return 63 bits that tell values apart."""
+    data = np.ascontiguousarray(np.asarray(value)).reshape(-1).view(np.uint8)
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1
+
+
+def _compare(asked: str, digests: dict[int, int], placement: Placement, layout: Layout) -> None:
+    groups = by_value(digests)
+    if len(groups) == 1:
+        return
+    shown = "; ".join(f"ranks {ranks}: values with digest {digest:016x}" for digest, ranks in groups.items())
+    own = ", ".join(["sbpjax.sbp.split(0)", *["sbpjax.sbp.broadcast"] * (len(layout.codes) - 1)])
+    raise AgreementError(
+        message(
+            asked,
+            f"local {layout.dtype}{list(layout.shape)} tensors: {shown}",
+            "under broadcast every process gives the same values",
+            f"x.to_global({placement!r}, [{own}]) if each process has its own rows; seed all processes alike "
+            "(sbpjax.manual_seed) for equal weights; check_values=False takes the first rank's",
+        )
+    )
 
 
 def _layout(asked: str, facts: dict, grid: np.ndarray, placement: Placement, sbp) -> Layout:
@@ -90,14 +163,7 @@ def _layout(asked: str, facts: dict, grid: np.ndarray, placement: Placement, sbp
     layout = layout_of(placement, codes, _logical_shape(shapes, grid, codes, ndim), np.dtype(dtypes[min(dtypes)]))
     expected = {m: tuple(n for n, _ in _own(layout, positions_of(m, grid))) for m in facts}
     if expected != shapes:
-        split = any(c >= 0 for c in codes)
-        rule = (
-            f"{layout.shape} as {algebra.nd_name(codes)} is held as {expected}: the first ranks get one more"
-            if split
-            else "under broadcast and partial_sum every rank holds the whole shape"
-        )
-        fix = "give each rank its balanced part, e.g. of a whole array: x.to_global(placement, sbp)"
-        raise OpError(message(asked, f"shapes by rank {shapes}", rule, fix))
+        raise OpError(message(asked, f"shapes by rank {shapes}", *misfit(shapes, expected, codes)))
     return layout
 
 

@@ -11,8 +11,8 @@ takes the usual way. Beside programs there are *facts*: small answers that take 
 the backward of an op reads.
 
 ``SBPJAX_CACHE_DIR`` says where the files lie, and ``off`` turns them off, as does ``SBPJAX_PROGRAM_CACHE=off``. A file
-that is not whole, or does not load, counts as absent. Only the first few hundred programs of a process are looked up
-and filed: they are the start, and a long run shall not fill the disk.
+that this user's key did not sign (`kept`), is not whole, or does not load, counts as absent. Only the first few
+hundred programs of a process are looked up and filed: they are the start, and a long run shall not fill the disk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ import pathlib
 import pickle
 import platform
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,6 +32,7 @@ import jax
 import numpy as np
 from jax._src import config as _config  # the settings that a trace depends on have no public name
 
+from . import kept
 from .algebra import sbp as Sbp
 from .layout import Layout
 from .placement import placement as Placement
@@ -41,7 +41,7 @@ from .rules import names
 
 log = logging.getLogger("sbpjax.cache")
 
-_FORMAT = 1
+_FORMAT = 2
 _MOST_PER_PROCESS = 400
 _MOST_FILES = 4096
 _asked = 0
@@ -156,12 +156,10 @@ def load(key: str | None) -> Any:
     if key is None or folder is None:
         return None
     try:
-        data = (folder / key).read_bytes()
-        if hashlib.sha256(data[32:]).digest() != data[:32]:
-            raise ValueError("the file is not whole")
-        return pickle.loads(data[32:])
-    except FileNotFoundError:
-        return None
+        body = kept.read(folder, key)
+        # A program is machine code, and JAX's own serialisation of it a pickle: both are for those who may run code
+        # here. `kept.read` has verified by now that this user's key signed these bytes under this name.
+        return None if body is None else pickle.loads(body)
     except Exception as error:  # whatever a file of another making raises
         log.info("%s is not readable and is made anew: %s", key[:12], error)
         return None
@@ -173,13 +171,8 @@ def store(key: str | None, value: Any) -> None:
     if key is None or folder is None:
         return
     try:
-        body = pickle.dumps(value)
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(body).digest() + body)
-        os.replace(temporary, folder / key)
-        _prune(folder)
+        if kept.write(folder, key, pickle.dumps(value)):
+            _prune(folder)
     except (OSError, pickle.PicklingError, TypeError, AttributeError) as error:
         log.info("%s is not kept: %s", key[:12], error)
 

@@ -22,7 +22,7 @@ from . import eager
 from .algebra import B
 from .layout import Layout, layout_of
 from .placement import placement as Placement
-from .spread import come_together
+from .spread import come_together, together
 
 
 def ship(array, source: Layout, target: Layout) -> jax.Array:
@@ -73,7 +73,10 @@ def _sent(array, leave: Layout, landing: Layout) -> jax.Array:
         spread_out = jax.make_array_from_single_device_arrays(
             (len(union), *block_shape), sharding, local, dtype=leave.dtype
         )
-        sent = _program(union, tuple(sources), tuple(targets))(spread_out)
+        program, call = _program(union, tuple(sources), tuple(targets))
+        if call is not None:
+            call.note()
+        sent = program(spread_out)
         arrived = {s.device: s.data for s in sent.addressable_shards}
         local = [arrived[d].reshape(block_shape) for d in targets if d.process_index == process]
     return jax.make_array_from_single_device_arrays(
@@ -101,4 +104,6 @@ def _program(union: tuple, sources: tuple, targets: tuple):
     devices = np.asarray(union, dtype=object)
     come_together("sending between placements", devices)
     mesh, spec = Mesh(devices, ("u",)), PartitionSpec("u")
-    return jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
+    program = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
+    ranks = [[d.id for d in side] for side in (sources, targets)]
+    return program, together(devices, f"sending between placements, devices {ranks[0]} to {ranks[1]}")

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
+from sbpjax import calls
 from sbpjax.errors import AgreementError, message
 from sbpjax.world import by_value, current
 
@@ -49,6 +50,19 @@ def come_together(asked: str, devices: Any, facts: str = "") -> None:
         seen = "; ".join(f"ranks {some}: {theirs[:400]}" for theirs, some in ranks.items())
         rule = "all ranks run the same operations, with the same options and numbers, on tensors of the same layouts"
         raise AgreementError(message(asked, seen, rule, "look for what depends on the rank"))
+
+
+def together(devices: Any, words: str, detail: str = "", **options: Any) -> calls.Call | None:
+    """Return what notes the runs of a program that this process has on devices of several, else None.
+
+    Args:
+        devices: where it runs.
+        words: what it is, as the others, see `sbpjax.calls.Call`.
+        detail: of any length.
+        options: further ones.
+    """
+    owners = {d.process_index for d in devices.flat}
+    return calls.call_of(sorted(owners), words, detail, **options) if jax.process_index() in owners else None
 
 
 def put(blocks: dict, layout: Layout) -> jax.Array:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import builtins
 from collections import namedtuple
+from operator import index as as_int
 
 import numpy as np
 
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import distance, pairs, place, special, stats
+from sbpjax.ops.dims import one
 
 from . import dispatch
 from . import dtype as dtypes
@@ -19,6 +21,7 @@ from .binding import bind, hashable, into_out, publish
 from .bounds import check_dim, check_size
 from .convert import host
 from .indexing import _with
+from .oneflow_arguments import take_oneflow
 from .op import op_of
 from .tensor import Tensor
 
@@ -52,7 +55,7 @@ def _finish(result, out):
 def polygamma(n, input=None, *, out=None) -> Tensor:
     """Return the n-th derivative of digamma; as a method, ``x.polygamma(n)``."""
     n, input = (input, n) if isinstance(n, Tensor) else (n, input)
-    return _finish(_run(special.polygamma, (input,), n=int(n)), out)
+    return _finish(_run(special.polygamma, (input,), n=as_int(n)), out)
 
 
 def frexp(input: Tensor, *, out=None):
@@ -73,11 +76,11 @@ def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
     """Return the covariances of variables in the rows, with samples in the columns."""
-    return _run(stats.cov, (input, fweights, aweights), correction=int(correction))
+    return _run(stats.cov, (input, fweights, aweights), correction=as_int(correction))
 
 
 def _integral(fn, y, x, dx, dim):
-    return _run(fn, (y, x), dx=1.0 if dx is None else dx, dim=int(dim))
+    return _run(fn, (y, x), dx=1.0 if dx is None else dx, dim=as_int(dim))
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx=None, dim: int = -1) -> Tensor:
@@ -125,7 +128,7 @@ def nanquantile(
 ) -> Tensor:
     """Return quantiles of what is no NaN, along a dim or of all elements."""
     q = tuple(q.tolist()) if isinstance(q, Tensor) and q.ndim else hashable(q)
-    found = _run(stats.nanquantile, (input,), q=q, dim=dim, keepdim=bool(keepdim), interpolation=interpolation)
+    found = _run(stats.nanquantile, (input,), q=q, dim=dim, keepdim=keepdim, interpolation=interpolation)
     return _finish(found, out)
 
 
@@ -142,19 +145,30 @@ def _edges(input: Tensor, bins, span) -> Tensor:
     return _with(np.linspace(low, high, int(bins) + 1).astype(input.dtype.np), input)
 
 
-def histogram(input: Tensor, bins, *, range=None, weight: Tensor | None = None, density: bool = False, out=None):
+def histogram(
+    input: Tensor,
+    bins: int | Tensor,
+    *,
+    range: tuple[float, float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+    out=None,
+):
     """Return the number (or the weight) of elements in each bin, and the edges of the bins."""
     if not input.dtype.is_floating_point:
         rule = "histogram: not implemented for integers"
-        raise OpError(message("histogram(x)", f"a {input.dtype!r} tensor", rule, "x.float()"))
+        raise OpTypeError(message("histogram(x)", f"a {input.dtype!r} tensor", rule, "x.float()"))
     edges = _edges(input, bins, range)
-    counts = _run(stats.histogram_counts, (input.detach(), edges, weight), density=bool(density))
+    counts = _run(stats.histogram_counts, (input.detach(), edges, weight), density=density)
     found = histogram_result(counts, edges)
     return found if out is None else into_out(out, tuple(found))
 
 
 def histogramdd(input: Tensor, bins, *, range=None, weight: Tensor | None = None, density: bool = False):
     """Return the histogram of points in the rows of the last dim, in as many dims, and the edges per dim."""
+    if not input.is_floating_point():
+        rule = "histogramdd is defined for floating point"
+        raise OpTypeError(message("histogramdd(x)", f"a {input.dtype.name} tensor", rule, "x.float()"))
     count = input.shape[-1]
     points = host(input.detach()).reshape(-1, count)
     each = [bins] * count if isinstance(bins, int) else list(bins)
@@ -172,7 +186,7 @@ def histogramdd(input: Tensor, bins, *, range=None, weight: Tensor | None = None
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Return a copy with elements of ``source`` written (or added) where a flat index names."""
     check_size("put(x, index, source)", index, input.shape.numel(), 0, negative=True)
-    return _run(place.put, (input, index, source), accumulate=bool(accumulate))
+    return _run(place.put, (input, index, source), accumulate=accumulate)
 
 
 def index_reduce(
@@ -202,7 +216,7 @@ def cartesian_prod(*tensors) -> Tensor:
 
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Return all ``r``-element subsets of a vector, as rows."""
-    return _run(place.combinations, (input,), r=int(r), with_replacement=bool(with_replacement))
+    return _run(place.combinations, (input,), r=as_int(r), with_replacement=with_replacement)
 
 
 def dsplit(input: Tensor, indices_or_sections) -> tuple:
@@ -225,6 +239,8 @@ def split_with_sizes(input: Tensor, split_sizes, dim: int = 0) -> tuple:
 def _corner(row: int, col: int, offset: int, lower: bool, options: dict) -> Tensor:
     from .from_data import tensor
 
+    if row < 0 or col < 0:
+        raise OpError(message("tril_indices(row, col)", f"({row}, {col})", "no size is negative", "(3, 3)"))
     values = np.stack((np.tril_indices if lower else np.triu_indices)(row, offset, col))
     dtype = options.pop("dtype", None)
     options.pop("layout", None)
@@ -281,6 +297,7 @@ def constant_pad_nd(input: Tensor, pad, value=0) -> Tensor:
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """Return the norms of the slices of a dim, with all dims kept; of everything for dim -1."""
+    one(dim, v.ndim, "norm_except_dim")
     if dim == -1:
         return v.norm(pow)
     return v.norm(pow, [d for d in range_of(v.ndim) if d != dim % v.ndim], keepdim=True)
@@ -317,3 +334,4 @@ def _binomial(key, count, prob, /):
 
 publish(globals(), "frobenius_norm nuclear_norm index_reduce histogram")
 publish(globals(), "histogramdd norm_except_dim gradient dsplit put", out=False)
+take_oneflow(globals())

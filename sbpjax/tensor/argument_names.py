@@ -16,6 +16,9 @@ from .tensor import Tensor
 
 NUMPY = {"axis": "dim", "keepdims": "keepdim"}
 REST = "*"
+NOTHING = ""  # what an argument means that is taken and ignored
+LYING = {"layout": NOTHING, "pin_memory": NOTHING}  # PyTorch's words on how a new tensor's memory lies: XLA decides
+LYING_LIKE = {**LYING, "memory_format": NOTHING}
 
 
 def take_names(space: dict, functions: str, **names: str) -> None:
@@ -24,17 +27,23 @@ def take_names(space: dict, functions: str, **names: str) -> None:
     Args:
         space: the module's ``globals()``, whose functions are replaced; a name that is not in it is a method's alone.
         functions: the functions' names.
-        **names: other name to parameter; `REST` if the value goes where any number of positional arguments go.
+        **names: other name to parameter; `REST` if the value goes where any number of positional arguments go,
+            `NOTHING` if it is ignored.
     """
     for name in functions.split():
         function, method = space.get(name), Tensor.__dict__.get(name)
         if function is not None:
-            space[name] = _taking(function, names)
+            space[name] = taking(function, names)
         if method is not None:
-            setattr(Tensor, name, space[name] if method is function else _taking(method, names))
+            setattr(Tensor, name, space[name] if method is function else taking(method, names))
 
 
-def _taking(function: Callable, names: dict[str, str]) -> Callable:
+def taking(function: Callable, names: dict[str, str]) -> Callable:
+    """Return a function that takes other names for some arguments; itself, if it takes some already."""
+    if hasattr(function, "takes"):  # one frame more per call is enough
+        function.takes.update(names)
+        return function
+    names = dict(names)
     first = next(iter(inspect.signature(function).parameters), "")
 
     @functools.wraps(function)
@@ -43,6 +52,7 @@ def _taking(function: Callable, names: dict[str, str]) -> Callable:
             args, options = _renamed(first, names, args, options)
         return function(*args, **options)
 
+    public.takes = names  # type: ignore[attr-defined]
     return public
 
 
@@ -53,7 +63,7 @@ def _renamed(first: str, names: dict[str, str], args: tuple, options: dict[str, 
         target = names.get(name, name)
         if target == REST:
             rest = (value,)
-        else:
+        elif target != NOTHING:
             found[target] = value
     if rest and first in found:  # what is given by name cannot stand behind positional arguments
         args = (found.pop(first), *args)

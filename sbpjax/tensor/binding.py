@@ -17,9 +17,11 @@ from sbpjax.errors import OpTypeError, message
 from . import dispatch
 from . import dtype as dtypes
 from .argument_names import NUMPY
-from .inplace import inplace
+from .inplace import inplace as write_into
+from .oneflow_arguments import renames
 from .op import op_of
 from .tensor import Tensor
+from .wrong_call import of_call, told, told_once
 
 _MISSING = inspect.Parameter.empty
 
@@ -66,30 +68,15 @@ def publish(space: dict, names: str, out: bool = True) -> None:
 
 def _public(fn, name: str, takes_out: bool):
     if not takes_out or "out" in inspect.signature(fn).parameters:
-
-        @functools.wraps(fn)
-        def public(*args, **options):
-            try:
-                return fn(*args, **options)
-            except AttributeError as error:
-                raise _no_tensor(error, name, args) from None
-
-        return public
+        return told_once(fn)
+    plain = told_once(fn)
 
     @functools.wraps(fn)
     def public_with_out(*args, out=None, **options):
-        try:
-            result = fn(*args, **options)
-        except AttributeError as error:
-            raise _no_tensor(error, name, args) from None
+        result = plain(*args, **options)
         return result if out is None else into_out(out, result)
 
     return public_with_out
-
-
-def _no_tensor(error: AttributeError, name: str, args: tuple) -> Exception:
-    """Return what to raise when a function missed an attribute: an error about the input, if that is no tensor."""
-    return error if not args or isinstance(args[0], Tensor) else _wants_tensor(name, args[0])
 
 
 def _wants_tensor(name: str, value) -> OpTypeError:
@@ -106,7 +93,7 @@ def must_be_tensor(name: str, value) -> None:
 class Form:
     """The call form of an op: the names and defaults of its tensors, then of its attributes."""
 
-    __slots__ = ("defaults", "fn", "index", "name", "names", "tensors")
+    __slots__ = ("also", "defaults", "fn", "index", "name", "names", "tensors")
 
     def __init__(self, fn, names: tuple[str, ...], name: str, defaults: dict | None = None) -> None:
         parameters = inspect.signature(fn).parameters.values()
@@ -117,6 +104,7 @@ class Form:
         self.names += tuple(p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY)
         self.defaults = [(defaults or {}).get(p.name, p.default) for p in parameters]
         self.index = {key: i for i, key in enumerate(self.names)}
+        self.also = {**NUMPY, **renames(name)}
 
     def sort(self, args: tuple, options: dict) -> tuple:
         """Return the op for the given attributes, and the given tensors."""
@@ -125,7 +113,7 @@ class Form:
         values = [*args, *self.defaults[len(args) :]]
         for key, value in options.items():
             i = self.index.get(key)
-            i = self.index.get(NUMPY.get(key)) if i is None else i
+            i = self.index.get(self.also.get(key)) if i is None else i
             if i is None or i < len(args):
                 raise self._wrong(f"argument {key!r}", f"it takes {', '.join(self.names)}, each once")
             values[i] = value
@@ -148,6 +136,12 @@ class Form:
         """Return the form as Python's own signature."""
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(k, kind, default=d) for k, d in zip(self.names, self.defaults)])
+
+    def types(self) -> dict[str, str]:
+        """Return what the op says of the types of its parameters."""
+        of_fn = inspect.signature(self.fn).parameters.values()
+        types = ["Tensor" if p.kind is p.POSITIONAL_ONLY else p.annotation for p in of_fn]
+        return {key: said for key, said in zip(self.names, types) if said is not _MISSING}
 
 
 def _named(function, fn, name: str, doc: str | None = None):
@@ -173,43 +167,87 @@ def bind(fn, names: tuple[str, ...] = ("input", "other"), name: str | None = Non
         and form.tensors == len(form.names)
         and _MISSING is form.defaults[-1]
     ):
-        return _named((_unary if form.tensors == 1 else _binary)(op_of(fn)), fn, name)
+        return _named((_unary if form.tensors == 1 else _binary)(op_of(fn), name), fn, name)
 
     def public(*args, out=None, **options):
-        op, tensors = form.sort(args, options)
-        result = dispatch.run(op, tensors)
-        return result if out is None else into_out(out, result)
+        try:
+            op, tensors = form.sort(args, options)
+            result = dispatch.run(op, tensors)
+            return result if out is None else into_out(out, result)
+        except Exception as error:
+            better = of_call(error, public, args, options)
+            if better is error:
+                raise
+            raise better from None
 
     public.__signature__ = form.signature()
+    public.__annotations__ = form.types()
+    public.is_told = True
+    public.also_takes = form.also
     return _named(public, fn, name)
 
 
-def _unary(op):
-    def public(input, *, out=None):
-        result = dispatch.unary(op, input) if input.__class__ is Tensor else dispatch.run(op, (input,))
+def _unary(op, name: str):
+    def public(input=_MISSING, *rest, **options):
+        if input.__class__ is Tensor and not options and not rest:
+            return dispatch.unary(op, input)
+        return by_name((input, *rest), options)
+
+    def plain(input, *, out=None):
+        result = dispatch.run(op, (input,))
         return result if out is None else into_out(out, result)
 
-    return public
+    by_name = _by_name(plain, name)
+    return _with_signature(public, plain)
 
 
-def _binary(op):
-    def public(input, other, *, out=None):
-        result = dispatch.binary(op, input, other) if input.__class__ is Tensor else dispatch.run(op, (input, other))
+def _binary(op, name: str):
+    def public(input=_MISSING, other=_MISSING, *rest, **options):
+        if input.__class__ is Tensor and other is not _MISSING and not options and not rest:
+            return dispatch.binary(op, input, other)
+        return by_name((input, other, *rest), options)
+
+    def plain(input, other, *, out=None, inplace=False):
+        if inplace:
+            return write_into(input, op, (other,))
+        result = dispatch.run(op, (input, other))
         return result if out is None else into_out(out, result)
 
+    by_name = _by_name(plain, name)
+    return _with_signature(public, plain)
+
+
+def _by_name(plain, name: str):
+    """Return the way of a call that has more than its tensors in their order: with names, with ``out=``, or wrong."""
+    plain.__name__ = name
+    function = told(plain)
+
+    def by_name(args: tuple, options: dict):
+        if args[0] is _MISSING and "x" in options:  # OneFlow calls the tensor x
+            options["input"] = options.pop("x")
+        if args[0] is _MISSING and args[-1] is not _MISSING:
+            return function(other=args[1], **options)
+        return function(*[x for x in args if x is not _MISSING], **options)
+
+    return by_name
+
+
+def _with_signature(public, plain):
+    public.__signature__ = inspect.signature(plain)
+    public.is_told = True
     return public
 
 
 def _inplace_unary(op):
     def method(self):
-        return inplace(self, op)
+        return write_into(self, op)
 
     return method
 
 
 def _inplace_binary(op):
     def method(self, other):
-        return inplace(self, op, (other,))
+        return write_into(self, op, (other,))
 
     return method
 
@@ -227,7 +265,7 @@ def inplace_of(fn, name: str, names: tuple[str, ...] = ()):
 
     def method(*args, **options):
         op, tensors = form.sort(args, options)
-        return inplace(tensors[0], op, tensors[1:])
+        return write_into(tensors[0], op, tensors[1:])
 
     method.__signature__ = form.signature()
     return _named(method, fn, name, doc)

@@ -13,10 +13,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from sbpjax import calls
 from sbpjax import world as _world
 from sbpjax.autograd.node import Node, sequence
 from sbpjax.errors import (
+    AT_ITS_END,
+    ENDS_ALIKE,
+    READ_BY_ALL,
+    AgreementError,
     DataDependentError,
+    DistributedError,
+    LostRankError,
     MixedTensorError,
     OpError,
     OpTypeError,
@@ -61,14 +68,26 @@ def boxed(x: Tensor, placement, sbp) -> Tensor:
 
         from .traced import TracedLayout
 
-        return dispatch.wrap_any(to_sbp(x._array, placement, sbp), TracedLayout(placement))
+        codes = algebra.parse(sbp, placement.hierarchy, x._array.ndim, allow_free=True)
+        return dispatch.wrap_any(to_sbp(x._array, placement, sbp), TracedLayout(placement, codes))
     return dispatch.wrap_any(*eager.convert(x._array, x._layout, placement, sbp))
 
 
 def to_global(
-    self: Tensor, placement=None, sbp=None, *, grad_sbp=None, check_meta: bool = True, copy: bool = False
+    self: Tensor,
+    placement=None,
+    sbp=None,
+    *,
+    grad_sbp=None,
+    check_meta: bool = True,
+    check_values: bool = True,
+    copy: bool = False,
 ) -> Tensor:
     """Return this tensor as a global tensor on ``placement`` in ``sbp``.
+
+    In a job of several processes every process's local tensor is one part: under split the parts are joined, under
+    partial_sum added, under broadcast they are equal. To divide a whole that every process holds, make it broadcast
+    first: ``x.to_global(placement, broadcast).to_global(sbp=split(0))``.
 
     Args:
         self: a local or global tensor.
@@ -77,6 +96,9 @@ def to_global(
         grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
         check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
             be equal.
+        check_values: whether processes compare the values of local tensors that become broadcast, by a digest of them
+            (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
+            ``SBPJAX_CHECK=off``.
         copy: return a new tensor even if nothing changes.
 
     Returns:
@@ -86,6 +108,7 @@ def to_global(
         MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
         SbpError: the sbp does not fit the tensor or the placement.
         PlacementTypeError: ``placement`` is no placement.
+        AgreementError: processes give different values for a broadcast tensor.
 
     Example:
         >>> p = sbpjax.placement("cpu", [0, 1])
@@ -106,7 +129,7 @@ def to_global(
     if layout is None and isinstance(self._array, Tracer):
         return pin(self, placement, sbp, grad_sbp)
     if layout is None:
-        return _from_local(self, placement, sbp, grad_sbp, *(() if check_meta else (False,)))
+        return _from_local(self, placement, sbp, grad_sbp, check_meta, check_values)
     placement = layout.placement if placement is None else placement
     if isinstance(self._array, Tracer):
         return pin(self, placement, sbp, grad_sbp)
@@ -129,7 +152,7 @@ def to_global(
 
 def _no_partial(sbp: tuple) -> tuple:
     """Return an nd-sbp with broadcast for partial_sum: the gradient of each summand is the gradient of the sum."""
-    return tuple(broadcast if s == partial_sum else s for s in sbp)
+    return tuple(broadcast if s.code == algebra.P else s for s in sbp)
 
 
 def _of_copies(sbp: tuple) -> tuple:
@@ -150,27 +173,35 @@ def _gradient_sbp(source, own: tuple, as_source: bool = False) -> tuple:
 
 
 def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
-    """`to_global` inside a trace: a marker that the planner obeys."""
+    """`to_global` inside a trace: a marker that the planner obeys; of entries it may choose itself it asks nothing."""
     from sbpjax.sbp.boxing_marker import to_sbp
 
     from .op import op_of
     from .traced import TracedLayout
 
-    source = None if x._layout is None else x._layout.placement
-    if source is not None and placement is not None:
-        x = moved_to_stage(x, placement)
-        if sbp is None and grad_sbp is None:  # the planner chooses
-            return x
-    if placement is None or sbp is None:
+    if placement is None or (sbp is None and x._layout is None):
         raise _incomplete(x, placement, sbp)
-    codes = algebra.parse(sbp, placement.hierarchy, x._array.ndim)
-    if grad_sbp is not None:
-        grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, x._array.ndim))
+    axes, ndim = placement.hierarchy, x._array.ndim
+    free = (algebra.FREE,) * len(axes)
+    codes = free if sbp is None else algebra.parse(sbp, axes, ndim, allow_free=True)
+    grad_codes = free if grad_sbp is None else algebra.parse(grad_sbp, axes, ndim, allow_free=True)
+    if x._layout is not None:
+        if sbp is None and x._layout.pinned is not None and len(x._layout.pinned) == len(axes):
+            codes = x._layout.pinned
+        same = x._layout is TracedLayout(placement, codes)
+        x = moved_to_stage(x, placement)
+        if same and grad_codes == free and (mode.auto is None or sbp is None):  # auto releases what was pinned
+            return x
+    layout = TracedLayout(placement, codes)
     if mode.auto is not None and mode.auto.ignore_user:
-        return dispatch.restore(x._array, TracedLayout(placement), x._edge, x._idx)
-    static = (("placement", placement), ("sbp", algebra.to_sbp(codes)), ("grad_sbp", grad_sbp))
+        codes = grad_codes = free
+        layout = TracedLayout(placement)
+    if codes == grad_codes == free:
+        return dispatch.restore(x._array, layout, x._edge, x._idx)
+    wanted = None if grad_codes == free else algebra.to_sbp(grad_codes)
+    static = (("placement", placement), ("sbp", algebra.to_sbp(codes)), ("grad_sbp", wanted))
     out = dispatch.run(op_of(to_sbp, static), (x,))
-    out._layout = TracedLayout(placement)
+    out._layout = layout
     return out
 
 
@@ -200,7 +231,7 @@ def _incomplete(x: Tensor, placement, sbp) -> MixedTensorError:
     )
 
 
-def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool = True) -> Tensor:
+def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_values: bool) -> Tensor:
     if placement is None or sbp is None:
         raise _incomplete(x, placement, sbp)
     shape = tuple(x._array.shape)
@@ -211,7 +242,8 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool = True) ->
     world = _world.current()
     several = world.size > 1 and placement.is_present and not x.is_meta
     if several:
-        out = dispatch.wrap_any(*members.from_local(x._array, placement, nd_sbp, world, check_meta))._as_asked()
+        made = members.from_local(x._array, placement, nd_sbp, world, check_meta, check_values)
+        out = dispatch.wrap_any(*made)._as_asked()
     else:
         out = dispatch.wrap_any(*eager.from_logical(x._array, placement, nd_sbp))._as_asked()
     owner = None if x.is_meta else next(iter(x._array.devices()))
@@ -259,6 +291,7 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
     world = _world.current()
     several = world.size > 1 and layout.placement.is_present and not self.is_meta
     if several:
+        calls.look()
         out = dispatch.wrap_any(members.own_part(self._array, layout, world))
     else:
         out = dispatch.wrap_any(eager.to_logical(self._array, layout))
@@ -292,8 +325,23 @@ def host(x: Tensor) -> np.ndarray:
         )
     if x.is_meta:
         raise abstract.needs_data("reading a value", x)
-    array = x._array if x._layout is None else eager.to_logical(x._array, x._layout)
-    return np.asarray(array)
+    if x._layout is None:
+        return np.asarray(x._array)
+    calls.look()
+    try:
+        return np.asarray(eager.to_logical(x._array, x._layout))
+    except (AgreementError, LostRankError) as error:
+        raise _of_a_read(error) from None
+    except (ValueError, jax.errors.JaxRuntimeError) as error:
+        _world.raise_for_ranks(error)
+        raise
+
+
+def _of_a_read(error: DistributedError) -> DistributedError:
+    """Return the error of ranks that do not all read a value, in words about reading."""
+    seen = next((line[8:] for line in str(error).splitlines() if line.startswith("  seen: ")), str(error))
+    asked = "reading the value of a global tensor (item(), numpy(), tolist(), print)"
+    return type(error)(message(asked, seen, *(ENDS_ALIKE if AT_ITS_END in seen else READ_BY_ALL)))
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:

@@ -23,11 +23,13 @@ from sbpjax.sbp.placement import placement as Placement
 
 from . import abstract, dispatch
 from . import dtype as dtypes
-from .argument_names import REST, take_names
+from .argument_names import LYING, REST, take_names
 from .binding import publish
+from .convert import pin
 from .device import META, PlacementDevice
 from .device import device as Device
 from .mode import mode
+from .oneflow_arguments import take_oneflow
 from .op import call_kept, op_of
 from .tensor import Tensor
 
@@ -77,18 +79,13 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
     device, placement, sbp = where_to(*options, asked)
     inputs = [x.item() if isinstance(x, np.generic) else x for x in inputs]
     if placement is not None and (mode.lift is not None or any(isinstance(x, Tracer) for x in inputs)):
-        from sbpjax.sbp.boxing_marker import to_sbp
-
-        from .traced import TracedLayout
-
-        out = dispatch.wrap_any(
-            to_sbp(jnp.asarray(fn(*inputs, **dict(static))), placement, sbp), TracedLayout(placement)
-        )
+        out = pin(dispatch.wrap_any(jnp.asarray(fn(*inputs, **dict(static)))), placement, sbp)
     elif without_data(device, placement):
         out = abstract.made_by(fn, static, inputs, placement, sbp)
     elif fn in (_constant, _full) and (filled := _by_hand(static, inputs, device, placement, sbp)) is not None:
         out = filled
     elif placement is not None:
+        algebra.parse(sbp, placement.hierarchy)  # what a plan decides cannot be part of a program's key
         (array,), (layout,) = eager.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
         )
@@ -99,7 +96,7 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
         if device is None:
             out = dispatch.wrap_any(call_kept(op, inputs))
         else:
-            out = dispatch.wrap(jax.device_put(call_kept(op, inputs, device), device))
+            out = dispatch.wrap_any(jax.device_put(call_kept(op, inputs, device), device))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -230,12 +227,12 @@ def ones(*size, dtype=None, device=None, placement=None, sbp=None, requires_grad
     return _filled(1, size, dtype, (device, placement, sbp), requires_grad, "ones(...)")
 
 
-def empty(*size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, **_memory) -> Tensor:
+def empty(*size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
     """Return a tensor whose content is not specified (zeros, in fact); arguments as `zeros`."""
     return _filled(0, size, dtype, (device, placement, sbp), requires_grad, "empty(...)")
 
 
-def full(size, fill_value, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
+def full(size, fill_value, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
     """Return a tensor of one value; without ``dtype`` the value's own kind decides it."""
     if isinstance(fill_value, Tensor):
         dtype = dtype or fill_value.dtype
@@ -264,11 +261,15 @@ def _dtype_of_number(value, dtype=None) -> np.dtype:
 
 
 def arange(
-    start, end=None, step=1, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
+    start=None, end=None, step=1, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
     """Return ``start, start + step, …`` below ``end``; int64 if all are integers."""
     if end is None:
         start, end = 0, start
+    if end is None:
+        raise OpTypeError(message("arange(...)", "no end", "it takes (end) or (start, end, step)", "arange(end=3)"))
+    if start is None:
+        start = 0
     start, end, step = (v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step))
     if step == 0 or (end - start) / step < 0:
         raise OpError(
@@ -298,7 +299,7 @@ def _check_count(asked: str, name: str, value) -> None:
 
 
 def linspace(
-    start, end, steps: int, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
+    start, end, steps: int, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
     """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included."""
     _check_count("linspace(...)", "steps", steps)
@@ -307,7 +308,7 @@ def linspace(
 
 
 def logspace(
-    start, end, steps: int, base: float = 10.0, *, dtype=None, device=None, placement=None, sbp=None, requires_grad:
+    start, end, steps: int, base: float = 10.0, dtype=None, device=None, placement=None, sbp=None, requires_grad:
     bool = False
 ) -> Tensor:  # fmt: skip
     """Return ``base`` to the power of `linspace`."""
@@ -327,3 +328,5 @@ def eye(
 
 publish(globals(), "zeros ones empty full arange linspace logspace eye")
 take_names(globals(), "zeros ones empty", size=REST)
+take_names(globals(), "zeros ones empty full arange linspace logspace eye", **LYING)
+take_oneflow(globals())

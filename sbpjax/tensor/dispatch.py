@@ -26,7 +26,7 @@ from sbpjax.sbp.abstract import Abstract
 from .failure import translate
 from .mode import mode
 from .op import Op, entry_of, op_of
-from .tensor import Tensor
+from .tensor import Tensor, attach
 
 _new = Tensor.__new__
 _new_node = OpNode.__new__
@@ -369,9 +369,7 @@ def plain(x: Tensor) -> Tensor:
 
 def refresh(x: Tensor) -> None:
     """Bring a tensor that shares storage up to date after a write through another one."""
-    from .storage import regenerate
-
-    regenerate(x)
+    x._regenerate()
 
 
 # --------------------------------------------------------------------------------------------- global and traced ways
@@ -422,14 +420,28 @@ def mixed(asked: str, inputs) -> MixedTensorError:
     if target is None:
         fix = "move the inputs to one device with x.to(device)"
     else:
-        sbp = ", ".join(["sbpjax.sbp.broadcast"] * len(target.placement.hierarchy))
-        fix = f"x.to_global({target.placement!r}, [{sbp}])  # for each input that is not there yet"
+        fix = _joining(target, any(x._layout is None for x in inputs if isinstance(x, Tensor)))
     return MixedTensorError(
         message(
             asked, "; ".join(seen), "all inputs of one op are local, or lie on one placement (hierarchy included)", fix
         )
     )
 
+
+def _joining(target, is_local: bool) -> str:
+    """Return the line that brings an input to where the others lie."""
+    count = len(target.placement.hierarchy)
+    where, alike = repr(target.placement), ", ".join(["sbpjax.sbp.broadcast"] * count)
+    if not is_local or not target.placement.spans_processes:
+        return f"x.to_global({where}, [{alike}])  # for each input that is not there yet"
+    own = ", ".join(["sbpjax.sbp.split(0)", *["sbpjax.sbp.broadcast"] * (count - 1)])
+    return (
+        f"x.to_global({where}, [{own}]) where each process has its own rows (a batch), "
+        f"x.to_global({where}, [{alike}]) where all have the same values"
+    )
+
+
+attach(_mixed=staticmethod(mixed))
 
 # At the end, since they build on this module; the ways that are not the local one are called through them.
 from . import abstract, on_placement, traced  # noqa: E402

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from sbpjax import naming
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import ImmutableError, OpTypeError, message
 
 
 class dtype:
@@ -24,13 +24,28 @@ class dtype:
     __slots__ = ("dtype", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "np")
 
     def __init__(self, name: str, np_type) -> None:
-        self.name = name
-        self.np = self.dtype = np.dtype(np_type)  # `.dtype` is what NumPy and JAX look for
-        self.itemsize = self.np.itemsize
-        kind = self.np.kind
-        self.is_floating_point = kind == "f" or (kind == "V" and "float" in name)
-        self.is_complex = kind == "c"
-        self.is_signed = kind not in "ub"
+        found = np.dtype(np_type)
+        facts = {
+            "name": name,
+            "np": found,
+            "dtype": found,  # what NumPy and JAX look for
+            "itemsize": found.itemsize,
+            "is_floating_point": found.kind == "f" or (found.kind == "V" and "float" in name),
+            "is_complex": found.kind == "c",
+            "is_signed": found.kind not in "ub",
+        }
+        for fact, value in facts.items():
+            object.__setattr__(self, fact, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: every tensor of the process shares its element types."""
+        raise ImmutableError(
+            message(f"{self!r}.{name} = {value!r}", repr(self), "an element type never changes", "x.to(sbpjax.float32)")
+        )
+
+    def __delattr__(self, name: str) -> None:
+        """Refuse, as setting does."""
+        self.__setattr__(name, None)
 
     @staticmethod
     def get(number: int) -> dtype:
@@ -164,7 +179,7 @@ class finfo:
         self.bits, self.dtype = info.bits, d.name
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = float(f"1e-{info.precision}")
 
     def __repr__(self) -> str:
         return (

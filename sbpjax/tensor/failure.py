@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sbpjax import errors
 
 
@@ -60,6 +62,39 @@ def _constant_without_data(op, inputs) -> Exception:
     )
 
 
+def of_public(error: Exception, name: str, args: tuple, options: dict) -> Exception:
+    """Return the error to raise for a public function that failed on arguments before an op ran."""
+    if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
+        return error
+    arguments = ", ".join([*map(described, args), *(f"{k}={described(v)}" for k, v in options.items())])
+    return _kind_of(error)(errors.message(f"{name}(...)", arguments or "no arguments", _line_of(error), _FIX))
+
+
+def described(value: Any) -> str:
+    """Return what an error says of one argument of a function."""
+    return describe(value) if hasattr(value, "dtype") else repr(value)[:60]
+
+
+def _kind_of(error: Exception) -> type[errors.SbpjaxError]:
+    """Return the class that a Python, NumPy or JAX error stands for; to parse text as a number is a wrong type."""
+    if isinstance(error, IndexError):
+        return errors.OpIndexError
+    if isinstance(error, (AttributeError, KeyError)):
+        return errors.OpTypeError
+    if _speaks_of_shapes(error):
+        return errors.OpError
+    if isinstance(error, TypeError) or str(error).startswith(("invalid literal", "could not convert")):
+        return errors.OpTypeError
+    return errors.OpValueError if isinstance(error, ValueError) else errors.OpError
+
+
+def _line_of(error: Exception) -> str:
+    return str(error).strip().split("\n\n")[0].split("\n")[0] or type(error).__name__
+
+
+_FIX = "make the inputs fit the rule, e.g. with reshape, to(dtype) or another dim"
+
+
 def translate(error: Exception, op, inputs) -> Exception:
     """Return the error to raise for an op that failed on these inputs."""
     if not isinstance(error, errors.SbpjaxError) and _lacks_data(inputs):
@@ -70,22 +105,15 @@ def translate(error: Exception, op, inputs) -> Exception:
         return error
     if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
         return error
-    kind = errors.OpError
     if "incompatible devices" in str(error):
         return _on_two_devices(op, inputs)
-    if isinstance(error, IndexError):
-        kind = errors.OpIndexError
-    elif isinstance(error, TypeError) and not _speaks_of_shapes(error):
-        kind = errors.OpTypeError
-    elif isinstance(error, ValueError) and not _speaks_of_shapes(error):
-        kind = errors.OpValueError
-    text = str(error).strip().split("\n\n")[0].split("\n")[0]
+    kind, text = _kind_of(error), _line_of(error)
     arguments = ", ".join([*(describe(x) for x in inputs), *(f"{k}={v!r}" for k, v in op.static)])
     return kind(
         errors.message(
             f"{op.name}({', '.join(f'{k}={v!r}' for k, v in op.static)})",
             arguments or "no inputs",
-            text or type(error).__name__,
-            "make the inputs fit the rule, e.g. with reshape, to(dtype) or another dim",
+            text,
+            _FIX,
         )
     )

@@ -9,6 +9,7 @@ from .binding import publish
 from .convert import host
 from .functions import trunc as fix  # noqa: F401
 from .indexing import _with
+from .oneflow_arguments import take_oneflow
 from .op import op_of
 from .tensor import Tensor
 
@@ -41,16 +42,17 @@ _VIEWS = """alias as_strided detach diagonal expand permute select slice split s
 
 def _copied(name: str):
     def function(input, *args, out=None, **options):
-        import sbpjax
-
+        from . import complex as complexes
         from .binding import into_out
 
         if name == "alias":
             viewed = _alone(input, *args, **options)
+        elif name == "slice":
+            viewed = slice_(input, *args, **options)
         elif hasattr(Tensor, name):
             viewed = getattr(input, name)(*args, **options)
         else:
-            viewed = getattr(sbpjax, name)(input, *args, **options)
+            viewed = getattr(complexes, name)(input, *args, **options)
         copied = tuple(v.clone() for v in viewed) if isinstance(viewed, tuple) else viewed.clone()
         return copied if out is None else into_out(out, copied)
 
@@ -157,7 +159,7 @@ def asarray(obj, *, dtype=None, device=None, copy: bool | None = None, requires_
     return found.requires_grad_() if requires_grad else found
 
 
-def scalar_tensor(s, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+def scalar_tensor(s: float | complex | Tensor, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """Return a 0-d tensor, of the default dtype unless told otherwise."""
     from .dtype import get_default_dtype
     from .from_data import tensor
@@ -200,3 +202,6 @@ def is_storage(obj) -> bool:
     from .strided import Storage
 
     return isinstance(obj, Storage)
+
+
+take_oneflow(globals())

@@ -23,7 +23,8 @@ from . import dtype as dtypes
 from .convert import pin
 from .creation import empty, where_to, without_data
 from .device import META
-from .tensor import Tensor
+from .oneflow_arguments import take_oneflow
+from .tensor import Tensor, attach
 
 _PYTHON = {bool, int, float, complex}
 
@@ -38,7 +39,8 @@ def _host_array(data, dtype):
     try:
         array = np.array(data) if resolved is None or resolved.kind in "iub" else np.array(data, dtype=resolved)
     except (ValueError, TypeError) as error:
-        raise (OpValueError if isinstance(error, ValueError) else OpTypeError)(
+        text = isinstance(data, str) or not isinstance(error, ValueError)
+        raise (OpTypeError if text else OpValueError)(
             message("tensor(data)", f"{type(data).__name__} {str(data)[:60]}", str(error), "pass evenly nested numbers")
         ) from None
     if array.dtype == object or array.dtype.kind in "USMm":
@@ -118,13 +120,13 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
         if without_data(target, placement):
             out = abstract.empty(array.shape, array.dtype, placement, sbp)
         elif placement is not None and not trace_state_clean():
-            out = pin(dispatch.wrap(jnp.asarray(array)), placement, sbp)  # a constant of the program, laid out by it
+            out = pin(dispatch.wrap_any(jnp.asarray(array)), placement, sbp)  # laid out by the program
         elif placement is not None:
             out = dispatch.wrap_any(*eager.from_logical(array, placement, sbp))._as_asked()
         else:
             # `jnp.asarray` would lower a program that copies, one for each shape.
             free = target is None and not trace_state_clean()
-            out = dispatch.wrap(jnp.asarray(array) if free else jax.device_put(array, target, may_alias=False))
+            out = dispatch.wrap_any(jnp.asarray(array) if free else jax.device_put(array, target, may_alias=False))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -136,7 +138,10 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """Return a local tensor with a NumPy array's content (a copy: JAX arrays share no memory with NumPy)."""
+    """Return a local tensor with a NumPy array's content: a copy, so what is written to the array later is not seen.
+
+    A `jax.Array` never changes; programs that run later may still read it. See `docs/compatibility.md`.
+    """
     if not isinstance(array, np.ndarray):
         raise OpTypeError(
             message("from_numpy(array)", f"a {type(array).__name__}", "array is a numpy.ndarray", "sbpjax.tensor(data)")
@@ -174,3 +179,7 @@ def legacy(data: tuple, options: dict) -> Tensor:
     if len(data) == 1 and isinstance(data[0], Tensor):
         return tensor(data[0], **where)
     return empty(*(data or (0,)), **where)
+
+
+take_oneflow(globals())
+attach(_made_of=staticmethod(legacy))

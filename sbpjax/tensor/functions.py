@@ -7,6 +7,7 @@ underscore.
 
 from __future__ import annotations
 
+from operator import index as as_int
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from . import dispatch, unread
 from . import dtype as dtypes
 from .argument_names import NUMPY, REST, take_names
 from .binding import bind, hashable, inplace_of, into_out, must_be_tensor, publish
+from .inplace import inplace as write_into
+from .oneflow_arguments import take_oneflow
 from .op import op_of
 from .tensor import Tensor, attach
 
@@ -29,7 +32,7 @@ _BINARY = """floor_divide remainder fmod maximum minimum fmax fmin clamp_min cla
  xlogy copysign heaviside float_power""".split()
 _COMPARE = """eq ne lt le gt ge isclose logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor
  bitwise_left_shift bitwise_right_shift""".split()
-_ACTIVATION = "relu softmax log_softmax selu celu prelu".split()
+_ACTIVATION = "softmax log_softmax selu celu prelu".split()
 _LINALG = "mm bmm mv dot outer inner addmm baddbmm addbmm addmv addr kron".split()
 _MATRIX = "tril triu trace diag_embed diag".split()
 _ARRANGE = "fliplr flipud rot90".split()
@@ -75,6 +78,7 @@ if TYPE_CHECKING:  # the bound functions
 # ------------------------------------------------------------------------------------------------------ arithmetic
 
 _ADD, _SUB, _MUL, _DIV = (op_of(f) for f in (arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div))
+_RELU = op_of(activation.relu)
 
 
 def _finish(result, out):
@@ -85,14 +89,52 @@ def _two(op, a, b):
     return dispatch.binary(op, a, b) if isinstance(a, Tensor) else dispatch.run(op, (a, b))
 
 
-def add(input, other, *, alpha: float = 1, out=None) -> Tensor:
-    """Return ``input + alpha * other``."""
+def _sum_of(*terms):
+    total = terms[0]
+    for term in terms[1:]:
+        total = arithmetic.add(total, term)
+    return total
+
+
+def _added(terms: tuple, alpha, inplace: bool, out):
+    """Return the sum of any number of tensors, as one op."""
+    if alpha != 1 or any(not isinstance(term, Tensor) for term in terms):
+        seen = (
+            f"alpha={alpha}" if alpha != 1 else f"a {[type(t).__name__ for t in terms if not isinstance(t, Tensor)][0]}"
+        )
+        raise OpTypeError(message("add(...)", seen, "alpha and numbers come with two terms", "add(add(x, y), z)"))
+    op = op_of(_sum_of)
+    return write_into(terms[0], op, terms[1:]) if inplace else _finish(dispatch.run(op, terms), out)
+
+
+def add(input=None, other=None, *more, alpha: float = 1, inplace: bool = False, out=None, inputs=None) -> Tensor:
+    """Return ``input + alpha * other``, or the sum of several tensors, given one by one or as a list, as one op.
+
+    Args:
+        input: a tensor or a number; or a list of tensors.
+        other: a tensor or a number.
+        more: further tensors.
+        alpha: factor of `other`.
+        inplace: write the sum into `input`.
+        out: a tensor to write the sum into.
+        inputs: the list of tensors by OneFlow's name.
+    """
+    if more or other is None:
+        terms = input if inputs is None else inputs
+        if not more and not isinstance(terms, (list, tuple)):
+            rule = "two terms, or a list of tensors"
+            raise OpTypeError(message("add(...)", f"one {type(terms).__name__}", rule, "add(x, y)"))
+        return _added((input, other, *more) if more else tuple(terms), alpha, inplace, out)
+    if inplace:
+        return input.add_(other, alpha=alpha)
     op = _ADD if alpha == 1 else op_of(arithmetic.add, (("alpha", hashable(alpha)),))
     return _finish(_two(op, input, other), out)
 
 
-def sub(input, other, *, alpha=1, out=None) -> Tensor:
-    """Return ``input - alpha * other``."""
+def sub(input, other, *, alpha=1, inplace: bool = False, out=None) -> Tensor:
+    """Return ``input - alpha * other``; with ``inplace=True`` written into ``input``."""
+    if inplace:
+        return input.sub_(other, alpha=alpha)
     op = _SUB if alpha == 1 else op_of(arithmetic.sub, (("alpha", hashable(alpha)),))
     return _finish(_two(op, input, other), out)
 
@@ -102,8 +144,10 @@ def rsub(input, other, *, alpha=1) -> Tensor:
     return _two(op_of(arithmetic.rsub, (("alpha", hashable(alpha)),)), input, other)
 
 
-def mul(input, other, *, out=None) -> Tensor:
-    """Return ``input * other``."""
+def mul(input, other, *, inplace: bool = False, out=None) -> Tensor:
+    """Return ``input * other``; with ``inplace=True`` written into ``input``."""
+    if inplace:
+        return input.mul_(other)
     return _finish(_two(_MUL, input, other), out)
 
 
@@ -113,8 +157,20 @@ def div(input, other, *, rounding_mode: str | None = None, out=None) -> Tensor:
     return _finish(_two(op, input, other), out)
 
 
-def pow(input, exponent, *, out=None) -> Tensor:
-    """Return ``input ** exponent``; either may be a number."""
+def relu(input=None, inplace: bool = False, *, out=None, x=None) -> Tensor:
+    """Return ``max(input, 0)``; with ``inplace`` written into ``input``. OneFlow calls the tensor ``x``."""
+    if input is None:
+        input = x
+    if inplace:
+        return write_into(input, _RELU)
+    result = dispatch.unary(_RELU, input) if input.__class__ is Tensor else dispatch.run(_RELU, (input,))
+    return result if out is None else into_out(out, result)
+
+
+def pow(input, exponent, *, inplace: bool = False, out=None) -> Tensor:
+    """Return ``input ** exponent``; either may be a number; with ``inplace=True`` written into ``input``."""
+    if inplace:
+        return input.pow_(exponent)
     return _finish(input**exponent, out)
 
 
@@ -129,8 +185,15 @@ def clamp(input: Tensor, min=None, max=None, *, out=None) -> Tensor:
     return _finish(dispatch.run(op_of(arithmetic.clamp), (input, min, max)), out)
 
 
-def where(condition: Tensor, input=None, other=None, *, out=None):
-    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds."""
+def where(condition: Tensor, input=None, other=None, *, out=None, x=None, y=None):
+    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds.
+
+    OneFlow calls them ``x`` and ``y``.
+    """
+    if input is None:
+        input = x
+    if other is None:
+        other = y
     if input is None and other is None:
         from .selection import nonzero
 
@@ -158,8 +221,22 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tens
 _MATMUL = op_of(linalg.matmul)
 
 
-def matmul(input: Tensor, other: Tensor, *, out=None) -> Tensor:
-    """Return the matrix product, with PyTorch's rules for 1-d inputs and batch dims."""
+def matmul(
+    input: Tensor, other: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, *, out=None
+) -> Tensor:
+    """Return ``alpha`` times the matrix product, with PyTorch's rules for 1-d inputs and batch dims.
+
+    Args:
+        input: a vector, a matrix, or a stack of them.
+        other: likewise.
+        transpose_a: swap the last two dims of `input` first; it keeps its layout.
+        transpose_b: swap the last two dims of `other` first; it keeps its layout.
+        alpha: factor of the product.
+        out: a tensor to write it into.
+    """
+    if transpose_a or transpose_b or alpha != 1.0:
+        static = (("transpose_a", bool(transpose_a)), ("transpose_b", bool(transpose_b)), ("alpha", hashable(alpha)))
+        return _finish(dispatch.run(op_of(linalg.matmul, static), (input, other)), out)
     return _finish(_two(_MATMUL, input, other), out)
 
 
@@ -167,8 +244,15 @@ def _matmul_operator(self: Tensor, other: Tensor) -> Tensor:
     return dispatch.binary(_MATMUL, self, other) if other.__class__ is Tensor else matmul(self, other)
 
 
-def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
-    """Return the contraction of the last ``dims`` dims of ``a`` with the first of ``b``, or of the dims listed."""
+def tensordot(a: Tensor, b: Tensor, dims=2, out=None) -> Tensor:
+    """Return the contraction of the last ``dims`` dims of ``a`` with the first of ``b``, or of the dims listed.
+
+    A contracted dim of size 1 broadcasts to the other's size.
+    """
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if out is not None:
+        return into_out(out, tensordot(a, b, dims))
     return dispatch.run(op_of(linalg.tensordot, (("dims", hashable(dims)),)), (a, b))
 
 
@@ -192,7 +276,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out=None) -> 
     if dim is None:
         shape = common_shape("cross(x, y)", input, other)
         dim = next((d for d, n in enumerate(shape) if n == 3), -1)
-    return _finish(dispatch.run(op_of(matrix.cross, (("dim", int(dim)),)), (input, other)), out)
+    return _finish(dispatch.run(op_of(matrix.cross, (("dim", as_int(dim)),)), (input, other)), out)
 
 
 def vdot(input: Tensor, other: Tensor, *, out=None) -> Tensor:
@@ -221,13 +305,13 @@ def _listed(tensors, asked: str) -> tuple:
 
 def cat(tensors, dim: int = 0, *, out=None) -> Tensor:
     """Return tensors joined along a dim they have."""
-    found = dispatch.run(op_of(arrange.cat, (("dim", int(dim)),)), _listed(tensors, "cat(...)"))
+    found = dispatch.run(op_of(arrange.cat, (("dim", as_int(dim)),)), _listed(tensors, "cat(...)"))
     return _finish(found, out)
 
 
 def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
     """Return tensors of one shape joined along a new dim."""
-    found = dispatch.run(op_of(arrange.stack, (("dim", int(dim)),)), _listed(tensors, "stack(...)"))
+    found = dispatch.run(op_of(arrange.stack, (("dim", as_int(dim)),)), _listed(tensors, "stack(...)"))
     return _finish(found, out)
 
 
@@ -271,7 +355,7 @@ def tile(input: Tensor, *dims) -> Tensor:
     return dispatch.run(op_of(arrange.tile, (("dims", hashable(_spread(dims))),)), (input,))
 
 
-def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, output_size: int | None = None) -> Tensor:
     """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index.
 
     Alone, ``input`` is taken for the repeats of 0, 1, 2, …
@@ -299,11 +383,14 @@ def meshgrid(*tensors, indexing: str = "ij") -> tuple:
     """Return the coordinate grids of vectors."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
+    if not tensors:
+        raise OpError(message("meshgrid()", "no tensors", "there is at least one tensor", "meshgrid(x, y)"))
     return dispatch.run(op_of(arrange.meshgrid, (("indexing", indexing),)), tuple(tensors))
 
 
 def _atleast(n: int):
-    def atleast(*tensors):
+    def atleast(*tensors, **named):
+        tensors = _by_name(f"atleast_{n}d", tensors, named)
         if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
             return tuple(atleast(x) for x in tensors[0])
         if len(tensors) != 1:
@@ -317,6 +404,18 @@ def _atleast(n: int):
 
     atleast.__doc__ = f"Return tensors with at least {n} dims."
     return atleast
+
+
+def _by_name(name: str, tensors: tuple, named: dict) -> tuple:
+    """Return tensors given in order, or by OneFlow's names: one as ``input``, several as ``tensors``."""
+    if not named:
+        return tensors
+    if tensors or len(named) > 1 or named.keys() - {"input", "tensors"}:
+        seen = f"argument {next(iter(named))!r}"
+        raise OpTypeError(
+            message(f"{name}(...)", seen, "tensors in order, or input=x, or tensors=[x, y]", f"{name}(x)")
+        )
+    return tuple(named.values())
 
 
 atleast_1d, atleast_2d, atleast_3d = _atleast(1), _atleast(2), _atleast(3)
@@ -437,7 +536,7 @@ METHODS = (
     *_LINALG,
     *_MATRIX,
     *_ARRANGE,
-    *"""add sub rsub mul div pow clamp lerp addcmul addcdiv matmul repeat tile repeat_interleave flip roll clone
+    *"""relu add sub rsub mul div pow clamp lerp addcmul addcdiv matmul repeat tile repeat_interleave flip roll clone
  is_floating_point is_complex is_nonzero numel allclose equal subtract multiply divide true_divide negative absolute
  arcsin arccos arctan arctan2 arcsinh arccosh arctanh clip cross ger greater greater_equal less less_equal
  not_equal""".split(),
@@ -479,12 +578,14 @@ def _float_power_(self: Tensor, exponent) -> Tensor:
     return inplace_of(arithmetic.float_power, "float_power_")(self, exponent)
 
 
-def _where_method(self: Tensor, condition, other) -> Tensor:
+def _where_method(self: Tensor, condition=None, other=None, *, x=None, y=None) -> Tensor:
     """Return this tensor where the condition holds, else ``other``.
 
-    A condition may also come first, as in OneFlow: ``condition.where(x, y)``.
+    The condition may also come first, of bools or integers as in OneFlow: ``condition.where(x, y)``.
     """
-    if self.dtype == dtypes.bool_ and not (isinstance(condition, Tensor) and condition.dtype == dtypes.bool_):
+    if x is not None:
+        return where(self, x, other if y is None else y)
+    if not self.dtype.is_floating_point and not (isinstance(condition, Tensor) and condition.dtype == dtypes.bool_):
         self, condition = condition, self
     chosen: Any = where(condition, self, other)
     return chosen
@@ -525,6 +626,7 @@ publish(globals(), "is_floating_point is_complex is_nonzero numel clone allclose
 publish(globals(), "atleast_1d atleast_2d atleast_3d broadcast_tensors cross", out=False)
 take_names(globals(), "cat concat concatenate stack repeat_interleave", **NUMPY)
 take_names(globals(), "flip tile", dims=REST)
-take_names(globals(), "repeat", repeats=REST)
+take_names(globals(), "repeat", repeats=REST, repeat_shape=REST)
 take_names(globals(), "dot", tensor="other")
 take_names(globals(), "float_power", exponent="other")
+take_oneflow(globals())

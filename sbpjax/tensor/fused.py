@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index as as_int
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -79,7 +81,7 @@ def fused_scale_tril_softmax_mask_scale(
     """Return the softmax of the scaled lower triangle after dropout, and before."""
     static = (
         ("p", float(p)),
-        ("diagonal", int(diagonal)),
+        ("diagonal", as_int(diagonal)),
         ("tril_scale_value", float(tril_scale_value)),
         ("tril_fill_value", float(tril_fill_value)),
     )
@@ -88,7 +90,7 @@ def fused_scale_tril_softmax_mask_scale(
 
 def fused_self_attention(hidden_states: Tensor, head_size: int = 8, alpha: float = 1.0) -> tuple:
     """Return the scaled scores and the values of ``(T, B, heads * 3 * head_size)``."""
-    static = (("head_size", int(head_size)), ("alpha", float(alpha)))
+    static = (("head_size", as_int(head_size)), ("alpha", float(alpha)))
     return dispatch.run(op_of(fused.self_attention, static), (hidden_states,))
 
 

@@ -3,13 +3,15 @@
 Each random op takes one key, ``fold_in(key(seed), counter)``, and counts on. The op then draws by the global element
 index, so ``rand(8, 4)`` gives the same numbers on one device, split over four, or broadcast.
 
-Inside a traced program the numbers must differ from call to call: `under_trace` puts a traced key in the seed's place.
+Inside a traced program the numbers must differ from call to call: `under_trace` puts a traced key in the seed's place,
+for the thread that traces. Other threads draw on from the seed meanwhile.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import threading
 from contextlib import contextmanager
 from typing import Any
 
@@ -53,6 +55,28 @@ def _folder():
     return jax.jit(lambda seed, counter: jax.random.fold_in(jax.random.key(seed), counter))
 
 
+class _Tracing(threading.local):
+    """The traced keys that this thread draws from, by generator."""
+
+    def __init__(self) -> None:
+        self.streams: dict[Generator, TracedStream] = {}
+
+
+class TracedStream:
+    """The keys of one trace: ``fold_in(key, base + drawn)``."""
+
+    __slots__ = ("base", "drawn", "key")
+
+    def __init__(self, key, base) -> None:
+        self.key = key
+        self.base = base
+        self.drawn = 0
+
+
+_tracing = _Tracing()
+_drawing = threading.Lock()  # two threads never draw the same key
+
+
 class Generator:
     """A stream of random keys.
 
@@ -65,9 +89,32 @@ class Generator:
 
         self.device = Device("cpu" if device == "auto" else device)
         self._seed = _DEFAULT_SEED
-        self._counter = 0
-        self._traced = None
-        self._base = 0
+        self._drawn = 0
+
+    @property
+    def trace(self) -> TracedStream | None:
+        """The traced keys that this thread draws from, None outside `under_trace`."""
+        return _tracing.streams.get(self)
+
+    @property
+    def _counter(self) -> int:
+        """How many keys were drawn: from this thread's trace, else from the seed."""
+        stream = _tracing.streams.get(self)
+        return self._drawn if stream is None else stream.drawn
+
+    @_counter.setter
+    def _counter(self, value: int) -> None:
+        stream = _tracing.streams.get(self)
+        if stream is None:
+            self._drawn = value
+        else:
+            stream.drawn = value
+
+    def _next(self) -> int:
+        with _drawing:
+            counter = self._drawn
+            self._drawn = counter + 1
+        return counter
 
     def manual_seed(self, seed: int) -> Generator:
         """Set the seed, start the stream anew, and return the generator.
@@ -120,16 +167,16 @@ class Generator:
 
     def draw(self) -> int:
         """Return the next 63 bits of the stream as an integer, on the host."""
-        first, second = _folded(self._seed, self._counter).tolist()
-        self._counter += 1
+        first, second = _folded(self._seed, self._next()).tolist()
         return (first << 32 | second) & 0x7FFF_FFFF_FFFF_FFFF
 
     def key(self):
         """Return the next key of the stream, a 0-d `jax.random.key` array."""
-        counter = self._counter
-        self._counter = counter + 1
-        if self._traced is not None:
-            return jax.random.fold_in(self._traced, self._base + counter)
+        stream = _tracing.streams.get(self)
+        if stream is not None:
+            stream.drawn += 1
+            return jax.random.fold_in(stream.key, stream.base + stream.drawn - 1)
+        counter = self._next()
         global _by_hand
         config: Any = jax.config  # its flags are made at run time
         if _by_hand and trace_state_clean() and config.jax_default_prng_impl == "threefry2x32":
@@ -140,13 +187,17 @@ class Generator:
 
     @contextmanager
     def under_trace(self, key, base=0):
-        """Draw from a traced key within the block, with a counter of its own that starts at 0, behind ``base``."""
-        before = self._traced, self._counter, self._base
-        self._traced, self._counter, self._base = key, 0, base
+        """Draw in this thread from a traced key within the block, counted from 0 behind ``base``; gives the stream."""
+        streams = _tracing.streams
+        before = streams.get(self)
+        streams[self] = stream = TracedStream(key, base)
         try:
-            yield self
+            yield stream
         finally:
-            self._traced, self._counter, self._base = before
+            if before is None:
+                del streams[self]
+            else:
+                streams[self] = before
 
 
 default_generator = Generator()

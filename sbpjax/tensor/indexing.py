@@ -300,8 +300,12 @@ def index_put_(self: Tensor, indices, values, accumulate: bool = False) -> Tenso
     return self
 
 
-def index_put(self: Tensor, indices, values, accumulate: bool = False) -> Tensor:
+def index_put(self: Tensor, indices: tuple | list, values, accumulate: bool = False) -> Tensor:
     """Return a copy with values written (or added) to the elements that a tuple of index tensors names."""
+    if isinstance(values, Tensor) and values.dtype != self.dtype:
+        seen = f"{values.dtype.name} values for a {self.dtype.name} tensor"
+        rule = "the values have the dtype of the tensor"
+        raise OpTypeError(message("index_put(x, indices, values)", seen, rule, "values.to(x.dtype)"))
     return index_put_(self.clone(), indices, values, accumulate)
 
 

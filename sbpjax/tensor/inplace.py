@@ -23,11 +23,11 @@ from sbpjax.autograd.node import AccumulateGrad, OpNode
 from sbpjax.errors import OpTypeError, SbpError, message
 from sbpjax.ops.promote import category
 
-from . import dispatch, steps
+from . import dispatch
 from .argument_names import take_names
 from .mode import mode
 from .op import Op, op_of
-from .storage import base_of, steps_of, write
+from .storage import base_of, repeated_by, write
 from .tensor import Tensor, inplace_error
 
 # What may be done to a view that shows an element more than once: the same value everywhere, another shape, and what
@@ -86,24 +86,6 @@ def check_writable(x: Tensor, asked: str) -> None:
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location",
             "x.clone() the tensor before the operation",
         )
-
-
-def repeated_by(x: Tensor) -> str | None:
-    """Return the step by which a view shows an element of its storage more than once, None if it does not.
-
-    One row of an expanded tensor shows its elements once.
-    """
-    chain = steps_of(x)
-    if not chain or 0 in x.shape:
-        return None
-    if any(fn is steps.unfold and dict(static)["step"] < dict(static)["size"] for fn, static, _ in chain):
-        return "unfold"
-    if any(fn is steps.expand for fn, _, _ in chain):
-        from .views import strides_of
-
-        if any(n > 1 and k == 0 for n, k in zip(x.shape, strides_of(x), strict=True)):
-            return "expand"
-    return None
 
 
 def fits(x: Tensor, out: Tensor, asked: str) -> None:

@@ -5,6 +5,8 @@ Loaded when one of them is first called (`sbpjax._lazy`).
 
 from __future__ import annotations
 
+from operator import index as as_int
+
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import complex as _complex
 from sbpjax.ops import distance, pairs, place, special
@@ -27,13 +29,13 @@ conj_physical_ = inplace_of(_complex.conj, "conj_physical_")
 
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """Write the n-th derivative of digamma into this tensor and return it."""
-    return inplace(self, op_of(special.polygamma, (("n", int(n)),)))
+    return inplace(self, op_of(special.polygamma, (("n", as_int(n)),)))
 
 
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Write (or add) elements of ``source`` where a flat index names."""
     check_size("x.put_(index, source)", index, self.shape.numel(), 0, negative=True)
-    return inplace(self, op_of(place.put, (("accumulate", bool(accumulate)),)), (index, source))
+    return inplace(self, op_of(place.put, (("accumulate", accumulate),)), (index, source))
 
 
 def index_reduce_(
@@ -41,13 +43,13 @@ def index_reduce_(
 ) -> Tensor:
     """Reduce slices of ``source`` into the slices of a dim that ``index`` names."""
     check_dim(f"x.index_reduce_({dim}, index)", index, self, int(dim))
-    static = (("dim", int(dim)), ("reduce", reduce), ("include_self", bool(include_self)))
+    static = (("dim", as_int(dim)), ("reduce", reduce), ("include_self", include_self))
     return inplace(self, op_of(place.index_reduce, static), (index, source))
 
 
 def fill_diagonal_(self: Tensor, fill_value, wrap: bool = False) -> Tensor:
     """Write a number on the main diagonal; with ``wrap`` again below, in tall matrices."""
-    return inplace(self, op_of(place.fill_diagonal, (("wrap", bool(wrap)),)), (hashable(fill_value),))
+    return inplace(self, op_of(place.fill_diagonal, (("wrap", wrap),)), (hashable(fill_value),))
 
 
 def geometric_(self: Tensor, p: float, *, generator=None) -> Tensor:
@@ -106,21 +108,6 @@ def _mapped(self: Tensor, function, others: tuple) -> Tensor:
     values = np.array([function(*each) for each in zip(*sources, strict=True)]).astype(self.dtype.np)
     return self.copy_(_with(values.reshape(tuple(self.shape)), self))
 
-
-def _initialiser(name: str):
-    def method(self: Tensor, *args, **options) -> Tensor:
-        from sbpjax.nn import init
-
-        return getattr(init, name)(self, *args, **options)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"Write `nn.init.{name}` into this tensor and return it."
-    return method
-
-
-kaiming_normal_, kaiming_uniform_, orthogonal_, xavier_normal_, xavier_uniform_ = (
-    _initialiser(n) for n in "kaiming_normal_ kaiming_uniform_ orthogonal_ xavier_normal_ xavier_uniform_".split()
-)
 
 _SAME = {
     "absolute_": "abs_", "arccos_": "acos_", "arccosh_": "acosh_", "arcsin_": "asin_", "arcsinh_": "asinh_",

@@ -9,6 +9,7 @@ from sbpjax.ops import compare
 
 from . import dispatch
 from .methods import _operator, _swapped
+from .oneflow_arguments import take_oneflow
 from .op import Op
 from .tensor import Tensor, attach
 
@@ -30,13 +31,40 @@ def _dlpack_device(self: Tensor) -> tuple:
     return _one_device(self, "x.__dlpack_device__()").__dlpack_device__()
 
 
+class _Capsule:
+    """A DLPack capsule in the form of an array, which is what JAX takes."""
+
+    def __init__(self, capsule) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options):
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return the device that the capsule names: behind the data pointer of its DLTensor lie its type and index."""
+        import ctypes
+
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        address = pointer(self._capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
+        kind, index = (ctypes.c_int32 * 2).from_address(address)
+        return kind, index
+
+
 def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
     """Return a tensor over the memory of an array of another library, without a copy where JAX can read it in place.
+
+    Args:
+        ext_tensor: the array, or the capsule of one, e.g. from `torch.utils.dlpack.to_dlpack`; it is used up.
+        device: where the tensor goes; it stays by default.
+        copy: whether to copy; by default only where JAX cannot read the memory in place.
 
     The memory is never written here: a write in place makes a new array.
     """
     import jax
 
+    if type(ext_tensor).__name__ == "PyCapsule":
+        ext_tensor = _Capsule(ext_tensor)
     found = dispatch.wrap(jax.dlpack.from_dlpack(ext_tensor, copy=copy))
     return found if device is None else found.to(device)
 
@@ -95,3 +123,4 @@ attach(
     is_vulkan=_never(),
     name=property(lambda self: None),
 )
+take_oneflow({}, "Tensor.")  # the last of the modules that attach methods

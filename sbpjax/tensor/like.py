@@ -15,10 +15,12 @@ from sbpjax.sbp import broadcast
 
 from . import abstract, dispatch
 from . import dtype as dtypes
-from .argument_names import REST, take_names
+from .argument_names import LYING, LYING_LIKE, REST, take_names
 from .binding import publish
+from .convert import pin
 from .creation import _constant, _full, empty, full, make, ones, size_of, zeros
 from .from_data import tensor
+from .oneflow_arguments import take_oneflow
 from .tensor import Tensor, attach
 
 
@@ -33,8 +35,8 @@ def place_like(x: Tensor, device, placement, sbp, random: bool = False):
         return None, placement, sbp
     placement = layout.placement if placement is None else placement
     if sbp is None:
-        sbp = layout.sbp if layout.shape is not None else None
-        if random and sbp is not None:
+        sbp = x.sbp
+        if random:
             from .convert import _no_partial
 
             sbp = _no_partial(sbp)
@@ -45,9 +47,8 @@ def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, asked)
     if not isinstance(x, Tensor):
         raise OpTypeError(message(asked, f"a {type(x).__name__}", "the input is a tensor", "pass a tensor"))
     static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np), ("value", value))
-    if not x._plain and isinstance(x._array, Tracer):
-        out = dispatch.wrap_any(_constant(**dict(static)), x._layout)
-        return out.requires_grad_() if requires_grad else out
+    if _is_traced(x, device, placement, sbp):
+        return _traced_new(x, _constant(**dict(static)), requires_grad)
     if not x._plain and x.is_meta and device is None:
         with abstract.abstract():
             return make(_constant, static, (), place_like(x, device, placement, sbp), asked, requires_grad)
@@ -55,46 +56,52 @@ def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, asked)
 
 
 def zeros_like(
-    x: Tensor, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, memory_format=None
+    x: Tensor, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, *, memory_format=None
 ) -> Tensor:
     """Return zeros of the shape, dtype and layout of ``x``, unless told otherwise."""
     return _like(x, 0, dtype, device, placement, sbp, requires_grad, "zeros_like(x)")
 
 
 def ones_like(
-    x: Tensor, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, memory_format=None
+    x: Tensor, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, *, memory_format=None
 ) -> Tensor:
     """Return ones of the shape, dtype and layout of ``x``, unless told otherwise."""
     return _like(x, 1, dtype, device, placement, sbp, requires_grad, "ones_like(x)")
 
 
 def empty_like(
-    x: Tensor, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, memory_format=None
+    x: Tensor, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, *, memory_format=None
 ) -> Tensor:
     """Return an unspecified tensor of the shape, dtype and layout of ``x``, unless told otherwise."""
     return _like(x, 0, dtype, device, placement, sbp, requires_grad, "empty_like(x)")
 
 
 def full_like(
-    x: Tensor, fill_value, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
+    x: Tensor, fill_value, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
     """Return one value in the shape, dtype and layout of ``x``, unless told otherwise."""
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np))
-    if not x._plain and isinstance(x._array, Tracer):
-        return dispatch.wrap_any(_full(fill_value, **dict(static)), x._layout)
+    if _is_traced(x, device, placement, sbp):
+        return _traced_new(x, _full(fill_value, **dict(static)), requires_grad)
     if not x._plain and x.is_meta and device is None:
         with abstract.abstract():
             return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)")
     return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)", requires_grad)
 
 
-def _traced_new(x: Tensor, size, value, dtype, requires_grad: bool) -> Tensor:
-    """Return a constant of the program that ``x`` is traced in."""
-    array = _constant(tuple(size), dtypes.of(dtype or x.dtype).np, value)
-    out = dispatch.wrap_any(array, x._layout)
+def _traced_new(x: Tensor, array, requires_grad: bool) -> Tensor:
+    """Return an array as a constant of the program that ``x`` is traced in; what is known of its sbp holds for both."""
+    out = dispatch.wrap_any(array)
+    if x._layout is not None:
+        out = pin(out, x.placement, _fitting(x.sbp, array.ndim))
     return out.requires_grad_() if requires_grad else out
+
+
+def _fitting(sbp: tuple, ndim: int) -> tuple:
+    """Return an nd-sbp with broadcast for splits of dims that a tensor of ``ndim`` dims does not have."""
+    return tuple(broadcast if s.code >= ndim else s for s in sbp)
 
 
 def _is_traced(x: Tensor, *where) -> bool:
@@ -104,9 +111,7 @@ def _is_traced(x: Tensor, *where) -> bool:
 def _place_of_new(x: Tensor, ndim: int, device, placement, sbp):
     """Return `place_like`, with broadcast for splits of dims that the new tensor does not have."""
     device, placement, found = place_like(x, device, placement, sbp)
-    if sbp is None and found is not None:
-        found = tuple(broadcast if s.is_split and s.code >= ndim else s for s in found)
-    return device, placement, found
+    return device, placement, _fitting(found, ndim) if sbp is None and found is not None else found
 
 
 def _new(maker):
@@ -114,8 +119,8 @@ def _new(maker):
         self: Tensor, *size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
     ) -> Tensor:
         if _is_traced(self, device, placement, sbp):
-            value = 1 if maker.__name__ == "ones" else 0
-            return _traced_new(self, size_of(size, f"new_{maker.__name__}(...)"), value, dtype, requires_grad)
+            value, shape = 1 if maker.__name__ == "ones" else 0, size_of(size, f"new_{maker.__name__}(...)")
+            return _traced_new(self, _constant(shape, dtypes.of(dtype or self.dtype).np, value), requires_grad)
         keep = self.is_meta and device is None
         ndim = len(size_of(size, f"new_{maker.__name__}(...)"))
         device, placement, sbp = _place_of_new(self, ndim, device, placement, sbp)
@@ -128,6 +133,7 @@ def _new(maker):
             *size, dtype=dtype or self.dtype, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad
         )
 
+    new.__name__ = new.__qualname__ = f"new_{maker.__name__}"
     new.__doc__ = (
         f"Return `{maker.__name__}` of a size, with the dtype and layout of this tensor unless told otherwise."
     )
@@ -138,7 +144,6 @@ def new_full(
     self: Tensor,
     size: Sequence[int],
     fill_value,
-    *,
     dtype=None,
     device=None,
     placement=None,
@@ -147,7 +152,8 @@ def new_full(
 ) -> Tensor:
     """Return `full` of a size, with the dtype and layout of this tensor unless told otherwise."""
     if _is_traced(self, device, placement, sbp) and not isinstance(fill_value, Tensor):
-        return _traced_new(self, size_of((size,), "new_full(...)"), fill_value, dtype, requires_grad)
+        shape = size_of((size,), "new_full(...)")
+        return _traced_new(self, _constant(shape, dtypes.of(dtype or self.dtype).np, fill_value), requires_grad)
     keep = self.is_meta and device is None
     device, placement, sbp = _place_of_new(self, len(tuple(size)), device, placement, sbp)
     if keep:
@@ -164,7 +170,7 @@ def new_full(
     )
 
 
-def new_tensor(self: Tensor, data, *, dtype=None, device=None, placement=None, sbp=None, requires_grad=False) -> Tensor:
+def new_tensor(self: Tensor, data, dtype=None, device=None, requires_grad=False, placement=None, sbp=None) -> Tensor:
     """Return `tensor` of data with this tensor's dtype unless told otherwise; on its device if that is local."""
     if self._layout is None:
         device, placement, sbp = place_like(self, device, placement, sbp)
@@ -192,3 +198,6 @@ def _attach() -> None:
 _attach()
 publish(globals(), "full_like", out=False)
 take_names(globals(), "new_zeros new_ones new_empty", size=REST)
+take_names(globals(), "new_zeros new_ones new_empty new_full", **LYING)
+take_names(globals(), "zeros_like ones_like empty_like full_like", **LYING_LIKE)
+take_oneflow(globals())

@@ -84,7 +84,7 @@ def lu(A: Tensor, *, pivot: bool = True, get_infos: bool = False, out=None):
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *, out=None):
     """Return P, L and U of what `linalg.lu_factor` gave."""
-    static = (("unpack_data", bool(unpack_data)), ("unpack_pivots", bool(unpack_pivots)))
+    static = (("unpack_data", unpack_data), ("unpack_pivots", unpack_pivots))
     found = lu_unpack_result(*dispatch.run(op_of(decompose.lu_unpack, static), (LU_data, LU_pivots)))
     return found if out is None else into_out(out, tuple(found))
 
@@ -96,5 +96,5 @@ def chain_matmul(*matrices, out=None) -> Tensor:
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Return the powers of a vector's elements as columns, the highest first unless ``increasing``."""
-    static = (("N", hashable(N)), ("increasing", bool(increasing)))
+    static = (("N", hashable(N)), ("increasing", increasing))
     return dispatch.run(op_of(solve.vander, static), (x,))

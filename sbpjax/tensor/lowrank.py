@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from operator import index as as_int
 
 from sbpjax import linalg
 from sbpjax.errors import OpError, OpValueError, message
@@ -65,7 +66,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out=None) 
     if size < 0:
         rule = "nonzero_static: 'size' must be an non-negative integer"
         raise OpError(message(f"nonzero_static(size={size})", str(size), rule, "size=1"))
-    static = (("size", int(size)), ("fill_value", int(fill_value)))
+    static = (("size", as_int(size)), ("fill_value", as_int(fill_value)))
     found = dispatch.run(op_of(embedding.nonzero_static, static), (input,))
     return found if out is None else into_out(out, found)
 

@@ -6,14 +6,13 @@ import functools
 
 import numpy as np
 
-from sbpjax._lazy import attach_methods
 from sbpjax.errors import InplaceError, OpError, message
 from sbpjax.ops import activation
 
+from . import dispatch, splitting, views
 from . import dtype as dtypes
-from . import splitting, views
 from .argument_names import take_names
-from .binding import bind, publish
+from .binding import bind, into_out, publish
 from .complex import conj as conj
 from .complex import imag as imag
 from .complex import real as real
@@ -24,16 +23,26 @@ from .from_data import tensor as _tensor
 from .functions import repeat as repeat
 from .functions import to_dtype
 from .inplace import check_writable
+from .inplace import inplace as write_into
 from .mode import mode
+from .oneflow_arguments import take_oneflow
+from .op import op_of
 from .storage import base_of, steps_of
 from .tensor import Tensor, attach
 from .views import expand as expand
 from .views import view as view
 
-_ACTIVATIONS = "gelu silu mish softplus softsign softshrink threshold quick_gelu".split()
-gelu, silu, mish, softplus, softsign, softshrink, threshold, quick_gelu = (
+_ACTIVATIONS = "gelu silu mish softplus softsign threshold quick_gelu".split()
+gelu, silu, mish, softplus, softsign, threshold, quick_gelu = (
     bind(getattr(activation, name), ("input",)) for name in _ACTIVATIONS
 )
+
+
+def softshrink(input: Tensor, lambd: float = 0.5, inplace: bool = False, *, out=None) -> Tensor:
+    """Return x moved by `lambd` towards 0, and 0 where |x| <= lambd; with ``inplace`` written into x."""
+    op = op_of(activation.softshrink, (("lambd", float(lambd)),))
+    result = write_into(input, op) if inplace else dispatch.run(op, (input,))
+    return result if out is None else into_out(out, result)
 
 
 # --------------------------------------------------------------------------------------------------------------- shapes
@@ -150,7 +159,6 @@ ByteTensor, CharTensor = (_typed(n, d) for n, d in (("ByteTensor", dtypes.uint8)
 def _attach() -> None:
     for function in (gelu, silu, mish, softplus, softsign, cast, hsplit, vsplit):
         setattr(Tensor, function.__name__, function)
-    attach_methods(Tensor)
     for function in (views.squeeze, views.unsqueeze, views.transpose, views.t):
         setattr(Tensor, f"{function.__name__}_", _reshape_in_place(function))
     for name in ("swapaxes_", "swapdims_"):
@@ -166,3 +174,4 @@ def _attach() -> None:
 _attach()
 publish(globals(), "hsplit vsplit", out=False)
 take_names(globals(), "hsplit vsplit", indices="indices_or_sections", sections="indices_or_sections")
+take_oneflow(globals())

@@ -67,7 +67,14 @@ def _without_data(x: Tensor) -> Tensor:
 
 
 def to(
-    self: Tensor, *args, dtype=None, device=None, copy: bool = False, non_blocking: bool = False, memory_format=None
+    self: Tensor,
+    *args,
+    dtype=None,
+    device=None,
+    copy: bool = False,
+    non_blocking: bool = False,
+    memory_format=None,
+    other=None,
 ) -> Tensor:
     """Return the tensor with another dtype, on another device, or as another tensor is.
 
@@ -79,7 +86,10 @@ def to(
         copy: return a copy even if nothing changes.
         non_blocking: accepted; transfers never block.
         memory_format: accepted; there is one format.
+        other: the other tensor, by name.
     """
+    if other is not None:
+        args = (other, *args)
     if len(args) == 1 and isinstance(args[0], type):
         if issubclass(args[0], Tensor):  # what a graph's proxy of a tensor stands for
             return self
@@ -127,18 +137,22 @@ _TYPE_NAMES = {
 _KINDS = {kind: name for name, kind in _TYPE_NAMES.items()}
 
 
-def _deepcopy(self: Tensor, memo: dict) -> Tensor:
-    from sbpjax.errors import AutogradError
+def cpu(self: Tensor, memory_format=None) -> Tensor:
+    """Return the tensor on the CPU; ``memory_format`` is accepted, there is one."""
+    return to_device(self, "cpu")
 
+
+def cuda(self: Tensor, device=None, non_blocking: bool = False, memory_format=None) -> Tensor:
+    """Return the tensor on a GPU; ``non_blocking`` and ``memory_format`` are accepted, as by `to`."""
+    return to_device(self, "cuda" if device is None else Device("cuda", device))
+
+
+def _deepcopy(self: Tensor, memo: dict) -> Tensor:
+    """Return a copy; of the result of an op a leaf off the tape, as in OneFlow, where PyTorch raises."""
     if not self.is_leaf:
-        raise AutogradError(
-            message(
-                "copy.deepcopy(x)",
-                f"a tensor with grad_fn={self.grad_fn!r}",
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol",
-                "copy.deepcopy(x.detach())",
-            )
-        )
+        self._fresh()
+        memo[id(self)] = copied = dispatch.wrap_any(self._array, self._layout)
+        return copied
     out = Tensor.__new__(self.__class__)
     out._adopt(dispatch.wrap_any(self._array, self._layout))
     memo[id(self)] = out
@@ -178,8 +192,8 @@ def _attach() -> None:
     kinds = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool_".split()
     for name, kind in zip(names, kinds, strict=True):
         setattr(Tensor, name, _caster(name, getattr(dtypes, kind)))
-    attach(cpu=lambda self: to_device(self, "cpu"))
-    attach(cuda=lambda self, device=None: to_device(self, "cuda" if device is None else Device("cuda", device)))
+    attach(cpu=cpu)
+    attach(cuda=cuda)
     attach(type_as=lambda self, other: to_dtype(self, other.dtype))
     attach(element_size=lambda self: self.dtype.itemsize)
     attach(nelement=lambda self: self.shape.numel())
@@ -206,10 +220,10 @@ def _detach_(self: Tensor) -> Tensor:
 
 
 def _caster(name: str, dtype):
-    def cast(self):
+    def cast(self, memory_format=None):
         return to_dtype(self, dtype)
 
-    cast.__name__ = name
+    cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"Return the tensor in {dtype!r}."
     return cast
 

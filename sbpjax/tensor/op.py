@@ -14,10 +14,15 @@ from jax._src.core import trace_state_clean  # no public name
 from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
 from jax.interpreters import partial_eval as pe
 
+from sbpjax.ops.refused import RULES, check
 from sbpjax.sbp import program_cache
+from sbpjax.sbp.recent import Recent, most_programs
 
-_OPS: dict = {}
-_MAX_OPS = 50_000
+from . import shapes
+from .wrong_call import check_attributes
+
+_OPS = Recent(most_programs())
+_MAX_ENTRIES = 128  # backwards of one op, two keys each
 
 
 class Op:
@@ -30,35 +35,49 @@ class Op:
         call: the compiled function.
         entries: backward entries by ``(which inputs need grad, avals)``.
         shapes: of an op of one input, the outputs' avals by the input's, see `unread`.
+        programs: how many shapes it was compiled for.
     """
 
-    __slots__ = ("call", "check", "entries", "fn", "name", "shapes", "static", "traced")
+    __slots__ = ("call", "check", "entries", "fn", "name", "programs", "shapes", "static", "traced")
 
     def __init__(self, fn, static: tuple = (), name: str | None = None) -> None:
         self.fn = fn
         self.static = static
         self.name = name or getattr(fn, "__name__", "op")
-        self.traced = _closed(fn, dict(static), self.name) if static else fn
+        of_ops = getattr(fn, "__module__", "").startswith(("sbpjax.ops.", "sbpjax.nn."))
+        rule = fn.__name__ if of_ops and fn.__name__ in RULES else None
+        self.traced = _closed(fn, dict(static), self.name, rule) if static or rule else fn
         self.entries = {}
         self.shapes = {}
+        self.programs = 0
         self.check = _VERSION_CHECK.get(self.name, "inputs")
 
     def __getattr__(self, name: str):
         """Make `call` on first use: importing sbpjax makes hundreds of ops, a program uses a few."""
         if name != "call":
             raise AttributeError(name)
-        traced = self.traced
-
-        def call(*arrays):  # a fresh function per Op: jit's cache is keyed by the function
-            return traced(*arrays)
-
-        call.__name__ = self.name
-        self.call = jax.jit(call)
+        self.call = self._jitted()
         return self.call
 
+    def _jitted(self):
+        def call(*arrays):  # a fresh function per Op: jit's cache is keyed by the function
+            shapes.traced(self, arrays)
+            return self.traced(*arrays)
 
-def _closed(fn, keywords: dict, name: str):
+        call.__name__ = self.name
+        return jax.jit(call)
+
+    def spread(self) -> None:
+        """Go over to programs that are dropped one by one."""
+        self.call = shapes.ByShape(self, self.call, self._jitted)
+
+
+def _closed(fn, keywords: dict, name: str, rule: str | None = None):
+    """Return a function with its attributes bound; `rule` names the dtypes that it refuses, where there are such."""
+
     def closed(*arrays):
+        if rule is not None:
+            check(rule, arrays)
         return fn(*arrays, **keywords)
 
     closed.__name__ = name
@@ -77,14 +96,14 @@ def op_of(fn, static: tuple = ()) -> Op:
     # the classes tell 2 from 2.0 and True, which are equal as keys
     key = (fn, static, *[value.__class__ for _, value in static]) if static else fn
     found = _OPS.get(key)
-    if found is None:
-        if len(_OPS) >= _MAX_OPS:  # programs with ever-changing attributes must not grow without bound
-            _OPS.clear()
-        found = _OPS[key] = Op(fn, static)
+    if found is None:  # bounded, as programs have attributes that always change: ``x[:i]``
+        if static:
+            check_attributes(fn, static)
+        found = _OPS.recall(key) or _OPS.keep(key, Op(fn, static))
     return found
 
 
-_KEPT: dict = {}
+_KEPT = Recent(most_programs())
 
 
 def call_kept(op: Op, inputs: list, device=None):
@@ -100,9 +119,7 @@ def call_kept(op: Op, inputs: list, device=None):
     key = (op, device, jax.config.jax_default_device, *[(x.shape, x.dtype, x.aval.weak_type) for x in inputs])
     call = _KEPT.get(key) if trace_state_clean() else op.call  # in a trace the op becomes a part of the program
     if call is None:
-        if len(_KEPT) >= _MAX_OPS:
-            _KEPT.clear()
-        call = _KEPT[key] = _kept(op, inputs, device) or op.call
+        call = _KEPT.recall(key) or _KEPT.keep(key, _kept(op, inputs, device) or op.call)
     if call is not op.call:
         try:
             return call(*inputs)
@@ -307,5 +324,7 @@ def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False
     key = (needs, avals)
     found = op.entries.get(key)
     if found is None:
+        while len(op.entries) >= _MAX_ENTRIES:
+            op.entries.pop(next(iter(op.entries)), None)
         found = op.entries[key] = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
     return found

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from jax.core import Tracer
 
+from sbpjax import naming
+
 from . import dtype as dtypes
 from .mode import mode
 from .tensor import Tensor, attach
@@ -180,11 +182,16 @@ def _suffixes(x: Tensor) -> list[str]:
         found.append("device='meta'")
     if x._layout is None and not x._plain and not x.is_meta:
         return found
-    if x._layout is not None or x.dtype not in (
-        dtypes.get_default_dtype(),
-        dtypes.int64,
-        dtypes.bool_,
-        dtypes.complex64,
+    if (
+        x._layout is not None
+        or naming.is_oneflow()
+        or x.dtype
+        not in (
+            dtypes.get_default_dtype(),
+            dtypes.int64,
+            dtypes.bool_,
+            dtypes.complex64,
+        )
     ):
         found.append(f"dtype={x.dtype!r}")
     elif x.shape.numel() == 0 and x.dtype != dtypes.get_default_dtype():

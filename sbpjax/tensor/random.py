@@ -6,6 +6,7 @@ partial sum.
 
 from __future__ import annotations
 
+from operator import index as as_int
 from typing import Any
 
 from sbpjax.errors import OpError, OpTypeError, SbpError, message
@@ -14,12 +15,14 @@ from sbpjax.sbp import algebra
 
 from . import dispatch
 from . import dtype as dtypes
-from .argument_names import REST, take_names
+from .argument_names import LYING, LYING_LIKE, REST, take_names
+from .binding import into_out
 from .creation import _float_dtype, make, size_of, where_to
 from .generator import generator_or_default
 from .inplace import COPY, check_writable, inplace
 from .like import place_like
 from .mode import mode
+from .oneflow_arguments import take_oneflow
 from .op import op_of
 from .tensor import Tensor
 
@@ -34,7 +37,7 @@ def _draw(
     inputs: tuple = (),
 ) -> Tensor:
     _, placement, sbp = where_to(*options, asked)
-    if placement is not None and algebra.P in algebra.parse(sbp, placement.hierarchy):
+    if placement is not None and algebra.P in algebra.parse(sbp, placement.hierarchy, allow_free=True):
         raise SbpError(
             message(
                 asked,
@@ -64,11 +67,24 @@ def randn(
 
 
 def randint(
-    low, high=None, size=None, *, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad=False
+    low=None,
+    high=None,
+    size=None,
+    *,
+    generator=None,
+    dtype=None,
+    device=None,
+    placement=None,
+    sbp=None,
+    requires_grad=False,
 ) -> Tensor:
     """Return integers in [low, high); ``randint(high, size)`` starts at 0."""
     if size is None:
         low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    elif low is None:
+        low = 0
     if size is None or high is None:
         raise OpTypeError(
             message(
@@ -79,8 +95,8 @@ def randint(
             )
         )
     static = (
-        ("low", int(low)),
-        ("high", int(high)),
+        ("low", as_int(low)),
+        ("high", as_int(high)),
         ("shape", size_of((size,), "randint(...)")),
         ("dtype", dtypes.int64.np if dtype is None else dtypes.of(dtype).np),
     )
@@ -93,7 +109,7 @@ def randperm(
     """Return the integers below ``n`` in random order."""
     if n < 0:
         raise OpError(message("randperm(n)", f"n={n}", "n must be non-negative", "randperm(len(data))"))
-    static = (("n", int(n)), ("dtype", dtypes.int64.np if dtype is None else dtypes.of(dtype).np))
+    static = (("n", as_int(n)), ("dtype", dtypes.int64.np if dtype is None else dtypes.of(dtype).np))
     return _draw(_random.randperm, static, generator, (device, placement, sbp), "randperm(...)", requires_grad)
 
 
@@ -108,8 +124,12 @@ def normal(
     placement=None,
     sbp=None,
     requires_grad=False,
+    out=None,
 ) -> Tensor:
     """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them."""
+    if out is not None:
+        options = {"generator": generator, "device": device, "placement": placement, "sbp": sbp}
+        return into_out(out, normal(mean, std, size, dtype=dtype, **options))
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         key = generator_or_default(generator).key()
         return dispatch.run(op_of(_random.normal), (key, mean, std))
@@ -119,8 +139,13 @@ def normal(
     return _draw(_random.normal, static, generator, options, "normal(...)", requires_grad, (mean, std))
 
 
-def bernoulli(input: Tensor, p: float | None = None, *, generator=None, out=None) -> Tensor:
-    """Return 1 with the probabilities in ``input`` (or with ``p``), else 0."""
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator=None, dtype=None, inplace: bool = False, out=None
+) -> Tensor:
+    """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``."""
+    if inplace or dtype is not None:
+        drawn = bernoulli(input, p, generator=generator)
+        return input.copy_(drawn) if inplace else drawn.to(dtype)
     key = generator_or_default(generator).key()
     probabilities = input.detach() if p is None else _filled(input, p)
     return dispatch.run(op_of(_random.bernoulli), (key, probabilities))
@@ -132,10 +157,10 @@ def _filled(x: Tensor, value) -> Tensor:
     return full_like(x, value)
 
 
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator=None) -> Tensor:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, generator=None) -> Tensor:
     """Return indices drawn by the weights in ``input``."""
     key = generator_or_default(generator).key()
-    static = (("num_samples", int(num_samples)), ("replacement", bool(replacement)))
+    static = (("num_samples", as_int(num_samples)), ("replacement", replacement))
     return dispatch.run(op_of(_random.multinomial, static), (key, input.detach()))
 
 
@@ -163,7 +188,7 @@ def _like(function):
             requires_grad=requires_grad,
         )  # fmt: skip
 
-    like.__name__ = f"{function.__name__}_like"
+    like.__name__ = like.__qualname__ = f"{function.__name__}_like"
     like.__doc__ = f"Return `{function.__name__}` in the shape, dtype and layout of ``input``, unless told otherwise."
     return like
 
@@ -181,6 +206,7 @@ def randint_like(
     device=None,
     placement=None,
     sbp=None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return `randint` in the shape, dtype and layout of ``input``, unless told otherwise."""
     low, high = (0, low) if high is None else (low, high)
@@ -196,6 +222,7 @@ def randint_like(
         device=device,
         placement=placement,
         sbp=sbp,
+        requires_grad=requires_grad,
     )
 
 
@@ -235,7 +262,7 @@ def trunc_normal_(
     return _fill(self, _random.trunc_normal, static, generator, "trunc_normal_")
 
 
-def exponential_(self: Tensor, lambd: float = 1.0, *, generator=None) -> Tensor:
+def exponential_(self: Tensor, lambd: float = 1.0, generator=None) -> Tensor:
     """Write floats of the exponential distribution."""
     return _fill(self, _random.exponential, (("lambd", float(lambd)),), generator, "exponential_")
 
@@ -248,7 +275,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator=
 def random_(self: Tensor, start: int = 0, to: int | None = None, *, generator=None) -> Tensor:
     """Write integers in [start, to); with one number, in [0, number)."""
     low, high = (start, to) if to is not None else (0, start or _limit(self.dtype))
-    return _fill(self, _random.randint, (("low", int(low)), ("high", int(high))), generator, "random_")
+    return _fill(self, _random.randint, (("low", as_int(low)), ("high", as_int(high))), generator, "random_")
 
 
 def _limit(dtype) -> int:
@@ -257,8 +284,11 @@ def _limit(dtype) -> int:
     return dtypes.iinfo(dtype).max if dtype.name != "bool" else 2
 
 
-def bernoulli_(self: Tensor, p=0.5, *, generator=None) -> Tensor:
-    """Write 1 with probability ``p`` (a number or a tensor of probabilities), else 0."""
+def bernoulli_(self: Tensor, p=0.5, *, generator=None, dtype=None) -> Tensor:
+    """Write 1 with probability ``p`` (a number or a tensor of probabilities), else 0; ``dtype`` is the tensor's own."""
+    if dtype is not None and dtypes.of(dtype) != self.dtype:
+        rule = f"a tensor keeps its dtype, {self.dtype!r}, when it is written to"
+        raise OpTypeError(message("x.bernoulli_(dtype=...)", f"dtype={dtype}", rule, "x = x.bernoulli(dtype=...)"))
     check_writable(self, "bernoulli_")
     if not isinstance(p, Tensor) and not 0 <= p <= 1:
         raise OpError(message("x.bernoulli_(p)", f"p={p}", "bernoulli_ expects p to be in [0, 1]", "x.bernoulli_(0.5)"))
@@ -286,5 +316,8 @@ def _attach() -> None:
 
 _attach()
 take_names(globals(), "rand randn", size=REST)
+take_names(globals(), "rand randn randint randperm normal", **LYING)
+take_names(globals(), "rand_like randn_like randint_like", **LYING_LIKE)
 take_names(globals(), "uniform_", **{"from": "a", "to": "b"})
 take_names(globals(), "random_", **{"from": "start"})
+take_oneflow(globals())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from operator import index as as_int
 
 from sbpjax.errors import OpTypeError, message
 from sbpjax.ops import reduce
@@ -11,6 +12,7 @@ from . import dispatch
 from . import dtype as dtypes
 from .argument_names import NUMPY, take_names
 from .binding import bind, hashable, into_out, publish
+from .oneflow_arguments import take_oneflow
 from .op import op_of
 from .tensor import Tensor
 
@@ -33,7 +35,7 @@ def _dims(dim, more: tuple):
 
 
 def _reduce(fn, input, dim, keepdim, dtype=None):
-    static = [("dim", hashable(dim)), ("keepdim", bool(keepdim))]
+    static = [("dim", hashable(dim)), ("keepdim", keepdim)]
     if dtype is not None:
         static.append(("dtype", dtypes.of(dtype).np))
     return dispatch.unary(op_of(fn, tuple(static)), input)
@@ -68,14 +70,19 @@ def any(input: Tensor, dim=None, keepdim: bool = False, *, out=None) -> Tensor:
     return _finish(_reduce(reduce.any, input, dim, keepdim), out)
 
 
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return the index of the first largest element, along a dim or of the flattened tensor."""
-    return _reduce(reduce.argmax, input, dim, keepdim)
+def _index(fn, input, dim, keepdim, dtype) -> Tensor:
+    found = _reduce(fn, input, dim, keepdim)
+    return found if dtype is None else found.to(dtype)
 
 
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Return the index of the first smallest element, along a dim or of the flattened tensor."""
-    return _reduce(reduce.argmin, input, dim, keepdim)
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype=None) -> Tensor:
+    """Return the index of the first largest element, along a dim or of the flattened tensor; int64 unless asked."""
+    return _index(reduce.argmax, input, dim, keepdim, dtype)
+
+
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, dtype=None) -> Tensor:
+    """Return the index of the first smallest element, along a dim or of the flattened tensor; int64 unless asked."""
+    return _index(reduce.argmin, input, dim, keepdim, dtype)
 
 
 max_result = namedtuple("max", ["values", "indices"])
@@ -95,7 +102,7 @@ def _extreme(fn, other_fn, result, input, dim, keepdim, other, out):
             rule = "keepdim comes with dim"
             raise OpTypeError(message(f"{fn.__name__}(keepdim=True)", "no dim", rule, f"am{fn.__name__}(keepdim=True)"))
         return _finish(dispatch.unary(op_of(fn), input), out)
-    values = result(*dispatch.run(op_of(fn, (("dim", int(dim)), ("keepdim", bool(keepdim)))), (input,)))
+    values = result(*dispatch.run(op_of(fn, (("dim", as_int(dim)), ("keepdim", keepdim))), (input,)))
     return values if out is None else into_out(out, tuple(values))
 
 
@@ -111,7 +118,7 @@ def min(input: Tensor, dim=None, keepdim: bool = False, *, other=None, out=None)
 
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False):
     """Return the smallest and the largest element."""
-    return aminmax_result(*dispatch.run(op_of(reduce.aminmax, (("dim", dim), ("keepdim", bool(keepdim)))), (input,)))
+    return aminmax_result(*dispatch.run(op_of(reduce.aminmax, (("dim", dim), ("keepdim", keepdim))), (input,)))
 
 
 def _spread(fn, input, dim, unbiased, correction, keepdim):
@@ -119,7 +126,7 @@ def _spread(fn, input, dim, unbiased, correction, keepdim):
         dim, unbiased = None, dim
     if unbiased is not None:
         correction = int(unbiased)
-    static = (("dim", hashable(dim)), ("correction", hashable(correction)), ("keepdim", bool(keepdim)))
+    static = (("dim", hashable(dim)), ("correction", hashable(correction)), ("keepdim", keepdim))
     return dispatch.run(op_of(fn, static), (input,))
 
 
@@ -148,11 +155,13 @@ def norm(input: Tensor, p: float | str | None = "fro", dim=None, keepdim: bool =
     if out is not None:
         return into_out(out, norm(input, p, dim, keepdim, dtype))
     if p == "nuc":
-        from sbpjax import linalg
+        from sbpjax.ops.matrix_norm import matrix_norm  # which few scripts need
 
-        return linalg.matrix_norm(input, "nuc", (0, 1) if dim is None else dim, keepdim, dtype=dtype)
+        dims = (0, 1) if dim is None else hashable(dim)
+        static = (("ord", "nuc"), ("dim", dims), ("keepdim", bool(keepdim)), ("dtype", dtypes.np_of(dtype)))
+        return dispatch.run(op_of(matrix_norm, static), (input,))
     p = 2.0 if p is None or p == "fro" else p
-    static = [("p", float(p) if not isinstance(p, str) else p), ("dim", hashable(dim)), ("keepdim", bool(keepdim))]
+    static = [("p", float(p) if not isinstance(p, str) else p), ("dim", hashable(dim)), ("keepdim", keepdim)]
     if dtype is not None:
         static.append(("dtype", dtypes.of(dtype).np))
     return dispatch.run(op_of(reduce.norm, tuple(static)), (input,))
@@ -183,3 +192,4 @@ take_names(
     """all any aminmax argmax argmin max min mean prod std std_mean sum var var_mean""",
     **NUMPY,
 )
+take_oneflow(globals())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index as as_int
 
 import numpy as np
 
@@ -46,10 +47,10 @@ def roi_align(
         most = max(1, math.ceil(largest[1] / pooled_h), math.ceil(largest[0] / pooled_w))
     static = (
         ("spatial_scale", float(spatial_scale)),
-        ("pooled_h", int(pooled_h)),
-        ("pooled_w", int(pooled_w)),
-        ("sampling_ratio", int(sampling_ratio)),
-        ("aligned", bool(aligned)),
+        ("pooled_h", as_int(pooled_h)),
+        ("pooled_w", as_int(pooled_w)),
+        ("sampling_ratio", as_int(sampling_ratio)),
+        ("aligned", aligned),
         ("most", most),
     )
     return dispatch.run(op_of(regions.roi_align, static), (x, rois))

@@ -7,9 +7,11 @@ then gathered by an op that is on the tape and keeps a global tensor global.
 from __future__ import annotations
 
 import math
+from operator import index as as_int
 
 import numpy as np
 
+from sbpjax import naming
 from sbpjax.errors import OpError, OpTypeError, OpValueError, message
 from sbpjax.ops import embedding
 from sbpjax.ops import gather as _gather
@@ -23,6 +25,7 @@ from .bounds import check_dim, check_natural, check_size, check_tuples
 from .convert import host
 from .indexing import _with, getitem
 from .inplace import inplace
+from .oneflow_arguments import take_oneflow
 from .op import op_of
 from .tensor import Tensor, attach
 
@@ -34,10 +37,10 @@ def _finish(result, out):
 # --------------------------------------------------------------------------------------------------- gather and scatter
 
 
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out=None) -> Tensor:
+def gather(input: Tensor, dim: int, index: Tensor, sparse_grad: bool = False, *, out=None) -> Tensor:
     """Return ``input[..., index[...], ...]``: for every place of ``index`` the element it names along ``dim``."""
     check_dim(f"gather(x, {dim}, index)", index, input, int(dim))
-    return _finish(dispatch.run(op_of(_gather.gather, (("dim", int(dim)),)), (input, index)), out)
+    return _finish(dispatch.run(op_of(_gather.gather, (("dim", as_int(dim)),)), (input, index)), out)
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
@@ -58,11 +61,11 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 def index_select(input: Tensor, dim: int, index: Tensor, *, out=None) -> Tensor:
     """Return the slices of a dim that a vector of indices names."""
     check_dim(f"index_select(x, {dim}, index)", index, input, int(dim))
-    return _finish(dispatch.run(op_of(_gather.index_select, (("dim", int(dim)),)), (input, index)), out)
+    return _finish(dispatch.run(op_of(_gather.index_select, (("dim", as_int(dim)),)), (input, index)), out)
 
 
 def _scatter_op(dim, reduce):
-    return op_of(_gather.scatter, (("dim", int(dim)), ("reduce", reduce)))
+    return op_of(_gather.scatter, (("dim", as_int(dim)), ("reduce", reduce)))
 
 
 def scatter(input: Tensor, dim: int, index: Tensor, src=None, *, value=None, reduce: str | None = None) -> Tensor:
@@ -80,17 +83,17 @@ def scatter_(self: Tensor, dim: int, index: Tensor, src=None, *, value=None, red
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Return ``input`` with ``src`` added where ``index`` names along ``dim``."""
     check_dim(f"scatter_add(x, {dim}, index)", index, input, int(dim))
-    return dispatch.run(op_of(_gather.scatter_add, (("dim", int(dim)),)), (input, index, src))
+    return dispatch.run(op_of(_gather.scatter_add, (("dim", as_int(dim)),)), (input, index, src))
 
 
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Write `scatter_add` into this tensor and return it."""
     check_dim(f"x.scatter_add_({dim}, index)", index, self, int(dim))
-    return inplace(self, op_of(_gather.scatter_add, (("dim", int(dim)),)), (index, src))
+    return inplace(self, op_of(_gather.scatter_add, (("dim", as_int(dim)),)), (index, src))
 
 
 def _reduce_op(dim, reduce, include_self):
-    return op_of(_gather.scatter_reduce, (("dim", int(dim)), ("reduce", reduce), ("include_self", bool(include_self))))
+    return op_of(_gather.scatter_reduce, (("dim", as_int(dim)), ("reduce", reduce), ("include_self", include_self)))
 
 
 def scatter_reduce(
@@ -109,41 +112,41 @@ def scatter_reduce_(
     return inplace(self, _reduce_op(dim, reduce, include_self), (index, src))
 
 
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha=1) -> Tensor:
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha=1) -> Tensor:
     """Return ``input`` with slices of ``source`` added to the slices of a dim that ``index`` names."""
     check_dim(f"index_add(x, {dim}, index)", index, input, int(dim))
-    static = (("dim", int(dim)), ("alpha", hashable(alpha)))
+    static = (("dim", as_int(dim)), ("alpha", hashable(alpha)))
     return dispatch.run(op_of(_gather.index_add, static), (input, index, source))
 
 
-def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha=1) -> Tensor:
+def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha=1) -> Tensor:
     """Write `index_add` into this tensor and return it."""
     check_dim(f"x.index_add_({dim}, index)", index, self, int(dim))
-    return inplace(self, op_of(_gather.index_add, (("dim", int(dim)), ("alpha", hashable(alpha)))), (index, source))
+    return inplace(self, op_of(_gather.index_add, (("dim", as_int(dim)), ("alpha", hashable(alpha)))), (index, source))
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Return ``input`` with slices of ``source`` written to the slices of a dim that ``index`` names."""
     check_dim(f"index_copy(x, {dim}, index)", index, input, int(dim))
-    return dispatch.run(op_of(_gather.index_copy, (("dim", int(dim)),)), (input, index, source))
+    return dispatch.run(op_of(_gather.index_copy, (("dim", as_int(dim)),)), (input, index, source))
 
 
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Write `index_copy` into this tensor and return it."""
     check_dim(f"x.index_copy_({dim}, index)", index, self, int(dim))
-    return inplace(self, op_of(_gather.index_copy, (("dim", int(dim)),)), (index, source))
+    return inplace(self, op_of(_gather.index_copy, (("dim", as_int(dim)),)), (index, source))
 
 
 def index_fill(input: Tensor, dim: int, index: Tensor, value) -> Tensor:
     """Return ``input`` with a number written to the slices of a dim that ``index`` names."""
     check_dim(f"index_fill(x, {dim}, index)", index, input, int(dim), negative=True)
-    return dispatch.run(op_of(_gather.index_fill, (("dim", int(dim)),)), (input, index, value))
+    return dispatch.run(op_of(_gather.index_fill, (("dim", as_int(dim)),)), (input, index, value))
 
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value) -> Tensor:
     """Write `index_fill` into this tensor and return it."""
     check_dim(f"x.index_fill_({dim}, index)", index, self, int(dim), negative=True)
-    return inplace(self, op_of(_gather.index_fill, (("dim", int(dim)),)), (index, value))
+    return inplace(self, op_of(_gather.index_fill, (("dim", as_int(dim)),)), (index, value))
 
 
 def masked_fill(input: Tensor, mask: Tensor, value) -> Tensor:
@@ -204,9 +207,9 @@ def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -
 def searchsorted(
     sorted_sequence: Tensor,
     values,
-    *,
     out_int32: bool = False,
     right: bool = False,
+    *,
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
@@ -227,9 +230,7 @@ def searchsorted(
         raise OpValueError(message("searchsorted(x, values)", f"side={side!r}, right={right}", rule, "side='right'"))
     right = right or side == "right"
     dtype = (dtypes.int32 if out_int32 else dtypes.int64).np
-    return dispatch.run(
-        op_of(embedding.searchsorted, (("right", bool(right)), ("dtype", dtype))), (sorted_sequence, values)
-    )
+    return dispatch.run(op_of(embedding.searchsorted, (("right", right), ("dtype", dtype))), (sorted_sequence, values))
 
 
 def bucketize(input, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
@@ -238,14 +239,14 @@ def bucketize(input, boundaries: Tensor, *, out_int32: bool = False, right: bool
         rule = f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})"
         raise OpError(message("bucketize(x, boundaries)", f"boundaries {list(boundaries.shape)}", rule, "flatten them"))
     dtype = (dtypes.int32 if out_int32 else dtypes.int64).np
-    return dispatch.run(op_of(embedding.bucketize, (("right", bool(right)), ("dtype", dtype))), (input, boundaries))
+    return dispatch.run(op_of(embedding.bucketize, (("right", right), ("dtype", dtype))), (input, boundaries))
 
 
 # ----------------------------------------------------------------------------------------- shapes that depend on the
 # data
 
 
-def nonzero(input: Tensor, *, as_tuple: bool = False):
+def nonzero(input: Tensor, as_tuple: bool = False):
     """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
     found = np.nonzero(np.atleast_1d(host(input)))
     if as_tuple:
@@ -255,19 +256,21 @@ def nonzero(input: Tensor, *, as_tuple: bool = False):
 
 
 def masked_select(input: Tensor, mask: Tensor, *, out=None) -> Tensor:
-    """Return the elements where the mask holds (both broadcast) as a vector."""
+    """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0."""
     if mask.dtype != dtypes.bool_:
-        raise OpTypeError(
-            message(
-                "masked_select(x, mask)", f"a mask of dtype {mask.dtype!r}", "the mask is a bool tensor", "mask.bool()"
-            )
-        )
+        mask = mask != 0
     shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
     x = input if tuple(input.shape) == shape else input.expand(shape)
     mask = mask if tuple(mask.shape) == shape else mask.expand(shape)
     if not shape:
         x, mask = x.reshape(1), mask.reshape(1)
     return _finish(getitem(x, mask), out)
+
+
+def _has_order(name: str, input: Tensor) -> None:
+    if input.is_complex():
+        rule = f"{name} is not defined for complex numbers"
+        raise OpTypeError(message(f"{name}(x)", f"a {input.dtype.name} tensor", rule, "x.abs()"))
 
 
 def unique(
@@ -281,9 +284,10 @@ def unique(
 ):
     """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
 
-    Indices and counts are of int64, or of the dtype that is asked for, as in OneFlow.
+    Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
     """
-    counted = np.dtype(np.int64) if dtype is None else dtypes.np_of(dtype)
+    _has_order("unique", input)
+    counted = dtypes.np_of(dtype or _positions())
     values, inverse, counts = np.unique(  # as in PyTorch every NaN is another element
         host(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
@@ -300,6 +304,7 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ):
     """Return the elements (along a dim, the slices) that differ from their predecessor."""
+    _has_order("unique_consecutive", input)
     if dim is None:
         rows, along = host(input).reshape(-1), 0
         shape = tuple(input.shape)
@@ -338,6 +343,9 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """Return the counts of elements in equal bins from ``min`` to ``max`` (the data's range if both are 0)."""
+    if not input.is_floating_point():
+        rule = "histc is defined for floating point"
+        raise OpTypeError(message("histc(x)", f"a {input.dtype.name} tensor", rule, "x.float()"))
     values = host(input).astype(np.float64).reshape(-1)
     low, high = (values.min(), values.max()) if min == max == 0 and values.size else (min, max)
     if low == high:
@@ -346,10 +354,13 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     return _with(counts.astype(input.dtype.np), input)
 
 
-def argwhere(input: Tensor, *, dtype=None) -> Tensor:
-    """Return the indices of the elements that are not zero, one row each; of int64, or as asked for, as in OneFlow."""
-    found = nonzero(input)
-    return found if dtype is None else found.to(dtype)
+def argwhere(input: Tensor, dtype=None) -> Tensor:
+    """Return the indices of the elements that are not zero, one row each; dtypes as in `unique`."""
+    return nonzero(input).to(dtype or _positions())
+
+
+def _positions() -> dtypes.dtype:
+    return dtypes.int32 if naming.is_oneflow() else dtypes.int64
 
 
 METHODS = (
@@ -378,3 +389,4 @@ take_names(
     """gather index_select scatter scatter_add take_along_dim index_add index_copy index_fill""",
     **NUMPY,
 )
+take_oneflow(globals())

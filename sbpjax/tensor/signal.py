@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index as as_int
+
 import numpy as np
 
 from sbpjax.errors import OpError, message
@@ -48,12 +50,12 @@ def stft(
             raise OpError(message("stft(x, ...)", f"a {input.dtype!r} signal", rule, "return_complex=True"))
         return_complex = True
     static = (
-        ("n_fft", int(n_fft)),
+        ("n_fft", as_int(n_fft)),
         ("hop_length", hop_length),
         ("win_length", win_length),
-        ("center", bool(center)),
+        ("center", center),
         ("pad_mode", pad_mode),
-        ("normalized", bool(normalized)),
+        ("normalized", normalized),
         ("onesided", not complex_input if onesided is None else bool(onesided)),
     )
     out = dispatch.run(op_of(signal.stft, static), (input, window))
@@ -83,14 +85,14 @@ def istft(
     if onesided is None:
         onesided = input.shape[-2] != n_fft
     static = (
-        ("n_fft", int(n_fft)),
+        ("n_fft", as_int(n_fft)),
         ("hop_length", hop_length),
         ("win_length", win_length),
-        ("center", bool(center)),
-        ("normalized", bool(normalized)),
-        ("onesided", bool(onesided)),
+        ("center", center),
+        ("normalized", normalized),
+        ("onesided", onesided),
         ("length", length),
-        ("return_complex", bool(return_complex)),
+        ("return_complex", return_complex),
     )
     return dispatch.run(op_of(signal.istft, static), (input, window))
 

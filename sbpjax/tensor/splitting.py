@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from operator import index as as_int
 
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import dims as _dims
@@ -17,6 +18,7 @@ from sbpjax.ops import view as _view
 from . import dispatch, steps, unread
 from .argument_names import NUMPY, take_names
 from .binding import publish
+from .oneflow_arguments import take_oneflow
 from .op import op_of
 from .tensor import Tensor, attach
 from .views import along, of_one_dim, tie
@@ -55,7 +57,7 @@ def split(self: Tensor, split_size_or_sections=None, dim: int = 0, *, split_size
     d = _dims.one(dim, self.ndim, "split")
     n = self.shape[d]
     if isinstance(split_size_or_sections, (tuple, list)):
-        sizes = [int(k) for k in split_size_or_sections]
+        sizes = [as_int(k) for k in split_size_or_sections]
         if sum(sizes) != n or any(k < 0 for k in sizes):
             raise OpError(
                 message(
@@ -66,7 +68,7 @@ def split(self: Tensor, split_size_or_sections=None, dim: int = 0, *, split_size
                 )
             )
         return _several(self, d, sizes)
-    size = int(split_size_or_sections)
+    size = as_int(split_size_or_sections)
     if size <= 0 and n:
         raise OpError(message(f"split({size})", f"a dim of size {n}", "a part has at least one index", "use split(1)"))
     sizes = [min(size, n - k) for k in range(0, n, size)] if n else [0]
@@ -76,6 +78,7 @@ def split(self: Tensor, split_size_or_sections=None, dim: int = 0, *, split_size
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
     """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
     d = _dims.one(dim, self.ndim, "chunk")
+    chunks = as_int(chunks)
     if chunks <= 0:
         raise OpError(message(f"chunk({chunks})", f"chunks={chunks}", "there is at least one chunk", "use chunk(1)"))
     n = self.shape[d]
@@ -132,3 +135,4 @@ publish(globals(), "split chunk tensor_split unbind", out=False)
 take_names(globals(), "chunk unbind", input="self", **NUMPY)
 take_names(globals(), "tensor_split", input="self", tensor_indices_or_sections="indices_or_sections", **NUMPY)
 take_names(globals(), "split", tensor="self", input="self")
+take_oneflow(globals())

@@ -20,7 +20,7 @@ from sbpjax.sbp.abstract import Abstract, no_data
 from . import dispatch
 from .mode import mode
 from .op import op_of
-from .steps import expand, look, put, put_row
+from .steps import STRIDES, contiguous_strides, expand, look, put, put_row, unfold
 from .tensor import Tensor, attach
 from .unread import forget
 
@@ -164,7 +164,7 @@ def write(x: Tensor, value: Tensor) -> None:
         new = value
     else:
         expanded = any(step[0] is expand for step in steps_of(x))
-        repeated = expanded and _repeated(x)
+        repeated = expanded and repeated_by(x) is not None
         new = _put(base, value, steps_of(x)[len(steps_of(base)) :], put_row if expanded and not repeated else put)
     if mode.grad and new._edge is not None:
         base._edge, base._idx = new._edge, new._idx
@@ -176,10 +176,35 @@ def write(x: Tensor, value: Tensor) -> None:
         x._seen, x._ver = x._cell.stamp, x._cell.version
 
 
-def _repeated(x: Tensor) -> bool:
-    from .inplace import repeated_by
+def strides_of(x: Tensor) -> tuple[int, ...]:
+    """Return the strides, in elements, that the view would have in one piece of row-major memory."""
+    chain = steps_of(x)
+    if not chain or x._cell is None:
+        return contiguous_strides(x.shape)
+    cell = x._cell
+    shape = tuple(cell.array.shape if cell.layout is None or cell.layout.shape is None else cell.layout.shape)
+    strides = contiguous_strides(shape)
+    for fn, static, starts in chain:
+        shape, strides = STRIDES[fn](shape, strides, *starts, **dict(static))
+        if strides is None:  # a reshape of a global tensor that copies in memory terms
+            strides = contiguous_strides(shape)
+    return strides
 
-    return repeated_by(x) is not None
+
+def repeated_by(x: Tensor) -> str | None:
+    """Return the step by which a view shows an element of its storage more than once, None if it does not.
+
+    One row of an expanded tensor shows its elements once.
+    """
+    chain = steps_of(x)
+    if not chain or 0 in x.shape:
+        return None
+    if any(fn is unfold and dict(static)["step"] < dict(static)["size"] for fn, static, _ in chain):
+        return "unfold"
+    if any(fn is expand for fn, _, _ in chain):
+        if any(n > 1 and k == 0 for n, k in zip(x.shape, strides_of(x), strict=True)):
+            return "expand"
+    return None
 
 
 def _commit(x: Tensor, base: Tensor, new: Tensor) -> None:
@@ -247,5 +272,5 @@ def set_data(self: Tensor, value: Tensor) -> None:
     self._array, self._layout, self._plain = value._array, value._layout, value._plain
 
 
-attach(detach=detach)
+attach(detach=detach, _regenerate=regenerate, _set_payload=set_payload)
 attach(data=property(data, set_data))

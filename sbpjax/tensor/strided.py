@@ -82,7 +82,9 @@ def _checked(asked: str, x: Tensor, size, stride, offset) -> tuple:
     return (("size", size), ("stride", stride), ("offset", offset))
 
 
-def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
+def as_strided(
+    input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
+) -> Tensor:
     """Return a view of the storage with the sizes, strides and offset given, in elements."""
     static = _checked("as_strided(x, ...)", input, size, stride, storage_offset)
     return views.view_of(_root(input), steps.strided, static)
@@ -99,12 +101,16 @@ def as_strided_(self: Tensor, size, stride, storage_offset: int | None = None) -
     return self
 
 
-def as_strided_copy(input: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
+def as_strided_copy(
+    input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
+) -> Tensor:
     """Return a copy of what `as_strided` shows."""
     return as_strided(input, size, stride, storage_offset).clone()
 
 
-def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
+) -> Tensor:
     """Return a copy with ``src`` where `as_strided` looks."""
     static = _checked("as_strided_scatter(x, ...)", input, size, stride, storage_offset or 0)
     return dispatch.run(op_of(_scattered, static), (input, src))

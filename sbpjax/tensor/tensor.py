@@ -36,10 +36,22 @@ class Meta:
         unread, place: the `unread.Unread` that a view without payload is an output of, and which; else None.
         no_grad_view: whether the view, or what it is a view of, was made under ``no_grad``.
         data_alias: whether writes leave the version alone (``x.data``).
+        zeroed: an array of zeros that `zero_grads` gave the gradient, which nobody writes.
         asked_sum: whether the storage was asked for in ``partial_sum``; one that an op left so may be converted.
     """
 
-    __slots__ = ("asked_sum", "base", "data_alias", "grad", "multi", "no_grad_view", "place", "steps", "unread")
+    __slots__ = (
+        "asked_sum",
+        "base",
+        "data_alias",
+        "grad",
+        "multi",
+        "no_grad_view",
+        "place",
+        "steps",
+        "unread",
+        "zeroed",
+    )
 
     grad: Any
     base: Any
@@ -47,7 +59,7 @@ class Meta:
     place: int
 
     def __init__(self) -> None:
-        self.grad = self.base = self.unread = None
+        self.grad = self.base = self.unread = self.zeroed = None
         self.steps = ()
         self.multi = self.data_alias = self.no_grad_view = self.asked_sum = False
 
@@ -113,10 +125,7 @@ class Tensor:
         def __index__(self) -> int: ...
 
     def __init__(self, *data, **options) -> None:
-        from .from_data import legacy
-
-        other = legacy(data, options)
-        self._adopt(other)
+        self._adopt(self._made_of(data, options))
 
     def _adopt(self, other: Tensor) -> None:
         """Take over another tensor's payload, as a leaf without grad."""
@@ -183,10 +192,11 @@ class Tensor:
 
     @property
     def sbp(self) -> tuple:
-        """The nd-sbp of a global tensor."""
-        if self._layout is None:
+        """The nd-sbp of a global tensor; in a traced program entries may be decided by the plan."""
+        layout = self._layout
+        if layout is None:
             raise self._kind_error("sbp", "a local tensor lies on one device and has no sbp", "x.device")
-        return self._layout.sbp
+        return layout.sbp if layout.shape is not None else layout.sbp_of(self._fresh()._array)
 
     @property
     def device(self):
@@ -318,9 +328,7 @@ class Tensor:
             )
         mine, other = self._layout, value._fresh()._layout
         if (mine is None) != (other is None) or (mine is not None and mine.placement != other.placement):
-            from .dispatch import mixed
-
-            raise mixed("x.grad = value", (self, value))
+            raise self._mixed("x.grad = value", (self, value))
         self._own_meta().grad = value
 
     @grad.deleter
@@ -354,9 +362,7 @@ class Tensor:
         """Bring the payload up to date after a write through a view or base, and read what was not read."""
         if self._cell is not None:
             if self._cell.stamp != self._seen:
-                from .storage import regenerate
-
-                regenerate(self)
+                self._regenerate()
             elif self._meta is not None and self._meta.unread is not None:
                 self._array  # noqa: B018  # reading fills it
         return self
@@ -371,9 +377,7 @@ class Tensor:
         if mode.touch is not None:
             mode.touch(self)
         if self._cell is not None:
-            from .storage import set_payload
-
-            set_payload(self, array, layout)
+            self._set_payload(array, layout)
             return
         self._array = array
         self._layout = layout

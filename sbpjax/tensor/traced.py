@@ -13,6 +13,7 @@ from jax._src import source_info_util  # no public names
 from jax.core import Tracer
 
 from sbpjax.autograd.node import VjpNode, sequence
+from sbpjax.sbp import algebra, undecided
 
 from . import dispatch, op_calls
 from .failure import translate
@@ -22,36 +23,55 @@ from .tensor import Tensor
 
 
 class TracedLayout:
-    """What is known of a global tensor inside a trace: its placement. Its sbp is the planner's choice, made later."""
+    """What is known of a global tensor inside a trace: its placement, and what of its sbp is pinned.
 
-    __slots__ = ("placement",)
+    Args:
+        placement: where it lies.
+        pinned: its codes, with `algebra.FREE` where the planner will choose; None if that is everywhere.
+
+    Attributes:
+        placement: where it lies.
+        pinned: the codes that are known, None if none is.
+    """
+
+    __slots__ = ("pinned", "placement")
 
     _interned: dict = {}
     shape = None
 
-    def __new__(cls, placement):
-        found = cls._interned.get(placement)
+    def __new__(cls, placement, pinned=None):
+        key = placement if pinned is None else (placement, pinned)
+        found = cls._interned.get(key)
         if found is None:
-            found = cls._interned[placement] = object.__new__(cls)
-            found.placement = placement
+            if pinned is not None and set(pinned) == {algebra.FREE}:
+                return cls(placement)
+            found = cls._interned[key] = object.__new__(cls)
+            found.placement, found.pinned = placement, pinned
         return found
 
-    @property
-    def sbp(self):
-        """The sbp is not known while the program is being traced."""
-        from sbpjax.errors import SbpError, message
-
-        raise SbpError(
-            message(
-                "x.sbp inside a traced program",
-                f"a tensor on {self.placement!r}",
-                "the sbp of an intermediate value is planned after tracing",
-                "pin it with x.to_global(sbp=...)",
-            )
-        )
+    def sbp_of(self, array) -> tuple:
+        """Return the nd-sbp of the traced array that lies so; see `sbpjax.sbp.undecided`."""
+        return undecided.sbp_of(self.pinned or (algebra.FREE,) * len(self.placement.hierarchy), array)
 
     def __repr__(self) -> str:
-        return f"TracedLayout({self.placement!r})"
+        return f"TracedLayout({self.placement!r}, {self.pinned})"
+
+
+def as_traced(layout, ndim: int | None = None) -> TracedLayout | None:
+    """Return a tensor's layout for a tracer that is the same value.
+
+    Args:
+        layout: a `Layout`, a `TracedLayout`, None.
+        ndim: the number of dims of the tracer, if it may be a part of the value, as in a ``vmap``.
+    """
+    if layout is None or layout.shape is None:
+        return layout
+    return TracedLayout(layout.placement, layout.codes if ndim in (None, len(layout.shape)) else None)
+
+
+def unpinned(layout) -> TracedLayout | None:
+    """Return the layout of a traced value that lies where another one does, as the planner will choose."""
+    return None if layout is None else TracedLayout(layout.placement)
 
 
 def logical(x):
@@ -133,10 +153,6 @@ def _recorded(op, inputs, arrays, needs, layout):
     return outs[0] if single else tuple(outs)
 
 
-def _layout_like(layout):
-    return None if layout is None else TracedLayout(layout.placement)
-
-
 def backward(node: VjpNode, grads: list) -> tuple:
     """Run the residual closure of a node; a missing cotangent is zero."""
     cotangents = []
@@ -145,7 +161,7 @@ def backward(node: VjpNode, grads: list) -> tuple:
     # A gradient is named after the module whose forward it differentiates, and comes from that line.
     with source_info_util.user_context(node.scope.traceback, name_stack=node.scope.name_stack):
         results = map(_conjugate, op_calls.backward(node.op, node.vjp, tuple(map(_conjugate, cotangents))))
-    return tuple(dispatch.wrap_any(g, _layout_like(lay)) for g, lay in zip(results, node.layouts, strict=True))
+    return tuple(dispatch.wrap_any(g, unpinned(lay)) for g, lay in zip(results, node.layouts, strict=True))
 
 
 def _cotangent(aval, g):

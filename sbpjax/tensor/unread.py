@@ -21,6 +21,7 @@ import jax
 from jax._src.core import trace_state_clean  # no public name
 
 from sbpjax.autograd.node import OpNode, sequence
+from sbpjax.sbp.recent import Recent, most_programs
 
 from . import dispatch
 from .failure import translate
@@ -145,6 +146,8 @@ def views(x: Tensor, op: Op) -> tuple | None:
     avals = op.shapes.get(aval)
     if avals is None:
         try:
+            if len(op.shapes) >= _MAX_SHAPES:
+                op.shapes.clear()
             avals = op.shapes[aval] = tuple(jax.make_jaxpr(op.traced)(struct_of(aval)).out_avals)
         except Exception:  # the op itself says what is wrong
             return None
@@ -221,7 +224,8 @@ def forget(x: Tensor) -> None:
     x._idx = 0
 
 
-_CHAINS: dict = {}
+_CHAINS = Recent(most_programs())
+_MAX_SHAPES = 4096  # a few hundred bytes each
 
 
 def _chain(steps: tuple) -> Op:
@@ -230,9 +234,7 @@ def _chain(steps: tuple) -> Op:
         return steps[0][0]
     found = _CHAINS.get(steps)
     if found is None:
-        if len(_CHAINS) > 20_000:
-            _CHAINS.clear()
-        found = _CHAINS[steps] = op_of(chain, (("steps", steps),))
+        found = _CHAINS.recall(steps) or _CHAINS.keep(steps, op_of(chain, (("steps", steps),)))
         found.name = steps[-1][0].name
     return found
 

@@ -7,6 +7,7 @@ result to the storage of its input (`sbpjax.tensor.storage`).
 from __future__ import annotations
 
 import math
+from operator import index as as_int
 
 from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError, message
 from sbpjax.ops import arrange
@@ -17,8 +18,9 @@ from .argument_names import NUMPY, REST, take_names
 from .binding import publish
 from .dtype import dtype
 from .mode import mode
+from .oneflow_arguments import take_oneflow
 from .op import op_of
-from .storage import share, steps_of
+from .storage import share, steps_of, strides_of
 from .tensor import Tensor, attach
 
 
@@ -61,21 +63,6 @@ def tie(x: Tensor, out: Tensor, step: tuple) -> Tensor:
 
 
 # ------------------------------------------------------------------------------------------------------------ strides
-
-
-def strides_of(x: Tensor) -> tuple[int, ...]:
-    """Return the strides, in elements, that the view would have in one piece of row-major memory."""
-    chain = steps_of(x)
-    if not chain or x._cell is None:
-        return steps.contiguous_strides(x.shape)
-    cell = x._cell
-    shape = tuple(cell.array.shape if cell.layout is None or cell.layout.shape is None else cell.layout.shape)
-    strides = steps.contiguous_strides(shape)
-    for fn, static, starts in chain:
-        shape, strides = steps.STRIDES[fn](shape, strides, *starts, **dict(static))
-        if strides is None:  # a reshape of a global tensor that copies in memory terms
-            strides = steps.contiguous_strides(shape)
-    return strides
 
 
 def stride(self: Tensor, dim: int | None = None):
@@ -283,8 +270,10 @@ def permute(self: Tensor, *dims) -> Tensor:
     return view_of(self, steps.permute, (("dims", resolved),))
 
 
-def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return a view with two dims exchanged."""
+def transpose(self: Tensor, dim0: int = 0, dim1: int | None = None, *, perm=None) -> Tensor:
+    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+    if dim1 is None:
+        return permute(self, *(dim0 if perm is None else perm))
     n = self.ndim
     key = ("transpose", n, dim0, dim1)
     if self._plain:
@@ -344,7 +333,7 @@ def expand(self: Tensor, *sizes) -> Tensor:
         raise OpTypeError(message("expand()", f"{list(self.shape)}", "size is a required argument", "x.expand(2, -1)"))
     own = tuple(self.shape)
     offset = len(sizes) - len(own)
-    shape = tuple(own[i - offset] if n == -1 and i >= offset else int(n) for i, n in enumerate(sizes))
+    shape = tuple(own[i - offset] if n == -1 and i >= offset else as_int(n) for i, n in enumerate(sizes))
     if (
         offset < 0
         or any(n < 0 for n in shape)
@@ -420,7 +409,7 @@ def narrow(self: Tensor, dim: int, start, length: int) -> Tensor:
     """Return ``length`` indices of a dim from ``start`` on."""
     d = _dims.one(dim, self.ndim, "narrow")
     n = self.shape[d]
-    begin = int(start)
+    begin = as_int(start)
     if not -n <= begin <= n:
         rule = f"start out of range (expected to be in range of [{-n}, {n}], but got {begin})"
         asked = f"narrow({dim}, {start}, {length})"
@@ -448,7 +437,7 @@ def checked_index(index, size: int, dim: int) -> int:
     """Return an index counted from the front."""
     from sbpjax.errors import OpIndexError
 
-    index = int(index)
+    index = as_int(index)
     if not -size <= index < size:
         raise OpIndexError(
             message(
@@ -476,7 +465,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
             )
         )
     x = self if self.ndim else unsqueeze(self, 0)
-    return view_of(x, steps.unfold, (("dim", d), ("size", int(size)), ("step", int(step))))
+    return view_of(x, steps.unfold, (("dim", d), ("size", as_int(size)), ("step", as_int(step))))
 
 
 def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
@@ -492,7 +481,7 @@ def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Ten
                 "name two dims",
             )
         )
-    return view_of(self, steps.diagonal, (("offset", int(offset)), ("dim1", a), ("dim2", b)))
+    return view_of(self, steps.diagonal, (("offset", as_int(offset)), ("dim1", a), ("dim2", b)))
 
 
 def _is_view(self: Tensor) -> bool:
@@ -539,3 +528,4 @@ take_names(globals(), "reshape", input="self", shape=REST)
 take_names(globals(), "permute", input="self", dims=REST)
 take_names(globals(), "view", size=REST, dtype=REST)
 take_names(globals(), "expand", size=REST)
+take_oneflow(globals())

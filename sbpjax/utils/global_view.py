@@ -13,13 +13,14 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 
 
-def to_global(value, placement=None, sbp=None, **options):
-    """Return ``value`` with every tensor in it made global; see `sbpjax.Tensor.to_global`.
+def to_global(input, placement=None, sbp=None, warn_on_non_tensor_leaf: bool = True, **options):
+    """Return ``input`` with every tensor in it made global; see `sbpjax.Tensor.to_global`.
 
     Args:
-        value: a tensor, or dicts, lists and tuples of tensors and other things, which stay as they are.
+        input: a tensor, or dicts, lists and tuples of tensors and other things, which stay as they are.
         placement: where the tensors should lie; a global tensor's own by default.
         sbp: the nd-sbp they should have.
+        warn_on_non_tensor_leaf: accepted; other things stay as they are without a warning.
         options: ``grad_sbp`` and ``check_meta``, as for a tensor.
 
     Example:
@@ -27,12 +28,12 @@ def to_global(value, placement=None, sbp=None, **options):
         >>> sbpjax.utils.global_view.to_global({"x": sbpjax.ones(4)}, p, sbpjax.sbp.split(0))["x"].sbp
         (sbpjax.sbp.split(dim=0),)
     """
-    return _mapped(value, lambda x: x.to_global(placement, sbp, **options))
+    return _mapped(input, lambda x: x.to_global(placement, sbp, **options))
 
 
-def to_local(value):
-    """Return ``value`` with every global tensor in it made local; local ones stay."""
-    return _mapped(value, lambda x: x.to_local() if x.is_global else x)
+def to_local(input, *, copy: bool = False):
+    """Return ``input`` with every global tensor in it made local; local ones stay."""
+    return _mapped(input, lambda x: x.to_local(copy=copy) if x.is_global else x)
 
 
 class global_mode:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import sbpjax
 from sbpjax.errors import OpTypeError, message
 from sbpjax.tensor import Tensor
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.from_data import from_numpy
 
 
 def from_torch(torch_tensor: Any) -> Tensor:
@@ -23,8 +24,10 @@ def from_torch(torch_tensor: Any) -> Tensor:
         raise OpTypeError(message("from_torch(x)", seen, "x is a torch.Tensor", "sbpjax.tensor(x)"))
     source = torch_tensor.detach().contiguous()
     if source.dtype.is_complex or str(source.dtype) == "torch.bool" or not source.numel():
-        return sbpjax.from_numpy(source.cpu().numpy())
-    return sbpjax.from_dlpack(source)
+        return from_numpy(source.cpu().numpy())
+    from sbpjax.tensor.interop import from_dlpack  # which few scripts need
+
+    return from_dlpack(source)
 
 
 def to_torch(flow_tensor: Tensor) -> Any:
@@ -38,6 +41,6 @@ def to_torch(flow_tensor: Tensor) -> Any:
         raise OpTypeError(message("to_torch(x)", seen, "x is a sbpjax.Tensor", "torch.as_tensor(x)"))
     import torch
 
-    if flow_tensor.dtype == sbpjax.bfloat16:  # NumPy's own dtypes have none
+    if flow_tensor.dtype == dtypes.bfloat16:  # NumPy's own dtypes have none
         return torch.from_numpy(flow_tensor.detach().float().numpy().copy()).bfloat16()
     return torch.from_numpy(flow_tensor.detach().numpy().copy())

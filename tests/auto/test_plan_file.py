@@ -112,6 +112,27 @@ def test_json_that_is_none(tmp_path):
         load(tmp_path / "plan.yaml")
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[" * 30_000, "text that is no JSON"),
+        ({"hierarchy": "ab", "parameters": {}}, "HIERARCHY ab"),
+        ({"hierarchy": [8, -1], "parameters": {}}, "not the sizes of a placement"),
+        ({"hierarchy": [2**80], "parameters": {}}, "not the sizes of a placement"),
+        ({"hierarchy": None, "parameters": {}}, "HIERARCHY None"),
+        ({"hierarchy": [8], "parameters": ["a"]}, "PARAMETERS of type list"),
+        ({"hierarchy": [8], "state": {"a": 3}}, "a layout in STATE that cannot be read"),
+        ({"hierarchy": [8], "state": {"a": {"b": []}}}, "a layout in STATE that cannot be read"),
+    ],
+)
+def test_json_of_other_types(content, said, tmp_path):
+    path = tmp_path / "plan.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(SbpError) as error:
+        load(path)
+    assert said in str(error.value) and "\n  fix:  " in str(error.value)
+
+
 def test_a_model_is_laid_out_by_a_file():
     import sbpjax as flow
 

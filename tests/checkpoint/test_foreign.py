@@ -3,6 +3,9 @@
 import json
 import os
 import pickle
+import random
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -79,12 +82,153 @@ def test_hugging_face_directory_by_name_map(tmp_path):
         checkpoint.load_safetensors(tmp_path, into=model.state_dict())
 
 
+def directory_with(tmp_path, file, text=None):
+    """Return a directory whose index says that the weights are in a file, and beside it a directory with weights."""
+    home, other = tmp_path / "model", tmp_path / "other"
+    home.mkdir()
+    other.mkdir()
+    safetensors.numpy.save_file({"w": np.ones(2, np.float32)}, home / "inside.safetensors")
+    safetensors.numpy.save_file({"w": np.full(2, 7, np.float32)}, other / "secret.safetensors")
+    (home / "link.safetensors").symlink_to(other / "secret.safetensors")
+    (home / "folder").symlink_to(other)
+    (home / "kept").mkdir()
+    (home / "kept" / "part.safetensors").write_bytes((home / "inside.safetensors").read_bytes())
+    index = json.dumps({"weight_map": {"w": file}}) if text is None else text
+    (home / "model.safetensors.index.json").write_text(index)
+    return home
+
+
+def test_an_index_stays_in_its_directory(tmp_path):
+    outside = ["../other/secret.safetensors", "x/../../other/secret.safetensors", "link.safetensors", "", ".", "..",
+               "folder/secret.safetensors", "/etc/passwd", "C:\\a", "\\\\host\\share\\w.safetensors"]  # fmt: skip
+    for i, file in enumerate([*outside, str(tmp_path / f"{len(outside)}" / "other" / "secret.safetensors")]):
+        (tmp_path / str(i)).mkdir()
+        with pytest.raises(errors.CheckpointError, match="the index names") as raised:
+            checkpoint.load_safetensors(directory_with(tmp_path / str(i), file))
+        assert "\n  fix:  " in str(raised.value)
+    for i, file in enumerate(["inside.safetensors", "./inside.safetensors", "kept/part.safetensors"]):
+        (tmp_path / f"good {i}").mkdir()
+        state = checkpoint.load_safetensors(directory_with(tmp_path / f"good {i}", file))
+        assert state["w"].tolist() == [1, 1]
+
+
+def test_an_index_that_is_none(tmp_path):
+    texts = ["", "[]", "{}", '{"weight_map": []}', '{"weight_map": {"w": 3}}', "[" * 100_000, "\0", '{"weight_map": 1}']
+    for i, text in enumerate(texts):
+        (tmp_path / str(i)).mkdir()
+        with pytest.raises(errors.CheckpointError, match="index.json"):
+            checkpoint.load_safetensors(directory_with(tmp_path / str(i), "", text))
+
+
+def test_the_cache_of_huggingface_hub(tmp_path):
+    """There the index and the files are links into one store beside the directory."""
+    home = directory_with(tmp_path, "inside.safetensors")
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / "1"
+    blobs.mkdir()
+    snapshot.mkdir(parents=True)
+    for name in ("inside.safetensors", "model.safetensors.index.json"):
+        (home / name).rename(blobs / name[:5])
+        (snapshot / name).symlink_to(f"../../blobs/{name[:5]}")
+    assert checkpoint.load_safetensors(snapshot)["w"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("entry", [
+    {"dtype": "F32", "shape": [-1, -2], "data_offsets": [0, 8]},
+    {"dtype": "F32", "shape": [2.0], "data_offsets": [0, 8]},
+    {"dtype": "F32", "shape": [True, 2], "data_offsets": [0, 8]},
+    {"dtype": "F32", "shape": [1 << 62, 4], "data_offsets": [0, 0]},
+    {"dtype": "F32", "shape": [2], "data_offsets": [-8, 0]},
+    {"dtype": "F32", "shape": [2], "data_offsets": [0.0, 8.0]},
+    {"dtype": "O", "shape": [1], "data_offsets": [0, 8]},
+    {"dtype": ["F32"], "shape": [2], "data_offsets": [0, 8]},
+    [], None, 3,
+])  # fmt: skip
+def test_headers_that_lie(tmp_path, entry):
+    for name, header in (("one", json.dumps({"w": entry})), ("two", json.dumps([entry])), ("deep", "[" * 100_000)):
+        data = header.encode()
+        (tmp_path / name).write_bytes(len(data).to_bytes(8, "little") + data + b"\0" * 8)
+        with pytest.raises(errors.CheckpointError, match="a safetensors file is a header"):
+            checkpoint.load_safetensors(tmp_path / name)
+
+
 @pytest.mark.parametrize("keep", [0, 4, 30, -8])
 def test_truncated_safetensors(path, keep):
     data = path.read_bytes()
     path.write_bytes(data[:keep])
     with pytest.raises(errors.CheckpointError, match="reading") as raised:
         checkpoint.load_safetensors(path)
+    assert "\n  fix:  " in str(raised.value)
+
+
+def fuzz(folder, rounds):
+    """Read mutated files and indices: arrays whose every byte is of the file, or CheckpointError."""
+    draw, read = random.Random(5), 0
+    state = {name: array for name, array in STATE.items() if array.size}
+    safetensors.numpy.save_file(state, folder / "whole")
+    whole = (folder / "whole").read_bytes()
+    header = 8 + int.from_bytes(whole[:8], "little")
+    words = [b"-1", b"1e9", b"9" * 20, b"[", b"]", b"{", b'"', b"null", b"F64", b"BF16", b"0", b",", b":", b"true"]
+    for _ in range(rounds):
+        data = bytearray(whole)
+        for _ in range(draw.randrange(1, 4)):
+            at = draw.randrange(header) if draw.random() < 0.9 else draw.randrange(len(data))
+            new = draw.choice(words) if draw.random() < 0.6 else draw.randbytes(draw.randrange(3))
+            data[at : at + draw.randrange(4)] = new
+        if draw.random() < 0.7:  # so that more than the length is looked at
+            end = max(bytes(data).rfind(b"}", 0, len(data) - 40), 8)
+            data[:8] = (end - 7).to_bytes(8, "little")
+        if draw.random() < 0.1:
+            del data[draw.randrange(len(data)) :]
+        (folder / "mutated").write_bytes(data)
+        try:
+            arrays = checkpoint.open_safetensors(folder / "mutated")
+        except errors.CheckpointError:
+            continue
+        read += 1
+        assert sum(np.asarray(a).tobytes() in bytes(data) for a in arrays.values()) == len(arrays)
+    return read
+
+
+def test_mutated_files(tmp_path):
+    assert fuzz(tmp_path, 2_000) > 20
+
+
+@pytest.mark.exhaustive
+def test_many_mutated_files_in_little_memory(tmp_path):
+    code = (
+        "import sys, pathlib, resource as r, test_foreign as t; r.setrlimit(r.RLIMIT_AS, (12 << 30,) * 2); "
+        "t.fuzz(pathlib.Path(sys.argv[1]), 100_000)"
+    )
+    home = os.path.dirname(__file__)
+    path = os.pathsep.join([home, os.path.dirname(home), os.environ.get("PYTHONPATH", "")])
+    env = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], env=env, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def header(**entries):
+    text = json.dumps({k: dict(zip(("dtype", "shape", "data_offsets"), v, strict=True)) for k, v in entries.items()})
+    return len(text).to_bytes(8, "little") + text.encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        header(a=("F32", [2], [0, 8]), b=("F32", [2], [0, 8])) + bytes(8),
+        header(a=("F32", [2], [0, 8]), b=("F32", [2], [4, 12])) + bytes(12),
+        header(a=("F32", [2], [8, 16])) + bytes(16),
+        header(a=("F32", [2], [0, 8])) + bytes(9),
+        header(a=("F32", [2**40, 2**40, 0], [0, 8])) + bytes(8),
+        header(a=("F32", [True, 2], [0, 8])) + bytes(8),
+        header(a=("F32", "2", [0, 8])) + bytes(8),
+        (30_000).to_bytes(8, "little") + b"[" * 30_000,
+        (2).to_bytes(8, "little") + b"[]",
+    ],
+)
+def test_safetensors_whose_header_lies(data, tmp_path):
+    (tmp_path / "x.safetensors").write_bytes(data)
+    with pytest.raises(errors.CheckpointError, match="reading") as raised:
+        checkpoint.load_safetensors(tmp_path / "x.safetensors")
     assert "\n  fix:  " in str(raised.value)
 
 
@@ -140,3 +284,19 @@ def test_torch_files_that_lie_about_sizes(tmp_path):
     (tmp_path / "old.pt").write_bytes(pickle.dumps({"x": 1}))
     with pytest.raises(errors.CheckpointError, match="zip"):
         checkpoint.load_torch(tmp_path / "old.pt")
+
+
+def test_a_dtype_that_loses_something_is_asked_for(tmp_path):
+    checkpoint.save_safetensors({"x": flow.tensor([1.5, 2.5])}, tmp_path / "x.safetensors")
+    torch.save({"x": torch.tensor([1.5, 2.5])}, tmp_path / "x.pt")
+    for load, name in ((checkpoint.load_safetensors, "x.safetensors"), (checkpoint.load_torch, "x.pt")):
+        for dtype in (flow.bfloat16, flow.int64):
+            x = flow.zeros(2, dtype=dtype)
+            with pytest.raises(errors.CheckpointError, match="float32 in the file"):
+                load(tmp_path / name, into={"x": x})
+            assert x.sum().item() == 0
+            load(tmp_path / name, into={"x": x}, cast=True)
+            assert x.sum().item() in (3, 4)
+        wide = flow.zeros(2, dtype=flow.float64)
+        load(tmp_path / name, into={"x": wide})
+        assert wide.tolist() == [1.5, 2.5]

@@ -31,6 +31,7 @@ import torch
 
 import sbpjax
 from sbpjax import world as worlds
+from sbpjax.nn import moving
 from sbpjax.sbp import algebra, eager
 from sbpjax.tensor import convert
 
@@ -132,6 +133,7 @@ def take_locals_for_wholes():
         return convert._record(self, local, lambda grad: own(grad, placement, sbp) if grad.is_local else grad)
 
     sbpjax.Tensor.to_global, sbpjax.nn.Module.to_global, sbpjax.Tensor.to_local = to_global, of_module, to_local
+    moving.warn_of_equal_parts = lambda *of_wholes: None
 
 
 def whole_here(x):

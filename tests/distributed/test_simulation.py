@@ -15,7 +15,12 @@ def test_ranks_and_locals():
         x = flow.full((2,), float(rank) * scale).to_global(everywhere, flow.sbp.split(0))
         assert tuple(x.shape) == (8,) and x.sum().item() == 2 * 6 * scale
         assert x.to_local().tolist() == [rank * scale] * 2
-        voice = flow.tensor([rank + 1.0]).to_global(everywhere, flow.sbp.broadcast)
+        mine = flow.tensor([rank + 1.0])
+        with pytest.raises(
+            errors.AgreementError, match=r"(?s)ranks \[0\]: .*same values.*split\(0\)\].*check_values=False"
+        ):
+            mine.to_global(everywhere, flow.sbp.broadcast)
+        voice = mine.to_global(everywhere, flow.sbp.broadcast, check_values=False)
         assert voice.item() == 1.0
         total = flow.tensor([rank + 1.0]).to_global(everywhere, flow.sbp.partial_sum)
         assert total.item() == 10.0 and total.to_local().item() == rank + 1.0
@@ -92,3 +97,13 @@ def test_bad_numbers_of_ranks(ranks):
 def test_no_ranks_within_ranks():
     with pytest.raises(errors.DistributedError, match="2 ranks"):
         flow.simulate(ranks=2)(lambda: flow.simulate(ranks=2)(lambda: None)())()
+
+
+def test_a_checkpoint_that_all_ranks_wait_for(tmp_path):
+    @flow.simulate(ranks=2)
+    def main():
+        x = (flow.ones(2) * flow.env.get_rank()).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        flow.save({"x": x}, tmp_path / "state", global_dst_rank=0)
+        return flow.load(tmp_path / "state", global_src_rank=0)["x"].numpy().tolist()
+
+    assert main() == [[0.0, 0.0, 1.0, 1.0]] * 2

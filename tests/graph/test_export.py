@@ -486,6 +486,16 @@ def test_missing_and_damaged_files(export, name):
         flow.load_graph(export)
 
 
+def nested(depth):
+    return None if depth == 0 else ["list", [nested(depth - 1)]]
+
+
+def test_a_manifest_of_brackets(export):
+    (export / "manifest.json").write_text("[" * 30_000)
+    with pytest.raises(ExportError, match=r"manifest.json is no JSON"):
+        flow.load_graph(export)
+
+
 def edited(export, change):
     path = export / "manifest.json"
     content = json.loads(path.read_text())
@@ -505,12 +515,21 @@ def test_a_directory_that_is_none(tmp_path):
     ("change", "text"),
     [
         (lambda m: m.update(format="other"), r"format 'other'"),
-        (lambda m: m.update(format_version=2), r"format version 2, written by sbpjax .*reads version 1"),
+        (lambda m: m.update(format_version=1), r"format version 1, written by sbpjax .*reads version 2"),
         (lambda m: m.pop("state"), r"without a valid state"),
         (lambda m: m["state"]["tensors"][0].update(shape=[5, 5]), r"float32\[2, 4\] in weights.*float32\[5, 5\] by"),
         (lambda m: m["state"]["tensors"][0].update(path="nobody"), r"without nobody"),
         (lambda m: m["state"]["inputs"].pop(), r"not as it was written"),
         (lambda m: m["outputs"].update(structure=["what", [None]]), r"not as it was written"),
+        (lambda m: m["state"]["inputs"][0].update(tensors=[-1]), r"field state.inputs\[0\]"),
+        (lambda m: m["state"]["tensors"][0].pop("stored_as"), r"field state.tensors\[0\]"),
+        (lambda m: m["state"]["tensors"][0].pop("sbp"), r"field state.tensors\[0\].sbp"),
+        (lambda m: m["state"].update(order=[7]), r"field state.order"),
+        (lambda m: m["state"]["tensors"][0].update(dtype="O"), r"field state.tensors\[0\].dtype"),
+        (lambda m: m.update(placement={"type": "cpu", "hierarchy": [10**12]}), r"field placement.hierarchy"),
+        (lambda m: m["inputs"]["leaves"][0].update(shape=[[3], 4]), r"field inputs.leaves\[0\].shape"),
+        (lambda m: m["outputs"]["leaves"][0].pop("global"), r"field outputs.leaves\[0\]"),
+        (lambda m: m["outputs"].update(structure=nested(99)), r"field outputs.structure"),
         (lambda m: m["program"].update(calling_convention_version=99), r"convention 99.*pip install \"jax=="),
     ],
 )

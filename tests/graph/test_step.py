@@ -581,3 +581,22 @@ def test_a_schedule_that_follows_a_metric_is_stepped_by_the_user():
     assert optimizer.param_groups[0]["lr"] == 0.05
     graph(*data())
     assert len(graph._g.programs) == 1
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_graph_with_an_optimizer_and_without_backward_is_an_error(count):
+    model = nn.Linear(2, 2)
+    model(flow.ones(2, 2)).sum().backward()  # a gradient from before is no training either
+
+    class Forgetful(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+            self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.1))
+            self.config.set_gradient_accumulation_steps(count)
+
+        def build(self, x):
+            return self.model(x).sum()
+
+    with pytest.raises(GraphError, match=r"(?s)add_optimizer\(SGD\).*calls backward\(\).*fix:.*loss.backward"):
+        Forgetful()(flow.ones(2, 2))

@@ -65,6 +65,39 @@ def test_nnx_dropout_draws_anew():
     assert (first != second).any() and (model.eval()(x) == x).all()
 
 
+class WithDropout(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(3, 64, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.last = nnx.Linear(64, 1, rngs=rngs)
+
+    def __call__(self, x):
+        return self.last(self.drop(self.first(x)))
+
+
+def test_nnx_with_dropout_trains_as_flax_does():
+    model, source = nn.from_flax(WithDropout(nnx.Rngs(0))), WithDropout(nnx.Rngs(0))
+    optimizer = flow.optim.SGD(model.parameters(), lr=0.05)
+    tuned = nnx.Optimizer(source, optax.sgd(0.05), wrt=nnx.Param)
+    for _ in range(4):
+        optimizer.zero_grad()
+        loss = (model(flow.tensor(X)) - 1).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        wanted, grads = nnx.value_and_grad(lambda m: ((m(X) - 1) ** 2).mean())(source)
+        tuned.update(source, grads)
+        np.testing.assert_allclose(loss.item(), wanted, rtol=1e-5)
+    assert int(model.drop.rngs.count.item()) == 4
+
+
+def test_a_linen_module_needs_example_inputs():
+    variables = linen.Dense(3).init(jax.random.key(0), X)
+    with pytest.raises(TypeError, match=r"(?s)variables \(a dict with \['params'\]\).*rule:.*example inputs.*fix:"):
+        nn.from_flax(linen.Dense(3), variables)
+    with pytest.raises(TypeError, match="(?s)example inputs: none; init raised TypeError.*fix:"):
+        nn.from_flax(linen.Dense(3))
+
+
 def test_linen_trains():
     model = nn.from_flax(Linen(), flow.tensor(X), train="train")
     assert "Dense_0.kernel" in dict(model.named_parameters()) and model.BatchNorm_0.mean.tolist() == [0] * 4

@@ -274,13 +274,13 @@ def test_load_state_dict_copies_or_assigns():
     assert net.scale is given
 
 
-def test_state_dict_shares_storage_unless_asked_for_the_parameters():
+def test_state_dict_has_the_parameters_themselves_unless_asked_for_detached_ones():
     net = network(flow)
-    state = net.state_dict()
+    state = net.state_dict(keep_vars=False)
     with flow.no_grad():
         net.scale.fill_(3.0)
     assert state["scale"].numpy().tolist() == [3.0, 3.0] and not state["scale"].requires_grad
-    assert net.state_dict(keep_vars=True)["scale"] is net.scale
+    assert net.state_dict()["scale"] is net.state_dict(keep_vars=True)["scale"] is net.scale
 
 
 def test_extra_state_and_hooks_of_the_state():
@@ -419,9 +419,9 @@ def test_a_state_loads_across_layouts():
 def test_zero_grad():
     layer = nn.Linear(2, 2)
     layer(flow.ones(1, 2)).sum().backward()
-    layer.zero_grad(set_to_none=False)
-    assert (layer.weight.grad.numpy() == 0).all()
     layer.zero_grad()
+    assert (layer.weight.grad.numpy() == 0).all()
+    layer.zero_grad(set_to_none=True)
     assert layer.weight.grad is None
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as tf
 
-from sbpjax.errors import OpError
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.ops import linalg as la
 
 from .checker import BF16, A, F, I, case, run
@@ -111,7 +111,7 @@ def test_shapes_are_checked(fn, shapes):
 
 
 def test_dtypes_and_linear_are_checked():
-    with pytest.raises(OpError, match="same dtype"):
+    with pytest.raises(OpTypeError, match="same dtype"):
         la.matmul(F(2, 2), F(2, 2, dtype=np.float64))
     with pytest.raises(OpError, match=r"\(N, K\)"):
         la.linear(A(1, 2), F(3, 4))

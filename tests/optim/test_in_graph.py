@@ -1,5 +1,8 @@
 """Every optimizer and schedule in a graph: numbers and rates of eager steps, and no new program for a new rate."""
 
+import gc
+import pickle
+
 import numpy as np
 import optax
 import pytest
@@ -184,3 +187,75 @@ def test_master_weights_sharded_state_and_clipping_together():
         results.append([optimizer.state[p]["master"].numpy() for p in net.parameters()])
     for a, b in zip(*results):
         np.testing.assert_allclose(a, b, atol=BFLOAT16)
+
+
+class _Line(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(flow.zeros(1))
+
+    def forward(self, x):
+        return (self.w * x).sum()
+
+
+class _TrainLine(nn.Graph):
+    def __init__(self, model, optimizer, schedule=None):
+        super().__init__()
+        self.model = model
+        self.add_optimizer(optimizer, lr_sch=schedule)
+
+    def build(self, x):
+        loss = self.model(x)
+        loss.backward()
+        return loss
+
+
+def _moves(graph, model, count, before=None, after=None):
+    moves = []
+    for _ in range(count):
+        start = model.w.item()
+        if before:
+            before()
+        graph(flow.ones(1))
+        if after:
+            after()
+        moves.append(start - model.w.item())
+    return moves
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_step_by_hand_of_a_schedule_that_the_graph_steps_counts_once(when):
+    model = _Line()
+    optimizer = optim.SGD(model.parameters(), lr=1.0)
+    schedule = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+    graph = _TrainLine(model, optimizer, schedule)
+    moves = _moves(graph, model, 5, **{when: schedule.step})
+    np.testing.assert_allclose(moves, [1, 1, 0.5, 0.5, 0.25], rtol=1e-6)
+    assert schedule.last_step == 5
+    again = pickle.loads(pickle.dumps(schedule.state_dict()))
+    assert "_graph" not in again
+
+
+def test_a_schedule_is_stepped_by_hand_again_when_its_graph_is_gone():
+    model = _Line()
+    optimizer = optim.SGD(model.parameters(), lr=1.0)
+    schedule = optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+    graph = _TrainLine(model, optimizer, schedule)
+    _moves(graph, model, 1)
+    del graph
+    gc.collect()
+    schedule.step()
+    assert schedule.last_step == 2 and optimizer.param_groups[0]["lr"] == 0.25
+
+
+def test_lr_scale_of_a_group_multiplies_its_rate_in_graphs():
+    model = _Line()
+    optimizer = optim.SGD([{"params": list(model.parameters()), "lr_scale": 0.1}], lr=1.0)
+    schedule = optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+    moves = _moves(_TrainLine(model, optimizer, schedule), model, 3)
+    np.testing.assert_allclose(moves, [0.1, 0.05, 0.025], rtol=1e-5)
+    assert optimizer.param_groups[0]["lr"] == 0.125  # the rate itself is the schedule's
+    model(flow.ones(1)).backward()
+    before = model.w.item()
+    optimizer.step()  # an eager step does not know the option, as in OneFlow
+    np.testing.assert_allclose(before - model.w.item(), 0.125, rtol=1e-5)

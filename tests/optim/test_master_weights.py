@@ -12,7 +12,7 @@ TOLERANCE = 2e-6  # a few units in the last place of float32
 KINDS = {
     "sgd": lambda m, p: m.SGD(p, lr=1e-3, momentum=0.9, weight_decay=0.01),
     "adamw": lambda m, p: m.AdamW(p, lr=1e-3),
-    "rmsprop": lambda m, p: m.RMSprop(p, lr=1e-3),
+    "rmsprop": lambda m, p: m.RMSprop(p, lr=1e-3, eps=1e-16),
 }
 
 

@@ -112,10 +112,11 @@ def test_ftrl_equals_its_formula():
         give_grads(ours, values(step + 1))
         optimizer.step()
         for i, g in enumerate(values(step + 1)):
-            after = sums[i] + g.astype(np.float64) ** 2
-            leaders[i] += g - (np.sqrt(after) - np.sqrt(sums[i])) / 0.1 * theirs[i]
-            new = (np.sign(leaders[i]) * 0.5 - leaders[i]) / ((0.2 + np.sqrt(after)) / 0.1 + 0.1)
-            theirs[i] = np.where(np.abs(leaders[i]) <= 0.5, 0, new) - 0.1 * 0.01 * theirs[i]
+            g = g.astype(np.float64) + 0.01 * theirs[i]
+            after = sums[i] + g**2
+            leaders[i] += g - (after**-0.5 - sums[i] ** -0.5) / 0.1 * theirs[i]
+            new = (np.sign(leaders[i]) * 0.5 - leaders[i]) / ((0.2 + after**-0.5) / 0.1 + 0.1)
+            theirs[i] = np.where(np.abs(leaders[i]) <= 0.5, 0, new)
             sums[i] = after
     for a, b in zip(ours, theirs):
         np.testing.assert_allclose(a.detach().numpy(), b, rtol=1e-5, atol=1e-5)

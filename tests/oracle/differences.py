@@ -160,6 +160,11 @@ _ONE_VALUE = (
     "arange over four ranks is four times it), casts, tests and norms summand by summand, and takes batch statistics "
     "per rank."
 )
+UNEQUAL_COPIES = "unequal copies"
+_UNEQUAL = (
+    "Processes that give different values for one broadcast tensor get an error that names them. OneFlow takes the "
+    "first rank's without a word; ``to_global(..., check_values=False)`` does that here."
+)
 _RANDOM = (
     "Random numbers are a function of the seed and the element's global index, so they are the same under every sbp "
     "and on every "
@@ -201,6 +206,25 @@ SNIPPETS = (
         "A broadcast tensor has one value; OneFlow's gradient of a summand differs from rank to rank.",
         "grad",
         ("g2l_P_nonleaf",),
+        ours="raises",
+    ),
+    *(
+        SnippetDifference(UNEQUAL_COPIES, _UNEQUAL, file, ids, ours="raises")
+        for file, ids in (
+            (
+                "api_behaviour",
+                (
+                    "l2g_B_differs_2d",
+                    "l2g_B_differs_2d_b",
+                    "l2g_B_differs_2d_bb",
+                    "l2g_B_differs_2d_pb",
+                    "l2g_B_differs_2d_bp",
+                    "l2g_B_differs_checkmeta",
+                    "l2g_B_orig_changed",
+                ),
+            ),
+            ("grad", ("l2g_B", "l2g_B_sq", "g2l_P")),
+        )
     ),
     SnippetDifference(
         "random numbers",
@@ -292,9 +316,7 @@ SNIPPETS = (
         _GRAD_SBP,
         "grad",
         tuple(
-            f"l2g_{a}_g{b}"
-            for a, bs in (("S0", "S0 S1 P"), ("S1", "S0 S1 P"), ("B", "S0 S1 P"), ("P", "S0 S1 B P"))
-            for b in bs.split()
+            f"l2g_{a}_g{b}" for a, bs in (("S0", "S0 S1 P"), ("S1", "S0 S1 P"), ("P", "S0 S1 B P")) for b in bs.split()
         ),
     ),
     SnippetDifference(

@@ -23,6 +23,9 @@ What is always equal: which rank holds which part of a tensor after `to_global`,
 the facts, but for the order of ranks, see below); the value of every op, wherever OneFlow's is right; and where the
 gradient of a leaf lies.
 
+How arguments are taken, and how optimizers and schedules step where OneFlow and PyTorch differ, is in
+[compatibility.md](compatibility.md#optimizers-and-schedules).
+
 ## The layout that comes out of an op
 
 Measured over the recorded signatures: the output layout is OneFlow's, or strictly cheaper by planned bytes, in 98 %
@@ -90,8 +93,8 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - `autocast(device_type)` chooses the lists of ops and the default dtype; tensors on other devices are cast too. Under
   `autocast("cuda")`, `binary_cross_entropy` runs in float32 instead of raising.
 - Workers of a `DataLoader` are always new processes (PyTorch on Linux forks): a script whose dataset is defined in it
-  keeps what it does under `if __name__ == "__main__":`. They have no JAX; tensors there are NumPy arrays with a
-  tensor's most used names. Seeds are drawn per batch, so samples do not depend on the number of workers.
+  keeps what it does under `if __name__ == "__main__":`. They have no JAX; what
+  datasets can use there is in [data workers](data_workers.md).
 - `cuda`, `backends` and `boxing.nccl` accept every setting; those that XLA has no counterpart for change nothing.
 - `one_embedding` keeps a dense table in device memory: keys are 0 to `capacity - 1`, and there is no store on SSD.
 - `SequentialLR` starts each of its schedules at 0, as in PyTorch; OneFlow counts all by one step count

@@ -7,6 +7,7 @@ import pytest
 from sbpjax.errors import BoxingError, BoxingWarning, MixedTensorError
 from sbpjax.sbp import Layout, eager, placement
 from sbpjax.sbp.policy import boxing_policy
+from sbpjax.sbp.recent import Recent
 
 ONE = placement("cpu", [0, 1, 2, 3])
 TWO = placement("cpu", [[0, 1], [2, 3]])
@@ -84,14 +85,13 @@ def test_programs_are_cached_by_layout():
 
 
 def test_programs_are_not_kept_without_bound(monkeypatch):
-    monkeypatch.setattr(eager, "_PROGRAMS", {})
-    monkeypatch.setattr(eager, "_MAX_PROGRAMS", 3)
+    monkeypatch.setattr(eager, "_PROGRAMS", Recent(3))
     for rows in (4, 8, 12, 16, 20):
         x = values((rows, 2))
         array, layout = eager.from_logical(x, ONE, "S0")
         (out,), (lay,) = eager.execute(jnp.negative, (), [array], [layout])
         np.testing.assert_array_equal(eager.to_logical(out, lay), -x)
-        assert len(eager._PROGRAMS) <= 3
+        assert len(eager._PROGRAMS.everything()) <= 3
 
 
 def test_two_placements_are_an_error():

@@ -1,6 +1,8 @@
 """Programs kept on disk: found again, only where they may be, and never trusted when they are not whole."""
 
+import hashlib
 import importlib
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -10,10 +12,12 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
+from sbpjax import signing
 from sbpjax.ops.arithmetic import mul
 from sbpjax.ops.elementwise import exp
 from sbpjax.sbp import eager, placement, program_cache
 from sbpjax.sbp.policy import boxing_policy
+from sbpjax.sbp.recent import Recent
 from sbpjax.tensor import creation, on_placement
 from sbpjax.tensor import op as ops
 
@@ -26,8 +30,8 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SBPJAX_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("SBPJAX_PROGRAM_CACHE", raising=False)
     monkeypatch.setattr(program_cache, "_asked", 0)
-    monkeypatch.setattr(eager, "_PROGRAMS", {})
-    monkeypatch.setattr(ops, "_KEPT", {})
+    monkeypatch.setattr(eager, "_PROGRAMS", Recent(100))
+    monkeypatch.setattr(ops, "_KEPT", Recent(100))
     return tmp_path / "eager"
 
 
@@ -107,6 +111,46 @@ def test_a_damaged_file_is_replaced(cache, damage, compilations):
     assert count.count == 0
 
 
+class Evil:
+    def __reduce__(self):
+        return RAN.append, ("a stranger's code",)
+
+
+RAN = []
+
+
+@pytest.mark.parametrize("forge", [
+    lambda name, body: body,
+    lambda name, body: hashlib.sha256(body).digest() + body,  # a digest needs no key
+    lambda name, body: signing.sign(b"s" * 32, f"eager/{name}", body),
+    lambda name, body: signing.sign(signing.private_key(), f"plans/{name}", body),  # signed, for another place
+    lambda name, body: signing.sign(signing.private_key(), f"eager/{name}", b"")[:32] + body,
+], ids=["plain", "a digest", "another key", "another place", "another body"])  # fmt: skip
+def test_a_rewritten_file_runs_nothing(cache, forge, compilations):
+    first = scaled(2.0)[0]
+    for path in cache.iterdir():
+        path.write_bytes(forge(path.name, pickle.dumps(Evil())))
+    forget()
+    with compilations as count:
+        np.testing.assert_array_equal(scaled(2.0)[0], first)
+    assert count.count == 2 and RAN == []
+    forget()
+    with compilations as count:  # replaced by files of this user's
+        scaled(2.0)
+    assert count.count == 0
+
+
+def test_files_that_are_swapped_are_not_taken_for_each_other(cache, compilations):
+    first = scaled(2.0)[0]
+    (one, two), bodies = cache.iterdir(), [path.read_bytes() for path in cache.iterdir()]
+    one.write_bytes(bodies[1])
+    two.write_bytes(bodies[0])
+    forget()
+    with compilations as count:
+        np.testing.assert_array_equal(scaled(2.0)[0], first)
+    assert count.count == 2
+
+
 def test_a_program_that_does_not_take_its_input_is_made_anew(cache):
     x, layout = eager.from_logical(np.ones(8, np.float32), PLACE, "S0")
     eager.execute(exp, (), (x,), (layout,))
@@ -134,7 +178,7 @@ def test_backward_and_update_of_a_model_start_without_a_trace(cache, compilation
     forget()
     on_placement._chosen.clear()
     creation._by_hand_times.clear()
-    for op in ops._OPS.values():
+    for op in ops._OPS.everything():
         op.entries.clear()
     with compilations as count:
         again = step()

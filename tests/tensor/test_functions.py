@@ -188,10 +188,10 @@ def test_forms_of_bound_functions():
 
     import sbpjax
 
-    assert str(inspect.signature(sbpjax.softmax)) == "(input, dim, dtype=None)"
+    assert str(inspect.signature(sbpjax.softmax)) == "(input, dim=None, dtype=None)"
     x = sbpjax.ones(2, 3)
     assert sbpjax.equal(sbpjax.softmax(input=x, dim=1), x.softmax(dim=1))
-    for bad in (lambda: sbpjax.softmax(x), lambda: sbpjax.softmax(x, 1, None, 4), lambda: sbpjax.softmax(x, 1, wrong=2), lambda: sbpjax.softmax(x, 1, dim=1)):  # fmt: skip
+    for bad in (lambda: sbpjax.softmax(x, 1, None, 4), lambda: sbpjax.softmax(x, 1, wrong=2), lambda: sbpjax.softmax(x, 1, dim=1)):  # fmt: skip
         with pytest.raises(TypeError, match="fix:"):
             bad()
     out = sbpjax.zeros(2, 3)

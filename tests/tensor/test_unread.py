@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import sbpjax as flow
+from sbpjax.sbp.recent import Recent
 from sbpjax.tensor import op, splitting, views
 from sbpjax.tensor import unread as unread_views
 
@@ -26,8 +27,8 @@ def programs(monkeypatch):
     """The names of ops that run, in order, of all that are looked up by function."""
     ran = []
     whole = op.Op.__getattr__
-    monkeypatch.setattr(op, "_OPS", {})
-    monkeypatch.setattr(unread_views, "_CHAINS", {})
+    monkeypatch.setattr(op, "_OPS", Recent(1000))
+    monkeypatch.setattr(unread_views, "_CHAINS", Recent(1000))
     monkeypatch.setattr(views, "_known", {})
     splitting._cut.cache_clear()
 

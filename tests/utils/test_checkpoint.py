@@ -50,7 +50,7 @@ def test_saving_again_replaces_and_a_failure_leaves_the_old_one(tmp_path):
     utils.save({"step": 2}, tmp_path / "c")
     with pytest.raises(CheckpointError) as caught:
         utils.save({"step": 3, "model": [object()]}, tmp_path / "c")
-    assert "seen: state['model'][0] is a object" in str(caught.value) and "state_dict()" in str(caught.value)
+    assert "seen: model/0 is a object" in str(caught.value) and "state_dict()" in str(caught.value)
     assert utils.load(tmp_path / "c") == {"step": 2}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["c"]
 
@@ -62,14 +62,27 @@ def test_an_interrupted_replacement_reads_the_old_one(tmp_path):
 
 
 def test_nothing_there(tmp_path):
-    with pytest.raises(CheckpointError, match="no state.json"):
+    with pytest.raises(CheckpointError, match="no such directory"):
         utils.load(tmp_path / "c")
 
 
-def test_files_are_json_and_plain_numpy(tmp_path):
-    utils.save({"x": flow.ones(2)}, tmp_path / "c")
-    assert json.loads((tmp_path / "c" / "state.json").read_text())["x"]["dtype"] == "float32"
-    assert np.load(tmp_path / "c" / "000000.npy", allow_pickle=False).tolist() == [1.0, 1.0]
+def test_files_that_an_earlier_version_wrote(tmp_path):
+    path = tmp_path / "c"
+    path.mkdir()
+    tensor = {"": "tensor", "index": 0, "dtype": "bfloat16"}
+    state = {
+        "": "dict",
+        "items": [["x", tensor], [3, {"": "tuple", "items": [1, {"": "array", "index": 1, "dtype": "int16"}]}]],
+    }
+    (path / "state.json").write_text(json.dumps(state))
+    np.save(path / "000000.npy", flow.tensor([1.0, 2.0]).bfloat16().numpy().view(np.uint16))
+    np.save(path / "000001.npy", np.arange(3, dtype=np.int16))
+    found = utils.load(path)
+    assert found["x"].dtype == flow.bfloat16 and found["x"].tolist() == [1, 2]
+    assert found[3][0] == 1 and found[3][1].dtype == np.int16 and found[3][1].tolist() == [0, 1, 2]
+    (path / "000001.npy").unlink()
+    with pytest.raises(CheckpointError):
+        utils.load(path)
 
 
 @pytest.mark.parametrize("sbp", ["S0", "S1", "B", "P"])
@@ -99,11 +112,33 @@ def test_a_checkpoint_loads_into_a_global_module_without_a_whole_copy_on_every_r
     np.testing.assert_array_equal(target.weight.numpy(force=True), source.weight.numpy(force=True))
 
 
-@pytest.mark.parametrize("options", [{"map_location": "cpu", "global_src_rank": 0}, {"map_location": 3}], ids=str)
-def test_a_place_that_is_none_is_refused(options, tmp_path):
+def test_a_place_that_is_none_is_refused(tmp_path):
     utils.save({"x": flow.ones(2)}, tmp_path / "c")
     with pytest.raises(TypeError, match="map_location is a device or a placement"):
-        utils.load(tmp_path / "c", **options)
+        utils.load(tmp_path / "c", map_location=3)
+
+
+@pytest.mark.parametrize(
+    "options, where",
+    [
+        ({"map_location": "cpu", "global_src_rank": 1}, [1]),
+        ({"map_location": flow.device("cpu"), "global_src_rank": 1}, [1]),
+        ({"map_location": flow.placement("cpu", [0, 1]), "global_src_rank": 0}, [0, 1]),
+        ({"global_src_rank": 1}, [1]),
+        ({"map_location": "cpu"}, None),
+    ],
+    ids=str,
+)
+def test_map_location_beside_a_rank(options, where, tmp_path):
+    """As OneFlow 0.9 has it: a rank makes tensors global, on the placement if one is given."""
+    utils.save({"x": flow.ones(2), "p": flow.nn.Parameter(flow.zeros(2), requires_grad=False)}, tmp_path / "c")
+    found = utils.load(tmp_path / "c", **options)
+    x = found["x"]
+    assert (
+        type(found["p"]) is flow.nn.Parameter and not found["p"].requires_grad and found["p"].is_global == x.is_global
+    )
+    assert x.tolist() == [1, 1] and x.is_global == (where is not None)
+    assert where is None or (x.placement == flow.placement("cpu", where) and x.sbp == (flow.sbp.broadcast,))
 
 
 def test_ranks_that_are_not_there(tmp_path):

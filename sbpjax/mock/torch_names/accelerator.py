@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax
 
-from sbpjax import device
+from sbpjax.tensor.device import device
 
 
 def is_available() -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sbpjax import Generator as Generator
-from sbpjax import Size as Size
-from sbpjax import Tensor as TensorBase
-from sbpjax import device as device
-from sbpjax import dtype as dtype
+from sbpjax.tensor import Tensor as TensorBase
+from sbpjax.tensor.device import device as device
+from sbpjax.tensor.dtype import dtype as dtype
+from sbpjax.tensor.generator import Generator as Generator
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.size import Size as Size
 
 _TensorBase = TensorBase
 

@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import sbpjax
-from sbpjax import Tensor
 from sbpjax.autograd.checkpoint import checkpoint as _checkpoint
+from sbpjax.errors import CheckpointError as CheckpointError
+from sbpjax.tensor import Tensor, generator
 from sbpjax.utils.segments import checkpoint_sequential as _checkpoint_sequential
 
 from .absent import absent
@@ -111,13 +111,13 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
     One generator serves all devices here, so there is one state, of number 0, if there is a tensor at all.
     """
     found = any(isinstance(a, Tensor) for a in args)
-    return ([0], [sbpjax.get_rng_state()]) if found else ([], [])
+    return ([0], [generator.get_rng_state()]) if found else ([], [])
 
 
 def set_device_states(devices: Iterable[int], states: Iterable[Tensor], *, device_type: str | None = None) -> None:
     """Set the generator to the states that `get_device_states` returned."""
     for state in states:
-        sbpjax.set_rng_state(state)
+        generator.set_rng_state(state)
 
 
 @contextlib.contextmanager

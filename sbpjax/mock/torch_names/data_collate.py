@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax import Tensor
+from sbpjax.tensor import Tensor
 from sbpjax.utils.data import collate as _collate
 from sbpjax.utils.data import default_convert as default_convert
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import sbpjax
-from sbpjax import Tensor
 from sbpjax.distributed import ReduceOp as ReduceOp
 from sbpjax.distributed import functional as _f
 from sbpjax.distributed.group import group_of
+from sbpjax.tensor import Tensor, functions
 
 from .absent import absent
 
@@ -36,7 +35,7 @@ def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
 
 def reduce_scatter(output: Tensor, input_list: list[Tensor], op: ReduceOp = ReduceOp.SUM, group: Any = None) -> Tensor:
     """Return this rank's part of the reduction of lists with one tensor per rank."""
-    return _f.reduce_scatter(sbpjax.cat(list(input_list)), op, group)
+    return _f.reduce_scatter(functions.cat(list(input_list)), op, group)
 
 
 RemoteModule = absent(

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import sbpjax
-from sbpjax import Tensor
+from sbpjax.tensor import Tensor, functions
 
 _ONE = (
     "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round "
@@ -22,11 +21,11 @@ _ONE = (
 
 
 def _maximum(x: Tensor, y: Any) -> Tensor:
-    return sbpjax.maximum(x, y) if isinstance(y, Tensor) else x.clamp(min=y)
+    return functions.maximum(x, y) if isinstance(y, Tensor) else x.clamp(min=y)
 
 
 def _minimum(x: Tensor, y: Any) -> Tensor:
-    return sbpjax.minimum(x, y) if isinstance(y, Tensor) else x.clamp(max=y)
+    return functions.minimum(x, y) if isinstance(y, Tensor) else x.clamp(max=y)
 
 
 _TWO: dict[str, Callable] = {
@@ -39,7 +38,7 @@ _TWO: dict[str, Callable] = {
     "clamp_min": _maximum,
     "minimum": _minimum,
     "clamp_max": _minimum,
-    "lerp": lambda x, end, weight: sbpjax.lerp(x, end, weight),
+    "lerp": lambda x, end, weight: functions.lerp(x, end, weight),
     "addcmul": lambda x, a, b, value=1: x + a * b * value,
     "addcdiv": lambda x, a, b, value=1: x + a / b * value,
 }
@@ -78,7 +77,7 @@ def _made() -> dict[str, Callable]:
     made: dict[str, Callable] = {}
     for name in (*_ONE, *_TWO):
         full = f"_foreach_{name}"
-        op = _TWO.get(name) or getattr(sbpjax, name)
+        op = _TWO.get(name) or getattr(functions, name)
         made[full] = _over(op)
         made[f"{full}_"] = _into(made[full])
         for key in (full, f"{full}_"):
@@ -101,7 +100,9 @@ def _foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: 
 
 def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> list[Tensor]:
     """Return the norm of every tensor of a list, as a vector of its elements."""
-    return [sbpjax.linalg.vector_norm(x, ord, dtype=dtype) for x in self]
+    from sbpjax import linalg  # which few scripts need
+
+    return [linalg.vector_norm(x, ord, dtype=dtype) for x in self]
 
 
 def _foreach_max(self: Sequence[Tensor]) -> list[Tensor]:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import contextlib
 from typing import NamedTuple
 
-from sbpjax import Tensor
-from sbpjax.autograd import enable_grad
 from sbpjax.autograd.functional import _pushed
+from sbpjax.autograd.grad_mode import enable_grad
+from sbpjax.tensor import Tensor
 
 _levels: list[list[tuple[Tensor, Tensor]]] = []
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-import sbpjax
-from sbpjax import Tensor
 from sbpjax.nn import functional as F
+from sbpjax.tensor import Tensor, like
+from sbpjax.tensor import dtype as dtypes
 
 from . import reduction as _numbers
 from .modules_utils import _list_with_default as _list_with_default
@@ -118,13 +118,13 @@ def _canonical_mask(
     """Return a mask as numbers to add: minus infinity where a mask of bools is True."""
     if mask is None:
         return None
-    if mask.dtype != sbpjax.bool and not mask.dtype.is_floating_point:
+    if mask.dtype != dtypes.bool_ and not mask.dtype.is_floating_point:
         raise RuntimeError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
         warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated.", stacklevel=2)
     if mask.dtype.is_floating_point:
         return mask
-    return sbpjax.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
+    return like.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
 
 
 def _none_or_dtype(input: Tensor | None) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax import Tensor
 from sbpjax.nn import init
+from sbpjax.tensor import Tensor
 
 _calculate_fan_in_and_fan_out = init.fans
 _no_grad_uniform_ = init.uniform_

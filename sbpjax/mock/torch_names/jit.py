@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from typing import Final as Final
 
-from sbpjax.nn import Module
+from sbpjax.nn.module import Module
 
 from .absent import absent
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax import Tensor
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.like import ones_like
 
 from .absent import absences
 
@@ -14,9 +15,7 @@ def _kept(input: Tensor, mask: Tensor | None, fill: float) -> Tensor:
 
 
 def _count(input: Tensor, mask: Tensor | None, dim: Any, keepdim: bool) -> Tensor:
-    import sbpjax
-
-    ones = sbpjax.ones_like(input)
+    ones = ones_like(input)
     return _kept(ones, mask, 0).sum(_dims(input, dim), keepdim)
 
 

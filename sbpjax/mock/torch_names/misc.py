@@ -27,9 +27,9 @@ def _take_tensors(tensors, size_limit: int):
 
 def _flatten_dense_tensors(tensors):
     """Return all elements of some tensors as one vector."""
-    import sbpjax
+    from sbpjax.tensor.functions import cat
 
-    return sbpjax.cat([t.reshape(-1) for t in tensors])
+    return cat([t.reshape(-1) for t in tensors])
 
 
 def _unflatten_dense_tensors(flat, tensors) -> tuple:
@@ -69,18 +69,18 @@ def _element_size(dtype) -> int:
 
 def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -> int:
     """Return the number of a device."""
-    import sbpjax
+    from sbpjax.tensor import device as devices
 
     if device is None:
         return 0
-    return device if isinstance(device, int) else sbpjax.device(device).index or 0
+    return device if isinstance(device, int) else devices.device(device).index or 0
 
 
 def _rebuild_parameter(data, requires_grad: bool = True, backward_hooks=None):
     """Return a parameter."""
-    import sbpjax
+    from sbpjax.nn.parameter import Parameter
 
-    return sbpjax.nn.Parameter(data, requires_grad)
+    return Parameter(data, requires_grad)
 
 
 class ExceptionWrapper:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sbpjax import amp
+from sbpjax import naming
+from sbpjax.amp.autocast import get_autocast_dtype as _get_autocast_dtype
+from sbpjax.amp.autocast import is_autocast_cache_enabled as is_autocast_cache_enabled
+from sbpjax.amp.autocast import is_autocast_enabled as _is_autocast_enabled
 from sbpjax.errors import OutOfMemoryError as OutOfMemoryError
 from sbpjax.tensor.settings import contiguous_format
 
@@ -73,9 +76,7 @@ class __config__:
         """Return the versions as text."""
         import jax
 
-        import sbpjax
-
-        return f"sbpjax {sbpjax.__version__}, jax {jax.__version__}"
+        return f"sbpjax {naming.VERSION}, jax {jax.__version__}"
 
     @staticmethod
     def parallel_info() -> str:
@@ -151,20 +152,17 @@ def _shape_as_tensor(self):
 
 def get_autocast_gpu_dtype():
     """Return the dtype that autocasting goes to on GPUs."""
-    return amp.get_autocast_dtype("cuda")
+    return _get_autocast_dtype("cuda")
 
 
 def get_autocast_cpu_dtype():
     """Return the dtype that autocasting goes to on the CPU."""
-    return amp.get_autocast_dtype("cpu")
+    return _get_autocast_dtype("cpu")
 
 
 def is_autocast_cpu_enabled() -> bool:
     """Return whether autocasting is on for the CPU."""
-    return amp.is_autocast_enabled("cpu")
-
-
-is_autocast_cache_enabled = amp.is_autocast_cache_enabled
+    return _is_autocast_enabled("cpu")
 
 
 def clear_autocast_cache() -> None:
@@ -195,11 +193,12 @@ def get_device_module(device=None):
     import importlib
     import sys
 
-    import sbpjax
+    from sbpjax import cuda
+    from sbpjax.tensor import device as devices
 
-    name = sys.modules.get("torch", sbpjax).__name__
-    kind = device or ("cuda" if sbpjax.cuda.is_available() else "cpu")
-    return importlib.import_module(f"{name}.{sbpjax.device(kind).type}")
+    name = "torch" if "torch" in sys.modules else "sbpjax"
+    kind = device or ("cuda" if cuda.is_available() else "cpu")
+    return importlib.import_module(f"{name}.{devices.device(kind).type}")
 
 
 def _functional(name: str) -> Any:

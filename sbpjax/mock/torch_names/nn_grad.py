@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import sbpjax
-from sbpjax import Tensor
-from sbpjax.autograd import enable_grad, grad
+from sbpjax.autograd.api import grad
+from sbpjax.autograd.grad_mode import enable_grad
 from sbpjax.nn import functional as F
+from sbpjax.tensor import Tensor, creation
 
 
 def _pair(name: str) -> tuple[Callable, Callable]:
@@ -28,7 +28,7 @@ def _pair(name: str) -> tuple[Callable, Callable]:
         groups: int = 1,
     ) -> Tensor:
         with enable_grad():
-            x = sbpjax.zeros(*input_size, dtype=weight.dtype, device=weight.device).requires_grad_()
+            x = creation.zeros(*input_size, dtype=weight.dtype, device=weight.device).requires_grad_()
             out = conv(x, weight.detach(), None, stride, padding, dilation, groups)
             return grad(out, x, grad_output)[0]
 
@@ -42,7 +42,7 @@ def _pair(name: str) -> tuple[Callable, Callable]:
         groups: int = 1,
     ) -> Tensor:
         with enable_grad():
-            weight = sbpjax.zeros(*weight_size, dtype=input.dtype, device=input.device).requires_grad_()
+            weight = creation.zeros(*weight_size, dtype=input.dtype, device=input.device).requires_grad_()
             out = conv(input.detach(), weight, None, stride, padding, dilation, groups)
             return grad(out, weight, grad_output)[0]
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import sbpjax
-from sbpjax import Tensor
 from sbpjax.nn.data_parallel import DataParallel as DataParallel
 from sbpjax.nn.parallel import DistributedDataParallel as DistributedDataParallel
+from sbpjax.tensor import Tensor, functions
 
 from .absent import absent
 
@@ -65,8 +64,8 @@ def gather(outputs: Sequence, target_device: Any = None, dim: int = 0) -> Any:
     first = outputs[0]
     if isinstance(first, Tensor):
         if first.ndim == 0:
-            return sbpjax.stack(list(outputs))
-        return sbpjax.cat(list(outputs), dim)
+            return functions.stack(list(outputs))
+        return functions.cat(list(outputs), dim)
     if first is None:
         return None
     if isinstance(first, dict):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sbpjax
-from sbpjax import Tensor
+from sbpjax.tensor import Tensor, from_data
+from sbpjax.tensor import dtype as dtypes
 
 
 def shape_as_tensor(x: Tensor) -> Tensor:
     """Return the sizes as a vector of int64."""
-    return sbpjax.tensor(list(x.shape), dtype=sbpjax.int64)
+    return from_data.tensor(list(x.shape), dtype=dtypes.int64)
 
 
 def reshape_from_tensor_shape(x: Tensor, shape: Tensor) -> Tensor:

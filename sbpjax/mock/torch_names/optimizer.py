@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
-import sbpjax
-from sbpjax import Tensor
 from sbpjax import optim as _optim
 from sbpjax.autograd.grad_mode import set_grad_enabled
 from sbpjax.optim.optimizer import Optimizer as Optimizer
 from sbpjax.optim.optimizer import register_optimizer_step_post_hook as register_optimizer_step_post_hook
 from sbpjax.optim.optimizer import register_optimizer_step_pre_hook as register_optimizer_step_pre_hook
+from sbpjax.tensor import Tensor
+from sbpjax.tensor import dtype as _dtypes
 
 _T = TypeVar("_T")
 ParamsT: TypeAlias = Any
@@ -77,15 +77,17 @@ def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
 
 def _get_scalar_dtype(is_fused: Any = None) -> Any:
     """Return the dtype of step counts."""
-    return sbpjax.float64 if sbpjax.get_default_dtype() == sbpjax.float64 and not is_fused else sbpjax.float32
+    return _dtypes.float64 if _dtypes.get_default_dtype() == _dtypes.float64 and not is_fused else _dtypes.float32
 
 
 def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
     """Put the real views of complex tensors in their places, in the lists."""
+    from sbpjax.tensor.complex import view_as_real
+
     for i, p in enumerate(params):
         if p.is_complex():
             for values in (params, *state_and_grads):
-                values[i] = sbpjax.view_as_real(values[i])
+                values[i] = view_as_real(values[i])
 
 
 def _to_scalar(x: Any) -> Any:

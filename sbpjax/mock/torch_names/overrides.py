@@ -25,7 +25,7 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
 
 def is_tensor_like(inp) -> bool:
     """Return whether an object is a tensor."""
-    from sbpjax import Tensor
+    from sbpjax.tensor import Tensor
 
     return isinstance(inp, Tensor)
 

@@ -12,26 +12,35 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import pickletools
 import zipfile
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import sbpjax
-from sbpjax.checkpoint.torch_file import _STORAGES, _Reader, _rebuild_tensor
+from sbpjax.checkpoint.torch_allowed import add_safe_globals as add_safe_globals
+from sbpjax.checkpoint.torch_allowed import allowed
+from sbpjax.checkpoint.torch_allowed import clear_safe_globals as clear_safe_globals
+from sbpjax.checkpoint.torch_allowed import get_safe_globals as get_safe_globals
+from sbpjax.checkpoint.torch_allowed import safe_globals as safe_globals
+from sbpjax.checkpoint.torch_file import STORAGES, TorchArchive, names_of, read_torch
 from sbpjax.errors import CheckpointError, message
+from sbpjax.nn.parameter import Parameter
+from sbpjax.tensor.device import device
 from sbpjax.tensor.dtype import dtype as Dtype
+from sbpjax.tensor.size import Size
 from sbpjax.tensor.steps import contiguous_strides
+from sbpjax.tensor.tensor import Tensor
 from sbpjax.utils.checkpoint import _placing
 from sbpjax.utils.checkpoint import load as _load_directory
 
 DEFAULT_PROTOCOL = 2
 LoadEndianness = Any
 MAP_LOCATION = FILE_LIKE = Any
-_safe: list[Any] = []  # what files may name besides tensors, containers and plain values
-_KIND_OF = {np.dtype(v): k for k, v in _STORAGES.items()}
+_KIND_OF = {np.dtype(v): k for k, v in STORAGES.items() if k != "UntypedStorage"}
 
 
 class _Name:
@@ -66,14 +75,14 @@ class _Writer(pickle._Pickler):  # type: ignore[name-defined]  # the one in C ca
         return None
 
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, sbpjax.nn.Parameter):
+        if isinstance(obj, Parameter):
             value = obj.detach(), obj.requires_grad, OrderedDict()
             return _Name("torch._utils", "_rebuild_parameter"), value
-        if isinstance(obj, sbpjax.Tensor):
+        if isinstance(obj, Tensor):
             return _Name("torch._utils", "_rebuild_tensor_v2"), self._tensor(obj)
-        if isinstance(obj, sbpjax.Size):
+        if isinstance(obj, Size):
             return _Name("torch", "Size"), (tuple(obj),)
-        if isinstance(obj, sbpjax.device):
+        if isinstance(obj, device):
             return _Name("torch", "device"), (obj.type,)
         return NotImplemented
 
@@ -96,39 +105,6 @@ class _Writer(pickle._Pickler):  # type: ignore[name-defined]  # the one in C ca
 
     dispatch[_Name] = _name
     dispatch[Dtype] = _dtype
-
-
-class _Loader(_Reader):
-    """Reads tensors as tensors."""
-
-    def __init__(self, archive: zipfile.ZipFile, root: str, place, weights_only: bool) -> None:
-        pickle.Unpickler.__init__(self, io.BytesIO(archive.read(f"{root}/data.pkl")))  # an open member keeps the file
-        self._archive, self._root, self._storages = archive, root, {}
-        self._place, self._weights_only = place, weights_only
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module == "torch._utils" and name in ("_rebuild_tensor", "_rebuild_tensor_v2"):
-            return self._tensor
-        if (module, name) == ("torch._utils", "_rebuild_parameter"):
-            return lambda data, requires_grad=True, *rest: sbpjax.nn.Parameter(data, requires_grad)
-        if module == "torch" and name in ("Size", "device"):
-            return getattr(sbpjax, name)
-        if module == "torch" and isinstance(getattr(sbpjax, name, None), Dtype):
-            return getattr(sbpjax, name)
-        for value, full in map(_named, _safe):
-            if full == f"{module}.{name}":
-                return value
-        try:
-            return super().find_class(module, name)
-        except CheckpointError:
-            if self._weights_only:
-                raise
-        return pickle.Unpickler.find_class(self, module, name)
-
-    def _tensor(self, storage, offset: int, shape, stride, requires_grad: bool = False, *rest):
-        array = np.array(_rebuild_tensor(storage, offset, shape, stride), order="C")
-        found = self._place(array)
-        return found.requires_grad_() if requires_grad else found
 
 
 def save(obj: Any, f: Any, pickle_module=None, pickle_protocol: int = 2, **options: Any) -> None:
@@ -160,7 +136,8 @@ def load(f: Any, map_location=None, pickle_module=None, *, weights_only: bool | 
         f: a path or a file object; a directory is one of `sbpjax.save`.
         map_location: a device, or a placement, on which every tensor becomes global; functions and dicts are accepted.
         pickle_module: accepted.
-        weights_only: refuse a file that names anything but tensors, containers and plain values; True by default.
+        weights_only: refuse a file that names anything but tensors, containers and plain values; True by default. With
+            False the file is unpickled, which runs whatever code its author put there: only for files that you made.
         options: accepted.
 
     Raises:
@@ -171,89 +148,27 @@ def load(f: Any, map_location=None, pickle_module=None, *, weights_only: bool | 
         map_location = None
     if isinstance(f, (str, os.PathLike)) and Path(f).is_dir():
         return _load_directory(f, map_location)
-    place = _placing(map_location, None)
-    try:
-        with zipfile.ZipFile(f) as archive:
-            root = next(n for n in archive.namelist() if n.endswith("/data.pkl")).removesuffix("/data.pkl")
-            return _Loader(archive, root, place, weights_only is not False).load()
-    except (CheckpointError, FileNotFoundError):
-        raise
-    except (zipfile.BadZipFile, StopIteration, pickle.UnpicklingError, ValueError, KeyError, EOFError) as error:
-        rule = "the file is a zip archive as torch.save writes it (PyTorch 1.6 or later)"
-        seen = f"{type(error).__name__}: {error}"
-        raise CheckpointError(message(f"torch.load({f!r})", seen, rule, "check the path; save it again")) from None
-
-
-def _named(entry: Any) -> tuple[Any, str]:
-    """Return an entry of the safe names and its full name: it may be a pair of both."""
-    if isinstance(entry, tuple):
-        return entry
-    return entry, f"{entry.__module__}.{entry.__qualname__}"
-
-
-def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Allow functions and classes that files may name although `weights_only` is asked for.
-
-    Args:
-        safe_globals: the functions and classes, or pairs of one and the full name under which files know it.
-    """
-    _safe.extend(entry for entry in safe_globals if entry not in _safe)
-
-
-def get_safe_globals() -> list[Any]:
-    """Return what `add_safe_globals` allowed."""
-    return list(_safe)
-
-
-def clear_safe_globals() -> None:
-    """Allow nothing of it any more."""
-    _safe.clear()
-
-
-class safe_globals:
-    """Within the block, allow functions and classes; see `add_safe_globals`.
-
-    Args:
-        safe_globals: the functions and classes.
-    """
-
-    def __init__(self, safe_globals: list[Any]) -> None:
-        self._entries = list(safe_globals)
-
-    def __enter__(self) -> None:
-        self._before = list(_safe)
-        add_safe_globals(self._entries)
-
-    def __exit__(self, *exc: Any) -> None:
-        _safe[:] = self._before
+    return read_torch(f, _placing(map_location, None), Parameter, weights_only is not False)
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     """Return the names in a file that `weights_only` refuses."""
-    found: list[str] = []
-
-    class _Names(_Loader):
-        def find_class(self, module: str, name: str) -> Any:
-            try:
-                return super().find_class(module, name)
-            except CheckpointError:
-                found.append(f"{module}.{name}")
-                return _Anything
-
-    with zipfile.ZipFile(f) as archive:
-        root = next(n for n in archive.namelist() if n.endswith("/data.pkl")).removesuffix("/data.pkl")
-        _Names(archive, root, _placing(None, None), True).load()
-    return list(dict.fromkeys(found))
+    with TorchArchive(f) as archive:
+        named = _named_in(archive.member("data.pkl"))
+        known = names_of(archive, lambda array: array, lambda data, requires_grad: data, allowed())
+    return list(dict.fromkeys(name for name in named if not known.has(name)))
 
 
-class _Anything:
-    """What stands for an object whose class is not loaded."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        pass
-
-    def __setstate__(self, state: Any) -> None:
-        pass
+def _named_in(text: bytes) -> Iterator[str]:
+    """Return what a pickle names, found in its opcodes without running any of them."""
+    strings: list[str] = []
+    for opcode, argument, _ in pickletools.genops(text):
+        if opcode.name == "GLOBAL":
+            yield argument.replace(" ", ".", 1)
+        elif opcode.name == "STACK_GLOBAL":
+            yield ".".join(strings[-2:])
+        elif isinstance(argument, str):
+            strings.append(argument)
 
 
 def default_restore_location(storage: Any, location: str) -> Any:

@@ -16,10 +16,10 @@ def assert_allclose(
     msg: str = "",
 ) -> None:
     """Raise AssertionError unless two values are close, whatever their dtypes; numbers and arrays count as tensors."""
-    import sbpjax
+    from sbpjax.tensor.from_data import as_tensor
 
-    expected = sbpjax.as_tensor(expected)
-    actual = sbpjax.as_tensor(actual, dtype=expected.dtype)
+    expected = as_tensor(expected)
+    actual = as_tensor(actual, dtype=expected.dtype)
     assert_close(
         actual,
         expected,

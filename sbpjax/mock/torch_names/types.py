@@ -6,8 +6,10 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, TypeVar, Union
 
-from sbpjax import Size, device, dtype
-from sbpjax import Tensor as Tensor
+from sbpjax.tensor import Tensor as Tensor
+from sbpjax.tensor.device import device
+from sbpjax.tensor.dtype import dtype
+from sbpjax.tensor.size import Size
 
 T = TypeVar("T")
 Number = Union[builtins.int, builtins.float, builtins.bool]  # noqa: UP007  # scripts look into its arguments

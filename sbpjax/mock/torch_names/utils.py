@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from sbpjax import Tensor
+from sbpjax.tensor import Tensor
 
 deterministic = SimpleNamespace(fill_uninitialized_memory=True)
 

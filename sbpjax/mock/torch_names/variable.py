@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax import Tensor
+from sbpjax.tensor import Tensor
 
 
 class _VariableMeta(type):

@@ -135,3 +135,7 @@ from .unpool import lp_pool3d as lp_pool3d
 from .unpool import max_unpool1d as max_unpool1d
 from .unpool import max_unpool2d as max_unpool2d
 from .unpool import max_unpool3d as max_unpool3d
+
+from sbpjax.tensor.wrong_call import tell as _tell  # isort: skip
+
+_tell(globals())

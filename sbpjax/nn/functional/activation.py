@@ -9,8 +9,9 @@ from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.dispatch import apply, run, unary
-from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.generator import default_generator, generator_or_default
 from sbpjax.tensor.inplace import inplace as write_into
+from sbpjax.tensor.oneflow_arguments import take_oneflow
 from sbpjax.tensor.op import op_of
 
 _RELU = op_of(activation.relu)
@@ -28,8 +29,9 @@ _SIGMOID = op_of(activation.sigmoid)
 _TANH = op_of(elementwise.tanh)
 
 
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
+def relu(input: Any = None, inplace: bool = False, *, x: Any = None) -> Tensor:
     """Return max(x, 0)."""
+    input = x if input is None else input  # OneFlow calls it x
     return write_into(input, _RELU) if inplace else unary(_RELU, input)
 
 
@@ -38,23 +40,27 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return write_into(input, _RELU6) if inplace else unary(_RELU6, input)
 
 
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
+def selu(input: Any = None, inplace: bool = False, *, x: Any = None) -> Tensor:
     """Return the self-normalising elu of x."""
+    input = x if input is None else input  # OneFlow calls it x
     return write_into(input, _SELU) if inplace else unary(_SELU, input)
 
 
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
+def silu(input: Any = None, inplace: bool = False, *, x: Any = None) -> Tensor:
     """Return x * sigmoid(x)."""
+    input = x if input is None else input  # OneFlow calls it x
     return write_into(input, _SILU) if inplace else unary(_SILU, input)
 
 
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
+def mish(input: Any = None, inplace: bool = False, *, x: Any = None) -> Tensor:
     """Return x * tanh(softplus(x))."""
+    input = x if input is None else input  # OneFlow calls it x
     return write_into(input, _MISH) if inplace else unary(_MISH, input)
 
 
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+def hardswish(input: Any = None, inplace: bool = False, *, x: Any = None) -> Tensor:
     """Return x * min(max(x + 3, 0), 6) / 6."""
+    input = x if input is None else input  # OneFlow calls it x
     return write_into(input, _HARDSWISH) if inplace else unary(_HARDSWISH, input)
 
 
@@ -63,13 +69,15 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return write_into(input, _HARDSIGMOID) if inplace else unary(_HARDSIGMOID, input)
 
 
-def logsigmoid(input: Tensor) -> Tensor:
+def logsigmoid(input: Any = None, *, x: Any = None) -> Tensor:
     """Return log(1 / (1 + e**-x)), without overflow."""
+    input = x if input is None else input  # OneFlow calls it x
     return unary(_LOGSIGMOID, input)
 
 
-def softsign(input: Tensor) -> Tensor:
+def softsign(input: Any = None, *, x: Any = None) -> Tensor:
     """Return x / (1 + |x|)."""
+    input = x if input is None else input  # OneFlow calls it x
     return unary(_SOFTSIGN, input)
 
 
@@ -78,29 +86,36 @@ def tanhshrink(input: Tensor) -> Tensor:
     return unary(_TANHSHRINK, input)
 
 
-def quick_gelu(input: Tensor) -> Tensor:
+def quick_gelu(input: Any = None, *, x: Any = None) -> Tensor:
     """Return x * sigmoid(1.702 x)."""
+    input = x if input is None else input  # OneFlow calls it x
     return unary(_QUICK_GELU, input)
 
 
-def sigmoid(input: Tensor) -> Tensor:
+def sigmoid(input: Any = None, *, x: Any = None) -> Tensor:
     """Return 1 / (1 + e**-x)."""
+    input = x if input is None else input  # OneFlow calls it x
     return unary(_SIGMOID, input)
 
 
-def tanh(input: Tensor) -> Tensor:
+def tanh(input: Any = None, *, x: Any = None) -> Tensor:
     """Return the hyperbolic tangent."""
+    input = x if input is None else input  # OneFlow calls it x
     return unary(_TANH, input)
 
 
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+def leaky_relu(input: Any = None, negative_slope: float = 0.01, inplace: bool = False, *, x: Any = None) -> Tensor:
     """Return x where positive, else negative_slope * x."""
+    input = x if input is None else input  # OneFlow calls it x
     op = op_of(activation.leaky_relu, (("negative_slope", float(negative_slope)),))
     return write_into(input, op) if inplace else run(op, (input,))
 
 
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+def hardtanh(
+    input: Any = None, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, *, x: Any = None
+) -> Tensor:
     """Return x limited to [min_val, max_val]."""
+    input = x if input is None else input  # OneFlow calls it x
     op = op_of(
         activation.hardtanh,
         (
@@ -123,20 +138,23 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return write_into(input, op) if inplace else run(op, (input,))
 
 
-def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+def celu(input: Any = None, alpha: float = 1.0, inplace: bool = False, *, x: Any = None) -> Tensor:
     """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
+    input = x if input is None else input  # OneFlow calls it x
     op = op_of(activation.celu, (("alpha", float(alpha)),))
     return write_into(input, op) if inplace else run(op, (input,))
 
 
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+def elu(input: Any = None, alpha: float = 1.0, inplace: bool = False, *, x: Any = None) -> Tensor:
     """Return x where positive, else alpha * (e**x - 1)."""
+    input = x if input is None else input  # OneFlow calls it x
     op = op_of(activation.elu, (("alpha", float(alpha)),))
     return write_into(input, op) if inplace else run(op, (input,))
 
 
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+def softplus(input: Any = None, beta: float = 1.0, threshold: float = 20.0, *, x: Any = None) -> Tensor:
     """Return log(1 + e**(beta x)) / beta, and x where beta x is above the threshold."""
+    input = x if input is None else input  # OneFlow calls it x
     return apply(
         activation.softplus,
         (input,),
@@ -147,14 +165,18 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     )
 
 
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def hardshrink(input: Any = None, lambd: float = 0.5, inplace: bool = False, *, x: Any = None) -> Tensor:
     """Return x, and 0 where |x| <= lambd."""
-    return apply(activation.hardshrink, (input,), (("lambd", float(lambd)),))
+    input = x if input is None else input  # OneFlow calls it x
+    op = op_of(activation.hardshrink, (("lambd", float(lambd)),))
+    return write_into(input, op) if inplace else run(op, (input,))
 
 
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+def softshrink(input: Any = None, lambd: float = 0.5, inplace: bool = False, *, x: Any = None) -> Tensor:
     """Return x moved by `lambd` towards 0, and 0 where |x| <= lambd."""
-    return apply(activation.softshrink, (input,), (("lambd", float(lambd)),))
+    input = x if input is None else input  # OneFlow calls it x
+    op = op_of(activation.softshrink, (("lambd", float(lambd)),))
+    return write_into(input, op) if inplace else run(op, (input,))
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -162,8 +184,9 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return apply(activation.glu, (input,), (("dim", dim),))
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Any = None, approximate: str = "none", *, x: Any = None) -> Tensor:
     """Return x * Φ(x), with Φ the normal distribution function; by erf, or with ``"tanh"`` by the tanh formula."""
+    input = x if input is None else input  # OneFlow calls it x
     return apply(activation.gelu, (input,), (("approximate", approximate),))
 
 
@@ -182,7 +205,9 @@ def _normalised(fn: Any, input: Tensor, dim: int | None, dtype: Any) -> Tensor:
     return apply(fn, (input,), (("dim", dim), ("dtype", dtypes.np_of(dtype))))
 
 
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmax(
+    input: Any = None, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None, *, x: Any = None
+) -> Tensor:
     """Return e**x normalised to sum 1 along `dim`.
 
     Args:
@@ -190,12 +215,17 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
         dim: the dim of the classes.
         _stacklevel: accepted for compatibility.
         dtype: cast to it first.
+        x: OneFlow's name of the input.
     """
+    input = x if input is None else input  # OneFlow calls it x
     return _normalised(activation.softmax, input, dim, dtype)
 
 
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def log_softmax(
+    input: Any = None, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None, *, x: Any = None
+) -> Tensor:
     """Return the logarithm of the softmax along `dim`; arguments as in `softmax`."""
+    input = x if input is None else input  # OneFlow calls it x
     return _normalised(activation.log_softmax, input, dim, dtype)
 
 
@@ -249,7 +279,9 @@ def _gumbel(x: Any, key: Any, /, tau: float, hard: bool, dim: int) -> Any:
     return random.gumbel_softmax(key, x, tau=tau, hard=hard, dim=dim)
 
 
-def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator: Any = None
+) -> Tensor:
     """Return a sample of a relaxed categorical distribution: the softmax of ``(logits + noise) / tau``.
 
     Args:
@@ -258,9 +290,10 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
         hard: return one-hot samples whose gradient is that of the soft ones.
         eps: accepted for compatibility, as in PyTorch; it has no effect.
         dim: the dim of the classes.
+        generator: where the noise comes from.
     """
-    op = op_of(_gumbel, (("tau", float(tau)), ("hard", bool(hard)), ("dim", dim)))
-    return run(op, (logits, default_generator.key()))
+    op = op_of(_gumbel, (("tau", float(tau)), ("hard", hard), ("dim", dim)))
+    return run(op, (logits, generator_or_default(generator).key()))
 
 
 def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
@@ -299,3 +332,6 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
 
 
 _threshold = threshold
+
+
+take_oneflow(globals(), "nn.functional.")

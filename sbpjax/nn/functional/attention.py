@@ -33,9 +33,9 @@ def scaled_dot_product_attention(
     """
     static = (
         ("dropout_p", float(dropout_p)),
-        ("is_causal", bool(is_causal)),
+        ("is_causal", is_causal),
         ("scale", None if scale is None else float(scale)),
-        ("enable_gqa", bool(enable_gqa)),
+        ("enable_gqa", enable_gqa),
     )
     random = default_generator.key() if dropout_p > 0 else None
     return run(op_of(ops.scaled_dot_product_attention, static), (query, key, value, attn_mask, random))

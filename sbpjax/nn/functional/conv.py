@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax.nn.functional.channels import channels
 from sbpjax.ops import conv as ops
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.binding import hashable
@@ -23,6 +24,7 @@ def _conv(
     return run(op_of(fn, static), (input, weight, bias))
 
 
+@channels("channel_pos", weight=True)
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -47,6 +49,7 @@ def conv1d(
     return _conv(ops.conv1d, input, weight, bias, stride, padding, dilation, groups)
 
 
+@channels("channel_pos", weight=True)
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -60,6 +63,7 @@ def conv2d(
     return _conv(ops.conv2d, input, weight, bias, stride, padding, dilation, groups)
 
 
+@channels("channel_pos", weight=True)
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -77,6 +81,7 @@ def _transposed(fn: Any, input: Tensor, weight: Tensor, bias: Tensor | None, **o
     return run(op_of(fn, tuple((k, hashable(v)) for k, v in options.items())), (input, weight, bias))
 
 
+@channels("data_format", last=False)
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -112,6 +117,7 @@ def conv_transpose1d(
     )
 
 
+@channels("data_format", last=False)
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
@@ -136,6 +142,7 @@ def conv_transpose2d(
     )
 
 
+@channels("data_format", last=False)
 def conv_transpose3d(
     input: Tensor,
     weight: Tensor,

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-import sbpjax
 from sbpjax.errors import AbstractError, DataDependentError
 from sbpjax.ops import ctc as ops
-from sbpjax.tensor import Tensor
+from sbpjax.sbp.algebra import broadcast
+from sbpjax.tensor import Tensor, from_data
+from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.dispatch import apply, run
 from sbpjax.tensor.op import op_of
 
@@ -23,9 +24,9 @@ def _lengths(lengths: Any, like: Tensor) -> tuple[Tensor, list[int] | None]:
             return lengths, None
         return lengths, [int(n) for n in values]
     values = [int(n) for n in (lengths if isinstance(lengths, (tuple, list)) else [lengths])]
-    made = sbpjax.tensor(values, dtype=sbpjax.int64)
+    made = from_data.tensor(values, dtype=dtypes.int64)
     if like.is_global:
-        made = made.to_global(like.placement, [sbpjax.sbp.broadcast] * len(like.sbp))
+        made = made.to_global(like.placement, [broadcast] * len(like.sbp))
     return made, values
 
 
@@ -52,7 +53,7 @@ def ctc_loss(
     given, _ = _lengths(input_lengths, log_probs)
     wanted, values = _lengths(target_lengths, log_probs)
     bound = max(values, default=0) if values is not None else targets.shape[-1]
-    static = (("blank", blank), ("longest", bound), ("reduction", reduction), ("zero_infinity", bool(zero_infinity)))
+    static = (("blank", blank), ("longest", bound), ("reduction", reduction), ("zero_infinity", zero_infinity))
     return apply(ops.ctc_loss, (log_probs, targets, given, wanted), static)
 
 
@@ -66,5 +67,5 @@ def ctc_greedy_decoder(log_probs: Tensor, input_lengths: Tensor, merge_repeated:
         input_lengths: `(N,)`.
         merge_repeated: equal classes in consecutive steps count once.
     """
-    op = op_of(ops.ctc_greedy_decoder, (("merge_repeated", bool(merge_repeated)),))
+    op = op_of(ops.ctc_greedy_decoder, (("merge_repeated", merge_repeated),))
     return run(op, (log_probs, input_lengths))

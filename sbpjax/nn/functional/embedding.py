@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from operator import index as as_int
 from typing import Any
 
-from sbpjax.autograd import no_grad
+import numpy as np
+
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.errors import OpNotSupportedError, message
+from sbpjax.ops import arithmetic
 from sbpjax.ops import embedding as ops
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.binding import publish
+from sbpjax.tensor.binding import hashable, publish
 from sbpjax.tensor.bounds import check_natural, check_rows, check_size
 from sbpjax.tensor.dispatch import run
+from sbpjax.tensor.oneflow_arguments import take_oneflow
 from sbpjax.tensor.op import op_of
 
 _EMBEDDING = op_of(ops.embedding)
@@ -41,7 +46,7 @@ def embedding(
         _limit_rows(weight, input, max_norm, norm_type)
     if padding_idx is None and not scale_grad_by_freq:
         return run(_EMBEDDING, (input, weight))
-    static = (("padding_idx", padding_idx), ("scale_grad_by_freq", bool(scale_grad_by_freq)))
+    static = (("padding_idx", padding_idx), ("scale_grad_by_freq", scale_grad_by_freq))
     return run(op_of(ops.embedding, static), (input, weight))
 
 
@@ -60,19 +65,29 @@ def _limit_rows(weight: Tensor, input: Tensor, max_norm: float, norm_type: float
         weight.copy_(run(op_of(_limited, static), (weight, input)))
 
 
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Return a new last dim with 1 at the class and 0 elsewhere, int64.
+def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_value: float = 0) -> Tensor:
+    """Return a new last dim with 1 at the class and 0 elsewhere, int64; or with other numbers, float32 if one is.
 
     Args:
         tensor: integers of any shape.
         num_classes: the size of the new dim; -1 takes the largest class plus one, which reads the tensor's values.
+        on_value: the number at the class.
+        off_value: the number elsewhere.
     """
     if num_classes == -1:
         check_natural("one_hot(x)", tensor, "classes")
         num_classes = int(tensor.max().item()) + 1 if tensor.numel() else 0
     else:
         check_size(f"one_hot(x, {num_classes})", tensor, num_classes, tensor.ndim)
-    return run(op_of(ops.one_hot, (("num_classes", int(num_classes)),)), (tensor,))
+    hot = run(op_of(ops.one_hot, (("num_classes", as_int(num_classes)),)), (tensor,))
+    if (on_value, off_value) == (1, 0) and not isinstance(on_value, float) and not isinstance(off_value, float):
+        return hot
+    dtype = np.dtype(np.float32 if isinstance(on_value, float) or isinstance(off_value, float) else np.int64)
+    return run(op_of(_valued, (("on", hashable(on_value)), ("off", hashable(off_value)), ("dtype", dtype))), (hot,))
+
+
+def _valued(hot: Any, /, on: float, off: float, dtype: Any) -> Any:
+    return arithmetic.where(hot, dtype.type(on), dtype.type(off))
 
 
 def embedding_bag(
@@ -111,11 +126,14 @@ def embedding_bag(
         _limit_rows(weight, input, max_norm, norm_type)
     static = (
         ("mode", mode),
-        ("include_last_offset", bool(include_last_offset)),
+        ("include_last_offset", include_last_offset),
         ("padding_idx", padding_idx),
-        ("scale_grad_by_freq", bool(scale_grad_by_freq)),
+        ("scale_grad_by_freq", scale_grad_by_freq),
     )
     return run(op_of(ops.embedding_bag, static), (input, weight, offsets, per_sample_weights))
 
 
 publish(globals(), "one_hot", out=False)
+
+
+take_oneflow(globals(), "nn.functional.")

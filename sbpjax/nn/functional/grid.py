@@ -27,7 +27,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
 
 def affine_grid_generator(theta: Tensor, size, align_corners: bool) -> Tensor:
     """Return `affine_grid` of maps of any dtype."""
-    static = (("size", tuple(int(n) for n in size)), ("align_corners", bool(align_corners)))
+    static = (("size", tuple(int(n) for n in size)), ("align_corners", align_corners))
     return apply(ops.affine_grid, (theta,), static)
 
 
@@ -47,7 +47,7 @@ def grid_sample(
         padding_mode: what lies outside: ``"zeros"``, ``"border"`` or ``"reflection"``.
         align_corners: -1 and 1 are the centres of the corner pixels rather than their edges.
     """
-    static = (("mode", mode), ("padding_mode", padding_mode), ("align_corners", bool(align_corners)))
+    static = (("mode", mode), ("padding_mode", padding_mode), ("align_corners", align_corners))
     return apply(ops.grid_sample, (input, grid), static)
 
 

@@ -14,13 +14,19 @@ from sbpjax.tensor.binding import publish
 from sbpjax.tensor.bounds import check_rows
 from sbpjax.tensor.dispatch import apply, run
 from sbpjax.tensor.functions import common_shape
+from sbpjax.tensor.oneflow_arguments import take_oneflow
 from sbpjax.tensor.op import op_of
 
 
-def reduced_by(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
-    """Return the reduction that the old options ask for, or `reduction` if neither is given."""
+def reduced_by(size_average: bool | str | None, reduce: bool | None, reduction: str) -> str:
+    """Return the reduction that the old options ask for, or `reduction` if neither is given.
+
+    OneFlow has not the old options, so in a call in its order the reduction itself stands where the first one does.
+    """
     if size_average is None and reduce is None:
         return reduction
+    if isinstance(size_average, str):
+        return size_average
     if reduce is False:
         return "none"
     return "sum" if size_average is False else "mean"
@@ -205,7 +211,7 @@ def kl_div(
     """Return target * (log target - x), reduced; ``"batchmean"`` divides the sum by the first dim."""
     reduction = reduced_by(size_average, reduce, reduction)
     batch_mean = reduction == "batchmean"
-    static = (("reduction", "sum" if batch_mean else reduction), ("log_target", bool(log_target)))
+    static = (("reduction", "sum" if batch_mean else reduction), ("log_target", log_target))
     result = apply(ops.kl_div, _spread(input, target), static)
     return result / input.shape[0] if batch_mean and input.ndim else result
 
@@ -296,10 +302,13 @@ def triplet_margin_loss(
         ("margin", float(margin)),
         ("p", float(p)),
         ("eps", eps),
-        ("swap", bool(swap)),
+        ("swap", swap),
         ("reduction", reduction),
     )
     return apply(ops.triplet_margin_loss, (anchor, positive, negative), static)
 
 
 publish(globals(), "kl_div", out=False)
+
+
+take_oneflow(globals(), "nn.functional.")

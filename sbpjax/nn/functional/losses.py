@@ -37,7 +37,7 @@ def poisson_nll_loss(
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
     reduction = reduced_by(size_average, reduce, reduction)
-    static = (("log_input", bool(log_input)), ("full", bool(full)), ("eps", float(eps)), ("reduction", reduction))
+    static = (("log_input", log_input), ("full", full), ("eps", float(eps)), ("reduction", reduction))
     return apply(ops.poisson_nll_loss, (input, target), static)
 
 
@@ -58,7 +58,7 @@ def gaussian_nll_loss(
         if var < 0:
             fail("value", "gaussian_nll_loss(...)", f"var={var}", "var has negative entry/entries", "var=1.0")
         var = input.detach() * 0 + float(var)
-    static = (("full", bool(full)), ("eps", float(eps)), ("reduction", reduction))
+    static = (("full", full), ("eps", float(eps)), ("reduction", reduction))
     return apply(ops.gaussian_nll_loss, (input, target, var), static)
 
 
@@ -134,6 +134,10 @@ def triplet_margin_with_distance_loss(
         swap: take the smaller of the negative's distances to anchor and positive.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        seen = f"{tuple(anchor.shape)}, {tuple(positive.shape)}, {tuple(negative.shape)}"
+        rule = "anchor, positive and negative have as many dims each"
+        fail("shape", "triplet_margin_with_distance_loss(...)", seen, rule, "x.unsqueeze(0)")
     if margin <= 0:
         rule = f"expected margin to be greater than 0, got {margin} instead"
         fail("value", "triplet_margin_with_distance_loss(...)", f"margin={margin}", rule, "margin=1.0")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import sbpjax
 from sbpjax.nn.functional.activation import softmax
 from sbpjax.nn.functional.attention import scaled_dot_product_attention
 from sbpjax.nn.functional.dropout import dropout
@@ -12,6 +11,9 @@ from sbpjax.nn.functional.linear import linear
 from sbpjax.nn.functional.pad import pad
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.functions import cat
+from sbpjax.tensor.like import zeros_like
 
 
 def multi_head_attention_forward(
@@ -82,8 +84,8 @@ def multi_head_attention_forward(
     q, k, v = (linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
     batch, length, width = q.shape
     if bias_k is not None:
-        k = sbpjax.cat([k, bias_k.expand(batch, 1, -1)], dim=1)
-        v = sbpjax.cat([v, bias_v.expand(batch, 1, -1)], dim=1)
+        k = cat([k, bias_k.expand(batch, 1, -1)], dim=1)
+        v = cat([v, bias_v.expand(batch, 1, -1)], dim=1)
     q, k, v = (x.reshape(batch, x.shape[1], num_heads, -1).transpose(1, 2) for x in (q, k, v))  # (N, H, length, E/H)
     if static_k is not None:
         k = static_k.reshape(batch, num_heads, *static_k.shape[1:])
@@ -151,6 +153,6 @@ def _wide(mask: Tensor, source: int) -> Tensor:
 
 def _additive(mask: Tensor, like: Tensor) -> Tensor:
     """Return a mask of truth values (true hides) as numbers to add."""
-    if mask.dtype != sbpjax.bool:
+    if mask.dtype != dtypes.bool_:
         return mask.to(like.dtype)
-    return sbpjax.zeros_like(mask, dtype=like.dtype).masked_fill(mask, float("-inf"))
+    return zeros_like(mask, dtype=like.dtype).masked_fill(mask, float("-inf"))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from operator import index as as_int
 from typing import Any
 
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.ops import norm as ops
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import apply, run
+from sbpjax.tensor.oneflow_arguments import take_oneflow
 from sbpjax.tensor.op import op_of
 
 
@@ -183,5 +185,8 @@ def _per_sample(x: Any, weight: Any, bias: Any, /, eps: float) -> Any:
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Return `(N, C, ...)` divided by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``."""
-    static = (("size", int(size)), ("alpha", float(alpha)), ("beta", float(beta)), ("k", float(k)))
+    static = (("size", as_int(size)), ("alpha", float(alpha)), ("beta", float(beta)), ("k", float(k)))
     return apply(ops.local_response_norm, (input,), static)
+
+
+take_oneflow(globals(), "nn.functional.")

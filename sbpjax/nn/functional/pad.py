@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sbpjax.ops import arrange
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import apply
+from sbpjax.tensor.oneflow_arguments import take_oneflow
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
@@ -19,3 +20,6 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         value: the constant; None is zero.
     """
     return apply(arrange.pad, (input,), (("pad", tuple(int(n) for n in pad)), ("mode", mode), ("value", value)))
+
+
+take_oneflow(globals(), "nn.functional.")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax.nn.functional.channels import channels
 from sbpjax.ops import pool as ops
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.binding import hashable
 from sbpjax.tensor.dispatch import run
+from sbpjax.tensor.oneflow_arguments import take_oneflow
 from sbpjax.tensor.op import op_of
 
 
@@ -15,6 +17,7 @@ def _pool(fn: Any, input: Tensor, **options: Any) -> Any:
     return run(op_of(fn, tuple((k, hashable(v)) for k, v in options.items())), (input,))
 
 
+@channels("data_format")
 def max_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -42,11 +45,12 @@ def max_pool1d(
         stride=stride,
         padding=padding,
         dilation=dilation,
-        ceil_mode=bool(ceil_mode),
-        return_indices=bool(return_indices),
+        ceil_mode=ceil_mode,
+        return_indices=return_indices,
     )
 
 
+@channels("data_format")
 def max_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -64,11 +68,12 @@ def max_pool2d(
         stride=stride,
         padding=padding,
         dilation=dilation,
-        ceil_mode=bool(ceil_mode),
-        return_indices=bool(return_indices),
+        ceil_mode=ceil_mode,
+        return_indices=return_indices,
     )
 
 
+@channels("data_format")
 def max_pool3d(
     input: Tensor,
     kernel_size: Any,
@@ -86,11 +91,12 @@ def max_pool3d(
         stride=stride,
         padding=padding,
         dilation=dilation,
-        ceil_mode=bool(ceil_mode),
-        return_indices=bool(return_indices),
+        ceil_mode=ceil_mode,
+        return_indices=return_indices,
     )
 
 
+@channels("data_format")
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -98,6 +104,7 @@ def avg_pool1d(
     padding: Any = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Tensor:
     """Return the mean of every window of `(N, C, L)`.
 
@@ -108,6 +115,7 @@ def avg_pool1d(
         padding: zeros added on both sides.
         ceil_mode: also take windows that begin inside but reach past the end.
         count_include_pad: whether those zeros count in the mean.
+        divisor_override: divide by it instead of by the number of cells.
     """
     return _pool(
         ops.avg_pool1d,
@@ -115,11 +123,13 @@ def avg_pool1d(
         kernel_size=kernel_size,
         stride=stride,
         padding=padding,
-        ceil_mode=bool(ceil_mode),
-        count_include_pad=bool(count_include_pad),
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+        divisor_override=divisor_override,
     )
 
 
+@channels("data_format")
 def avg_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -136,12 +146,13 @@ def avg_pool2d(
         kernel_size=kernel_size,
         stride=stride,
         padding=padding,
-        ceil_mode=bool(ceil_mode),
-        count_include_pad=bool(count_include_pad),
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
         divisor_override=divisor_override,
     )
 
 
+@channels("data_format")
 def avg_pool3d(
     input: Tensor,
     kernel_size: Any,
@@ -158,40 +169,40 @@ def avg_pool3d(
         kernel_size=kernel_size,
         stride=stride,
         padding=padding,
-        ceil_mode=bool(ceil_mode),
-        count_include_pad=bool(count_include_pad),
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
         divisor_override=divisor_override,
     )
 
 
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: int | tuple | list | None) -> Tensor:
     """Return `(N, C, L)` pooled by means to `output_size`; None keeps a dim."""
     return _pool(ops.adaptive_avg_pool1d, input, output_size=output_size)
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple | list | None) -> Tensor:
     """Return `(N, C, H, W)` pooled by means to `output_size`; None keeps a dim."""
     return _pool(ops.adaptive_avg_pool2d, input, output_size=output_size)
 
 
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: int | tuple | list | None) -> Tensor:
     """Return `(N, C, D, H, W)` pooled by means to `output_size`; None keeps a dim."""
     return _pool(ops.adaptive_avg_pool3d, input, output_size=output_size)
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: int | tuple | list | None, return_indices: bool = False) -> Any:
     """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
-    return _pool(ops.adaptive_max_pool1d, input, output_size=output_size, return_indices=bool(return_indices))
+    return _pool(ops.adaptive_max_pool1d, input, output_size=output_size, return_indices=return_indices)
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d(input: Tensor, output_size: int | tuple | list | None, return_indices: bool = False) -> Any:
     """Return `(N, C, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
-    return _pool(ops.adaptive_max_pool2d, input, output_size=output_size, return_indices=bool(return_indices))
+    return _pool(ops.adaptive_max_pool2d, input, output_size=output_size, return_indices=return_indices)
 
 
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool3d(input: Tensor, output_size: int | tuple | list | None, return_indices: bool = False) -> Any:
     """Return `(N, C, D, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
-    return _pool(ops.adaptive_max_pool3d, input, output_size=output_size, return_indices=bool(return_indices))
+    return _pool(ops.adaptive_max_pool3d, input, output_size=output_size, return_indices=return_indices)
 
 
 def _with_indices(pool: Any) -> Any:
@@ -209,3 +220,6 @@ max_pool3d_with_indices = _with_indices(max_pool3d)
 adaptive_max_pool1d_with_indices = _with_indices(adaptive_max_pool1d)
 adaptive_max_pool2d_with_indices = _with_indices(adaptive_max_pool2d)
 adaptive_max_pool3d_with_indices = _with_indices(adaptive_max_pool3d)
+
+
+take_oneflow(globals(), "nn.functional.")

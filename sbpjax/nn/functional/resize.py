@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from operator import index as as_int
 from typing import Any
 
+from sbpjax.nn.functional.channels import channels
 from sbpjax.ops import resize as ops
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.binding import hashable
 from sbpjax.tensor.dispatch import run
+from sbpjax.tensor.oneflow_arguments import take_oneflow
 from sbpjax.tensor.op import op_of
 
 
@@ -48,17 +51,19 @@ def interpolate(
         size=size,
         scale_factor=scale_factor,
         mode=mode,
-        align_corners=bool(align_corners),
-        recompute_scale_factor=bool(recompute_scale_factor),
-        antialias=bool(antialias),
+        align_corners=align_corners,
+        recompute_scale_factor=recompute_scale_factor,
+        antialias=antialias,
     )
 
 
+@channels("data_format", last=False)
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Return the patches of images as columns: `(N, C, H, W)` becomes `(N, C * kh * kw, patches)`."""
     return _run(ops.unfold, input, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
 
 
+@channels("data_format", last=False)
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -79,7 +84,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Return `(N, C, ...)` with its channels dealt out to the groups in turn."""
-    return _run(ops.channel_shuffle, input, groups=int(groups))
+    return _run(ops.channel_shuffle, input, groups=as_int(groups))
 
 
 native_channel_shuffle = channel_shuffle
@@ -109,3 +114,6 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 def interpolate_like(input: Tensor, like: Tensor, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:
     """Return x resized to the sizes of the dims behind the channels of `like`."""
     return interpolate(input, tuple(like.shape[2:]), None, mode, align_corners)
+
+
+take_oneflow(globals(), "nn.functional.")

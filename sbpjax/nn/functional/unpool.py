@@ -83,13 +83,12 @@ def _fractional(fn: Any, n: int, input: Tensor, kernel_size, output_size, output
         ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
         output_size = tuple(int(s * r) for s, r in zip(input.shape[-n:], ratios))
     if samples is None:
-        import sbpjax
+        from sbpjax.sbp.algebra import broadcast
+        from sbpjax.tensor.random import rand
 
         batch = 1 if input.ndim == n + 1 else input.shape[0]
-        where = (
-            {"placement": input.placement, "sbp": [sbpjax.sbp.broadcast] * len(input.sbp)} if input.is_global else {}
-        )
-        samples = sbpjax.rand(batch, input.shape[-n - 1], n, dtype=input.dtype, **where)
+        where = {"placement": input.placement, "sbp": [broadcast] * len(input.sbp)} if input.is_global else {}
+        samples = rand(batch, input.shape[-n - 1], n, dtype=input.dtype, **where)
     options = {"kernel_size": kernel_size, "output_size": output_size, "return_indices": bool(return_indices)}
     return _run(fn, input, samples, **options)
 

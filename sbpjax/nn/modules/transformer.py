@@ -1,6 +1,5 @@
 """PyTorch's place for these names: transformers."""
 
-import sbpjax
 from sbpjax.nn.transformer import Transformer as Transformer
 from sbpjax.nn.transformer import TransformerDecoder as TransformerDecoder
 from sbpjax.nn.transformer import TransformerDecoderLayer as TransformerDecoderLayer
@@ -8,7 +7,7 @@ from sbpjax.nn.transformer import TransformerEncoder as TransformerEncoder
 from sbpjax.nn.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from sbpjax.nn.transformer import _activation as _activation
 from sbpjax.nn.transformer import _copies as _copies
-from sbpjax.tensor import Tensor
+from sbpjax.tensor import Tensor, functions
 
 _get_activation_fn, _get_clones = _activation, _copies
 
@@ -30,4 +29,4 @@ def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, s
     if is_causal is not None or mask is None:
         return bool(is_causal)
     causal = _generate_square_subsequent_mask(mask.shape[-1] if size is None else size, mask.device, mask.dtype)
-    return mask.shape == causal.shape and sbpjax.equal(mask, causal)
+    return mask.shape == causal.shape and functions.equal(mask, causal)

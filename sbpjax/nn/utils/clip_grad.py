@@ -9,11 +9,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-import sbpjax
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.ops.dims import fail
 from sbpjax.optim.run import TRACE, place_of
-from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor import Tensor, dispatch, from_data
 from sbpjax.tensor.op import op_of
 
 
@@ -24,6 +23,8 @@ def _wide(x: jax.Array) -> jax.Array:
 
 def _norm(grads: tuple[jax.Array, ...], norm_type: float) -> jax.Array:
     grads = tuple(_wide(g) for g in grads)
+    if norm_type == 0.0:  # the 0-norm of the 0-norms: how many gradients are not all zeros
+        return sum(jnp.any(g != 0).astype(g.dtype) for g in grads)
     if norm_type == math.inf:
         return jnp.stack([jnp.max(jnp.abs(g)) for g in grads]).max()
     if norm_type == 2.0:
@@ -90,13 +91,14 @@ def get_total_norm(
     """
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not tensors:
-        return sbpjax.tensor(0.0)
+        return from_data.tensor(0.0)
     static = (("norm_type", float(norm_type)),)
     with no_grad():
         norms = [dispatch.run(op_of(total_norm, static), tuple(group)) for group in _by_place(tensors)]
         norm = norms[0]
         if len(norms) > 1:
-            norm = dispatch.run(op_of(total_norm, static), tuple(sbpjax.tensor(n.item()) for n in norms))
+            static = static if norm_type else (("norm_type", 1.0),)  # numbers of gradients are added
+            norm = dispatch.run(op_of(total_norm, static), tuple(from_data.tensor(n.item()) for n in norms))
     if error_if_nonfinite and place_of(norm) is TRACE:
         fail(
             "value",

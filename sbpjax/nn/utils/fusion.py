@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeVar
 
-import sbpjax
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.nn.parameter import Parameter
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
@@ -50,7 +50,7 @@ def fuse_conv_bn_eval(conv: M, bn: Any, transpose: bool = False) -> M:
     """Return a copy of a convolution that also does the batch norm behind it; both in evaluation mode."""
     _check(conv, bn, "fuse_conv_bn_eval")
     fused: Any = copy.deepcopy(conv)
-    with sbpjax.no_grad():
+    with no_grad():
         statistics = (bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
         fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, *statistics, transpose)
     return fused

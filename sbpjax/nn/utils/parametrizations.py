@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import sbpjax
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.errors import OpNotSupportedError, message
 from sbpjax.nn import functional as F
 from sbpjax.nn.module import Module
 from sbpjax.nn.utils.parametrize import register_parametrization
 from sbpjax.nn.utils.weight_norm import lengths, scaled
+from sbpjax.ops.decompose import reflections
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor import Tensor, creation, dispatch, functions
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.random import randn_like
 
 
 class _WeightNorm(Module):
@@ -59,8 +60,8 @@ class _SpectralNorm(Module):
             with no_grad():
                 matrix = self._matrix(weight.detach())
                 u, v = (matrix.detach().narrow(d, 0, 1).reshape(-1) for d in (1, 0))
-                self.register_buffer("_u", F.normalize(sbpjax.randn_like(u), dim=0, eps=eps))
-                self.register_buffer("_v", F.normalize(sbpjax.randn_like(v), dim=0, eps=eps))
+                self.register_buffer("_u", F.normalize(randn_like(u), dim=0, eps=eps))
+                self.register_buffer("_v", F.normalize(randn_like(v), dim=0, eps=eps))
                 self._iterate(matrix, 15)
 
     def _matrix(self, weight: Tensor) -> Tensor:
@@ -118,6 +119,8 @@ class _Orthogonal(Module):
         self.register_buffer("base", base)
 
     def forward(self, X: Tensor) -> Tensor:
+        from sbpjax import linalg  # which few scripts need
+
         rows, columns = X.shape[-2:]
         wide = rows < columns
         if wide:
@@ -125,18 +128,18 @@ class _Orthogonal(Module):
         if self.how == "householder":
             A = X.tril(-1)
             tau = 2.0 / (1.0 + (A * A).sum(dim=-2))
-            Q = sbpjax.linalg.householder_product(A, tau)
+            Q = linalg.householder_product(A, tau)
             Q = Q * X.diagonal(dim1=-2, dim2=-1).unsqueeze(-2)
         else:
             A = X.tril()
             if rows != columns:
-                A = sbpjax.cat([A, A.new_zeros(*A.shape[:-1], rows - columns)], dim=-1)
+                A = functions.cat([A, A.new_zeros(*A.shape[:-1], rows - columns)], dim=-1)
             A = A - A.transpose(-1, -2)
             if self.how == "matrix_exp":
-                Q = sbpjax.linalg.matrix_exp(A)
+                Q = linalg.matrix_exp(A)
             else:
-                one = sbpjax.eye(rows, dtype=A.dtype)
-                Q = sbpjax.linalg.solve(one - A * 0.5, one + A * 0.5)
+                one = creation.eye(rows, dtype=A.dtype)
+                Q = linalg.solve(one - A * 0.5, one + A * 0.5)
             if rows != columns:
                 Q = Q[..., :columns]
         if self.base is not None:
@@ -145,12 +148,14 @@ class _Orthogonal(Module):
 
     def right_inverse(self, Q: Tensor) -> Tensor:
         """Take the orthogonal matrix next to a given one as the base from which the parameter counts."""
+        from sbpjax import linalg  # which few scripts need
+
         rows, columns = Q.shape[-2:]
         tall = Q.transpose(-1, -2) if rows < columns else Q
         if self.how == "householder":
-            A, tau = sbpjax.geqrf(tall)
-            signs = A.diagonal(dim1=-2, dim2=-1).sign() * sbpjax.where(tau == 0, -1.0, 1.0).to(A.dtype)
-            A = A.tril(-1) + sbpjax.eye(*A.shape[-2:], dtype=A.dtype) * signs.unsqueeze(-2)
+            A, tau = dispatch.run(op_of(reflections), (tall,))
+            signs = A.diagonal(dim1=-2, dim2=-1).sign() * functions.where(tau == 0, -1.0, 1.0).to(A.dtype)
+            A = A.tril(-1) + creation.eye(*A.shape[-2:], dtype=A.dtype) * signs.unsqueeze(-2)
             return A.transpose(-1, -2) if rows < columns else A
         if self.base is None:
             raise OpNotSupportedError(
@@ -162,11 +167,11 @@ class _Orthogonal(Module):
                     "orthogonal(..., use_trivialization=True)",
                 )
             )
-        found, upper = sbpjax.linalg.qr(tall, mode="complete")
+        found, upper = linalg.qr(tall, mode="complete")
         signs = upper.diagonal(dim1=-2, dim2=-1).sign()
         found[..., : tall.shape[-1]] *= signs.unsqueeze(-2)
         self.base.copy_(found)
-        return -sbpjax.eye(rows, columns, dtype=Q.dtype).expand(Q.shape).clone()
+        return -creation.eye(rows, columns, dtype=Q.dtype).expand(Q.shape).clone()
 
 
 def orthogonal(
@@ -192,5 +197,5 @@ def orthogonal(
     base = None
     if use_trivialization and how != "householder":
         size = max(weight.shape[-2:])
-        base = sbpjax.eye(size, dtype=weight.dtype).expand(*weight.shape[:-2], size, size).clone()
+        base = creation.eye(size, dtype=weight.dtype).expand(*weight.shape[:-2], size, size).clone()
     return register_parametrization(module, name, _Orthogonal(how, base), unsafe=True)

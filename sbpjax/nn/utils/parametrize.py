@@ -15,7 +15,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.nn.containers import ModuleDict, ModuleList
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter

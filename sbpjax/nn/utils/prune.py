@@ -15,8 +15,9 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-import sbpjax as flow
 from sbpjax.errors import OpError, OpTypeError, OpValueError, message
+from sbpjax.tensor import functions, like, ordering, reductions
+from sbpjax.tensor import random as random_ops
 
 
 class BasePruningMethod(ABC):
@@ -75,7 +76,7 @@ class BasePruningMethod(ABC):
         if scores.shape != original.shape:
             seen = f"scores {tuple(scores.shape)}, parameter {tuple(original.shape)}"
             raise OpValueError(message(f"prune {name!r}", seen, "scores have the parameter's shape", "give such"))
-        default = flow.ones_like(original) if earlier is None else getattr(module, f"{name}_mask").detach().clone()
+        default = like.ones_like(original) if earlier is None else getattr(module, f"{name}_mask").detach().clone()
         mask = method.compute_mask(scores, default)  # may refuse: nothing has changed yet
         if earlier is None:
             parameter = module._parameters[name]
@@ -91,7 +92,7 @@ class BasePruningMethod(ABC):
     def prune(self, t, default_mask=None, importance_scores=None):
         """Return a tensor with what this method prunes set to 0."""
         scores = t if importance_scores is None else importance_scores
-        default = flow.ones_like(t) if default_mask is None else default_mask
+        default = like.ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(scores, default_mask=default)
 
     def remove(self, module) -> None:
@@ -199,7 +200,7 @@ class RandomUnstructured(_Amount):
 
     def compute_mask(self, t, default_mask):
         """Return the earlier mask without so many random elements."""
-        return _without_lowest(flow.rand_like(t), default_mask, self._count(t.nelement()))
+        return _without_lowest(random_ops.rand_like(t), default_mask, self._count(t.nelement()))
 
     @classmethod
     def apply(cls, module, name: str, amount):  # type: ignore[override]
@@ -224,7 +225,7 @@ def _without_lowest(scores, mask, count: int):
     """Return a mask with 0 where the ``count`` lowest scores are."""
     mask = mask.clone()
     if count:
-        lowest = flow.topk(scores.reshape(-1), k=count, largest=False).indices
+        lowest = ordering.topk(scores.reshape(-1), k=count, largest=False).indices
         flat = mask.reshape(-1).clone()
         flat[lowest] = 0
         mask = flat.reshape(mask.shape)
@@ -250,7 +251,7 @@ class _Structured(_Amount):
         count = self._count(size)
         if count == 0:
             return default_mask
-        keep = _without_lowest(scores_of(dim), flow.ones_like(t.select(dim, 0).reshape(-1)[:1]).repeat(size), count)
+        keep = _without_lowest(scores_of(dim), like.ones_like(t.select(dim, 0).reshape(-1)[:1]).repeat(size), count)
         return default_mask * keep.to(dtype=default_mask.dtype).reshape([-1 if d == dim else 1 for d in range(t.ndim)])
 
 
@@ -259,7 +260,7 @@ class RandomStructured(_Structured):
 
     def compute_mask(self, t, default_mask):
         """Return the earlier mask without so many random slices."""
-        return self._slices(t, default_mask, lambda dim: flow.rand(t.shape[dim]))
+        return self._slices(t, default_mask, lambda dim: random_ops.rand(t.shape[dim]))
 
     @classmethod
     def apply(cls, module, name: str, amount, dim: int = -1):  # type: ignore[override]
@@ -278,7 +279,7 @@ class LnStructured(_Structured):
         """Return the earlier mask without the slices of smallest norm."""
 
         def norms(dim: int):
-            return flow.norm(t.detach(), p=self.n, dim=[d for d in range(t.ndim) if d != dim])
+            return reductions.norm(t.detach(), p=self.n, dim=[d for d in range(t.ndim) if d != dim])
 
         return self._slices(t, default_mask, norms)
 
@@ -362,7 +363,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
         raise OpTypeError(message("global_unstructured", repr(scores_of), "importance_scores is a dict", "{}"))
     parameters = list(parameters)
     scores = [scores_of.get((m, name), getattr(m, name)).reshape(-1) for m, name in parameters]
-    masks = [getattr(m, f"{name}_mask", flow.ones_like(getattr(m, name))).reshape(-1) for m, name in parameters]
+    masks = [getattr(m, f"{name}_mask", like.ones_like(getattr(m, name))).reshape(-1) for m, name in parameters]
     container = PruningContainer()
     container._tensor_name = "temp"
     method = pruning_method(**kwargs)
@@ -371,7 +372,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
         rule = "only unstructured pruning can be global"
         raise OpTypeError(message("global_unstructured", pruning_method.__name__, rule, "L1Unstructured"))
     container.add_pruning_method(method)
-    together = container.compute_mask(flow.cat(scores), flow.cat(masks))
+    together = container.compute_mask(functions.cat(scores), functions.cat(masks))
     start = 0
     for module, name in parameters:
         values = getattr(module, name)

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-import sbpjax
+from sbpjax.nn.functional.pad import pad
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor
+from sbpjax.sbp.algebra import broadcast
+from sbpjax.tensor import Tensor, from_data, functions
+from sbpjax.tensor import dtype as dtypes
 
 _Fields = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
 
@@ -63,15 +65,15 @@ class PackedSequence(_Fields):
 
     def double(self) -> PackedSequence:
         """Return the sequences in float64."""
-        return self.to(sbpjax.float64)
+        return self.to(dtypes.float64)
 
     def float(self) -> PackedSequence:
         """Return the sequences in float32."""
-        return self.to(sbpjax.float32)
+        return self.to(dtypes.float32)
 
     def half(self) -> PackedSequence:
         """Return the sequences in float16."""
-        return self.to(sbpjax.float16)
+        return self.to(dtypes.float16)
 
     @property
     def is_cuda(self) -> bool:
@@ -94,8 +96,8 @@ def _numbers(lengths: Any) -> np.ndarray:
 
 def _where(indices: np.ndarray, like: Tensor) -> Tensor:
     """Return host numbers as an index tensor that lies where `like` does."""
-    made = sbpjax.tensor(np.asarray(indices, np.int64))
-    return made.to_global(like.placement, [sbpjax.sbp.broadcast] * len(like.sbp)) if like.is_global else made
+    made = from_data.tensor(np.asarray(indices, np.int64))
+    return made.to_global(like.placement, [broadcast] * len(like.sbp)) if like.is_global else made
 
 
 def _places(lengths: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
@@ -138,7 +140,7 @@ def pack_padded_sequence(
     flat = row * steps + step if batch_first else step * rows + row
     data = input.reshape(rows * steps, *input.shape[2:]).index_select(0, _where(flat, input))
     sorted_indices = None if order is None else _where(order, input)
-    return PackedSequence(data, sbpjax.tensor(sizes), sorted_indices)
+    return PackedSequence(data, from_data.tensor(sizes), sorted_indices)
 
 
 def pad_packed_sequence(
@@ -173,11 +175,11 @@ def pad_packed_sequence(
     data = sequence.data
     out = data.index_select(0, _where(index.reshape(-1), data)).reshape(*index.shape, *data.shape[1:])
     if not inside.all():
-        mask = sbpjax.tensor(~inside.reshape(*inside.shape, *[1] * (data.ndim - 1)))
+        mask = from_data.tensor(~inside.reshape(*inside.shape, *[1] * (data.ndim - 1)))
         if data.is_global:
-            mask = mask.to_global(data.placement, [sbpjax.sbp.broadcast] * len(data.sbp))
+            mask = mask.to_global(data.placement, [broadcast] * len(data.sbp))
         out = out.masked_fill(mask, padding_value)
-    return out, sbpjax.tensor(lengths)
+    return out, from_data.tensor(lengths)
 
 
 def pad_sequence(
@@ -208,8 +210,8 @@ def pad_sequence(
     for row in rows:
         rest = longest - row.shape[0]
         ends = (rest, 0) if padding_side == "left" else (0, rest)
-        padded.append(sbpjax.nn.functional.pad(row, (*[0, 0] * (row.ndim - 1), *ends), value=padding_value))
-    return sbpjax.stack(padded, 0 if batch_first else 1)
+        padded.append(pad(row, (*[0, 0] * (row.ndim - 1), *ends), value=padding_value))
+    return functions.stack(padded, 0 if batch_first else 1)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:

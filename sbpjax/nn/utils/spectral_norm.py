@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import sbpjax
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.nn import functional as F
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
+from sbpjax.tensor import random as random_ops
 
 M = TypeVar("M", bound=Module)
 
@@ -80,7 +80,7 @@ def spectral_norm(
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
     with no_grad():
         matrix = hook.matrix(weight.detach())
-        u, v = (sbpjax.randn_like(matrix.narrow(d, 0, 1).reshape(-1)) for d in (1, 0))
+        u, v = (random_ops.randn_like(matrix.narrow(d, 0, 1).reshape(-1)) for d in (1, 0))
     delattr(module, name)
     module.register_parameter(f"{name}_orig", weight)
     module.register_buffer(f"{name}_u", F.normalize(u, dim=0, eps=eps))

@@ -17,7 +17,7 @@ def functional_call(
     strict: bool = False,
 ) -> Any:
     """Call a module with other parameters and buffers; see `sbpjax.func.functional_call`."""
-    from sbpjax.func import functional_call as call
+    from sbpjax.func.modules import functional_call as call
 
     given = () if args is None else args
     return call(module, parameters_and_buffers, given, kwargs, tie_weights=tie_weights, strict=strict)

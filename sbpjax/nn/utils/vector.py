@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import sbpjax
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.nn.names import needs_tensor
-from sbpjax.tensor import Tensor
+from sbpjax.tensor import Tensor, functions
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """Return the parameters' elements one after the other."""
-    return sbpjax.cat([p.reshape(-1) for p in parameters])
+    return functions.cat([p.reshape(-1) for p in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 
-from sbpjax.autograd import no_grad
+from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.errors import OpError, OpValueError, message
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -46,6 +47,7 @@ class LRScheduler:
     is_pure: ClassVar[bool] = True  # whether `lr_at` says the rate of any step; a metric-driven schedule cannot
     _unsaved: ClassVar[tuple[str, ...]] = ()
     _by_factors: ClassVar[bool] = False  # whether a step multiplies the rate that is there
+    _graph: Callable[[], Any] | None = None  # a weak reference to the graph that steps the schedule
 
     def __init__(
         self, optimizer: Optimizer, last_step: int = -1, verbose: bool = False, *, last_epoch: int | None = None
@@ -93,7 +95,13 @@ class LRScheduler:
     # -- going on --------------------------------------------------------------------------------------------------
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on by one step, or to step `epoch`."""
+        """Go on by one step, or to step `epoch`.
+
+        Of a schedule that a graph steps (``add_optimizer(optimizer, lr_sch=schedule)``), a step by hand is the one
+        that the graph takes itself: nothing changes.
+        """
+        if epoch is None and self._graph is not None and self._graph() is not None:
+            return
         before = self.last_step
         self.last_step = self.last_step + 1 if epoch is None else epoch
         try:
@@ -160,6 +168,20 @@ class LRScheduler:
     def last_epoch(self, value: int) -> None:
         self.last_step = value
 
+    def stepped_by(self, graph: Any) -> Callable[[], None]:
+        """Leave the steps to a graph, for as long as there is one, and return the function by which it takes them."""
+        owner = weakref.ref(graph)
+
+        def step() -> None:
+            self._graph = None
+            try:
+                self.step()
+            finally:
+                self._graph = owner
+
+        self._graph = owner
+        return step
+
     # -- state -----------------------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
@@ -167,7 +189,11 @@ class LRScheduler:
         return {name: copy.deepcopy(getattr(self, name)) for name in self._saved()}
 
     def _saved(self) -> list[str]:
-        return [name for name in vars(self) if name not in ("optimizer", *self._unsaved)]
+        return [name for name in vars(self) if name not in ("optimizer", "_graph", *self._unsaved)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or a pickle holds, which no graph steps."""
+        return {name: value for name, value in vars(self).items() if name != "_graph"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go to where `state_dict` was taken, and set the learning rates of that step.

@@ -9,10 +9,12 @@ carry stays P through the loop.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from ..algebra import B, P, shifted
-from ..normalise import Program, normalise, scan_again, scan_counts, while_counts
-from ..rules.table import Context, Row, local, rows
+from ..normalise import Program, normalise, scan_counts, while_counts
+from ..rules.table import Row, rows
+from .types import Plan
 
 Codes = tuple[int, ...]
 
@@ -23,13 +25,20 @@ def body_program(closed) -> Program:
     return normalise(closed)
 
 
+_PLANNER: list[Callable[..., Plan]] = []
+
+
+def plans_bodies(planner: Callable[..., Plan]) -> Callable[..., Plan]:
+    """Register the planner of bodies, which itself asks for the rows of control flow."""
+    _PLANNER[:] = [planner]
+    return planner
+
+
 @functools.lru_cache(maxsize=65536)
 def body_plan(closed, sizes: Codes, ins: tuple[Codes, ...], outs: tuple[Codes | None, ...]):
     """Return the exact plan of a body whose inputs and outputs lie as given; cached by the body's identity."""
-    from .exact import plan_exactly  # the planner asks for control-flow rows, which ask the planner for bodies
-
     program = body_program(closed)
-    return plan_exactly(program, sizes, ins, outs, _FEW_STATES if is_long(program) else None)
+    return _PLANNER[0](program, sizes, ins, outs, _FEW_STATES if is_long(program) else None)
 
 
 # A body is planned once per seed and turn of its fixed point. One of more equations than this (the backward of a
@@ -191,31 +200,3 @@ def cond_rows(eqn, size: int) -> list[Row]:
         codes, plan = _fixed_point(closed, size, codes, {})
         found.append(Row((B, *codes), tuple(c[0] for c in plan.out_codes)))
     return found
-
-
-def _call(ctx: Context, plan):
-    """Return a function that runs a body's plan on local blocks."""
-    from ..lower import run_plan
-
-    return lambda *blocks: run_plan(plan, ctx.shard, blocks)
-
-
-@local("scan", "while", "cond")
-def control_local(ctx: Context, *blocks):
-    """Run the loop or branch over local blocks, its bodies lowered by their own plans."""
-    import jax
-
-    params = ctx.params
-    plans = [ctx.body] if ctx.body is not None else body_plans(ctx.eqn, ctx.shard.sizes, ctx.ins, ctx.outs)
-    calls = [_call(ctx, plan) for plan in plans]
-    if ctx.eqn.primitive.name == "cond":
-        return jax.lax.switch(blocks[0], calls, *blocks[1:])
-    if ctx.eqn.primitive.name == "while":
-        nc, nb = while_counts(params)
-        test, body = blocks[:nc], blocks[nc : nc + nb]
-        return jax.lax.while_loop(
-            lambda carry: calls[0](*test, *carry)[0], lambda carry: tuple(calls[1](*body, *carry)), blocks[nc + nb :]
-        )
-    consts, carry = scan_counts(params)
-    first = consts + carry
-    return scan_again(params, calls[0], blocks[:consts], blocks[consts:first], blocks[first:])

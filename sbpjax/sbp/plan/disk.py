@@ -2,8 +2,8 @@
 
 A plan is filed under the hash of everything it depends on: the program (forms of equations and how they are wired;
 constants and literals only by shape), the mesh, the pins, the prices, and the sources of the rules and planner
-themselves. So a stale file is never found, only forgotten. A file that cannot be read, or does not fit its program, is
-ignored and replaced; writing is atomic.
+themselves. So a stale file is never found, only forgotten. A file that cannot be read, that this user's key did not
+sign (`sbp/kept.py`), or that does not fit its program, is ignored and replaced; writing is atomic.
 
 ``SBPJAX_CACHE_DIR`` names another directory than the user's cache, and ``SBPJAX_CACHE_DIR=off`` turns the cache off.
 """
@@ -17,12 +17,12 @@ import json
 import logging
 import os
 import pathlib
-import tempfile
 from typing import Any
 
 import jax
 from jax.extend.core import Literal
 
+from .. import kept
 from ..normalise import Program
 from ..rules import Row, names
 from .control import body_program
@@ -31,7 +31,7 @@ from .types import Plan
 
 log = logging.getLogger("sbpjax.plan")
 
-_FORMAT = 2
+_FORMAT = 3
 # The oldest plans are dropped beyond this many.
 _MOST_FILES = 1024
 
@@ -90,13 +90,8 @@ def load(key: str, program: Program, sizes: tuple[int, ...]) -> Plan | None:
     if folder is None:
         return None
     try:
-        text = (folder / f"{key}.json").read_text(encoding="utf-8")
-        body, _, seal = text.rpartition("\n")
-        if seal != hashlib.sha256(body.encode()).hexdigest():
-            raise ValueError("the file is not whole")
-        return _decode(json.loads(body), program, sizes)
-    except FileNotFoundError:
-        return None
+        body = kept.read(folder, f"{key}.json")
+        return None if body is None else _decode(json.loads(body), program, sizes)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         log.info("plan %s is not readable and is made anew: %s", key[:12], error)
         return None
@@ -108,14 +103,9 @@ def store(key: str, plan: Plan) -> None:
     if folder is None:
         return
     body = json.dumps(_encode(plan), separators=(",", ":"), default=int)  # sizes may be NumPy's
-    text = f"{body}\n{hashlib.sha256(body.encode()).hexdigest()}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, folder / f"{key}.json")
-        _prune(folder)
+        if kept.write(folder, f"{key}.json", body.encode()):
+            _prune(folder)
     except OSError as error:
         log.info("plan %s is not kept: %s", key[:12], error)
 

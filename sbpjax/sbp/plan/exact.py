@@ -28,7 +28,7 @@ from ..layout import local_shape
 from ..normalise import Program
 from ..rules import Row, jointly_legal, rows_of
 from ..steps import wire_bytes
-from .control import inner_bytes
+from .control import inner_bytes, plans_bodies
 from .parts import Part, parts_of
 from .types import Codes, Plan
 
@@ -80,6 +80,7 @@ def hidden_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes, rough: bool = False
     return total
 
 
+@plans_bodies
 def plan_exactly(
     program: Program,
     sizes: Codes,

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, cast
 
 from jax.extend.core import Literal, Var
 
+from ..algebra import FREE
 from ..normalise import Program, scan_counts
 from .control import body_program
 from .parts import uniform_values
@@ -206,7 +208,7 @@ class _Builder:
                 what = index[forms[i]] = len(self.nodes)
                 self.nodes.append(Group([], numbers[i], times=times))
             if eqn.primitive.name == "to_sbp":
-                self.asked.append(eqn.params["codes"])
+                self.asked.append(self._pinned(eqn.params["codes"]))
             region.nodes.append(what)
             if isinstance(what, Loop):
                 ins, outs = what.ins, what.outs
@@ -219,6 +221,11 @@ class _Builder:
                     readers.setdefault(v, []).append(end)
             ends.update(zip(eqn.outvars, outs, strict=True))
         return region, readers
+
+    def _pinned(self, codes: Codes) -> Codes:
+        """Return what a pin asks for, with broadcast where it asks for nothing."""
+        known = zip_longest(codes[: len(self.everywhere)], self.everywhere, fillvalue=FREE)
+        return tuple(e if c == FREE else c for c, e in known)
 
     def _ties(self, program: Program, marks: dict) -> tuple[list[int], list[int], dict]:
         """Return for every equation the number of its form and its class, and for every loop its marks and labels."""

@@ -86,7 +86,7 @@ def page() -> str:
     """Return ``docs/primitives.md``."""
     import jax
 
-    import sbpjax.sbp.plan  # noqa: F401  # registers control flow
+    from sbpjax.sbp import plan  # noqa: F401  # registers control flow
 
     every = set(primitives())
     lines = [

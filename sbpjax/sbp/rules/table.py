@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from .. import balance
+from ..algebra import FREE
 from ..algebra import B as B
 from ..algebra import P as P
 from ..layout import axes_of_dims, local_shape
@@ -111,8 +112,11 @@ def registered() -> dict[str, Callable]:
 def rows_of(eqn, size: int, axis: int = 0) -> list[Row]:
     """Return the rows of an equation on mesh axis ``axis`` of ``size`` ranks; the all-B row is the last."""
     if eqn.primitive.name == "to_sbp":  # a pin is the one equation that knows which axis it speaks of
-        code = eqn.params["codes"][axis]
-        return [Row((code,), (code,))]
+        codes = eqn.params["codes"]
+        code = codes[axis] if axis < len(codes) else FREE  # a pin of another placement, where no program runs
+        if code != FREE:
+            return [Row((code,), (code,))]
+        return [*same_dims(eqn), Row((P,), (P,)), Row((B,), (B,), divided=False)]
     own = eqn.params.get("sbp_rule")  # of a function that the user has given a rule, see `sbpjax.func.wrap_jax`
     find = _ROWS.get(eqn.primitive.name) if own is None else lambda *_: own.rows
     found = list(find(eqn, size)) if find is not None else []

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sbpjax.errors import DataError, message
+
 
 class WorkerInfo(NamedTuple):
     """Which worker this is.
@@ -75,12 +77,25 @@ class MapFetcher:
         self.dataset, self.batched, self.collate = dataset, batched, collate
 
     def fetch(self, index: Any) -> Any:
-        """Return the batch of an index."""
+        """Return the batch of an index.
+
+        Raises:
+            DataError: the dataset raised StopIteration, which would end the epoch unnoticed.
+        """
         if not self.batched:
-            return self.collate(self.dataset[index])
+            return self.collate(_finished(self.dataset.__getitem__, index))
         if callable(getattr(self.dataset, "__getitems__", None)):
-            return self.collate(self.dataset.__getitems__(index))
-        return self.collate([self.dataset[i] for i in index])
+            return self.collate(_finished(self.dataset.__getitems__, index))
+        return self.collate([_finished(self.dataset.__getitem__, i) for i in index])
+
+
+def _finished(get: Callable[[Any], Any], index: Any) -> Any:
+    try:
+        return get(index)
+    except StopIteration as error:
+        rule = "StopIteration ends a loop: only an IterableDataset says by it that there is no more"
+        fix = "raise IndexError for an index that does not exist, or look for a next() on an empty iterator"
+        raise DataError(message(f"dataset[{index}]", f"StopIteration at index {index}", rule, fix)) from error
 
 
 class IterFetcher:

@@ -38,12 +38,18 @@ class _JobPickler(pickle.Pickler):
     def __init__(self, file: Any) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self.tensor = getattr(sys.modules["sbpjax"], "Tensor", ())
+        self.module = sys.modules["sbpjax.nn"].Module
 
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, self.module):
+            rule = "workers have no JAX, and so no modules"
+            fix = "apply the module in the training process, hold its numbers as NumPy arrays, or num_workers=0"
+            seen = f"a module in the dataset or its functions: {type(obj).__name__}"
+            raise WorkerError(message("DataLoader(num_workers > 0)", seen, rule, fix))
         if isinstance(obj, self.tensor) and not isinstance(obj, type):
-            from . import host
+            from .host_functions import from_numpy
 
-            return host.from_numpy, (np.asarray(obj.detach().numpy()),)
+            return from_numpy, (np.asarray(obj.detach().numpy()),)
         return reduced(obj)
 
 
@@ -51,6 +57,8 @@ def _pickled(job: dict[str, Any]) -> bytes:
     file = io.BytesIO()
     try:
         _JobPickler(file).dump(job)
+    except WorkerError:
+        raise
     except Exception as error:
         rule = f"what goes to worker processes is pickled: {type(error).__name__}: {error}"
         fix = "define dataset, collate_fn and worker_init_fn at the top of a module, or num_workers=0"

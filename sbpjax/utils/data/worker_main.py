@@ -1,14 +1,16 @@
 """What a worker process runs: a file of its own, started by `sbpjax.utils.data.pool`, that never imports JAX.
 
 Before anything is unpickled, a light package named ``sbpjax`` is put in place: ``sbpjax.utils.data`` and
-``sbpjax.errors`` are the real modules, tensors are NumPy arrays (`sbpjax.utils.data.host`), every other name is an
-`Absent`, which may be named, subclassed and called while the user's modules are imported, and not be used after.
+``sbpjax.errors`` are the real modules, tensors are NumPy arrays (`sbpjax.utils.data.host`), the functions that datasets
+use on them are NumPy's (`sbpjax.utils.data.host_functions`), every other name is an `Absent`, which may be named,
+subclassed and called while the user's modules are imported, and not be used after.
 The user's main module is run again, as ``__mp_main__``, only if the dataset or a function lives there.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.abc
 import importlib.machinery
 import os
@@ -49,12 +51,21 @@ def absent(name: str) -> type:
     return Absent(name, (), {"_is_absent": True})
 
 
-def _refusal(name: str) -> Exception:
-    from sbpjax.errors import WorkerError, message
+def _refusal(name: str, kind: str = "WorkerError") -> Exception:
+    from sbpjax import errors
+    from sbpjax.errors import message
 
-    rule = "workers have no JAX: a dataset makes its samples of Python's and NumPy's values"
-    fix = "return NumPy arrays and make tensors of them in the training process, or num_workers=0"
-    return WorkerError(message(f"{name} in a data worker", "a name that only the training process has", rule, fix))
+    rule = "workers have no JAX: a dataset makes its samples of NumPy's values and of the common tensor functions"
+    fix = "use NumPy for it, do it in the training process, or num_workers=0"
+    seen = "a name that only the training process has"
+    return getattr(errors, kind)(message(f"{name} in a data worker", seen, rule, fix))
+
+
+def _attribute(tensor, name: str):
+    """Return a tensor's attribute that the light package lacks: a stand-in while modules are imported."""
+    if _loading and not name.startswith("__"):
+        return absent(f"Tensor.{name}")
+    raise _refusal(f"Tensor.{name}", "WorkerNameError")
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -102,13 +113,15 @@ def put_light_package(root: str, aliases: list[str]) -> None:
     package = _module("sbpjax", [root])
     package.utils = _module("sbpjax.utils", [os.path.join(root, "utils")])  # type: ignore[attr-defined]
     sys.meta_path.insert(0, _Finder(aliases))
-    from sbpjax.utils.data import host
+    from sbpjax.utils.data import host, host_functions
 
-    for function in host.FUNCTIONS:
-        setattr(package, function.__name__, function)
+    for path, function in host_functions.FUNCTIONS.items():
+        where, _, name = f"sbpjax.{path}".rpartition(".")
+        setattr(importlib.import_module(where), name, function)
     for name, dtype in host.DTYPES.items():
         setattr(package, name, dtype)
     package.is_light = True  # type: ignore[attr-defined]
+    host.HostTensor.__getattr__ = _attribute  # type: ignore[attr-defined]
     package.Tensor = host.HostTensor  # type: ignore[attr-defined]
 
 

@@ -29,7 +29,7 @@ state = {
 writing = checkpoint.save(state, folder / "two", asynchronous=True)
 writing.wait()
 into = {"even": flow.zeros(8, 4, dtype=flow.int64, placement=last, sbp=S(1))}
-checkpoint.load(folder / "two", into=into)
+checkpoint.load(folder / "two", into=into, strict=False)
 assert into["even"].numpy().tolist() == np.arange(32).reshape(8, 4).tolist()
 
 flow.save({"x": state["even"], "rank": rank}, folder / "plain")

@@ -1,12 +1,10 @@
 """Run by test_together.py once per rank: every collective against what NumPy computes from all ranks' inputs."""
 
-import os
-
 import numpy as np
 
 import sbpjax as flow
+from sbpjax import calls, errors
 from sbpjax import distributed as dist
-from sbpjax import errors
 
 R = dist.ReduceOp
 rank, n = dist.get_rank(), dist.get_world_size()
@@ -215,7 +213,7 @@ def test_gradients():
 
 
 def test_misuse():
-    os.environ["SBPJAX_CHECK"] = "always"
+    calls.set_mode("always")
     raises(errors.AgreementError, lambda: dist.all_reduce(flow.ones(2 + (rank == 1))), "ranks [1]: float32[3]")
     raises(errors.AgreementError, lambda: dist.all_reduce(flow.ones(7).double() if rank else flow.ones(7)), "float64")
     raises(errors.AgreementError, lambda: dist.broadcast(flow.ones(9), src=int(rank == 1)), "src=0", "src=1")

@@ -34,7 +34,7 @@ def test_local_to_global():
         where = flow.placement("cpu", case["ranks"])
         refused = "error" in case and not any("split_dim_smaller" in e for e in case["error"].values())
         try:
-            x = local.to_global(where, sbp_of(case["sbp"]))
+            x = local.to_global(where, sbp_of(case["sbp"]), check_values=False)  # the facts are of unequal copies
         except errors.SbpjaxError as error:  # on all ranks, also where OneFlow raised on some only
             assert refused and "\n  fix:  " in str(error), (case, error)
             continue

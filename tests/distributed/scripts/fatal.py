@@ -57,6 +57,55 @@ def an_early_end_before_a_barrier():
         flow.distributed.barrier()
 
 
+def training(between, steps=60):
+    """Train in eager mode, and do something between forward and backward of each step."""
+    everywhere = flow.placement.all("cpu")
+    model = flow.nn.Linear(6, 4).to_global(everywhere, flow.sbp.broadcast)
+    optimizer = flow.optim.SGD(model.parameters(), lr=0.1)
+    x = flow.ones(4, 6, placement=everywhere, sbp=flow.sbp.split(0))
+    for k in range(steps):
+        loss = (model(x) ** 2).mean()
+        between(k, loss, optimizer)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def a_loss_read_on_one_rank_after_a_while():
+    """The collectives of two programs meet, and Gloo aborts the rank that gets more than it has room for."""
+    training(lambda k, loss, _: loss.item() if k < 30 or rank == 0 else None)
+
+
+def an_error_while_others_are_in_a_step():
+    def fail(k, loss, _):
+        loss.item()
+        if k == 20 and rank == 1:
+            raise ValueError("this is rank 1's error")
+
+    training(fail)
+    time.sleep(1000)
+
+
+def another_learning_rate_in_eager_mode():
+    def change(k, loss, optimizer):
+        if k == 20 and rank == 1:
+            optimizer.param_groups[0]["lr"] = 0.2
+
+    training(change, 300)
+    time.sleep(1000)
+
+
+def an_item_on_one_rank():
+    loss = value().sum()
+    if rank == 0:
+        print("loss", loss.item())
+    flow.distributed.barrier()
+
+
+def a_local_among_global_tensors():
+    value() + flow.ones(4, 3)
+
+
 def an_early_end_of_rank_0():
     if rank == 1:
         flow.distributed.barrier()
@@ -65,6 +114,38 @@ def an_early_end_of_rank_0():
 def another_number_of_steps():
     for _ in range(3 + (rank == 0)):
         meet()
+
+
+def another_learning_rate():
+    """Steps of a graph of which the 20th differs; the error comes before another 100."""
+    everywhere = flow.placement.all("cpu")
+    model = flow.nn.Linear(6, 4).to_global(everywhere, flow.sbp.broadcast)
+    optimizer = flow.optim.SGD(model.parameters(), lr=0.1)
+
+    class Step(flow.nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+            self.add_optimizer(optimizer)
+
+        def build(self, x):
+            loss = (self.model(x) ** 2).mean()
+            loss.backward()
+            return loss
+
+    step = Step()
+    x = flow.ones(4, 6, placement=everywhere, sbp=flow.sbp.split(0))
+    for k in range(120):
+        if rank == 1 and k == 20:
+            optimizer.param_groups[0]["lr"] = 0.2
+        step(x).item()
+    time.sleep(1000)
+
+
+def another_last_call():
+    x = value()
+    x + 1, x * 2
+    x + 1 if rank else x * 2
 
 
 def a_read_on_one_rank():

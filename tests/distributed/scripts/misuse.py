@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import sbpjax as flow
-from sbpjax import checkpoint, errors
+from sbpjax import calls, checkpoint, errors
 from sbpjax import distributed as dist
 from sbpjax.utils.data import DistributedSampler
 
@@ -123,9 +123,14 @@ def a_collective_on_a_global_tensor():
 # --------------------------------------------------------------------------------------- global tensors, graphs
 
 
-@case(errors.OpError, "shapes by rank {0: (2, 3), 1: (2, 4)}")
+@case(errors.OpError, "shapes by rank {0: (2, 3), 1: (2, 4)}", "all dims but 0", "dim 1 is 3 on rank 0, 4 on rank 1")
 def parts_that_do_not_fit():
     flow.ones(2, 3 + rank).to_global(everywhere, S(0))
+
+
+@case(errors.OpError, "shapes by rank {0: (4, 8), 1: (5, 8)}", "rank 0 needs 5 rows, rank 1 needs 4 rows", "drop_last")
+def uneven_parts():
+    flow.ones(4 + rank, 8).to_global(everywhere, S(0))
 
 
 @case(errors.OpError, "shapes by rank {0: (2,), 1: (2, 1)}", "the same number of dims")
@@ -228,7 +233,7 @@ def a_checkpoint_of_another_model_on_one_rank():
     checkpoint.load(saved("a", w=flow.ones(3)), into={"w": flow.zeros(3 + rank)})
 
 
-@case(errors.CheckpointError, "['v']", "every tensor of `into` is in the checkpoint")
+@case(errors.CheckpointError, "['v']", "the checkpoint and `into` have the same names")
 def a_checkpoint_of_another_model():
     checkpoint.load(saved("a", w=flow.ones(3)), into={"v": flow.zeros(3)})
 
@@ -254,7 +259,8 @@ def a_state_of_another_shape():
     checkpoint.save({"w": flow.ones(3 + rank, 2, placement=alone, sbp=B)}, folder / "never")
 
 
-@case(errors.CheckpointError, "rank 0 failed with FileExistsError", first=(FileExistsError,))
+@case(errors.CheckpointError, "rank 0 failed with CheckpointError", "is no directory",
+      first=(errors.CheckpointError, "is no directory"))  # fmt: skip
 def a_path_that_is_no_directory():
     if rank == 0:
         (folder / "file").write_text("")
@@ -304,7 +310,7 @@ def check(name):
     assert met == [name] * n
 
 
-os.environ["SBPJAX_CHECK"] = "always"
+calls.set_mode("always")
 for name in CASES:
     check(name)
 print(f"rank {rank} of {n} passed {len(CASES)} cases")

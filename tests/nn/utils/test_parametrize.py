@@ -106,7 +106,7 @@ def test_spectral_norm_makes_the_largest_singular_value_one(old):
         assert isinstance(ours.weight, nn.Parameter) and list(ours.state_dict()) == ["bias", "weight"]
 
 
-@pytest.mark.parametrize(("shape", "how"), [((4, 4), "matrix_exp"), ((3, 5), "cayley")])
+@pytest.mark.parametrize(("shape", "how"), [((4, 4), "matrix_exp"), ((3, 5), "cayley"), ((3, 5), "householder")])
 def test_orthogonal(shape, how):
     ours, theirs = both("Linear", *shape)
     parametrizations.orthogonal(ours, orthogonal_map=how)
@@ -116,6 +116,16 @@ def test_orthogonal(shape, how):
     np.testing.assert_allclose(small, np.eye(len(small)), atol=1e-5)
     close(ours.weight, theirs.weight)
     ours.weight.sum().backward()
+
+
+def test_orthogonal_by_householder_is_set_to_an_orthonormal_matrix():
+    ours, theirs = both("Linear", 3, 5)
+    given = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 3)))[0].astype(np.float32)
+    for module, package in ((ours, flow), (theirs, torch)):
+        package.nn.utils.parametrizations.orthogonal(module, orthogonal_map="householder")
+        module.weight = package.tensor(given)
+    close(ours.weight, theirs.weight)
+    np.testing.assert_allclose(ours.weight.detach().numpy(), given, atol=1e-5)
 
 
 def test_fusion_of_a_convolution_with_its_norm():

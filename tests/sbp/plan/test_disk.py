@@ -1,5 +1,8 @@
 """Plans on disk: found again, never trusted blindly."""
 
+import hashlib
+import json
+import logging
 import multiprocessing.pool
 import os
 
@@ -7,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from sbpjax import signing
 from sbpjax.sbp import compile as compile_module
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.layout import Layout
@@ -59,13 +63,13 @@ def test_another_program_pin_or_rule_is_another_plan(planned, monkeypatch):
 def test_a_damaged_file_is_made_anew(planned, damage):
     expected = _compile().plan.bytes
     (path,) = disk.directory().glob("*.json")
-    text = path.read_text()
+    text = path.read_bytes()
     if damage == "directory":
         path.unlink()
         path.mkdir()
     else:
-        damaged = {"empty": "", "cut": text[: len(text) // 2], "bytes": "\x00" * 100, "other": text.replace("0", "1")}
-        path.write_text(damaged[damage])
+        damaged = {"empty": b"", "cut": text[: len(text) // 2], "bytes": b"\0" * 100, "other": text.replace(b"0", b"1")}
+        path.write_bytes(damaged[damage])
     assert _compile().plan.bytes == expected
     assert len(planned) == 2
 
@@ -78,6 +82,20 @@ def test_a_plan_of_another_program_is_refused():
     disk.store("key", first.plan)
     assert disk.load("key", first.plan.program, (4,)) is not None
     assert disk.load("key", longer, (4,)) is None
+
+
+def test_a_plan_that_somebody_else_wrote_is_not_used(planned, caplog):
+    """It fits its program, and is signed as files were before; but not by this user's key."""
+    expected = _compile()
+    (path,) = disk.directory().glob("*.json")
+    body = json.dumps(disk._encode(expected.plan), default=int)
+    for forged in (f"{body}\n{hashlib.sha256(body.encode()).hexdigest()}".encode(),
+                   signing.sign(b"another key".ljust(32), f"plans/{path.name}", body.encode())):  # fmt: skip
+        path.write_bytes(forged)
+        with caplog.at_level(logging.INFO, logger="sbpjax.plan"):
+            assert disk.load(path.stem, expected.plan.program, (4,)) is None
+        assert "signature is not of this key" in caplog.text
+        caplog.clear()
 
 
 def test_off_writes_nothing(planned, monkeypatch, tmp_path):

@@ -36,6 +36,30 @@ class WhereAmI(Numbers):
         return np.array([os.getpid(), "jax" in sys.modules, get_worker_info() is not None, policy])
 
 
+class Tensors(Numbers):
+    """Samples made as PyTorch's datasets make them: with the functions of tensors."""
+
+    def __getitem__(self, i):
+        image = flow.arange(6).reshape(2, 3).float() / 4 - flow.rand(1) * 0
+        image = flow.nn.functional.pad(image, (1, 0)) if i % 2 else flow.cat([image, flow.zeros(2, 1)], dim=1)
+        image = flow.stack([image.flip(0), image.clamp(min=0.2)])
+        (brightest, where), noise = image.max(dim=2), flow.randn(2, 2, generator=flow.Generator().manual_seed(i))
+        crop = flow.randint(0, 2, (1,)).item()
+        return image, brightest + noise * 0, where, image[:, crop : crop + 1].mean(dim=(1, 2)) * 0 + i
+
+
+class Ending(Numbers):
+    """A dataset with an iterator in it that is empty too early."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.rest = None
+
+    def __getitem__(self, i):
+        self.rest = iter(range(3)) if self.rest is None else self.rest
+        return np.full(2, next(self.rest))
+
+
 class Stream(IterableDataset):
     def __init__(self, n):
         self.n = n
@@ -62,6 +86,8 @@ class Failing(Numbers):
                 time.sleep(60)
             if self.how == "module":
                 Net()
+            if self.how == "method":
+                flow.ones(2, 2).to_global(None, None)
         return np.zeros(2)
 
 
@@ -83,3 +109,11 @@ def set_global(worker):
 
 def collate_global(batch):
     return GLOBAL, np.stack(batch)
+
+
+class Holding(Numbers):
+    """A dataset that holds a module."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.net = nn.Linear(2, 2)

@@ -123,6 +123,8 @@ def test_a_workers_error_has_its_traceback_and_the_rest_goes_on():
 def test_what_workers_cannot_do_is_said():
     with pytest.raises(RuntimeError, match="sbpjax.nn.Module.*workers have no JAX|workers have no JAX"):
         list(data.DataLoader(samples.Failing(6, "module"), 6, num_workers=1))
+    with pytest.raises(AttributeError, match="Tensor.to_global in a data worker"):
+        list(data.DataLoader(samples.Failing(6, "method"), 6, num_workers=1))
     with pytest.raises(RuntimeError, match=r"\(pid \d+\) exited unexpectedly") as caught:
         list(data.DataLoader(samples.Failing(6, "exit"), 6, num_workers=1))
     assert "exit code 3" in str(caught.value)
@@ -131,11 +133,29 @@ def test_what_workers_cannot_do_is_said():
         list(data.DataLoader(samples.Failing(6, "sleep"), 6, num_workers=1, timeout=4))
     assert time.monotonic() - begin < 30
 
+    with pytest.raises(RuntimeError, match="(?s)a module in the dataset or its functions: Linear.*num_workers=0"):
+        list(data.DataLoader(samples.Holding(3), num_workers=1))
+
     class Local(samples.Numbers):
         pass
 
     with pytest.raises(RuntimeError, match="what goes to worker processes is pickled"):
         list(data.DataLoader(Local(3), num_workers=1))
+
+
+def test_samples_made_with_tensor_functions_are_the_same_in_workers():
+    here, there = (list(data.DataLoader(samples.Tensors(5), 2, num_workers=n)) for n in (0, 2))
+    assert len(here) == len(there) == 3
+    for a, b in zip(here, there, strict=True):
+        for x, y in zip(a, b, strict=True):
+            assert type(x) is type(y) is flow.Tensor and x.dtype == y.dtype
+            np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_dataset_with_an_index_does_not_end_an_epoch(workers):
+    with pytest.raises(flow.errors.DataError, match="(?s)StopIteration at index 3.*rule: StopIteration ends a loop"):
+        list(data.DataLoader(samples.Ending(8), 2, num_workers=workers))
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -1,0 +1,52 @@
+"""Last words before C++ ends the process: where ranks run different collectives, Gloo throws in a thread of its own.
+
+Rank 0 reads a value, rank 1 runs another program, and the collectives of the two meet. If rank 1 sends more bytes than
+rank 0 has room for, Gloo's thread throws an exception that nobody catches, and the process is aborted without a word
+about ranks. ``std::terminate`` calls a handler first, which may take its time: `before_the_end` sets it to a function
+of Python's, during which the other threads find and tell what the ranks do differently. Then the process is aborted as
+it would have been.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Callable
+
+_Handler = ctypes.CFUNCTYPE(None)
+_SET = "_ZSt13set_terminatePFvvE"  # std::set_terminate(void (*)()), which returns the handler before
+
+
+def before_the_end(run: Callable[[], None]) -> Callable[[], None]:
+    """Call a function before an exception of C++ that nobody caught ends this process.
+
+    Args:
+        run: what to call, in the thread that threw; when it returns, the process is aborted.
+
+    Returns:
+        What undoes it. It must be called before Python ends.
+    """
+    try:
+        # The one library that JAX has loaded, too; a system without it (not Linux) keeps its own ways.
+        set_handler = getattr(ctypes.CDLL("libstdc++.so.6"), _SET)
+    except (OSError, AttributeError):
+        return lambda: None
+    set_handler.restype, set_handler.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    before: list[int] = []
+
+    def handler() -> None:
+        with contextlib.suppress(BaseException):  # nothing may go from here into C++
+            run()
+        if before[0]:
+            _Handler(before[0])()  # says what was thrown
+
+    kept = _Handler(handler)
+    before.append(set_handler(ctypes.cast(kept, ctypes.c_void_p)) or 0)
+
+    alive = [kept]
+
+    def undo() -> None:
+        set_handler(before[0])
+        alive.clear()
+
+    return undo

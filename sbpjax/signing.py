@@ -1,0 +1,223 @@
+"""Whom to believe: signatures over bytes, the keys behind them, and folders that no one else can write.
+
+    data = sign(key, "program 4f2a…", body)         # 32 bytes of HMAC-SHA256, then the body
+    body = verified(key, "program 4f2a…", data)     # or SignatureError
+
+The *context* says what the bytes are. It is part of the signature, so what rank 1 said at meeting 3 is not taken for
+what rank 2 says at meeting 4, and a cached program is not taken for another.
+
+There are two keys. The key of the *user* lies in ``~/.config/sbpjax/key``, made on first use, readable for the user
+alone; it signs what this user's programs leave on disk. The key of a *job* is known to its ranks: `job_key` says from
+where. ``docs/security.md`` says what each protects, and against whom.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hmac
+import logging
+import os
+import pathlib
+import secrets
+import stat
+
+from sbpjax.errors import SignatureError, UnsafeFileError, message
+
+TAG_BYTES = 32
+SECRET = "SBPJAX_JOB_SECRET"
+SECRET_FILE = "SBPJAX_JOB_SECRET_FILE"
+_LEAST_SECRET = 16  # characters
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+# A scheduler's name of the job: jobs of one user on one port do not take each other for themselves.
+_JOB_NAMES = ("SLURM_JOB_ID", "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid")
+
+
+def sign(key: bytes, context: str, body: bytes) -> bytes:
+    """Return the signature of a body in its context, and the body behind it."""
+    return _tag(key, context, body) + body
+
+
+def verified(key: bytes, context: str, data: bytes) -> bytes:
+    """Return the body of signed bytes.
+
+    Raises:
+        SignatureError: the key did not sign these bytes in this context.
+    """
+    tag, body = data[:TAG_BYTES], data[TAG_BYTES:]
+    if not hmac.compare_digest(tag, _tag(key, context, body)):
+        raise SignatureError(
+            message(
+                f"reading {context}",
+                f"{len(data)} bytes whose signature is not of this key",
+                "only what a holder of the key signed for this place is read",
+                "remove it if a program of yours did not write it; see docs/security.md",
+            )
+        )
+    return body
+
+
+def derived(key: bytes, *names: str) -> bytes:
+    """Return a key of its own for a purpose."""
+    return hmac.digest(key, _framed("\0".join(("derived", *names))), "sha256")
+
+
+def _tag(key: bytes, context: str, body: bytes) -> bytes:
+    made = hmac.new(key, _framed(context), "sha256")
+    made.update(body)
+    return made.digest()
+
+
+def _framed(context: str) -> bytes:
+    text = context.encode("utf-8", "surrogatepass")
+    return len(text).to_bytes(8, "little") + text
+
+
+# --------------------------------------------------------------------------------------------------- files and folders
+
+
+def private_folder(path: str | os.PathLike) -> pathlib.Path:
+    """Return a folder that only this user can write, made with mode 700 if it is not there.
+
+    Raises:
+        UnsafeFileError: somebody else owns it, or a link in its place, or others may write to it.
+        OSError: it cannot be made.
+    """
+    folder = pathlib.Path(path)
+    make_folder(folder)
+    for found in (os.lstat(folder), os.stat(folder)):  # a link, and what it leads to
+        why = _foreign(found)
+        if why is None and not stat.S_ISLNK(found.st_mode) and found.st_mode & _OTHERS_MAY_WRITE:
+            why = f"others may write to it (mode {stat.S_IMODE(found.st_mode):o})"
+        if why is None and not (stat.S_ISLNK(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+            why = "it is no folder"
+        if why is not None:
+            raise UnsafeFileError(f"{folder} is not used: {why}; remove it, or choose a folder of your own (mode 700)")
+    return folder
+
+
+def make_folder(path: str | os.PathLike) -> None:
+    """Make a folder, and those above it that are missing, with mode 700 whatever the umask; leave what is there."""
+    folder = pathlib.Path(path)
+    if not os.path.lexists(folder):
+        if folder.parent != folder:
+            make_folder(folder.parent)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+
+
+@functools.lru_cache(maxsize=64)
+def say_once(text: str) -> None:
+    """Log one line, however many caches lie in the folder that it speaks of."""
+    logging.getLogger("sbpjax").warning(text)
+
+
+def _foreign(found: os.stat_result) -> str | None:
+    """Return why a file is not this user's; None if it is, and where the system has no owners."""
+    if not hasattr(os, "geteuid") or found.st_uid == os.geteuid():
+        return None
+    return f"user {found.st_uid} owns it, and this is user {os.geteuid()}"
+
+
+def private_bytes(path: str | os.PathLike, most: int = 4096) -> bytes:
+    """Return what is in a file that only this user can read and write.
+
+    Raises:
+        UnsafeFileError: it is somebody else's, a link, or open to others.
+        FileNotFoundError: there is none.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UnsafeFileError(f"{path} is not used: {error.strerror}; it has to be a plain file of mode 600") from None
+    try:
+        found = os.fstat(handle)
+        why = _foreign(found)
+        if why is None and not stat.S_ISREG(found.st_mode):
+            why = "it is no plain file"
+        if why is None and hasattr(os, "geteuid") and stat.S_IMODE(found.st_mode) & 0o077:
+            why = f"others may read or write it (mode {stat.S_IMODE(found.st_mode):o})"
+        if why is None and found.st_size > most:
+            why = f"it has {found.st_size} bytes"
+        if why is not None:
+            raise UnsafeFileError(f"{path} is not used: {why}; remove it, or give it mode 600 if nobody else wrote it")
+        return os.read(handle, most)
+    finally:
+        os.close(handle)
+
+
+# ---------------------------------------------------------------------------------------------------------------- keys
+
+
+def private_key(path: str | os.PathLike | None = None) -> bytes:
+    """Return this user's key, made on first use.
+
+    Args:
+        path: its file; ``$XDG_CONFIG_HOME/sbpjax/key`` or ``~/.config/sbpjax/key`` by default.
+
+    Raises:
+        UnsafeFileError: the file or its folder is somebody else's, or open to others.
+        OSError: it cannot be made.
+    """
+    return _key_in(os.fspath(_default_path() if path is None else path))
+
+
+def _default_path() -> str:
+    root = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(root, "sbpjax", "key")
+
+
+@functools.lru_cache(maxsize=8)
+def _key_in(path: str) -> bytes:
+    folder = private_folder(os.path.dirname(os.path.abspath(path)))
+    try:
+        key = private_bytes(path)
+    except FileNotFoundError:
+        _make_key(folder, path)
+        key = private_bytes(path)
+    if len(key) != TAG_BYTES:
+        raise UnsafeFileError(f"{path} is not used: a key has {TAG_BYTES} bytes, this file {len(key)}; remove it")
+    return key
+
+
+def _make_key(folder: pathlib.Path, path: str) -> None:
+    """Write a whole new key, unless another process was first: a link is made at once, and only where none is."""
+    fresh = folder / f".{secrets.token_hex(8)}"
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with open(handle, "wb") as file:
+            file.write(secrets.token_bytes(TAG_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, path)
+    finally:
+        os.unlink(fresh)
+
+
+def job_key() -> bytes:
+    """Return the key that the ranks of this job share.
+
+    It is made of ``SBPJAX_JOB_SECRET``, which the launcher sets, else of the file that ``SBPJAX_JOB_SECRET_FILE``
+    names, else of this user's key and the scheduler's name of the job: processes of one user that share a home
+    directory agree without further ado, and others are refused.
+
+    Raises:
+        SignatureError: the secret is too short.
+        UnsafeFileError: the secret's file, or the user's key, is open to others.
+        OSError: neither can be read, nor a key made.
+    """
+    secret, source = os.environ.get(SECRET, "").encode(), SECRET
+    if not secret and os.environ.get(SECRET_FILE):
+        source = SECRET_FILE
+        secret = private_bytes(os.environ[SECRET_FILE]).strip()
+    if not secret and not os.environ.get(SECRET_FILE):
+        names = [f"{name}={os.environ[name]}" for name in _JOB_NAMES if os.environ.get(name)]
+        return derived(private_key(), "job", *names)
+    if len(secret) < _LEAST_SECRET:
+        rule = f"a secret has at least {_LEAST_SECRET} characters that nobody can guess"
+        fix = f'export {SECRET}="$(openssl rand -hex 32)", the same on every rank'
+        raise SignatureError(message("the secret of this job", f"{source} with {len(secret)}", rule, fix))
+    return derived(secret, "job")

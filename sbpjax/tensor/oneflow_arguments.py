@@ -1,0 +1,204 @@
+"""OneFlow's names and order of arguments, where they are not PyTorch's, and its arguments that mean nothing here.
+
+Functions here have PyTorch's signatures; OneFlow's have other names for some arguments, take some in order that
+PyTorch takes by name alone, and have a few of their own. `FORMS` says so once for every function, and `take_oneflow`
+applies it where a module's names are made public:
+
+    relu(x=t)                       # relu(input=t)
+    bmm(a=s, b=t)                   # bmm(s, t)
+    tensor([1.0], pin_memory=True)  # tensor([1.0])
+
+A form lists arguments in OneFlow's order: ``there=here`` has another name there, ``name!`` is taken and ignored
+(`IGNORED` says why; `docs/compatibility.md` lists them), and behind ``*`` are those given by name alone. Beyond what
+both orders have in common, arguments given in order are understood in OneFlow's, unless the form begins with
+``flags``: then they are PyTorch's `size_average` and `reduce`, if those that stand there are bools or None.
+`tests/api` holds this against what OneFlow 0.9 accepts.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+
+from .argument_names import NOTHING, taking
+from .tensor import Tensor
+
+_OWN_X = """pad argmax argmin multinomial randint_like
+ abs acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil cos cosh diag erf erfc
+ erfinv exp expm1 floor gelu lgamma log log10 log1p log2 log_softmax logsumexp mish neg negative quick_gelu reciprocal
+ relu round rsqrt selu sigmoid sign silu sin sinh softmax softplus softsign sqrt square tan tanh threshold tril triu all
+ any mean prod sum std var flip floor_ sin_ new_empty new_ones new_zeros"""
+_NN_X = """celu elu gelu hardshrink hardswish hardtanh log_softmax logsigmoid mish pad quick_gelu relu selu sigmoid silu
+ softmax softplus softsign tanh threshold adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d"""
+
+# room: {form: functions}
+FORMS: dict[str, dict[str, str]] = {
+    "": {
+        "x=input": _OWN_X,
+        "x=self": "chunk diagonal flatten split squeeze unbind reshape",
+        "input=self": "expand movedim narrow permute select swapaxes swapdims t transpose unsqueeze view",
+        "input=self shape=size": "broadcast_to",
+        "in=input": "batch_gather",
+        "inputs=tensors": "cat concat stack",
+        "x=input y=other": "logaddexp",
+        "condition x=input y=other": "where",
+        "input mat1 mat2 alpha beta": "addmm",
+        "a=input b=mat2 transpose_a transpose_b alpha": "bmm",
+        "params=input indices=index": "gather_nd",
+        "x=input q dim keepdim interpolation out": "quantile",
+        "x=input alpha=lambd": "softshrink",
+        "obj=array": "from_numpy",
+        "data * pin_memory!": "tensor",
+        "* pin_memory! layout! memory_format!": "empty",
+        "x=input dtype pin_memory!": "cast",
+        "input=x": "ones_like zeros_like empty_like full_like",
+    },
+    "Tensor.": {
+        "self shape=size": "broadcast_to",
+        "self min=max": "clamp_max_",
+        "self other=source": "copy_",
+        "self input=other": "expand_as",
+        "self target=other": "type_as",
+        "self idx=dim": "size",
+        "self b=mat2 transpose_a transpose_b alpha": "bmm",
+        "self mat1 mat2 alpha beta": "addmm",
+        "self placement sbp grad_sbp check_meta copy": "global_to_global",
+        "self placement sbp check_meta copy": "local_to_global to_global",
+        "self copy": "to_local",
+    },
+    "nn.functional.": {
+        "x=input": _NN_X,
+        "x=input alpha=negative_slope": "leaky_relu",
+        "x=input alpha=weight": "prelu",
+        "x=input alpha=lambd": "softshrink",
+        "x=x1 y=x2": "cosine_similarity",
+        "x=logits": "gumbel_softmax",
+        "input=tensor": "one_hot",
+        "input p dim eps use_l2_norm_kernel!": "normalize",
+        "x=input kernel_size": "max_pool1d max_pool2d max_pool3d unfold",
+        "x=input output_size": "fold",
+        "flags logits=input label=target beta reduction": "smooth_l1_loss",
+        "flags input target weight pos_weight reduction": "binary_cross_entropy_with_logits",
+        "flags input target weight ignore_index reduction label_smoothing": "cross_entropy",
+        "flags input target log_target reduction": "kl_div",
+    },
+    "nn.": {
+        "flags self reduction beta": "SmoothL1Loss",
+        "flags self weight reduction pos_weight": "BCEWithLogitsLoss",
+        "flags self weight ignore_index reduction": "NLLLoss",
+        "flags self weight ignore_index reduction label_smoothing": "CrossEntropyLoss",
+        "flags self reduction log_target": "KLDivLoss",
+    },
+    "linalg.": {
+        "input other dim": "cross",
+        "input=A offset dim1 dim2": "diagonal",
+        "self=A ord dim keepdim dtype": "matrix_norm norm",
+        "self=x ord dim keepdim dtype": "vector_norm",
+    },
+    "comm.": {"input=tensor": "send"},
+    "_C.": {"in=x": "amp_black_identity amp_white_identity"},
+    "optim.": {"self parameters=params options=defaults": "Optimizer"},
+}
+
+IGNORED = {
+    "pin_memory": "XLA stages what it copies to an accelerator itself",
+    "layout": "all tensors are dense",
+    "memory_format": "there is one memory format; XLA chooses how an array lies",
+    "use_l2_norm_kernel": "there is one way to compute a norm",
+}
+
+
+def _parts(form: str) -> list[tuple[str, str]]:
+    """Return ``(name there, name here)`` for the arguments of a form; `NOTHING` if it is ignored here."""
+    found = []
+    for part in form.removeprefix("flags ").replace("*", "").split():
+        there, _, here = part.partition("=")
+        found.append((there[:-1], NOTHING) if there.endswith("!") else (there, here or there))
+    return found
+
+
+@functools.cache
+def _forms() -> dict[str, str]:
+    """Return the form of each function, by its dotted name."""
+    return {
+        f"{room}{name}": form
+        for room, forms in FORMS.items()
+        for form, names in forms.items()
+        for name in names.split()
+    }
+
+
+def renames(path: str) -> dict[str, str]:
+    """Return which other names the arguments of a function have in OneFlow."""
+    return {there: here for there, here in _parts(_forms().get(path, "")) if there != here != NOTHING}
+
+
+def in_order(path: str) -> list[str]:
+    """Return what the arguments that a function takes in OneFlow's order are called here."""
+    return [here for _, here in _parts(_forms().get(path, "").partition("*")[0])]
+
+
+def ignored() -> list[tuple[str, str]]:
+    """Return ``(function, argument)`` for the arguments that are taken and ignored."""
+    return [(path, there) for path, form in _forms().items() for there, here in _parts(form) if here == NOTHING]
+
+
+def take_oneflow(space: dict, room: str = "") -> None:
+    """Let functions of a module, classes among them and methods of `Tensor`, take OneFlow's arguments as well.
+
+    Args:
+        space: the module's ``globals()``, whose functions are replaced; ``vars(Tensor)`` goes with ``"Tensor."``.
+        room: which part of `FORMS`.
+    """
+    for form, names in FORMS[room].items():
+        for name in names.split():
+            found = Tensor.__dict__.get(name) if room == "Tensor." else space.get(name)
+            if found is None or getattr(found, "oneflow", None) == form:
+                continue
+            if isinstance(found, type):
+                found.__init__ = adapted(found.__init__, form)
+            elif room == "Tensor.":
+                setattr(Tensor, name, adapted(found, form))
+            else:
+                space[name] = adapted(found, form)
+
+
+def adapted(function: Callable, form: str) -> Callable:
+    """Return a function that takes arguments in a form of OneFlow's too."""
+    parts = _parts(form)
+    own = {*getattr(function, "also_takes", ()), *inspect.signature(function).parameters}  # without a wrapper
+    names = {there: here for there, here in parts if there != here and there not in own}
+    order = [here for _, here in _parts(form.partition("*")[0])]
+    here = _in_order(function)
+    if order and order[0] == "self":
+        order[0] = here[0]
+    same = next((i for i, (a, b) in enumerate(zip(order, here)) if a != b), min(len(order), len(here)))
+    if len(order) > same:
+        function = _ordered(function, order, same, form.startswith("flags "))
+    function = taking(function, names) if names else function
+    function.oneflow = form  # type: ignore[attr-defined]
+    return function
+
+
+def _ordered(function: Callable, order: list[str], same: int, flags: bool) -> Callable:
+    @functools.wraps(function)
+    def public(*args, **options):
+        more = len(args) - same
+        if 0 < more <= len(order) - same and not (flags and _flags(args[same : same + 2])):
+            given = {name: value for name, value in zip(order[same:], args[same:]) if name != NOTHING}
+            if given.keys().isdisjoint(options):
+                return function(*args[:same], **given, **options)
+        return function(*args, **options)
+
+    return public
+
+
+def _flags(values: tuple) -> bool:
+    return all(value is None or value is True or value is False for value in values)
+
+
+def _in_order(function: Callable) -> list[str]:
+    """Return the names of the arguments that a function takes in order."""
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]

@@ -1,0 +1,84 @@
+"""Ops that meet ever new shapes: their programs share one bounded table.
+
+``op.call`` is a ``jax.jit`` function, which keeps a program for every shape without bound. An op that has compiled 16
+of them goes over to `ByShape`: a table of single programs, shared by all such ops, that drops those not used for
+longest. Ops with fewer shapes, nearly all, never pay for the look into that table.
+
+JAX tells listeners of each compilation (`jax.monitoring`), with the name of the function but not the function itself:
+the op whose trace came last on this thread is the one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax._src.array import ArrayImpl
+
+from sbpjax.sbp import call_sites
+from sbpjax.sbp.recent import Recent, most_programs
+
+MANY = 16  # shapes of one op, from which on its programs are counted and dropped
+_COMPILED = "/jax/core/compile/backend_compile_duration"
+
+_programs = Recent(most_programs())
+
+
+class _Traced(threading.local):
+    op: Any = None
+    shapes: tuple = ()
+
+
+_traced = _Traced()
+
+
+class ByShape:
+    """The programs of one op, one ``jax.jit`` function per kind of inputs.
+
+    Args:
+        op: the op.
+        whole: its function for all shapes, which serves traces.
+        make: makes a function of its own.
+    """
+
+    def __init__(self, op: Any, whole: Callable, make: Callable[[], Callable]) -> None:
+        self._op, self._whole, self._make = op, whole, make
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._whole, name)
+
+    def __call__(self, *arrays: Any) -> Any:
+        kinds: list = [self._op]
+        for x in arrays:
+            if x.__class__ is ArrayImpl:
+                kinds.append(x.aval)
+            elif isinstance(x, jax.core.Tracer):
+                return self._whole(*arrays)
+            else:
+                kinds.append((x.__class__, getattr(x, "shape", None), getattr(x, "dtype", None)))
+        key = tuple(kinds)
+        call = _programs.get(key) or _programs.recall(key) or _programs.keep(key, self._make())
+        return call(*arrays)
+
+
+def traced(op: Any, arrays: tuple) -> None:
+    """Note that an op is traced for new shapes; if a compilation follows, it is this op's."""
+    _traced.op = op
+    _traced.shapes = tuple([None if x is None else getattr(x, "shape", ()) for x in arrays])
+
+
+def _compiled(event: str, duration: float, fun_name: str = "", **_: Any) -> None:
+    if event != _COMPILED:
+        return
+    op, shapes, _traced.op = _traced.op, _traced.shapes, None
+    if op is None or fun_name not in ("", f"jit({op.name})"):
+        return  # a graph, say, in which the op was traced before
+    op.programs += 1
+    if op.programs == MANY:
+        op.spread()
+    call_sites.count(op.name, shapes)
+
+
+jax.monitoring.register_event_duration_secs_listener(_compiled)

@@ -1,0 +1,11 @@
+"""`oneflow.unittest`: tests that say how many nodes and devices they need, and what a run has of them (`env`)."""
+
+from . import env as env
+from .skip import TestCase as TestCase
+from .skip import num_nodes_required as num_nodes_required
+from .skip import skip_unless_1n1d as skip_unless_1n1d
+from .skip import skip_unless_1n2d as skip_unless_1n2d
+from .skip import skip_unless_1n4d as skip_unless_1n4d
+from .skip import skip_unless_2n1d as skip_unless_2n1d
+from .skip import skip_unless_2n2d as skip_unless_2n2d
+from .skip import skip_unless_2n4d as skip_unless_2n4d

@@ -1,0 +1,1 @@
+"""Parts of data loading that OneFlow and PyTorch show under this name."""

@@ -1,0 +1,77 @@
+"""Write `docs/compatibility.md`: how OneFlow's arguments are taken, from the tables that take them.
+
+PYTHONPATH=.:tests python -m api.compatibility
+"""
+
+from __future__ import annotations
+
+import collections
+import inspect
+
+from sbpjax.tensor.oneflow_arguments import FORMS, IGNORED, _parts, ignored
+
+from . import signatures
+from .coverage import HERE, resolve
+
+PAGE = HERE.parent.parent / "docs" / "compatibility.md"
+START, END = "<!-- arguments -->", "<!-- end of arguments -->"
+# Parameters that functions here have and do nothing with, by the reason.
+WITHOUT_EFFECT = {
+    "memory_format": IGNORED["memory_format"],
+    "non_blocking": "transfers never block",
+    "foreach": "all tensors are always taken at once",
+    "fused": "all tensors are always taken at once",
+    "capturable": "every step is a compiled program",
+    "differentiable": "steps are not on the tape",
+    "sparse": "gradients are dense",
+    "sparse_grad": "gradients are dense",
+    "_stacklevel": "of PyTorch's warnings",
+    "warn_on_non_tensor_leaf": "other things stay as they are",
+}
+
+
+def section() -> str:
+    """Return the part of the page that the tables make."""
+    lines = ["### Taken and ignored", "", "| argument | of | why it means nothing here |", "| --- | --- | --- |"]
+    of = collections.defaultdict(list)
+    for path, name in ignored():
+        of[name].append(path)
+    for path in signatures.recorded():
+        for name in _parameters(path) & WITHOUT_EFFECT.keys():
+            of[name].append(path)
+    for name, paths in sorted(of.items()):
+        shown = _code(sorted(set(paths)))
+        lines.append(f"| `{name}` | {shown} | {({**IGNORED, **WITHOUT_EFFECT})[name]} |")
+    lines += ["", "### Other names", "", "| there | here | of |", "| --- | --- | --- |"]
+    renamed = collections.defaultdict(list)
+    for room, forms in FORMS.items():
+        for form, names in forms.items():
+            for there, here in _parts(form):
+                if there != here and here:
+                    renamed[there, here].extend(f"{room}{name}" for name in names.split())
+    for (there, here), names in sorted(renamed.items()):
+        lines.append(f"| `{there}` | `{here}` | {_code(sorted(names))} |")
+    lines += ["", "### Not taken in OneFlow's form", "", "| of | because |", "| --- | --- |"]
+    lines += [f"| {_code(names.split())} | {why} |" for why, names in signatures.EXCEPTIONS.items()]
+    return "\n".join(lines)
+
+
+def _parameters(path: str) -> set[str]:
+    try:
+        return set(inspect.signature(resolve(path)).parameters)
+    except (TypeError, ValueError):
+        return set()
+
+
+def _code(names) -> str:
+    return " ".join(f"`{name}`" for name in names)
+
+
+def page() -> str:
+    """Return the page with that part as it is now."""
+    before, rest = PAGE.read_text().split(START)
+    return f"{before}{START}\n\n{section()}\n\n{END}{rest.split(END)[1]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,58 @@
+"""The pages under `docs/` hang together: links lead somewhere, and environment variables are those of the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import sbpjax
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+VARIABLE = re.compile(r"SBPJAX_[A-Z0-9_]*[A-Z0-9]")
+
+
+def anchors(page):
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page):
+    """Return the links of a page to files or headings that are not there."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
+    found = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, anchor = target.partition("#")
+        linked = page.parent / name if name else page
+        if not re.match(r"[a-z]+:", target) and not (linked.exists() and (not anchor or anchor in anchors(linked))):
+            found.append(target)
+    return found
+
+
+def test_links_lead_somewhere():
+    assert {page.name: found for page in PAGES if (found := broken_links(page))} == {}
+
+
+def test_environment_variables_are_those_of_the_code():
+    rows = re.findall(r"^\| `(SBPJAX_\w+)` \|", (ROOT / "docs" / "environment.md").read_text(), flags=re.MULTILINE)
+    assert len(rows) == len(set(rows)) > 10
+    sources = (ROOT / "sbpjax").rglob("*.py")
+    assert set(rows) == {name for path in sources for name in VARIABLE.findall(path.read_text())}
+
+
+def test_pages_speak_of_no_other_variable():
+    listed = set(VARIABLE.findall((ROOT / "docs" / "environment.md").read_text()))
+    for page in PAGES:
+        assert set(VARIABLE.findall(page.read_text())) <= listed, page.name
+
+
+@pytest.mark.parametrize("page, to", [("differences.md", "compatibility.md#"), ("security.md", "environment.md")])
+def test_a_reader_is_led_on(page, to):
+    assert f"]({to}" in (ROOT / "docs" / page).read_text()
+
+
+def test_the_example_of_many_processes_means_the_same_on_one_and_on_two():
+    [source] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "distributed.md").read_text(), flags=re.DOTALL)
+    exec(source, {})
+    sbpjax.simulate(ranks=2)(lambda: exec(source, {}))()

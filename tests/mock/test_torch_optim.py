@@ -1,0 +1,212 @@
+"""Optimizers, schedules and modules under the name torch do what PyTorch's do, held against it live."""
+
+import importlib
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import torch as real
+from optim import schedule_cases, sweep_cases
+
+import sbpjax
+from sbpjax import checkpoint, mock_torch
+
+TOLERANCE = 1e-5
+DEFAULTS = "Adadelta Adafactor Adagrad Adam AdamW Adamax ASGD NAdam RAdam RMSprop Rprop SGD".split()
+OWN = {name: case for name, case in sweep_cases.ONEFLOW.items() if case["optimizer"] in ("SGD", "RMSprop")}
+OWN |= {name: case for name, case in sweep_cases.TORCH_ONLY.items() if case["optimizer"] == "RMSprop"}
+CHAINS = [*schedule_cases.CHAINED, *schedule_cases.MIXED]
+
+
+@pytest.fixture
+def torch():
+    with mock_torch.enable():
+        yield importlib.import_module("torch")
+
+
+def both(run):
+    """Return what a function of the library returns for us and for PyTorch, which imports itself while it runs."""
+    theirs = run(real)
+    with mock_torch.enable():
+        return run(importlib.import_module("torch")), theirs
+
+
+def train(library, make, steps=5):
+    """Return the parameters after every step; the second has no gradient from the third step on."""
+    params = [library.nn.Parameter(library.tensor(array)) for array in sweep_cases.start()]
+    optimizer, found = make(params), []
+    for step, slopes in enumerate(sweep_cases.slopes()[:steps], 1):
+        optimizer.zero_grad()
+        taken = list(zip(params, slopes))[: 1 if step > 2 else 2]
+        sum((p * library.tensor(g)).sum() for p, g in taken).backward()
+        optimizer.step()
+        found += [p.detach().numpy().copy() for p in params]
+    return found
+
+
+def equal(ours, theirs):
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_every_optimizer_by_default(name):
+    equal(*both(lambda library: train(library, getattr(library.optim, name))))
+
+
+@pytest.mark.parametrize("options", [{}, {"line_search_fn": "strong_wolfe"}], ids=["plain", "wolfe"])
+def test_lbfgs(options):
+    def run(library):
+        param = library.nn.Parameter(library.tensor(sweep_cases.start()[0]).double())  # float32 stops on rounding
+        optimizer, found = library.optim.LBFGS([param], **options), []
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (library.cosh(param) * library.arange(1, 4)).sum() + param.sum()
+            loss.backward()
+            return loss
+
+        for _ in range(5):
+            optimizer.step(closure)
+            found.append(param.detach().numpy().copy())
+        return found
+
+    equal(*both(run))
+
+
+def test_muon():
+    def one(library):
+        param = library.nn.Parameter(library.tensor(sweep_cases.start()[0]))
+        optimizer, found = library.optim.Muon([param]), []
+        for slopes in sweep_cases.slopes()[:5]:
+            optimizer.zero_grad()
+            (param * library.tensor(slopes[0])).sum().backward()
+            optimizer.step()
+            found.append(param.detach().numpy().copy())
+        return found
+
+    for mine, other in zip(*both(one), strict=True):  # both orthogonalise in bfloat16
+        np.testing.assert_allclose(mine, other, atol=1e-3)
+
+
+def test_no_optimizer_of_pytorch_is_left_out():
+    theirs = {n for n, v in vars(real.optim).items() if isinstance(v, type) and issubclass(v, real.optim.Optimizer)}
+    assert theirs - {"Optimizer", "SparseAdam"} <= {*DEFAULTS, "LBFGS", "Muon"}
+
+
+@pytest.mark.parametrize("case", OWN.values(), ids=OWN)
+def test_options_of_those_that_differ_from_oneflow(case):
+    def run(library):
+        def clip(optimizer):
+            for group in optimizer.param_groups:
+                norm_type = group.get("clip_grad_norm_type", 2.0)
+                library.nn.utils.clip_grad_norm_(group["params"], group["clip_grad_max_norm"], norm_type)
+
+        def parameter(array):
+            return library.nn.Parameter(library.tensor(array))
+
+        try:
+            return sweep_cases.run_eager(case, lambda n: getattr(library.optim, n), parameter, library.tensor, clip)
+        except ValueError as error:
+            return str(error).split(";")[0]
+
+    ours, theirs = both(run)
+    if isinstance(theirs, str):
+        assert theirs in ours
+    else:
+        equal(ours, theirs)
+
+
+def test_an_optimizer_of_the_name_torch_is_one_and_pickles(torch):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], momentum=0.9, dampening=0.5)
+    assert isinstance(optimizer, torch.optim.Optimizer) and isinstance(optimizer, sbpjax.optim.SGD)
+    assert torch.optim.sgd.SGD is torch.optim.SGD and type(pickle.loads(pickle.dumps(optimizer))) is torch.optim.SGD
+
+
+def test_a_momentum_that_pytorch_saved_goes_on_dampened():
+    def run(library):
+        param = library.nn.Parameter(library.tensor([1.0, 2.0]))
+        optimizer = library.optim.SGD([param], lr=0.1, momentum=0.9, dampening=0.5)
+        options = {**real.optim.SGD([real.ones(1)], lr=0.1, momentum=0.9, dampening=0.5).param_groups[0], "params": [0]}
+        state = {0: {"momentum_buffer": library.tensor([0.5, 0.0])}}
+        optimizer.load_state_dict({"state": state, "param_groups": [options]})
+        param.sum().backward()
+        optimizer.step()
+        return [param.detach().numpy()]
+
+    equal(*both(run))
+
+
+def test_other_names_stay_oneflows():
+    param = sbpjax.nn.Parameter(sbpjax.ones(1))
+    optimizer = sbpjax.optim.SGD([param], lr=1.0, momentum=0.9, dampening=0.5)
+    param.sum().backward()
+    optimizer.step()
+    assert param.item() == 0.5
+    optimizer.zero_grad()
+    assert param.grad.item() == 0
+
+
+@pytest.mark.parametrize("code", CHAINS)
+def test_chained_schedules(code):
+    def rates(library):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch's words on steps of schedules without one of the optimizer
+            return schedule_cases.run_eager(code, library, library.optim.lr_scheduler)
+
+    ours, theirs = both(rates)
+    assert ours.keys() == theirs.keys()
+    for key in ours:
+        np.testing.assert_allclose(ours[key], theirs[key], rtol=TOLERANCE, atol=1e-7)
+
+
+@pytest.mark.parametrize("of", ["optimizer", "module"])
+def test_zero_grad_drops_gradients(of):
+    def run(library):
+        layer = library.nn.Linear(2, 2)
+        with library.no_grad():
+            layer.weight.fill_(1.0)
+        optimizer = library.optim.Adam(layer.parameters(), lr=0.1)
+        layer(library.ones(1, 2)).sum().backward()
+        optimizer.step()
+        (optimizer if of == "optimizer" else layer).zero_grad()
+        gone = layer.weight.grad is None
+        optimizer.step()
+        return gone, layer.weight.detach().numpy()
+
+    (gone, ours), (_, theirs) = both(run)
+    assert gone
+    np.testing.assert_allclose(ours, theirs, rtol=TOLERANCE)
+
+
+def test_zero_grad_may_be_told(torch):
+    param = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.Adam([param])
+    param.sum().backward()
+    optimizer.zero_grad(set_to_none=False)
+    assert param.grad.tolist() == [0, 0]
+
+
+def test_state_dict_is_detached(torch):
+    model, average = torch.nn.BatchNorm1d(2), torch.nn.BatchNorm1d(2)
+    with torch.no_grad():
+        model.weight.fill_(3.0)
+    state = model.state_dict()
+    for name, value in average.state_dict().items():
+        assert not value.requires_grad and not isinstance(value, torch.nn.Parameter)
+        value.copy_(state[name])
+    assert average.weight.tolist() == [3, 3] and average.weight.requires_grad
+    assert average.state_dict(keep_vars=True)["weight"] is average.weight
+
+
+def test_a_checkpoint_restores_into_a_module(torch, tmp_path):
+    model, fresh = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+    checkpoint.save({"model": model}, tmp_path / "last")
+    checkpoint.load(tmp_path / "last", into={"model": fresh})
+    assert fresh.weight.equal(model.weight)
+
+
+def test_state_dict_holds_the_parameters_under_other_names():
+    layer = sbpjax.nn.Linear(2, 2)
+    assert layer.state_dict()["weight"] is layer.weight

@@ -1,0 +1,102 @@
+"""The rooms of the house: imports run down the list of rooms, in no circle, and nobody inside asks the package's face.
+
+`tests/support/rooms.py` says which room a file belongs to. What does not keep the rule yet stands in
+`tests/support/rooms_exceptions.py`, which may only shrink: an import that is gone, or that breaks no rule any more, has
+to leave the list. ``pytest tests/test_rooms.py -s`` prints the figures.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.imports import circles, edges
+from tests.support.rooms import ROOMS, room
+from tests.support.rooms_exceptions import COUNT, EXCEPTIONS
+
+ROOT = Path(__file__).resolve().parents[1]
+FACE = "sbpjax/__init__.py"
+FOUND = edges(ROOT, "sbpjax")
+LINKS = {(edge.source, edge.target) for edge in FOUND}
+ON_FACE = {link for link in LINKS if link[1] == FACE and room(link[0]) != "leaves"}
+LISTED = {(f"sbpjax/{source}", f"sbpjax/{target}") for source in EXCEPTIONS for target in EXCEPTIONS[source].split()}
+
+
+def runs_up(link):
+    source, target = (ROOMS.index(room(file)) for file in link)
+    return target > source  # an import of the face as well: only leaves stand above it
+
+
+def closes_a_circle(link, links):
+    """Say whether there is a way back from the imported file to the one that imports it."""
+    seen, ahead = set(), [link[1]]
+    ways = {}
+    for source, target in links:
+        ways.setdefault(source, []).append(target)
+    while ahead:
+        file = ahead.pop()
+        if file not in seen:
+            seen.add(file)
+            ahead += ways.get(file, [])
+    return link[0] in seen
+
+
+def where(links):
+    lines = {(edge.source, edge.target): edge.line for edge in FOUND}
+    return "\n".join(f"  {s}:{lines[s, t]} imports {t}" for s, t in sorted(links))
+
+
+def test_figures():
+    top = {(edge.source, edge.target) for edge in FOUND if not edge.late}
+    up = {link for link in LINKS - ON_FACE if runs_up(link)}
+    print("\ncircles of files, imports of modules:  ", [len(circle) for circle in circles(top)])
+    print("circles of files, of functions as well:", [len(circle) for circle in circles(LINKS)])
+    print("imports that run up:", len(up), " imports of the face:", len(ON_FACE))
+    print("exceptions:", len(LISTED))
+    assert len(LISTED) == COUNT
+
+
+def test_no_import_runs_up():
+    up = {link for link in LINKS - ON_FACE - LISTED if runs_up(link)}
+    assert not up, "these imports run up; import what lies below, or let the lower room declare a hook:\n" + where(up)
+
+
+def test_nobody_inside_imports_the_face():
+    face = ON_FACE - LISTED
+    assert not face, "import from the module that defines the name, not from the package:\n" + where(face)
+
+
+def test_no_circle():
+    for circle in circles(LINKS - LISTED):
+        inside = {link for link in LINKS - LISTED if circle.issuperset(link)}
+        pytest.fail(f"these {len(circle)} files import each other in a circle:\n" + where(inside))
+
+
+def test_exceptions_only_shrink():
+    gone = LISTED - LINKS
+    assert not gone, f"these imports are gone, take them off the list: {sorted(gone)}"
+    kept = LINKS - LISTED
+    harmless = {link for link in LISTED if not runs_up(link) and not closes_a_circle(link, kept)}
+    assert not harmless, f"these imports break no rule any more, take them off the list: {sorted(harmless)}"
+
+
+def test_reading_of_imports(tmp_path):
+    package = tmp_path / "p"
+    (package / "low").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "low" / "__init__.py").write_text("def f():\n    from ..a import x\n")
+    (package / "a.py").write_text(
+        "from typing import TYPE_CHECKING\nfrom .low import b, f\nif TYPE_CHECKING:\n    from . import c\n"
+    )
+    (package / "low" / "b.py").write_text("import p.c\nfrom importlib import import_module\nimport_module('p.a')\n")
+    (package / "c.py").write_text("lazy = lambda: __import__('json')\nfrom p import anything\n")
+    read = {(e.source, e.target, e.late) for e in edges(tmp_path, "p")}
+    assert read == {
+        ("p/low/__init__.py", "p/a.py", True),
+        ("p/a.py", "p/low/b.py", False),
+        ("p/a.py", "p/low/__init__.py", False),
+        ("p/low/b.py", "p/c.py", False),
+        ("p/low/b.py", "p/__init__.py", False),
+        ("p/low/b.py", "p/a.py", False),
+        ("p/c.py", "p/__init__.py", False),
+    }
+    assert circles((s, t) for s, t, _ in read) == [{"p/a.py", "p/low/__init__.py", "p/low/b.py"}]
