@@ -34,9 +34,9 @@ import jax
 import numpy as np
 
 import sbpjax  # noqa: F401 - configures JAX
+from sbpjax.compiler.conversions import from_logical, to_logical
 from sbpjax.sbp import cost, hlo
 from sbpjax.sbp.compile import compile_program
-from sbpjax.sbp.eager import from_logical, to_logical
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement
 from tests import models_jax

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sbpjax.compiler import conversions
 from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError, message
 from sbpjax.ops import arrange
-from sbpjax.sbp import eager
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
@@ -42,7 +42,7 @@ def _one_like(x: Tensor) -> Tensor:
     found = _ones.get(whole)
     if found is None:
         ones = np.ones(layout.shape, layout.dtype)
-        found = _ones[whole] = eager.from_logical(ones, layout.placement, whole.sbp)[0]
+        found = _ones[whole] = conversions.from_logical(ones, layout.placement, whole.sbp)[0]
     return dispatch.wrap_any(found, whole)
 
 

@@ -15,8 +15,9 @@ import jax
 import numpy as np
 
 from sbpjax import world as _world
+from sbpjax.compiler import conversions
 from sbpjax.errors import CheckpointError, message
-from sbpjax.sbp import Layout, eager
+from sbpjax.sbp import Layout
 
 from . import blocks, document, legacy, manifest
 from .manifest import CHECKSUMS, STATE, STEP, damaged
@@ -190,7 +191,7 @@ class Contents:
         for name, layout in targets.items():
             start = even[name]
             if layout is not None and start is not None:
-                found[name], _ = eager.convert(found[name], start, layout.placement, layout.sbp)
+                found[name], _ = conversions.convert(found[name], start, layout.placement, layout.sbp)
         return found
 
     def _read(self, name: str, number: int, layout: Layout | None) -> Any:

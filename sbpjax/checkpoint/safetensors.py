@@ -22,8 +22,8 @@ import numpy as np
 
 from sbpjax import world as _world
 from sbpjax.autograd.grad_mode import no_grad
+from sbpjax.compiler import conversions
 from sbpjax.errors import CheckpointError, message
-from sbpjax.sbp import eager
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.dispatch import wrap_any
@@ -203,7 +203,7 @@ def placed(
 def _placed(array: np.ndarray, placement: Placement | None, sbp: Any) -> Tensor:
     if placement is None:
         return tensor(np.array(array))
-    return wrap_any(*eager.from_logical(array, placement, fitting(sbp, placement, array.ndim)))
+    return wrap_any(*conversions.from_logical(array, placement, fitting(sbp, placement, array.ndim)))
 
 
 def load_safetensors(

@@ -29,9 +29,10 @@ from typing import Any
 import numpy as np
 
 from sbpjax import world as _world
+from sbpjax.compiler import conversions
 from sbpjax.errors import CheckpointError, LostRankError, message
 from sbpjax.nn.parameter import Parameter
-from sbpjax.sbp import Layout, algebra, broadcast, eager, split
+from sbpjax.sbp import Layout, algebra, broadcast, split
 from sbpjax.sbp.placement import one_per_process
 from sbpjax.sbp.transfer import travelling
 from sbpjax.tensor.tensor import Tensor
@@ -267,7 +268,7 @@ def _shards(number: int, value: Any, copied: bool) -> Shards:
         array = np.asarray(value._array if isinstance(value, Tensor) else value)
         return [(number, (0,) * array.ndim, np.array(array) if copied else array)]
     even = on_disk(layout)
-    array, _ = eager.convert(value._array, layout, even.placement, even.sbp)
+    array, _ = conversions.convert(value._array, layout, even.placement, even.sbp)
     mine = [s for s in array.addressable_shards if s.replica_id == 0 and world.owner(s.device) == world.rank]
     for shard in mine:
         shard.data.copy_to_host_async()

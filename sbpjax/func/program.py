@@ -19,11 +19,12 @@ from jax._src import core as jax_core  # the current trace has no public name
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
+from sbpjax.compiler import conversions
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.graph import tree
 from sbpjax.graph.capture import Lifted
 from sbpjax.graph.watch import Watch
-from sbpjax.sbp import broadcast, eager
+from sbpjax.sbp import broadcast
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
@@ -217,7 +218,7 @@ def _constant(value, placement) -> Tensor:
     array = jnp.asarray(value)
     if placement is None or not array.ndim or isinstance(array, Tracer):
         return dispatch.wrap_any(array)
-    return dispatch.wrap_any(*eager.from_logical(array, placement, (broadcast,) * len(placement.hierarchy)))
+    return dispatch.wrap_any(*conversions.from_logical(array, placement, (broadcast,) * len(placement.hierarchy)))
 
 
 def _words() -> tuple:

@@ -25,9 +25,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sbpjax.compiler import conversions
 from sbpjax.errors import GraphConfigError, OutOfMemoryError, message
 from sbpjax.nn.containers import ModuleList, Sequential
-from sbpjax.sbp import Layout, eager
+from sbpjax.sbp import Layout
 from sbpjax.sbp.abstract import of_layout
 from sbpjax.sbp.algebra import B, shifted
 from sbpjax.sbp.hierarchies import Hierarchies
@@ -122,9 +123,9 @@ class Lent:
         for i, layout in {**stood, **laid}.items():
             t = tensors[i]
             if t._layout is None:
-                t._set(*eager.from_logical(t._fresh()._array, layout.placement, layout.sbp))
+                t._set(*conversions.from_logical(t._fresh()._array, layout.placement, layout.sbp))
             elif t._layout is not layout:
-                t._set(*eager.convert(t._fresh()._array, t._layout, layout.placement, layout.sbp))
+                t._set(*conversions.convert(t._fresh()._array, t._layout, layout.placement, layout.sbp))
         keep(tensors[i] for i in {*stood, *laid})
 
 

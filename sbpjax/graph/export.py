@@ -28,9 +28,10 @@ import jax.export
 import numpy as np
 from safetensors.numpy import save_file
 
+from sbpjax.compiler import conversions
 from sbpjax.errors import ExportError, SbpjaxError, message
 from sbpjax.optim.optimizer import Item
-from sbpjax.sbp import algebra, eager
+from sbpjax.sbp import algebra
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import wrap_any
@@ -216,7 +217,7 @@ def _state_json(graph: Any, state: State, program: Program) -> tuple[dict, dict[
 
 def _stored(name: str, t: Tensor, program: Program, weights: dict) -> dict:
     array = t._fresh()._array
-    whole = array if t._layout is None else eager.to_logical(array, t._layout)
+    whole = array if t._layout is None else conversions.to_logical(array, t._layout)
     weights[name], stored_as = manifest.storable(np.asarray(whole))
     found = manifest.tensor_json(name, whole.shape, whole.dtype, None if program.placement is None else t._layout)
     return {**found, "stored_as": stored_as}

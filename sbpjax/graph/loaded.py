@@ -19,8 +19,9 @@ import jax
 import jax.export
 import numpy as np
 
+from sbpjax.compiler import conversions
 from sbpjax.errors import ExportError, GraphTypeError, StateDictError, message
-from sbpjax.sbp import algebra, eager, spread
+from sbpjax.sbp import algebra, spread
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import devices_of
 from sbpjax.sbp.placement import placement as Placement
@@ -122,7 +123,7 @@ class LoadedGraph:
         array = manifest.restored(weights[facts["path"]], np.dtype(facts["dtype"]), facts["stored_as"])
         if self.placement is None or facts["sbp"] is None:
             return wrap_any(jax.device_put(array, target))
-        return wrap_any(*eager.from_logical(array, self.placement, facts["sbp"]))
+        return wrap_any(*conversions.from_logical(array, self.placement, facts["sbp"]))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run one step as the exported graph would.

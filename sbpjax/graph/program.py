@@ -27,8 +27,9 @@ from jax.extend.core import jaxpr_as_fun
 from sbpjax import world
 from sbpjax.amp.casting import fresh
 from sbpjax.amp.widen import widened
+from sbpjax.compiler import conversions
 from sbpjax.errors import MixedTensorError, SbpjaxError, message
-from sbpjax.sbp import Layout, algebra, broadcast, eager, spread
+from sbpjax.sbp import Layout, algebra, broadcast, spread
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.cost import DEFAULT, CostModel
@@ -431,7 +432,7 @@ class Program:
         if self._loose:
             self._replicate(inputs)
         for i in self._arguments:
-            inputs[i] = eager.from_logical(inputs[i], self.placement, self.in_layouts[i].sbp)[0]
+            inputs[i] = conversions.from_logical(inputs[i], self.placement, self.in_layouts[i].sbp)[0]
         count = len(self.written)
         with Uninterrupted():
             outs = compiled(*inputs)
@@ -457,7 +458,7 @@ class Program:
     def _write(self, tensors: list[Tensor], arrays) -> None:
         """Write what the program returned into the handles of the state."""
         if self._local_inputs:
-            arrays = [eager.to_logical(a, lay) for a, lay in zip(arrays, self._whole_state, strict=True)]
+            arrays = [conversions.to_logical(a, lay) for a, lay in zip(arrays, self._whole_state, strict=True)]
         for i, array, layout in zip(self.written, arrays, self._state_layouts, strict=True):
             if self._plain and tensors[i]._cell is None:  # what nearly every tensor of most programs is
                 tensor = tensors[i]
@@ -491,9 +492,9 @@ class Program:
                 continue
             count, (array, layout, is_global) = next(produced)
             if layout is not None and not is_global:
-                array, layout = eager.to_logical(array, layout), None
+                array, layout = conversions.to_logical(array, layout), None
             elif count in self._elsewhere:
-                array, layout = eager.convert(array, layout, *_where_asked(self._elsewhere[count], layout))
+                array, layout = conversions.convert(array, layout, *_where_asked(self._elsewhere[count], layout))
             outs.append(wrap_any(array, layout))
         return tree.unflatten(self._out_tree, outs)
 

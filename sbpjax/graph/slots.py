@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from sbpjax.compiler import conversions
 from sbpjax.sbp import Layout, eager
 from sbpjax.sbp.algebra import shifted
 from sbpjax.sbp.layout import layout_of
@@ -56,7 +57,7 @@ class Slot:
         if self.layout is None:
             return _stack(arrays)
         if len(self.places) == 1:
-            return eager.convert(arrays[0], tensors[0]._layout, self.layout.placement, self.layout.sbp)[0]
+            return conversions.convert(arrays[0], tensors[0]._layout, self.layout.placement, self.layout.sbp)[0]
         layouts = [t._layout for t in tensors]
         return eager.execute(_stacked, (), arrays, layouts, out_sbps=(self.layout.sbp,))[0][0]
 

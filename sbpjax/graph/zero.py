@@ -27,7 +27,8 @@ from collections.abc import Iterable, Sequence
 import jax
 from jax.extend.core import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
-from sbpjax.sbp import Layout, eager
+from sbpjax.compiler import conversions
+from sbpjax.sbp import Layout
 from sbpjax.sbp.algebra import B, shifted
 from sbpjax.sbp.boxing_marker import to_sbp_p
 from sbpjax.sbp.layout import layout_of
@@ -133,7 +134,7 @@ def _lay(t: Tensor, like: Layout) -> None:
     """Convert a tensor of state to a layout in place, whatever its dtype."""
     wanted = layout_of(like.placement, like.codes, t._layout.shape, t._layout.dtype)
     if t._layout is not wanted:
-        array, layout = eager.convert(t._fresh()._array, t._layout, wanted.placement, wanted.sbp)
+        array, layout = conversions.convert(t._fresh()._array, t._layout, wanted.placement, wanted.sbp)
         t._set(array, layout)
 
 

@@ -350,104 +350,13 @@ def _pin(sbp, placement: Placement, ndim: int):
     return algebra.parse(sbp, placement.hierarchy, ndim)
 
 
-# --- moving between layouts and placements ---------------------------------------------------------------------
-
-
 def identity(x):
     """Return ``x``: the op of a boxing."""
     return x
 
 
-def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[Payload, Layout]:
-    """Box a global tensor to another layout, on the same placement or another.
-
-    Args:
-        array: the physical array.
-        layout: its layout.
-        placement: where it should lie.
-        sbp: the nd-sbp it should have.
-
-    Returns:
-        The physical array and its layout.
-    """
-    target = layout_of(
-        placement, algebra.parse(sbp, placement.hierarchy, len(layout.shape)), layout.shape, layout.dtype
-    )
-    if target is layout:
-        return array, layout
-    if array.__class__ is abstract.Abstract:
-        return abstract.of_layout(target), target
-    if not placement.is_present:
-        raise abstract.absent(f"to_global({placement!r}, ...)", repr(layout), placement)
-    if placement == layout.placement:
-        arrays, layouts = execute(identity, (), (array,), (layout,), out_sbps=(target.sbp,))
-        return arrays[0], layouts[0]
-    from .transfer import transfer
-
-    return transfer(array, layout, target), target
-
-
-def from_logical(value, placement: Placement, sbp) -> tuple[Payload, Layout]:
-    """Return the physical array of a logical value: each rank gets its part, a partial sum lies on the first rank.
-
-    Args:
-        value: a NumPy array, a local jax array or a nested list, of any shape.
-        placement: where it should lie.
-        sbp: the nd-sbp it should have.
-    """
-    if not isinstance(value, (np.ndarray, jax.Array, abstract.Abstract)):
-        value = np.asarray(value)
-    layout = Layout(placement, sbp, value.shape, value.dtype)
-    if isinstance(value, abstract.Abstract):
-        return abstract.of_layout(layout), layout
-    if not placement.is_present:
-        seen = f"{value.dtype}{list(value.shape)} with data"
-        raise abstract.absent(f"to_global({placement!r}, ...)", seen, placement)
-    if placement.spans_processes:
-        return spread.from_logical(value, layout), layout
-    if layout.is_even and not layout.partial_axes:
-        return jax.device_put(value, layout.sharding), layout
-    if isinstance(value, jax.Array):
-        whole = layout.with_codes((algebra.B,) * len(layout.codes))
-        return convert(jax.device_put(value, whole.sharding), whole, placement, layout.sbp)
-    blocks = {}
-    for index, part in zip(np.ndindex(*placement.hierarchy), layout.parts(), strict=True):
-        block = np.zeros(layout.local_shape, value.dtype)
-        if all(index[a] == 0 for a in layout.partial_axes):
-            block[tuple(slice(0, count) for _, count in part)] = value[tuple(slice(o, o + c) for o, c in part)]
-        blocks[placement.devices[index]] = block.reshape((1,) * len(layout.partial_axes) + block.shape)
-    local = [jax.device_put(b, d) for d, b in blocks.items()]
-    return jax.make_array_from_single_device_arrays(layout.physical_shape, layout.sharding, local), layout
-
-
-def to_logical(array, layout: Layout) -> Payload:
-    """Return the logical value as an array on one device of this process.
-
-    Where the tensor lies on devices of several processes, all of them call this, unless it is broadcast over them all;
-    so do those that own none of its devices.
-    """
-    if array.__class__ is abstract.Abstract:
-        return abstract.Abstract(layout.shape, layout.dtype)
-    if not layout.placement.covers_processes:
-        from .placement import one_per_process
-
-        everyone = one_per_process(layout.placement.type)
-        whole, _ = convert(array, layout, everyone, (algebra.broadcast,))
-        return whole.addressable_data(0)
-    whole, _ = convert(array, layout, layout.placement, (algebra.broadcast,) * len(layout.codes))
-    return whole.addressable_data(0)
-
-
-def local_shards(array, layout: Layout) -> dict[int, np.ndarray]:
-    """Return what each rank of this process holds: its part without padding, or its summand."""
-    if array.__class__ is abstract.Abstract:
-        raise abstract.no_data("x.local_shards()", repr(layout))
-    parts = dict(
-        zip(layout.placement.devices.flat, zip(layout.placement.ranks.flat, layout.parts(), strict=True), strict=True)
-    )
-    result = {}
-    for shard in array.addressable_shards:
-        rank, part = parts[shard.device]
-        block = np.asarray(shard.data).reshape(layout.local_shape)
-        result[int(rank)] = block[tuple(slice(0, count) for _, count in part)]
-    return dict(sorted(result.items()))
+def box(array, source: Layout, target: Layout) -> Payload:
+    """Return the physical array of ``target`` made from the one of ``source``, which lies on the same placement."""
+    if target is source:
+        return array
+    return execute(identity, (), (array,), (source,), out_sbps=(target.sbp,))[0][0]

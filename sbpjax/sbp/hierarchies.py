@@ -10,15 +10,13 @@ and a graph with auto parallelism plans its step on each grid and keeps the fast
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from sbpjax.errors import PlacementError, message
 
-from .placement import devices_of
-from .placement import placement as Placement
+if TYPE_CHECKING:
+    from .placement import placement as Placement
 
 _BETTER = 0.99  # a grid of more axes must win by a percent: its plans are harder to find, and to read
 
@@ -32,49 +30,38 @@ class Hierarchies:
         count: how many devices, the first ones of that type.
         topology: the machine that is not there, None for devices of this machine.
         axes: the most axes of a grid.
+        grid: shape → the placement of these devices in a grid of that shape.
     """
 
     type: str
     count: int
-    topology: str | None = None
-    axes: int = 2
+    topology: str | None
+    axes: int
+    grid: Callable[[tuple[int, ...]], Placement] = field(compare=False)
 
     def candidates(self) -> list[Placement]:
         """Return a placement per grid: fewer axes first, then the outer axis small first."""
-        found = []
-        for shape in shapes(self.count, self.axes):
-            if self.topology is not None:
-                found.append(Placement.topology(self.topology, shape))
-            else:
-                found.append(Placement(self.type, np.arange(self.count).reshape(shape)))
-        return found
+        return [self.grid(shape) for shape in shapes(self.count, self.axes)]
 
     def __repr__(self) -> str:
         where = f"topology={self.topology!r}" if self.topology is not None else f"type={self.type!r}"
         return f"sbpjax.placement.auto({self.count}, {where}, axes={self.axes})"
 
 
-def hierarchies(count: int | None, type: str, topology: str | None, axes: int) -> Hierarchies:
-    """Return the devices of `placement.auto`, checked.
+def hierarchies(count: int | None, there: int, type: str, topology: str | None, axes: int, grid) -> Hierarchies:
+    """Return the devices of `placement.auto`, checked; ``there`` is how many there are.
 
     Raises:
-        PlacementError: there are fewer devices, or no such machine.
+        PlacementError: there are fewer devices, or a topology is not taken whole.
     """
-    if topology is not None:
-        from .topology import devices
-
-        found = devices(topology)
-        there, type = len(found), "cuda" if found[0].platform == "gpu" else found[0].platform
-        if count not in (None, there):
-            raise _error(count, f"{topology} has {there} devices", "a topology is taken whole", topology)
-    else:
-        there = len(devices_of(type))
+    if topology is not None and count not in (None, there):
+        raise _error(count, f"{topology} has {there} devices", "a topology is taken whole", topology)
     count = there if count is None else count
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= there:
         raise _error(count, f"there are {there} {type} devices", f"a number of devices from 1 to {there}", None)
     if isinstance(axes, bool) or not isinstance(axes, int) or axes < 1:
         raise _error(count, f"axes={axes!r}", "a grid has at least one axis", None)
-    return Hierarchies(type, count, topology, axes)
+    return Hierarchies(type, count, topology, axes, grid)
 
 
 def _error(count: Any, seen: str, rule: str, topology: str | None) -> PlacementError:

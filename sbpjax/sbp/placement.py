@@ -172,7 +172,12 @@ class placement:
         """
         from .hierarchies import hierarchies
 
-        return hierarchies(count, type, topology, axes)
+        if topology is None:
+            grid = lambda shape: placement(type, np.arange(np.prod(shape)).reshape(shape))  # noqa: E731
+            return hierarchies(count, len(devices_of(type)), type, None, axes, grid)
+        whole = placement.topology(topology)
+        grid = functools.partial(placement.topology, topology)
+        return hierarchies(count, whole.size, whole.type, topology, axes, grid)
 
     def _seal(self) -> None:
         self._ranks.setflags(write=False)

@@ -23,6 +23,7 @@ from .algebra import B
 from .layout import Layout, layout_of
 from .placement import placement as Placement
 from .spread import come_together, together
+from .transfer import transfer
 
 
 def ship(array, source: Layout, target: Layout) -> jax.Array:
@@ -31,15 +32,12 @@ def ship(array, source: Layout, target: Layout) -> jax.Array:
     _check_platform(here, there)
     if here.size == there.size:
         shaped = Placement.of_devices(here.devices.reshape(there.hierarchy), here.type)
-        leave = arrive = layout_of(shaped, target.codes, target.shape, target.dtype)
+        leave, landing = layout_of(shaped, target.codes, target.shape, target.dtype), target
     else:
         leave = source.with_codes((B,) * len(source.codes))
-        arrive = target.with_codes((B,) * len(target.codes))
-    array, _ = eager.convert(array, source, leave.placement, leave.sbp)
-    landing = target if here.size == there.size else arrive
-    array = _sent(array, leave, landing)
-    array, _ = eager.convert(array, landing, there, target.sbp)
-    return array
+        landing = target.with_codes((B,) * len(target.codes))
+    array = _sent(transfer(array, source, leave), leave, landing)
+    return eager.box(array, landing, target)
 
 
 def _check_platform(here: Placement, there: Placement) -> None:

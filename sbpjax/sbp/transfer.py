@@ -18,24 +18,23 @@ from .layout import Layout
 from .placement import flat_placement
 
 
-def transfer(array, source: Layout, target: Layout):
-    """Return the physical array of ``target`` made from the one of ``source``, which lies on another placement."""
-    if source.placement.spans_processes or target.placement.spans_processes:
-        from . import shipping
+def transfer(array, source: Layout, target: Layout) -> jax.Array:
+    """Return the physical array of ``target`` made from the one of ``source``.
 
-        if flat_placement(source.placement) != flat_placement(target.placement):
-            return shipping.ship(array, source, target)
+    The devices of both placements are of this process, or they are the same in the same order.
+    """
+    if source.placement == target.placement:
+        return eager.box(array, source, target)
     if flat_placement(source.placement) == flat_placement(target.placement):
         leave, arrive = _relabel(source, target)
     else:
         leave, arrive = travelling(source), travelling(target)
-    array, _ = eager.convert(array, source, source.placement, leave.sbp)
+    array = eager.box(array, source, leave)
     if leave.partial_axes:
         array = _restacked(leave, arrive)(array)
     else:
         array = jax.device_put(array, arrive.sharding)
-    array, _ = eager.convert(array, arrive, target.placement, target.sbp)
-    return array
+    return eager.box(array, arrive, target)
 
 
 def _relabel(source: Layout, target: Layout) -> tuple[Layout, Layout]:

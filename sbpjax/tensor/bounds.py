@@ -13,8 +13,8 @@ import weakref
 import numpy as np
 from jax.core import Tracer
 
+from sbpjax.compiler import conversions
 from sbpjax.errors import OpBoundsError, OpIndexError, message
-from sbpjax.sbp import eager
 
 from .tensor import Tensor
 
@@ -34,7 +34,7 @@ def parts_on_cpu(index) -> list[np.ndarray]:
         return [np.asarray(index._array.addressable_shards[0].data)]
     if layout.placement.spans_processes:  # an error that only one process sees would leave the others waiting
         return []
-    return [np.asarray(part) for part in eager.local_shards(index._array, layout).values()]
+    return [np.asarray(part) for part in conversions.local_shards(index._array, layout).values()]
 
 
 _inside: dict[int, tuple] = {}  # by its id, an array that was looked at: a reference, and the question it passed

@@ -16,6 +16,7 @@ from jax.core import Tracer
 from sbpjax import calls
 from sbpjax import world as _world
 from sbpjax.autograd.node import Node, sequence
+from sbpjax.compiler import conversions
 from sbpjax.errors import (
     AT_ITS_END,
     ENDS_ALIKE,
@@ -31,7 +32,7 @@ from sbpjax.errors import (
     PlacementTypeError,
     message,
 )
-from sbpjax.sbp import algebra, broadcast, eager, members, partial_sum
+from sbpjax.sbp import algebra, broadcast, members, partial_sum
 from sbpjax.sbp.placement import placement as Placement
 
 from . import abstract, dispatch
@@ -70,7 +71,7 @@ def boxed(x: Tensor, placement, sbp) -> Tensor:
 
         codes = algebra.parse(sbp, placement.hierarchy, x._array.ndim, allow_free=True)
         return dispatch.wrap_any(to_sbp(x._array, placement, sbp), TracedLayout(placement, codes))
-    return dispatch.wrap_any(*eager.convert(x._array, x._layout, placement, sbp))
+    return dispatch.wrap_any(*conversions.convert(x._array, x._layout, placement, sbp))
 
 
 def to_global(
@@ -245,7 +246,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
         made = members.from_local(x._array, placement, nd_sbp, world, check_meta, check_values)
         out = dispatch.wrap_any(*made)._as_asked()
     else:
-        out = dispatch.wrap_any(*eager.from_logical(x._array, placement, nd_sbp))._as_asked()
+        out = dispatch.wrap_any(*conversions.from_logical(x._array, placement, nd_sbp))._as_asked()
     owner = None if x.is_meta else next(iter(x._array.devices()))
 
     def back(grad: Tensor) -> Tensor:
@@ -294,7 +295,7 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
         calls.look()
         out = dispatch.wrap_any(members.own_part(self._array, layout, world))
     else:
-        out = dispatch.wrap_any(eager.to_logical(self._array, layout))
+        out = dispatch.wrap_any(conversions.to_logical(self._array, layout))
 
     def back(grad: Tensor) -> Tensor:
         return grad.to_global(layout.placement, _of_copies(layout.sbp) if several else _no_partial(layout.sbp))
@@ -307,7 +308,7 @@ def local_shards(self: Tensor) -> dict:
     self._fresh()
     if self._layout is None:
         return {(self.device.index or 0): np.asarray(self._array)}
-    return eager.local_shards(self._array, self._layout)
+    return conversions.local_shards(self._array, self._layout)
 
 
 def host(x: Tensor) -> np.ndarray:
@@ -329,7 +330,7 @@ def host(x: Tensor) -> np.ndarray:
         return np.asarray(x._array)
     calls.look()
     try:
-        return np.asarray(eager.to_logical(x._array, x._layout))
+        return np.asarray(conversions.to_logical(x._array, x._layout))
     except (AgreementError, LostRankError) as error:
         raise _of_a_read(error) from None
     except (ValueError, jax.errors.JaxRuntimeError) as error:

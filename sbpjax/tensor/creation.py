@@ -17,6 +17,7 @@ from jax import lax
 from jax._src.core import trace_state_clean  # no public name
 from jax.core import Tracer
 
+from sbpjax.compiler import conversions
 from sbpjax.errors import OpError, OpTypeError, PlacementTypeError, SbpError, SbpTypeError, message
 from sbpjax.sbp import algebra, current_placement, eager
 from sbpjax.sbp.placement import placement as Placement
@@ -127,7 +128,7 @@ def _by_hand(static: tuple, inputs, device, placement, sbp) -> Tensor | None:
         return None
     if algebra.P in codes:
         return None
-    return dispatch.wrap_any(*eager.from_logical(np.full(shape, value, dtype), placement, sbp))._as_asked()
+    return dispatch.wrap_any(*conversions.from_logical(np.full(shape, value, dtype), placement, sbp))._as_asked()
 
 
 def without_data(device, placement) -> bool:

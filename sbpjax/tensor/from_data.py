@@ -14,9 +14,9 @@ import numpy as np
 from jax._src.core import trace_state_clean  # no public name
 from jax.core import Tracer
 
+from sbpjax.compiler import conversions
 from sbpjax.errors import OpTypeError, OpValueError, message
 from sbpjax.ops.promote import promote_types
-from sbpjax.sbp import eager
 
 from . import abstract, dispatch
 from . import dtype as dtypes
@@ -122,7 +122,7 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
         elif placement is not None and not trace_state_clean():
             out = pin(dispatch.wrap_any(jnp.asarray(array)), placement, sbp)  # laid out by the program
         elif placement is not None:
-            out = dispatch.wrap_any(*eager.from_logical(array, placement, sbp))._as_asked()
+            out = dispatch.wrap_any(*conversions.from_logical(array, placement, sbp))._as_asked()
         else:
             # `jnp.asarray` would lower a program that copies, one for each shape.
             free = target is None and not trace_state_clean()

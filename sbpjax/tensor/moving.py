@@ -165,13 +165,13 @@ def _deepcopy(self: Tensor, memo: dict) -> Tensor:
 
 
 def _rebuild(cls, array, where, requires_grad: bool):
-    from sbpjax.sbp import eager
+    from sbpjax.compiler import conversions
 
     out = Tensor.__new__(cls)
     out._adopt(
         dispatch.wrap(jax.numpy.asarray(array))
         if where is None
-        else dispatch.wrap_any(*eager.from_logical(array, *where))
+        else dispatch.wrap_any(*conversions.from_logical(array, *where))
     )
     if requires_grad:
         out.requires_grad_()

@@ -11,6 +11,7 @@ import numpy as np
 from jax.core import ShapedArray
 
 from sbpjax.autograd.node import OpNode, sequence
+from sbpjax.compiler import conversions
 from sbpjax.sbp import eager, program_cache
 
 from . import dispatch
@@ -163,7 +164,7 @@ def localize(grad):
     """Return the local value of the gradient of a local input."""
     if grad is None or grad._layout is None:
         return grad
-    return dispatch.wrap_any(eager.to_logical(grad._array, grad._layout))
+    return dispatch.wrap_any(conversions.to_logical(grad._array, grad._layout))
 
 
 def like_leaf(grad: Tensor, leaf: Tensor) -> Tensor:

@@ -77,10 +77,11 @@ class Shelf:
         """Return the payload of one tensor in its own layout."""
         if layout is None:
             return self.array if index is None else _slice(self.array, index)
+        from sbpjax.compiler import conversions
         from sbpjax.sbp import eager
 
         if index is None:
-            return eager.convert(self.array, self.layout, layout.placement, layout.sbp)[0]
+            return conversions.convert(self.array, self.layout, layout.placement, layout.sbp)[0]
         arrays, _ = eager.execute(_take, (("index", index),), [self.array], [self.layout], out_sbps=(layout.sbp,))
         return arrays[0]
 

@@ -91,11 +91,12 @@ def constant(x: Tensor):
     layout = x._layout
     if layout is None:
         return x._array
-    from sbpjax.sbp import broadcast, eager
+    from sbpjax.compiler import conversions
+    from sbpjax.sbp import broadcast
 
     with jax.ensure_compile_time_eval():
         everywhere = (broadcast,) * len(layout.placement.hierarchy)
-        return eager.convert(x._array, layout, layout.placement, everywhere)[0]
+        return conversions.convert(x._array, layout, layout.placement, everywhere)[0]
 
 
 def run_traced(op, inputs: tuple):

@@ -31,8 +31,9 @@ import torch
 
 import sbpjax
 from sbpjax import world as worlds
+from sbpjax.compiler import conversions
 from sbpjax.nn import moving
-from sbpjax.sbp import algebra, eager
+from sbpjax.sbp import algebra
 from sbpjax.tensor import convert
 
 RESTART = 75  # the code that the launcher starts all ranks again from
@@ -84,7 +85,7 @@ def read_whole_arrays():
 
 def show_all_shards():
     """Let a test see what the ranks of all processes hold."""
-    own = eager.local_shards
+    own = conversions.local_shards
 
     def local_shards(array, layout):
         mine = own(array, layout)
@@ -97,7 +98,8 @@ def show_all_shards():
         layout = self._fresh()._layout
         return convert_shards(self) if layout is None else local_shards(self._array, layout)
 
-    convert_shards, eager.local_shards, sbpjax.Tensor.local_shards = sbpjax.Tensor.local_shards, local_shards, of_tensor
+    convert_shards = sbpjax.Tensor.local_shards
+    conversions.local_shards, sbpjax.Tensor.local_shards = local_shards, of_tensor
 
 
 def take_locals_for_wholes():

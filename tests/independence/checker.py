@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from ops.checker import BF16, TOLERANCE, Case
 
+from sbpjax.compiler import conversions
 from sbpjax.sbp import algebra, eager
 
 from .layouts import lay_out, random_codes
@@ -109,7 +110,7 @@ def _compare(case: Case, fn, static, given, what: str, mesh: str) -> None:
     ins = [None if x is None else algebra.nd_name(x.codes) for x in layouts]
     seen = f"{what} on {mesh}: {ins} -> {[algebra.nd_name(x.codes) for x in out_layouts]}"
     for array, layout, want in zip(outs, out_layouts, wanted, strict=True):
-        same(eager.to_logical(array, layout), want, case, seen)
+        same(conversions.to_logical(array, layout), want, case, seen)
 
 
 def _backward_of(case: Case, outs):

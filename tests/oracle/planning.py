@@ -12,6 +12,7 @@ import contextlib
 import jax
 import numpy as np
 
+from sbpjax.compiler import conversions
 from sbpjax.sbp import algebra, eager
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.normalise import normalise
@@ -50,7 +51,7 @@ class Planned:
 def plan_only():
     """Plan global ops instead of running them; yields the list of their plans, in order."""
     plans: list = []
-    kept = eager.execute, eager.to_logical, bounds.parts_on_cpu
+    kept = eager.execute, conversions.to_logical, bounds.parts_on_cpu
     cache: dict = {}
 
     def execute(fn, static, arrays, layouts, *, placement=None, out_sbps=None, donate=()):
@@ -64,11 +65,11 @@ def plan_only():
     def to_logical(array, layout):
         raise NeedsValueError
 
-    eager.execute, eager.to_logical, bounds.parts_on_cpu = execute, to_logical, lambda index: []
+    eager.execute, conversions.to_logical, bounds.parts_on_cpu = execute, to_logical, lambda index: []
     try:
         yield plans
     finally:
-        eager.execute, eager.to_logical, bounds.parts_on_cpu = kept
+        eager.execute, conversions.to_logical, bounds.parts_on_cpu = kept
 
 
 def stand_in(shape, dtype, placement, codes) -> Tensor:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from sbpjax import errors
-from sbpjax.sbp import eager, placement
+from sbpjax.compiler import conversions
+from sbpjax.sbp import placement
 from sbpjax.sbp.assemble import from_local_shards
 from sbpjax.sbp.layout import layout_of
 
@@ -64,11 +65,11 @@ def test_global_to_global(group, case, want):
     before, after = case.split(">")
     array, layout, whole = _source(group, before)
     where, codes = _place(group["dst"]), codes_of(after)
-    moved, reached = eager.convert(array, layout, where, sbp_of(after))
+    moved, reached = conversions.convert(array, layout, where, sbp_of(after))
     assert reached.codes == codes and reached.placement == where and reached.shape == whole.shape
-    shards = eager.local_shards(moved, reached)
+    shards = conversions.local_shards(moved, reached)
     assert set(shards) == {int(r) for r in where.ranks.flat}
-    np.testing.assert_array_equal(np.asarray(eager.to_logical(moved, reached)), whole)
+    np.testing.assert_array_equal(np.asarray(conversions.to_logical(moved, reached)), whole)
     if reached.partial_axes:
         return
     if isinstance(want, str):
@@ -104,7 +105,7 @@ def test_local_to_global(case):
         assert "\n  fix:  " in str(raised.value)
         return
     array, layout = from_local_shards(blocks, where, sbp_of(case["sbp"]))
-    shards = eager.local_shards(array, layout)
+    shards = conversions.local_shards(array, layout)
     if "error" in case:
         for rank, block in blocks.items():
             np.testing.assert_array_equal(shards[rank], block)

@@ -8,6 +8,7 @@ from jax.experimental import io_callback, sparse
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as Spec
 
+from sbpjax.compiler import conversions
 from sbpjax.sbp import eager
 from sbpjax.sbp.placement import placement
 
@@ -115,9 +116,9 @@ FUNCTIONS = [
 def test_value(function, ranks, sbp):
     x = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
     want = np.asarray(function(jnp.asarray(x)))
-    array, layout = eager.from_logical(x, placement("cpu", ranks), sbp)
+    array, layout = conversions.from_logical(x, placement("cpu", ranks), sbp)
     (result,), (found,) = eager.execute(function, (), [array], [layout])
-    got = np.asarray(eager.to_logical(result, found))
+    got = np.asarray(conversions.to_logical(result, found))
     assert got.dtype == want.dtype
     np.testing.assert_allclose(got, want, rtol=TOLERANCE, atol=TOLERANCE)
 
@@ -126,7 +127,7 @@ def test_value(function, ranks, sbp):
 def test_products_of_empty_tensors(hierarchy):
     place = placement("cpu", hierarchy)
     sbp = ("S0",) * np.ndim(hierarchy)
-    x, layout_x = eager.from_logical(np.zeros((4, 0), np.float32), place, ",".join(sbp))
-    y, layout_y = eager.from_logical(np.zeros((0, 4), np.float32), place, ",".join(sbp))
+    x, layout_x = conversions.from_logical(np.zeros((4, 0), np.float32), place, ",".join(sbp))
+    y, layout_y = conversions.from_logical(np.zeros((0, 4), np.float32), place, ",".join(sbp))
     (result,), (layout,) = eager.execute(jnp.matmul, (), [x, y], [layout_x, layout_y])
-    np.testing.assert_array_equal(eager.to_logical(result, layout), np.zeros((4, 4)))
+    np.testing.assert_array_equal(conversions.to_logical(result, layout), np.zeros((4, 4)))

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sbpjax.compiler.conversions import from_logical, to_logical
 from sbpjax.errors import MixedTensorError, SbpError
 from sbpjax.sbp.compile import compile_program
-from sbpjax.sbp.eager import from_logical, to_logical
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement
 

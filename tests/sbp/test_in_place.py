@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sbpjax.compiler.conversions import from_logical, to_logical
 from sbpjax.sbp.compile import compile_program
-from sbpjax.sbp.eager import from_logical, to_logical
 from sbpjax.sbp.in_place import in_place, partners, written_over
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.lower import evaluate_whole

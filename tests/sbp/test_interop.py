@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from sbpjax.compiler import conversions
 from sbpjax.errors import SbpError
-from sbpjax.sbp import eager, interop, placement
+from sbpjax.sbp import interop, placement
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
@@ -26,7 +27,7 @@ def test_from_jax(spec, codes):
     array, layout = interop.from_jax(jax.device_put(X, NamedSharding(mesh, spec)))
     assert layout.codes == codes
     assert layout.placement == placement("cpu", [[0, 1], [2, 3]])
-    np.testing.assert_array_equal(eager.to_logical(array, layout), X)
+    np.testing.assert_array_equal(conversions.to_logical(array, layout), X)
 
 
 def test_one_device_is_local():
@@ -34,7 +35,7 @@ def test_one_device_is_local():
 
 
 def test_to_jax_and_back():
-    array, layout = eager.from_logical(X, placement("cpu", [[0, 1], [2, 3]]), "S1,S0")
+    array, layout = conversions.from_logical(X, placement("cpu", [[0, 1], [2, 3]]), "S1,S0")
     mesh = Mesh(layout.placement.devices, ("data", "model"))
     out = interop.to_jax(array, layout, mesh)
     assert out.sharding == NamedSharding(mesh, PartitionSpec("model", "data"))
@@ -44,6 +45,6 @@ def test_to_jax_and_back():
 
 @pytest.mark.parametrize(("sbp", "shape", "why"), [("P", (8, 4), "partial sums"), ("S0", (5, 4), "padded")])
 def test_what_is_no_jax_array(sbp, shape, why):
-    array, layout = eager.from_logical(np.ones(shape, np.float32), placement("cpu", [0, 1, 2, 3]), sbp)
+    array, layout = conversions.from_logical(np.ones(shape, np.float32), placement("cpu", [0, 1, 2, 3]), sbp)
     with pytest.raises(SbpError, match=rf"(?s)x.jax\(\).*{why}.*fix: .*to_global"):
         interop.to_jax(array, layout)

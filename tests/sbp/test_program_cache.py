@@ -13,6 +13,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import signing
+from sbpjax.compiler import conversions
 from sbpjax.ops.arithmetic import mul
 from sbpjax.ops.elementwise import exp
 from sbpjax.sbp import eager, placement, program_cache
@@ -41,9 +42,9 @@ def forget():
 
 
 def scaled(factor, sbp="S0"):
-    x, layout = eager.from_logical(np.arange(8, dtype=np.float32), PLACE, sbp)
+    x, layout = conversions.from_logical(np.arange(8, dtype=np.float32), PLACE, sbp)
     arrays, layouts = eager.execute(mul, (), (x, factor), (layout, None))
-    return eager.to_logical(arrays[0], layouts[0]), layouts[0]
+    return conversions.to_logical(arrays[0], layouts[0]), layouts[0]
 
 
 def test_a_kept_program_is_neither_traced_nor_lowered(cache, compilations):
@@ -58,7 +59,7 @@ def test_a_kept_program_is_neither_traced_nor_lowered(cache, compilations):
 
 
 def test_its_plan_is_made_when_asked_for(cache):
-    x, layout = eager.from_logical(np.ones(8, np.float32), PLACE, "P")
+    x, layout = conversions.from_logical(np.ones(8, np.float32), PLACE, "P")
     eager.execute(eager.identity, (), (x,), (layout,), out_sbps=("B",))
     forget()
     with boxing_policy("warn"), pytest.warns(flow.errors.BoxingWarning, match="P"):
@@ -67,9 +68,9 @@ def test_its_plan_is_made_when_asked_for(cache):
 
 @pytest.mark.parametrize("change", ["type of a number", "layout", "pin", "attribute", "setting"])
 def test_what_changes_the_program_changes_the_key(cache, change):
-    x, layout = eager.from_logical(np.ones((8, 8), np.float32), PLACE, "S0")
+    x, layout = conversions.from_logical(np.ones((8, 8), np.float32), PLACE, "S0")
     given = {"fn": mul, "static": (), "arrays": (x, 2.0), "layouts": (layout, None), "out_sbps": None}
-    y, other = eager.from_logical(np.ones((8, 8), np.float32), PLACE, "S1")
+    y, other = conversions.from_logical(np.ones((8, 8), np.float32), PLACE, "S1")
     changed = {
         "type of a number": {"arrays": (x, 2)},
         "layout": {"arrays": (y, 2.0), "layouts": (other, None)},
@@ -88,7 +89,7 @@ def test_what_changes_the_program_changes_the_key(cache, change):
 
 
 def test_a_function_without_a_name_is_not_kept(cache):
-    x, layout = eager.from_logical(np.ones(8, np.float32), PLACE, "S0")
+    x, layout = conversions.from_logical(np.ones(8, np.float32), PLACE, "S0")
     (array,), _ = eager.execute(lambda x: x + 1, (), (x,), (layout,))
     assert not cache.exists() and float(array.sum()) == 16
 
@@ -152,7 +153,7 @@ def test_files_that_are_swapped_are_not_taken_for_each_other(cache, compilations
 
 
 def test_a_program_that_does_not_take_its_input_is_made_anew(cache):
-    x, layout = eager.from_logical(np.ones(8, np.float32), PLACE, "S0")
+    x, layout = conversions.from_logical(np.ones(8, np.float32), PLACE, "S0")
     eager.execute(exp, (), (x,), (layout,))
     elsewhere = jax.device_put(np.ones(8, np.float32), jax.devices()[5])
     with pytest.raises(ValueError, match="devices"):  # as `jax.jit` says it, not the kept program

@@ -9,9 +9,9 @@ import models_jax
 import numpy as np
 import pytest
 
+from sbpjax.compiler.conversions import from_logical, to_logical
 from sbpjax.sbp import hlo
 from sbpjax.sbp.compile import compile_program
-from sbpjax.sbp.eager import from_logical, to_logical
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.placement import placement

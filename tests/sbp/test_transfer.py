@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from sbpjax.sbp import eager, placement
+from sbpjax.compiler import conversions
+from sbpjax.sbp import placement
 
 PLACES = {
     "four": [0, 1, 2, 3],
@@ -27,9 +28,9 @@ def test_values_arrive(source, target):
     for i in rng.choice(len(pairs), size=min(4, len(pairs)), replace=False):
         for shape in ((8, 4), (5, 7)):
             x = rng.normal(size=shape).astype(np.float32)
-            array, layout = eager.convert(*eager.from_logical(x, a, pairs[i][0]), b, pairs[i][1])
+            array, layout = conversions.convert(*conversions.from_logical(x, a, pairs[i][0]), b, pairs[i][1])
             assert layout.placement == b
-            np.testing.assert_array_equal(eager.to_logical(array, layout), x, err_msg=f"{pairs[i]} {shape}")
+            np.testing.assert_array_equal(conversions.to_logical(array, layout), x, err_msg=f"{pairs[i]} {shape}")
 
 
 def test_the_same_devices_in_another_grid_move_nothing():

@@ -61,6 +61,7 @@ PLACES = {
     "sbpjax/boxing/": "compat",
     "sbpjax/checkpoint/": "data",
     "sbpjax/comm.py": "compat",
+    "sbpjax/compiler/": "compiler",
     "sbpjax/cuda/": "compat",
     "sbpjax/distributed/": "distributed",
     "sbpjax/distributions/": "leaves",

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import sbpjax
-from sbpjax.sbp import Layout, eager
+from sbpjax.compiler import conversions
+from sbpjax.sbp import Layout
 from sbpjax.tensor.parked import Parked, Shelf
 from sbpjax.tensor.storage import drop_own_cell
 
@@ -24,14 +25,14 @@ def local_shelf():
 def global_shelf():
     tensors = [sbpjax.zeros(4, 2, placement=PLACE, sbp=sbpjax.sbp.broadcast).requires_grad_() for _ in range(3)]
     layout = Layout(PLACE, "S1", (3, 4, 2), "float32")
-    shelf = Shelf(eager.from_logical(VALUES, PLACE, "S1")[0], layout)
+    shelf = Shelf(conversions.from_logical(VALUES, PLACE, "S1")[0], layout)
     shelf.park(tensors)
     return tensors, shelf
 
 
 def single_shelf():
     tensors = [sbpjax.zeros(4, 2, placement=PLACE, sbp=sbpjax.sbp.broadcast).requires_grad_()]
-    shelf = Shelf(eager.from_logical(VALUES[0], PLACE, "S0")[0], Layout(PLACE, "S0", (4, 2), "float32"))
+    shelf = Shelf(conversions.from_logical(VALUES[0], PLACE, "S0")[0], Layout(PLACE, "S0", (4, 2), "float32"))
     shelf.park(tensors)
     return tensors, shelf
 

@@ -9,8 +9,8 @@ import jax
 import models_jax
 import numpy as np
 
+from sbpjax.compiler.conversions import from_logical, to_logical
 from sbpjax.sbp.compile import CompiledProgram, compile_program
-from sbpjax.sbp.eager import from_logical, to_logical
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sbpjax.compiler import conversions
 from sbpjax.sbp import Layout, eager, placement
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.hlo import collectives, total_wire_bytes
@@ -58,10 +59,10 @@ def test_values_do_not_depend_on_the_layout(function, name, size):
     expected = jax.tree.leaves(function(jnp.asarray(x), jnp.asarray(w)))
     layouts = ["S0", "S1", "B", "P"] if name == "1d" else ["S0,S1", "B,S0", "P,S1", "S0,S0"]
     for sbp in layouts:
-        (a, la), (b, lb) = (eager.from_logical(v, place, s) for v, s in ((x, sbp), (w, layouts[2])))
+        (a, la), (b, lb) = (conversions.from_logical(v, place, s) for v, s in ((x, sbp), (w, layouts[2])))
         results, out = eager.execute(_flat(function), (), (a, b), (la, lb))
         for value, layout, want in zip(results, out, expected, strict=True):
-            np.testing.assert_allclose(eager.to_logical(value, layout), want, rtol=2e-5, atol=2e-5)
+            np.testing.assert_allclose(conversions.to_logical(value, layout), want, rtol=2e-5, atol=2e-5)
 
 
 _FLAT: dict = {}
@@ -73,8 +74,8 @@ def _flat(function):
 
 def test_accumulated_gradients_are_reduced_after_the_loop_not_in_it():
     place = placement("cpu", [0, 1, 2, 3])
-    x, lx = eager.from_logical(np.ones((16, 8), np.float32), place, "S0")
-    w, lw = eager.from_logical(np.ones((8, 8), np.float32), place, "B")
+    x, lx = conversions.from_logical(np.ones((16, 8), np.float32), place, "S0")
+    w, lw = conversions.from_logical(np.ones((8, 8), np.float32), place, "B")
 
     def micro_batches(x, w):
         def body(total, micro):
@@ -127,10 +128,10 @@ def test_a_loop_is_planned_with_its_program(ranks, sbps):
     assert total_wire_bytes(compiled.hlo()) == compiled.plan.bytes
     rng = np.random.default_rng(0)
     values = [rng.normal(size=shape).astype(np.float32) for shape in SHAPES]
-    results = compiled.call(*(eager.from_logical(v, place, s)[0] for v, s in zip(values, sbps)))
+    results = compiled.call(*(conversions.from_logical(v, place, s)[0] for v, s in zip(values, sbps)))
     expected = step(*map(jnp.asarray, values))
     for array, layout, value in zip(results, compiled.out_layouts, expected):
-        np.testing.assert_allclose(eager.to_logical(array, layout), value, rtol=2e-5, atol=2e-6)
+        np.testing.assert_allclose(conversions.to_logical(array, layout), value, rtol=2e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("turns", [2, 8])
@@ -168,7 +169,7 @@ def test_a_loop_in_a_loop_counts_its_turns():
     compiled = compile_program(twice, place, layouts, ["B"])
     assert total_wire_bytes(compiled.hlo()) == compiled.plan.bytes
     arrays = [np.random.default_rng(i).normal(size=(8, 8)).astype(np.float32) for i in range(2)]
-    (result,) = compiled.call(*(eager.from_logical(a, place, s)[0] for a, s in zip(arrays, ("B", "S0"))))
+    (result,) = compiled.call(*(conversions.from_logical(a, place, s)[0] for a, s in zip(arrays, ("B", "S0"))))
     np.testing.assert_allclose(
-        eager.to_logical(result, compiled.out_layouts[0]), twice(*map(jnp.asarray, arrays)), rtol=2e-5, atol=2e-6
+        conversions.to_logical(result, compiled.out_layouts[0]), twice(*map(jnp.asarray, arrays)), rtol=2e-5, atol=2e-6
     )

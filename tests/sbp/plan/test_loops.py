@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sbpjax.compiler import conversions
 from sbpjax.ops.rnn import recurrent
 from sbpjax.sbp import eager, placement
 from sbpjax.sbp.normalise import normalise
@@ -57,7 +58,7 @@ def test_values_and_time(function, sbps):
     place = placement("cpu", [[0, 1], [2, 3]])
     rng = np.random.default_rng(0)
     values = [rng.normal(size=s).astype(np.float32) for s in SHAPES]
-    laid = [eager.from_logical(v, place, s) for v, s in zip(values, sbps, strict=True)]
+    laid = [conversions.from_logical(v, place, s) for v, s in zip(values, sbps, strict=True)]
     arrays, layouts = [a for a, _ in laid], [x for _, x in laid]
     start = time.process_time()
     plan, _ = eager.plan_op(function, (), arrays, layouts)
@@ -66,7 +67,7 @@ def test_values_and_time(function, sbps):
         assert plan.bytes == 0
     results, out = eager.execute(function, (), arrays, layouts)
     for array, layout, wanted in zip(results, out, jax.jit(function)(*values), strict=True):
-        np.testing.assert_allclose(eager.to_logical(array, layout), wanted, rtol=2e-5, atol=2e-5)
+        np.testing.assert_allclose(conversions.to_logical(array, layout), wanted, rtol=2e-5, atol=2e-5)
 
 
 def test_where_nothing_is_split_everything_stays_broadcast():

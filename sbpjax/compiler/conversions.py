@@ -1,0 +1,111 @@
+"""Global tensors from one layout or placement to another, from logical values and back.
+
+A tensor of 8 rows that lies ``S0`` on ranks 0 to 3 becomes ``B`` there by one compiled all-gather (`eager.box`), goes
+to ranks 4 to 7 of the same process by `jax.device_put` (`transfer`), and to the ranks of another process by a program
+over the devices of both (`shipping`). `convert` says which.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from sbpjax.sbp import Layout, abstract, algebra, shipping, spread, transfer
+from sbpjax.sbp.layout import layout_of
+from sbpjax.sbp.placement import flat_placement, one_per_process
+from sbpjax.sbp.placement import placement as Placement
+
+Payload = Any  # a jax.Array, or an `abstract.Abstract` in the place of one
+
+
+def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[Payload, Layout]:
+    """Box a global tensor to another layout, on the same placement or another.
+
+    Args:
+        array: the physical array.
+        layout: its layout.
+        placement: where it should lie.
+        sbp: the nd-sbp it should have.
+
+    Returns:
+        The physical array and its layout.
+    """
+    target = layout_of(
+        placement, algebra.parse(sbp, placement.hierarchy, len(layout.shape)), layout.shape, layout.dtype
+    )
+    if target is layout:
+        return array, layout
+    if array.__class__ is abstract.Abstract:
+        return abstract.of_layout(target), target
+    if not placement.is_present:
+        raise abstract.absent(f"to_global({placement!r}, ...)", repr(layout), placement)
+    source = layout.placement
+    if (placement.spans_processes or source.spans_processes) and flat_placement(source) != flat_placement(placement):
+        return shipping.ship(array, layout, target), target
+    return transfer.transfer(array, layout, target), target
+
+
+def from_logical(value, placement: Placement, sbp) -> tuple[Payload, Layout]:
+    """Return the physical array of a logical value: each rank gets its part, a partial sum lies on the first rank.
+
+    Args:
+        value: a NumPy array, a local jax array or a nested list, of any shape.
+        placement: where it should lie.
+        sbp: the nd-sbp it should have.
+    """
+    if not isinstance(value, (np.ndarray, jax.Array, abstract.Abstract)):
+        value = np.asarray(value)
+    layout = Layout(placement, sbp, value.shape, value.dtype)
+    if isinstance(value, abstract.Abstract):
+        return abstract.of_layout(layout), layout
+    if not placement.is_present:
+        seen = f"{value.dtype}{list(value.shape)} with data"
+        raise abstract.absent(f"to_global({placement!r}, ...)", seen, placement)
+    if placement.spans_processes:
+        return spread.from_logical(value, layout), layout
+    if layout.is_even and not layout.partial_axes:
+        return jax.device_put(value, layout.sharding), layout
+    if isinstance(value, jax.Array):
+        whole = layout.with_codes((algebra.B,) * len(layout.codes))
+        return convert(jax.device_put(value, whole.sharding), whole, placement, layout.sbp)
+    blocks = {}
+    for index, part in zip(np.ndindex(*placement.hierarchy), layout.parts(), strict=True):
+        block = np.zeros(layout.local_shape, value.dtype)
+        if all(index[a] == 0 for a in layout.partial_axes):
+            block[tuple(slice(0, count) for _, count in part)] = value[tuple(slice(o, o + c) for o, c in part)]
+        blocks[placement.devices[index]] = block.reshape((1,) * len(layout.partial_axes) + block.shape)
+    local = [jax.device_put(b, d) for d, b in blocks.items()]
+    return jax.make_array_from_single_device_arrays(layout.physical_shape, layout.sharding, local), layout
+
+
+def to_logical(array, layout: Layout) -> Payload:
+    """Return the logical value as an array on one device of this process.
+
+    Where the tensor lies on devices of several processes, all of them call this, unless it is broadcast over them all;
+    so do those that own none of its devices.
+    """
+    if array.__class__ is abstract.Abstract:
+        return abstract.Abstract(layout.shape, layout.dtype)
+    if not layout.placement.covers_processes:
+        everyone = one_per_process(layout.placement.type)
+        whole, _ = convert(array, layout, everyone, (algebra.broadcast,))
+        return whole.addressable_data(0)
+    whole, _ = convert(array, layout, layout.placement, (algebra.broadcast,) * len(layout.codes))
+    return whole.addressable_data(0)
+
+
+def local_shards(array, layout: Layout) -> dict[int, np.ndarray]:
+    """Return what each rank of this process holds: its part without padding, or its summand."""
+    if array.__class__ is abstract.Abstract:
+        raise abstract.no_data("x.local_shards()", repr(layout))
+    parts = dict(
+        zip(layout.placement.devices.flat, zip(layout.placement.ranks.flat, layout.parts(), strict=True), strict=True)
+    )
+    result = {}
+    for shard in array.addressable_shards:
+        rank, part = parts[shard.device]
+        block = np.asarray(shard.data).reshape(layout.local_shape)
+        result[int(rank)] = block[tuple(slice(0, count) for _, count in part)]
+    return dict(sorted(result.items()))
