@@ -52,9 +52,9 @@ exhaustive: $(VENV)/.test
 processes: $(VENV)/.test
 	PYTHONPATH=tests $(BIN)/python -m distributed.foundation --processes $(N) $(PYTEST)
 
-# Every form of every op for a range of seeds (sbpjax.testing): about an hour per seed.
+# Every form of every op for a range of seeds (tests/op_specs): about an hour per seed.
 test-long: $(VENV)/.test
-	NPROC=32 SBPJAX_CPU_DEVICES=8 SBPJAX_TEST_SEEDS=$(SEEDS) $(BIN)/python -m pytest -n $(WORKERS) -m exhaustive tests/testing $(PYTEST)
+	NPROC=32 SBPJAX_CPU_DEVICES=8 SBPJAX_TEST_SEEDS=$(SEEDS) $(BIN)/python -m pytest -n $(WORKERS) -m exhaustive tests/op_specs $(PYTEST)
 
 # Write docs/api_coverage.md and the tables of docs/compatibility.md anew.
 api: $(VENV)/.test

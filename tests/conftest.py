@@ -52,7 +52,7 @@ OF_A_TEST = {  # the first that a path begins with
     "pipeline": 3,
     "sbp": 4,
     "tensor": 4,
-    "testing/test_specs.py": 12,
+    "op_specs/test_specs.py": 12,
 }
 
 

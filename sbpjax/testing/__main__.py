@@ -1,34 +1,40 @@
-"""Test ops from the command line: ``python -m sbpjax.testing add cumsum --seed 3 --cases 20``; without names, all."""
+"""Test ops from the command line; without names, all that have a spec.
+
+python -m sbpjax.testing --specs tests.op_specs add cumsum --seed 3 --cases 20
+"""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import time
 
 from .check import Tally, tally_of
 from .forms import FORMS
-from .spec import load
+from .spec import SPECS
 
 
 def main(arguments=None) -> int:
     """Run the cases asked for and print what differs; return 1 if anything does."""
     parser = argparse.ArgumentParser(prog="python -m sbpjax.testing", description=__doc__)
     parser.add_argument("names", nargs="*", help="ops, such as nn.functional.gelu")
+    parser.add_argument("--specs", action="append", default=[], help="a module that registers specs when imported")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds")
     parser.add_argument("--cases", type=int, default=3, help="cases per form and seed")
     parser.add_argument("--forms", default=",".join(FORMS), help="names of forms, separated by commas")
     parser.add_argument("--short", action="store_true", help="one line per failure")
     options = parser.parse_args(arguments)
-    specs = load()
-    unknown = [n for n in options.names if n not in specs]
+    for module in options.specs:
+        importlib.import_module(module)
+    unknown = [n for n in options.names if n not in SPECS]
     if unknown:
-        parser.error(f"no spec for {', '.join(unknown)}")
+        parser.error(f"no spec for {', '.join(unknown)}; --specs names the module that has it")
     total, start = Tally(), time.perf_counter()
-    for name in options.names or sorted(specs):
+    for name in options.names or sorted(SPECS):
         seeds = range(options.seed, options.seed + options.seeds)
-        tally = tally_of(specs[name], seeds, options.cases, options.forms.split(","))
+        tally = tally_of(SPECS[name], seeds, options.cases, options.forms.split(","))
         for failure in tally.failures:
             print(str(failure).splitlines()[0] if options.short else f"{failure}\n{'-' * 100}", flush=True)
         total.add(tally)

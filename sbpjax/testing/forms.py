@@ -25,7 +25,7 @@ import numpy as np
 
 from . import rounding
 from .compare import Different, equal, least_accurate
-from .exceptions import finite_corners
+from .excuses import finite_corners
 from .generate import Call, Dtype, Gen, Input, numpy_dtype, walk
 from .libraries import Library, Local, Placed, Plain, Torch, view_of
 from .spec import Spec

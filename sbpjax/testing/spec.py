@@ -8,14 +8,11 @@ is an in-place form, a method, an ``out=``, a second derivative.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable
 
 from .generate import Call, Gen
 
 SPECS: dict[str, Spec] = {}
-FAMILIES = """pointwise binary reduce order shape index linear matrices fourier special loss layers pooling random
- tensors more aliases""".split()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,10 +94,3 @@ def same(names: str, of: str, **changes) -> None:
     """Give more names to an op: each is tested as the first is."""
     for name in names.split():
         register(dataclasses.replace(SPECS[of], name=name, alias_of=of, **changes))
-
-
-def load() -> dict[str, Spec]:
-    """Import the specs of this package and return the registry."""
-    for family in FAMILIES:
-        importlib.import_module(f"sbpjax.testing.specs.{family}")
-    return SPECS

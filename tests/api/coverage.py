@@ -19,9 +19,10 @@ import warnings
 from pathlib import Path
 
 import sbpjax
+import tests.op_specs  # noqa: F401  # registers the specs
 from sbpjax.absent import TABLE, row
-from sbpjax.testing.exceptions import EXCUSES
-from sbpjax.testing.spec import load
+from sbpjax.testing import SPECS
+from sbpjax.testing.excuses import EXCUSES
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "api_coverage.md"
@@ -99,7 +100,7 @@ def present(space: str, name: str) -> bool:
 def specced(space: str, name: str) -> bool:
     """Return whether the op of a name has a spec."""
     path = f"{space}.{name}".removeprefix("oneflow.")
-    specs = load()
+    specs = SPECS
     if path in specs or path.removesuffix("_") in specs:
         return True
     last = name.removesuffix("_") if name.endswith("_") and not name.endswith("__") else name
@@ -110,7 +111,7 @@ def specced(space: str, name: str) -> bool:
 
 def has_spec(op: str) -> bool:
     """Return whether a public op has a spec; functions, methods and what writes (``abs_``) share one."""
-    specs = load()
+    specs = SPECS
     if op in specs:
         return True
     name = op.removeprefix("Tensor.")
@@ -145,7 +146,7 @@ def page() -> str:
         "",
         "Written by `make api`; `tests/api` holds it against the package. Priority 1: names that libraries use or",
         "that PyTorch has too; 2: what OneFlow documents or tests; 3: the rest. A name counts as specced if",
-        "`sbpjax.testing` has a spec for it, so that its values, gradients, forms and layouts are tested; classes,",
+        "`tests/op_specs` has a spec for it, so that its values, gradients, forms and layouts are tested; classes,",
         "modules and what is no op have tests of their own.",
         "",
         "| priority | names | here | share |",
@@ -177,7 +178,7 @@ def page() -> str:
     lines += ["", "## Where a spec compares less", "", *narrower()]
     lines += ["", "## Specced", ""]
     by_space = collections.defaultdict(list)
-    for name in sorted(load()):
+    for name in sorted(SPECS):
         by_space[name.rpartition(".")[0] or "sbpjax"].append(name.rpartition(".")[2])
     lines += [f"- {space}: {_code(several)}" for space, several in by_space.items()]
     return "\n".join(lines) + "\n"
@@ -186,13 +187,13 @@ def page() -> str:
 def narrower() -> list[str]:
     """Return a line for every reason for which something of an op is not compared, or is at a tolerance of its own."""
     groups = collections.defaultdict(list)
-    for spec in load().values():
+    for spec in SPECS.values():
         off = [part for part in ("grad", "layouts", "traced") if not getattr(spec, part)] if spec.check is None else []
         off += ["tolerance"] if spec.tol else []
         if spec.reason and off and not spec.alias_of:
             groups[f"{', '.join(off)}: {spec.reason}"].append(spec.name)
     lines = [f"- {why}: {_code(sorted(several))}" for why, several in sorted(groups.items())]
-    return [*lines, *[f"- {e.form}, {_code(e.names.split())}: {e.reason}" for e in EXCUSES]]
+    return [*lines, *[f"- {e.form}, {_code(e.names.split())}: {e.reason}" for e in EXCUSES.values()]]
 
 
 def _of_priority_3() -> list[str]:

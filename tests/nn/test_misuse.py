@@ -4,10 +4,10 @@ import pytest
 
 import sbpjax
 from sbpjax import errors
-from sbpjax.testing import misuse
 from sbpjax.testing.generate import call
 from sbpjax.testing.libraries import Local, Torch
 from sbpjax.testing.spec import Spec
+from tests.op_specs import misuse
 
 # Each layer with arguments that are right.
 LAYERS = {

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import sbpjax
-from sbpjax.testing import CheckError, Different, Dtype, Gen, Input, Spec, call, check, register
+import tests.op_specs  # noqa: F401  # registers the specs
+from sbpjax.testing import SPECS, CheckError, Different, Dtype, Gen, Input, Spec, call, check, register
 from sbpjax.testing.__main__ import main
 from sbpjax.testing.check import one
 from sbpjax.testing.compare import equal
-from sbpjax.testing.exceptions import EXCUSES
+from sbpjax.testing.excuses import EXCUSES
 from sbpjax.testing.forms import FORMS, draw
 from sbpjax.testing.libraries import Plain
 from sbpjax.testing.report import script, shrink
-from sbpjax.testing.spec import SPECS, load
 
 
 @pytest.fixture
@@ -57,15 +57,15 @@ def test_the_script_of_a_failure_runs(wrong, capsys):
 
 
 def test_scripts_on_placements_name_the_sbps():
-    found = draw(load()["add"], "layouts", [0, 0, 0])
-    text = script(load()["add"], "layouts", found[1], {"mesh": "2x2", "sbps": ["S0,B"]})
+    found = draw(SPECS["add"], "layouts", [0, 0, 0])
+    text = script(SPECS["add"], "layouts", found[1], {"mesh": "2x2", "sbps": ["S0,B"]})
     compile(text, "<script>", "exec")
     assert "[[0, 1], [2, 3]]" in text and "['S0,B']" in text
 
 
 @pytest.mark.parametrize("name", ["add", "nn.functional.conv2d", "cat", "Tensor.__getitem__"])
 def test_choices_replay(name):
-    spec = load()[name]
+    spec = SPECS[name]
     for seed in range(5):
         first, made = draw(spec, "forward", [seed])
         _, again = draw(spec, "forward", [seed], first.choices)
@@ -90,7 +90,7 @@ def test_check_raises_with_a_script(wrong):
 
 
 def test_command_line(capsys):
-    assert main(["neg", "--cases", "1", "--forms", "forward,method"]) == 0
+    assert main(["neg", "--specs", "tests.op_specs", "--cases", "1", "--forms", "forward,method"]) == 0
     assert "cases, 0 differ" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["no_such_op"])
@@ -161,15 +161,15 @@ def test_dtypes_are_each_librarys_own():
     assert local().build(made)[0] == (sbpjax.bfloat16,) and torch().build(made)[0] == (torch().package.bfloat16,)
 
 
-@pytest.mark.parametrize("excuse", EXCUSES, ids=lambda e: e.witness[0])
+@pytest.mark.parametrize("excuse", EXCUSES.values(), ids=lambda e: e.witness[0])
 def test_exceptions_still_occur(excuse):
     name, form, seed, number = excuse.witness
     assert name in excuse.names.split()
-    assert one(load()[name], form, seed, number).excused == 1
+    assert one(SPECS[name], form, seed, number).excused == 1
 
 
 def test_specs_say_why():
     """A spec that turns something off gives its reason, and so does a tolerance of its own."""
-    silent = [s.name for s in load().values() if not s.reason and (not s.traced or not s.layouts) and s.check is None]
+    silent = [s.name for s in SPECS.values() if not s.reason and (not s.traced or not s.layouts) and s.check is None]
     assert silent == []
     assert set(FORMS) >= {"forward", "double", "layouts", "traced"}

@@ -1,9 +1,9 @@
 """Wrong calls that end otherwise than in PyTorch, each with its reason; `test_misuse` holds that the list is exact.
 
-A line names an op and the changes to a good call of it that `sbpjax.testing.misuse.wrong` makes.
+A line names an op and the changes to a good call of it that `misuse.wrong` makes.
 """
 
-from sbpjax.testing.misuse import CLASS, SILENT
+from .misuse import CLASS, SILENT
 
 # (what comes of it, the reason, the calls)
 GROUPS = (

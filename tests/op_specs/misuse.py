@@ -9,11 +9,11 @@ PyTorch says which of them are wrong, and by which builtin class. `outcome` runs
 came of it: a value where PyTorch refuses, an error that is not of PyTorch's class, or one that is not told in four
 parts.
 
-    python -m sbpjax.testing.misuse            # the counts over all ops, and a line for each call that is not good
-    python -m sbpjax.testing.misuse 0 4        # the same of the first of four shares
+    python -m tests.op_specs.misuse            # the counts over all ops, and a line for each call that is not good
+    python -m tests.op_specs.misuse 0 4        # the same of the first of four shares
 
 A call that both libraries refuse compiles nothing here, so the sweep over all ops takes half a minute on one core.
-Ops that PyTorch lacks are compared with a function of this package that has their values; of its errors only the four
+Ops that PyTorch lacks are compared with a function that has their values; of its errors only the four
 parts count.
 """
 
@@ -29,11 +29,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from sbpjax.errors import SbpjaxError
-
-from .forms import draw
-from .generate import Call, Input
-from .libraries import Local, Torch
-from .spec import SPECS, Spec, load
+from sbpjax.testing import SPECS, Call, Input, Spec
+from sbpjax.testing.forms import draw
+from sbpjax.testing.libraries import Local, Torch
 
 # PyTorch 2.13 ends its process: it reads memory that is not the pivots' (a segmentation fault, a corrupted heap).
 CRASHES = {("lu_unpack", "more dims for 1"), ("linalg.ldl_solve", "more dims for 2")}
@@ -163,7 +161,6 @@ def sweep(names) -> Iterator[tuple[str, str, Outcome]]:
 
 def ops(share: int = 0, of: int = 1) -> list[str]:
     """Return the names of all ops, or of one share of them."""
-    load()
     return [name for name, spec in SPECS.items() if not spec.alias_of][share::of]
 
 

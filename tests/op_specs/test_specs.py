@@ -10,10 +10,9 @@ import zlib
 
 import pytest
 
+from sbpjax.testing import SPECS
 from sbpjax.testing.check import AGAINST_ITSELF, AGAINST_TORCH, one
-from sbpjax.testing.spec import load
 
-SPECS = load()
 SEEDS = range(*[int(n) for n in os.environ.get("SBPJAX_TEST_SEEDS", "0:1").split(":")])
 OTHERS = ("layouts", "inplace", "out", "double", "layouts", "method", "dtypes", "traced", "errors", "alias")
 

@@ -1,37 +1,13 @@
-"""Cases that differ from PyTorch on purpose, each with its reason; `tests/testing` holds that all of them still occur.
-
-An entry excuses an op (or several) in one form when a function of the call and the error says so.
-"""
+"""The cases that differ from PyTorch on purpose, each with its reason; `tests/testing` holds that all still occur."""
 
 from __future__ import annotations
 
-import dataclasses
-import fnmatch
 import re
-from collections.abc import Callable
 
 import numpy as np
 
-from .generate import Input
-
-
-@dataclasses.dataclass(frozen=True)
-class Excuse:
-    """A class of cases that differ.
-
-    Attributes:
-        names: the ops, separated by blanks; ``*`` for all.
-        form: the form of testing, or ``*``.
-        when: whether a ``(call, error)`` is of this class.
-        reason: why it is so.
-        witness: a case of it: name, form, seed, number.
-    """
-
-    names: str
-    form: str
-    when: Callable
-    reason: str
-    witness: tuple[str, str, int, int]
+from sbpjax.testing import Excuse, Input, excuse
+from sbpjax.testing.excuses import FINITE_CORNERS
 
 
 def _endless(*values) -> bool:
@@ -45,7 +21,7 @@ def _misses_a_nan(error) -> bool:
     return got.startswith("gradient") and "nan" not in got and "nan" in wanted
 
 
-EXCUSES: tuple[Excuse, ...] = (
+excuse(
     Excuse(
         "logical_and logical_or logical_xor logical_not",
         "inplace",
@@ -129,7 +105,7 @@ EXCUSES: tuple[Excuse, ...] = (
 
 
 # Ops whose inputs are finite in the form "corners", and why.
-FINITE_CORNERS = {
+FINITE_CORNERS |= {
     "*conv[123]d *conv_transpose[123]d *conv_tbc fft.* stft istft *.stft *.istft linalg.lu_solve lu_solve linalg.lstsq "
     "linalg.ldl_solve linalg.householder_product orgqr": "products with zeros are formed or left out as the algorithm "
     "likes, and transforms and solvers mix a NaN into results that do not depend on it",
@@ -147,17 +123,3 @@ FINITE_CORNERS = {
     "special.legendre_polynomial_p special.laguerre_polynomial_l special.*chebyshev_polynomial_?": "PyTorch 2.13 gives "
     "NaN what its memory held",
 }
-
-
-def finite_corners(name: str) -> bool:
-    """Return whether an op is not tested at NaN and infinities, see `FINITE_CORNERS`."""
-    return any(fnmatch.fnmatch(name, pattern) for patterns in FINITE_CORNERS for pattern in patterns.split())
-
-
-def excused(name: str, form: str, call, error) -> Excuse | None:
-    """Return the entry that a failing case belongs to, if there is one."""
-    for entry in EXCUSES:
-        if entry.form in ("*", form) and (entry.names == "*" or name in entry.names.split()):
-            if entry.when(call, error):
-                return entry
-    return None

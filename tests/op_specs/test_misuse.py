@@ -7,14 +7,13 @@ import pytest
 
 import sbpjax
 from sbpjax import errors
-from sbpjax.testing import misuse
+from sbpjax.testing import SPECS
 from sbpjax.testing.forms import draw
 from sbpjax.testing.libraries import Local, Torch
-from sbpjax.testing.spec import SPECS, load
 
+from . import misuse
 from .misuse_differences import listed
 
-load()
 SHARES = 4
 # The op and the change, of the kinds that were told by Python, NumPy or JAX, or in another class than PyTorch's.
 CASES = [

@@ -1,0 +1,9 @@
+"""The specs of all public ops, a file per family; importing this package registers them in `sbpjax.testing.SPECS`."""
+
+import importlib
+
+FAMILIES = """pointwise binary reduce order shape index linear matrices fourier special loss layers pooling random
+ tensors more aliases excuses""".split()  # `aliases` gives further names to the ops of those before it
+
+for _family in FAMILIES:
+    importlib.import_module(f"{__name__}.{_family}")
