@@ -16,13 +16,13 @@ import contextlib
 import numpy as np
 from jax.core import Tracer
 
-from sbpjax.autograd.node import AccumulateGrad, Node, sequence
+from sbpjax.autograd.node import AccumulateGrad, Node, record
 from sbpjax.ops.elementwise import to_dtype
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import Op, op_of
-from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.tensor import Tensor, wrap_any
 from sbpjax.tensor.traced import logical
 
 from .lists import LOWER, WIDEST, Lists
@@ -116,7 +116,7 @@ class CastNode(Node):
     def backward(self, grads: list, create_graph: bool) -> tuple:
         grad = grads[0]
         if not create_graph and isinstance(grad._array, Tracer):
-            return (dispatch.wrap_any(cast_back(logical(grad), self.dtype.np), grad._layout),)
+            return (wrap_any(cast_back(logical(grad), self.dtype.np), grad._layout),)
         if not create_graph or grad._edge is None:
             return (dispatch.unary(_to(self.dtype), grad),)
         return (_cast(grad, self.dtype),)
@@ -135,9 +135,8 @@ def _cast(x: Tensor, dtype: dtypes.dtype) -> Tensor:
         mode.grad = before
     if edge is not None and before:
         node = CastNode()
-        node.dtype, node.edges, node.idxs = x.dtype, (edge,), (x._idx,)
-        node.hooks, node.seq = None, sequence()
-        out._edge, out._idx = node, 0
+        node.dtype = x.dtype
+        record(node, (edge,), (x._idx,), (out,))
     return out
 
 

@@ -12,7 +12,7 @@ from sbpjax.ops import arrange
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
-from sbpjax.tensor.tensor import Tensor, attach
+from sbpjax.tensor.tensor import Tensor, attach, wrap, wrap_any
 
 from . import engine
 from .node import AccumulateGrad
@@ -29,21 +29,21 @@ def _one_like(x: Tensor) -> Tensor:
 
         return ones_like(x.detach())
     if layout is None:
-        if not x._plain:
-            return dispatch.wrap_any(jnp.ones_like(x._array))
+        if x._kind:
+            return wrap_any(jnp.ones_like(x._array))
         key = (x._array.dtype, x._array.shape, x._array.sharding)
         found = _ones.get(key)
         if found is None:
             found = _ones[key] = jax.device_put(np.ones(x._array.shape, x._array.dtype), x._array.sharding)
-        return dispatch.wrap(found)
+        return wrap(found)
     if layout.shape is None:
-        return dispatch.wrap_any(jnp.ones_like(x._array), layout)
+        return wrap_any(jnp.ones_like(x._array), layout)
     whole = layout.with_codes((-1,) * len(layout.codes))
     found = _ones.get(whole)
     if found is None:
         ones = np.ones(layout.shape, layout.dtype)
         found = _ones[whole] = conversions.from_logical(ones, layout.placement, whole.sbp)[0]
-    return dispatch.wrap_any(found, whole)
+    return wrap_any(found, whole)
 
 
 def _tuple(value) -> tuple:
@@ -108,7 +108,7 @@ def _checked(x: Tensor, g, create_graph: bool) -> Tensor:
         )
     if g.dtype != x.dtype:
         g = g.to(x.dtype)
-    return g if create_graph else dispatch.wrap_any(g._fresh()._array, g._layout)
+    return g if create_graph else wrap_any(g._fresh()._array, g._layout)
 
 
 def backward(
@@ -144,7 +144,7 @@ def backward(
         found = capture.get((x._edge, x._idx))
         if found is not None:
             own = x._own_meta()
-            from sbpjax.tensor.on_placement import like_leaf
+            from sbpjax.tensor.placed import like_leaf
 
             found = like_leaf(found, x) if x.is_leaf else found
             own.grad = found if own.grad is None else own.grad + found

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.tensor import dispatch
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
-from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.tensor import Tensor, restore, wrap_any
 
 from . import engine
-from .node import FREED, AccumulateGrad, Node, freed, sequence
+from .node import FREED, AccumulateGrad, Node, freed, record
 
 
 class CheckpointNode(Node):
@@ -41,9 +40,9 @@ class CheckpointNode(Node):
         for i, edge, idx in zip(self.places, self.edges, self.idxs, strict=False):
             array, layout = inputs[i]
             if create_graph:
-                inputs[i] = dispatch.restore(array, layout, edge, idx)
+                inputs[i] = restore(array, layout, edge, idx)
             else:
-                inputs[i] = dispatch.wrap_any(array, layout)
+                inputs[i] = wrap_any(array, layout)
                 inputs[i]._edge = AccumulateGrad(inputs[i])
         sources = [inputs[i] for i in self.places]
         arriving = [(x._edge, x._idx) for x in sources]
@@ -111,15 +110,13 @@ def checkpoint(function, *args, use_reentrant: bool | None = None, preserve_rng_
     node.inputs = [(a._array, a._layout) if i in places else a for i, a in enumerate(args)]
     node.places = places
     owned = _parameters(function)
-    node.edges = tuple(args[i]._edge for i in places) + tuple(p._edge for p in owned)
-    node.idxs = tuple(args[i]._idx for i in places) + (0,) * len(owned)
-    node.hooks, node.seq = None, sequence()
-    outs = _outs(result)
+    outs = list(_outs(result))
     node.count = len(outs)
-    fresh = []
+    hanging = []
     for i, out in enumerate(outs):
         if isinstance(out, Tensor) and (out.dtype.is_floating_point or out.dtype.is_complex):
-            out = dispatch.wrap_any(out._fresh()._array, out._layout)
-            out._edge, out._idx = node, i
-        fresh.append(out)
-    return tuple(fresh) if isinstance(result, (tuple, list)) else fresh[0]
+            outs[i] = wrap_any(out._fresh()._array, out._layout)
+            hanging.append(i)
+    edges = tuple(args[i]._edge for i in places) + tuple(p._edge for p in owned)
+    record(node, edges, tuple(args[i]._idx for i in places) + (0,) * len(owned), outs, hanging)
+    return tuple(outs) if isinstance(result, (tuple, list)) else outs[0]

@@ -17,13 +17,14 @@ import jax.numpy as jnp
 from jax.core import Tracer
 
 from sbpjax.errors import OpError, OpTypeError, message
-from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import logical, unpinned
 
 from . import engine
-from .node import AccumulateGrad, Node, sequence
+from .node import AccumulateGrad, Node, record, sequence
 
 
 def cond(pred: Tensor | bool, true_fn: Callable, false_fn: Callable, *operands: Any) -> Any:
@@ -68,18 +69,15 @@ def cond(pred: Tensor | bool, true_fn: Callable, false_fn: Callable, *operands: 
         )
     arrays = jax.lax.cond(choice, *(branch.values for branch in branches))
     layout = next((b.layout for b in branches if b.layout is not None), None)
-    outs = [dispatch.wrap_any(array, layout) for array in arrays]
+    outs = [wrap_any(array, layout) for array in arrays]
     default_generator._counter = max(branch.counter for branch in branches)
     edges = list(dict.fromkeys(edge for branch in branches for edge in branch.sources))
     if mode.grad and edges:
         node = CondNode()
         node.choice, node.branches = choice, branches
-        node.edges, node.idxs = tuple(e for e, _ in edges), tuple(i for _, i in edges)
-        node.hooks, node.seq = None, sequence()
         node.shapes = [(x.shape, x.dtype) for x in shapes[0]]
-        for i, out in enumerate(outs):
-            if jnp.issubdtype(out._array.dtype, jnp.inexact):
-                out._edge, out._idx = node, i
+        hanging = [i for i, out in enumerate(outs) if jnp.issubdtype(out._array.dtype, jnp.inexact)]
+        record(node, tuple(e for e, _ in edges), tuple(i for _, i in edges), outs, hanging)
     return outs[0] if branches[0].single else tuple(outs)
 
 
@@ -138,7 +136,7 @@ class _Branch:
             outs = self._run()
             capture = dict.fromkeys(edges)
             roots = [
-                (x._edge, x._idx, dispatch.wrap_any(g, x._layout))
+                (x._edge, x._idx, wrap_any(g, x._layout))
                 for x, g in zip(outs, cotangents, strict=True)
                 if x._edge is not None
             ]
@@ -214,4 +212,4 @@ class CondNode(Node):
 
         results = jax.lax.cond(self.choice, *(of(branch) for branch in self.branches))
         layout = next((b.layout for b in self.branches if b.layout is not None), None)
-        return tuple(None if g is None else dispatch.wrap_any(g, layout) for g in results)
+        return tuple(None if g is None else wrap_any(g, layout) for g in results)

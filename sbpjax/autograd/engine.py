@@ -10,10 +10,15 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from sbpjax.errors import AutogradError, message
-from sbpjax.tensor import dispatch, on_placement
+from sbpjax.tensor import dispatch
+from sbpjax.tensor.local import LocalNode
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.placed import like_leaf
+from sbpjax.tensor.tape.op_node import OpNode
+from sbpjax.tensor.tensor import wrap_any
+from sbpjax.tensor.traced import TracedNode
 
-from .node import AccumulateGrad, OpNode
+from .node import AccumulateGrad
 
 
 def walk(
@@ -53,11 +58,11 @@ def walk(
             grads = buffers.pop(node, None)
             added: tuple = ()
             if grads is not None and capture is None and node.hooks is None:  # what `_run` does then
-                if node.__class__ is OpNode and not create_graph:
+                if node.__class__ is LocalNode and not create_graph:
                     added, held = _waiting(node, buffers)
                     results = node.backward_onto(grads, added, held) if added else node.backward(grads, False)
                 else:
-                    results = node.backward(grads, create_graph)
+                    results = _backward(node, grads, create_graph)
                 if not retain_graph:
                     node.release()
             else:
@@ -87,17 +92,28 @@ def walk(
         mode.walks -= 1
 
 
+def _backward(node, grads: list, create_graph: bool) -> tuple:
+    """Run the backward of a node; one that is to be recorded runs as an op itself."""
+    if not create_graph or not isinstance(node, (OpNode, TracedNode)):
+        return node.backward(grads, create_graph)
+    op, inputs = node.as_op(grads)
+    if op is None:
+        return (None,) * len(node.edges)
+    outs = dispatch.run(op, inputs)
+    return node.finished(outs if isinstance(outs, tuple) else (outs,))
+
+
 _NOTHING = ((), ())
 
 
-def _waiting(node: OpNode, buffers: dict) -> tuple:
+def _waiting(node: LocalNode, buffers: dict) -> tuple:
     """Return which gradients of a node will be added to one that is there, and those.
 
-    The node's own program adds them then. None of a node on a placement or of several outputs, of one that hands on
+    The node's own program adds them then. None of a node of several outputs, of one that hands on
     cotangents as they come, or where an input is a gradient's place twice.
     """
     entry = node.entry
-    if node.layouts is not None or entry.n_out != 1 or entry.passed is not None:
+    if entry.n_out != 1 or entry.passed is not None:
         return _NOTHING
     places, arrays = [], []
     edges, idxs = node.edges, node.idxs
@@ -108,7 +124,7 @@ def _waiting(node: OpNode, buffers: dict) -> tuple:
         held = slots[idxs[k]]
         if held is None:
             continue
-        if not held._plain or held._cell is not None:
+        if held._kind or held._cell is not None:
             return _NOTHING
         places.append(k)
         arrays.append(held._array)
@@ -182,7 +198,7 @@ def _run(node, grads, create_graph: bool, retain_graph: bool, capture, wanted):
     if node.__class__ is AccumulateGrad:
         _accumulate(node, grads[0], create_graph)
         return None
-    results = node.backward(grads, create_graph)
+    results = _backward(node, grads, create_graph)
     if not retain_graph:
         node.release()
     if hooks is not None and hooks.post:
@@ -247,18 +263,18 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
     if tensor is None or grad is None:
         return
     if grad._layout is not tensor._layout:
-        grad = on_placement.like_leaf(grad, tensor)
+        grad = like_leaf(grad, tensor)
     if mode.touch is not None:
         mode.touch(tensor)
     own = tensor._own_meta()
     if own.grad is None:
-        own.grad = grad if create_graph else dispatch.wrap_any(grad._array, grad._layout)
+        own.grad = grad if create_graph else wrap_any(grad._array, grad._layout)
     elif create_graph:
         own.grad = own.grad + grad
     elif own.zeroed is not None and own.grad._array is own.zeroed:
         own.grad._set(grad._array, grad._layout)
     else:
-        total = on_placement.like_leaf(own.grad + grad, tensor)
+        total = like_leaf(own.grad + grad, tensor)
         own.grad._set(total._array, total._layout)
     if node.post:
         for hook in list(node.post.values()):

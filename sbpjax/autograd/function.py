@@ -26,12 +26,11 @@ import numpy as np
 from jax.core import Tracer
 
 from sbpjax.errors import AutogradError, ModuleMethodError, message
-from sbpjax.tensor import dispatch
 from sbpjax.tensor.mode import mode
-from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.tensor import Tensor, restore, wrap_any
 
 from . import graph
-from .node import FREED, Node, sequence
+from .node import FREED, Node, record
 
 
 class FunctionCtx:
@@ -94,7 +93,7 @@ class FunctionCtx:
                         "save x.clone()",
                     )
                 )
-            restored.append(t if edge is t._edge and t._array is array else dispatch.restore(array, layout, edge, idx))
+            restored.append(t if edge is t._edge and t._array is array else restore(array, layout, edge, idx))
         return tuple(restored)
 
     saved_variables = saved_tensors
@@ -166,7 +165,7 @@ class FunctionNode(Node):
         like = self.likes[i]
         if like is None:
             return None
-        return zeros_like(dispatch.wrap_any(*like))
+        return zeros_like(wrap_any(*like))
 
     def release(self) -> None:
         if self.ctx._saved:
@@ -250,7 +249,7 @@ class Function(FunctionCtx):
         def run(arrays):
             full = list(args)
             for i, array in zip(places, arrays, strict=True):
-                full[i] = dispatch.wrap_any(array, layout)
+                full[i] = wrap_any(array, layout)
             ctx = FunctionCtx()
             ctx.needs_input_grad = tuple(isinstance(a, Tensor) and _has_gradient(a) for a in full)
             before, mode.grad = mode.grad, False
@@ -277,7 +276,7 @@ class Function(FunctionCtx):
         def backward(kept, cotangents):
             saved, arrays = kept
             ctx = held["ctx"]
-            ctx._saved = tuple(None if a is None else dispatch.wrap_any(a, layout) for a in saved)
+            ctx._saved = tuple(None if a is None else wrap_any(a, layout) for a in saved)
             ctx._versions = tuple(None if t is None else (t._version, None, 0, t._array, layout) for t in ctx._saved)
             grads = cls.backward(ctx, *[_cotangent(c, layout) for c in cotangents])
             grads = grads if isinstance(grads, tuple) else (grads,)
@@ -286,20 +285,18 @@ class Function(FunctionCtx):
 
         whole = jax.custom_vjp(call)
         whole.defvjp(forward, backward)
-        outs = [dispatch.wrap_any(o, layout) for o in whole(*[logical(args[i]) for i in places])]
+        outs = [wrap_any(o, layout) for o in whole(*[logical(args[i]) for i in places])]
         return outs[0] if held["single"] else tuple(outs)
 
     @classmethod
     def _record(cls, ctx: FunctionCtx, tensors: list, outs: list) -> list:
         node = FunctionNode()
-        node.function, node.ctx, node.hooks, node.seq = cls, ctx, None, sequence()
+        node.function, node.ctx, node.count = cls, ctx, len(outs)
         node.places = tuple(i for i, need in enumerate(ctx.needs_input_grad) if need)
-        node.edges = tuple(tensors[i]._edge for i in node.places)
-        node.idxs = tuple(tensors[i]._idx for i in node.places)
-        node.count = len(outs)
+        sources = [tensors[i] for i in node.places]
         saved = {id(t) for t in ctx._saved if t is not None}
         inputs = {id(t) for t in tensors if t is not None}
-        likes = []
+        likes, hanging = [], []
         for i, out in enumerate(outs):
             if not isinstance(out, Tensor) or not (out.dtype.is_floating_point or out.dtype.is_complex):
                 likes.append(None)
@@ -308,10 +305,11 @@ class Function(FunctionCtx):
                 likes.append((out._array, out._layout))
                 continue
             if id(out) in inputs and not any(out is d for d in ctx._dirty):
-                out = outs[i] = dispatch.wrap_any(out._array, out._layout)
+                out = outs[i] = wrap_any(out._array, out._layout)
             likes.append((out._array, out._layout))
-            out._edge, out._idx = node, i
+            hanging.append(i)
         node.likes = tuple(likes)
+        record(node, tuple(x._edge for x in sources), tuple(x._idx for x in sources), outs, hanging)
         ctx._versions = tuple(
             None if t is None else (t._version, t._edge, t._idx, t._array, t._layout) for t in ctx._saved
         )
@@ -321,8 +319,7 @@ class Function(FunctionCtx):
             ctx._saved = tuple(None if t is None else v for t, v in zip(ctx._saved, ctx._versions, strict=True))
         elif saved & {id(o) for o in outs}:  # an output that holds its own node would be a cycle: keep it by payload
             ctx._saved = tuple(
-                dispatch.restore(t._array, t._layout, None, 0) if t is not None and t._edge is node else t
-                for t in ctx._saved
+                restore(t._array, t._layout, None, 0) if t is not None and t._edge is node else t for t in ctx._saved
             )
             ctx._versions = tuple(
                 None if t is None else (t._version, v[1], v[2], t._array, t._layout)
@@ -343,7 +340,7 @@ def _gradient(g, a):
 
 
 def _cotangent(c, layout):
-    return None if c.dtype == jax.dtypes.float0 else dispatch.wrap_any(c, layout)
+    return None if c.dtype == jax.dtypes.float0 else wrap_any(c, layout)
 
 
 class _Packed:
@@ -378,13 +375,10 @@ def once_differentiable(backward):
 class _Once(Function):
     @staticmethod
     def apply(g):
-        out = dispatch.wrap_any(g._array, g._layout)
+        out = wrap_any(g._array, g._layout)
         node = FunctionNode()
-        ctx = FunctionCtx()
-        node.function, node.ctx, node.hooks, node.seq = _Once, ctx, None, sequence()
-        node.places = node.edges = node.idxs = ()
-        node.count, node.likes = 1, (None,)
-        out._edge, out._idx = node, 0
+        node.function, node.ctx, node.places, node.count, node.likes = _Once, FunctionCtx(), (), 1, (None,)
+        record(node, (), (), (out,))
         return out
 
     @staticmethod

@@ -1,8 +1,7 @@
 """What a tape keeps, under the user's hands: `saved_tensors_hooks`, `save_on_cpu`.
 
-While hooks are set, `dispatch` makes `HookedNode`s: what an op saves goes through ``pack`` when it is recorded and
-through ``unpack`` when backward needs it. Without hooks nothing is asked. Inside compiled programs the compiler decides
-what is kept, and hooks are not called.
+While hooks are set, what an op saves goes through ``pack`` when it is recorded and through ``unpack`` when backward
+needs it (`op_node.pack`). Inside compiled programs the compiler decides what is kept, and hooks are not called.
 """
 
 from __future__ import annotations
@@ -12,13 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sbpjax.errors import AutogradError, message
-from sbpjax.tensor import dispatch
-from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.tape import op_node
+from sbpjax.tensor.tensor import Tensor, wrap_any
 
-from .node import FREED, OpNode, RemovableHandle, freed, table_of
 from .node import Node as Node
-
-_plain_node = OpNode.__new__
+from .node import RemovableHandle, table_of
 
 
 class _Stack(threading.local):
@@ -37,18 +34,26 @@ def active_hooks() -> tuple[Callable, Callable] | None:
     return _stack.hooks[-1] if _stack.hooks else None
 
 
-class HookedNode(OpNode):
-    """A recorded op whose saved arrays are kept in the form that a hook gave them."""
+class Packed:
+    """Saved payloads in the form that a hook gave them."""
 
-    __slots__ = ("_packed", "_unpack")
+    __slots__ = ("_unpack", "_values")
 
-    @property
-    def saved(self):
-        """The arrays that backward reads."""
-        if self._packed is FREED:
-            return FREED
+    def __init__(self, arrays: tuple, layouts: tuple | None, hooks: tuple[Callable, Callable]) -> None:
+        pack, self._unpack = hooks
+        held, _stack.hooks = _stack.hooks, []  # a hook's own ops are not packed
+        try:
+            self._values = [
+                _Bare(a) if not hasattr(a, "shape") else pack(wrap_any(a, layout))
+                for a, layout in zip(arrays, layouts or (None,) * len(arrays), strict=True)
+            ]
+        finally:
+            _stack.hooks = held
+
+    def unpacked(self, asked: str) -> tuple:
+        """Return the payloads for the backward of this name."""
         found = []
-        for packed in self._packed:
+        for packed in self._values:
             if packed.__class__ is _Bare:
                 found.append(packed.value)
                 continue
@@ -56,7 +61,7 @@ class HookedNode(OpNode):
             if not isinstance(tensor, Tensor):
                 raise AutogradError(
                     message(
-                        f"backward through {self.name()}",
+                        f"backward through {asked}",
                         f"an unpack hook that returned a {type(tensor).__name__}",
                         "unpack returns a tensor of the value that pack was given",
                         "return a tensor",
@@ -65,46 +70,10 @@ class HookedNode(OpNode):
             found.append(tensor._fresh()._array)
         return tuple(found)
 
-    @saved.setter
-    def saved(self, arrays) -> None:
-        if arrays is FREED:
-            self._packed = FREED
-            return
-        pack, self._unpack = _stack.hooks[-1]
-        layouts = self.layouts or (None,) * len(arrays)
-        held, _stack.hooks = _stack.hooks, []  # a hook's own ops are not packed
-        try:
-            self._packed = tuple(
-                [
-                    _Bare(a) if not hasattr(a, "shape") else pack(dispatch.wrap_any(a, layout))
-                    for a, layout in zip(arrays, layouts, strict=True)
-                ]
-            )
-        finally:
-            _stack.hooks = held
 
-    @property
-    def checks(self) -> tuple:
-        """Nothing: what hooks keep is theirs."""
-        return ()
-
-    @checks.setter
-    def checks(self, value) -> None:
-        pass
-
-    def backward(self, grads: list, create_graph: bool) -> tuple:
-        """Unpack once, and run the backward as ever."""
-        if self._packed is FREED:
-            raise freed(self.name())
-        plain = _plain_node(OpNode)
-        for name in ("edges", "hooks", "idxs", "seq", "entry", "in_layouts", "layouts", "n_out"):
-            setattr(plain, name, getattr(self, name))
-        plain.saved, plain.checks = self.saved, ()
-        return plain.backward(grads, create_graph)
-
-    def release(self) -> None:
-        if self._packed:
-            self._packed = FREED
+def _pack(arrays: tuple, layouts: tuple | None) -> tuple | Packed:
+    """Return what a node keeps for some payloads in this thread."""
+    return Packed(arrays, layouts, _stack.hooks[-1]) if _stack.hooks else arrays
 
 
 class _Bare:
@@ -116,15 +85,11 @@ class _Bare:
         self.value = value
 
 
-def _make_node(cls: type) -> OpNode:
-    return _plain_node(HookedNode if _stack.hooks else cls)
-
-
 def _changed(by: int) -> None:
     global _active
     with _lock:
         _active += by
-        dispatch._new_node = _make_node if _active else _plain_node
+        op_node.pack = _pack if _active else None
 
 
 class saved_tensors_hooks:

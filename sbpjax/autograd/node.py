@@ -1,6 +1,6 @@
 """The tape: nodes that know how to turn the cotangents of an op's outputs into those of its inputs.
 
-`y = x * w` records an `OpNode` with two edges: to the node that made ``x`` (or, for a leaf, to its `AccumulateGrad`)
+`y = x * w` records a node with two edges: to the node that made ``x`` (or, for a leaf, to its `AccumulateGrad`)
 and to that of ``w``. A tensor's `_edge` is its node, `_idx` says which of the node's outputs it is, and a tensor
 without an edge needs no grad.
 
@@ -47,6 +47,10 @@ class Node:
     def backward(self, grads: list, create_graph: bool) -> tuple:
         """Return the gradient of each edge for the cotangents of the outputs (None counts as zero)."""
         raise NotImplementedError
+
+    def finished(self, grads: tuple) -> tuple:
+        """Return the gradients that a recorded backward gave, as the inputs want them."""
+        return grads
 
     def release(self) -> None:
         """Drop what was saved for backward."""
@@ -156,126 +160,22 @@ class AccumulateGrad(Node):
         return self.ref()
 
 
-def _tensors(arrays) -> tuple:
-    wrap = dispatch.wrap if arrays.__class__ is tuple else dispatch.wrap_any  # a list is without data
-    return tuple([wrap(a) for a in arrays])
+def record(node: Node, edges, idxs, outs, places=(0,)) -> None:
+    """Put a node on the tape.
 
-
-class OpNode(Node):
-    """A recorded op in recompute form: runs the cached vjp program of `sbpjax.tensor.op.Entry` on the saved inputs."""
-
-    __slots__ = ("checks", "entry", "in_layouts", "layouts", "n_out", "saved")
-
-    checks: Any
-    entry: Any
-    in_layouts: Any
-    layouts: Any
-    saved: Any
-
-    def name(self) -> str:
-        return f"{self.entry.op.name}_backward"
-
-    def check(self) -> None:
-        """Raise unless what was saved is still there and unchanged."""
-        if self.saved is FREED:
-            raise freed(self.name())
-        checks = self.checks
-        for k in range(0, len(checks), 2):
-            t, saved = checks[k](), checks[k + 1]
-            # a tensor that is gone cannot have been changed by its user
-            now = saved if t is None else t._cell.version if t._cell is not None else t._ver
-            if t is not None and now != saved:
-                raise AutogradError(
-                    message(
-                        f"backward through {self.name()}",
-                        f"a tensor it needs, {list(t.shape)}, was modified by an inplace operation: "
-                        f"it is at version {now}, expected version {saved}",
-                        "what backward needs must not change between the op and backward()",
-                        "use the out-of-place op, or write to x.clone()",
-                    )
-                )
-
-    def backward(self, grads: list, create_graph: bool) -> tuple:
-        self.check()
-        entry = self.entry
-        if entry.n_out == 1:
-            op, cotangents = entry.first, grads
-        else:
-            mask = tuple(i for i in entry.diff_outs if grads[i] is not None)
-            if not mask:
-                return (None,) * len(self.edges)
-            op, cotangents = entry.variant(mask), [grads[i] for i in mask]
-        if create_graph:
-            return self._recorded(op, cotangents)
-        layouts = self.layouts
-        if layouts is None:
-            if entry.passed is not None and op is entry.first:
-                return self._passed(entry, cotangents)
-            arrays = dispatch.backward_call(op, self.saved, cotangents)
-            return _tensors(arrays)
-        return on_placement.backward_global(op, self.saved, layouts, cotangents, self.in_layouts)
-
-    def backward_onto(self, grads: list, places: tuple[int, ...], held: list) -> tuple:
-        """Return `backward` of a local op of one output, with arrays added to the gradients at ``places``."""
-        self.check()
-        arrays = dispatch.backward_call(self.entry.adding(places), self.saved, grads, held)
-        return _tensors(arrays)
-
-    def _passed(self, entry, cotangents: list) -> tuple:
-        """Hand on the cotangents that are gradients as they come, and compute the other gradients."""
-        rest = iter(() if entry.rest is None else dispatch.backward_call(entry.rest, self.saved, cotangents))
-        arrays = [next(rest) if k is None else dispatch.plain(cotangents[k])._array for k in entry.passed]
-        return tuple([dispatch.wrap_any(a) for a in arrays])
-
-    def _recorded(self, op, cotangents) -> tuple:
-        """Run the backward as a recorded op: saved inputs come back as tensors on their old edges."""
-        edge_of = dict(zip(self.entry.needs, zip(self.edges, self.idxs, strict=True), strict=True))
-        layouts = self.layouts or (None,) * len(self.saved)
-        inputs = [
-            dispatch.restore(array, layout, *edge_of.get(i, (None, 0)))
-            for i, array, layout in zip(self.entry.keep, self.saved, layouts, strict=True)
-        ]
-        outs = dispatch.run(op, (*inputs, *cotangents))
-        outs = outs if isinstance(outs, tuple) else (outs,)
-        if self.in_layouts is not None:
-            outs = tuple(
-                on_placement.localize(g) if lay is None else g for g, lay in zip(outs, self.in_layouts, strict=True)
-            )
-        return outs
-
-    def release(self) -> None:
-        if self.saved:
-            self.saved = FREED
-        self.checks = ()
-
-
-class VjpNode(Node):
-    """A recorded op inside a trace, in residual form: the closure that `jax.vjp` returned."""
-
-    __slots__ = ("diff_outs", "entry", "inputs", "layouts", "n_out", "op", "scope", "vjp")
-
-    diff_outs: Any
-    entry: Any
-    inputs: Any
-    layouts: Any
-    op: Any
-    scope: Any
-    vjp: Any
-
-    def name(self) -> str:
-        return f"{self.op.name}_backward"
-
-    def backward(self, grads: list, create_graph: bool) -> tuple:
-        if self.vjp is None:
-            raise freed(self.name())
-        if create_graph:
-            return traced.double_backward(self, grads)
-        return traced.backward(self, grads)
-
-    def release(self) -> None:
-        self.vjp = None
-        self.inputs = None
-
-
-# At the end, since they build on the classes above.
-from sbpjax.tensor import dispatch, on_placement, traced  # noqa: E402
+    Args:
+        node: the node; what its own class keeps is there already.
+        edges: for each input that gets a gradient the node that it hangs on.
+        idxs: for each of these nodes, which of its outputs the input is.
+        outs: the tensors that the node's op returns; None for those that will hang on it when they are read.
+        places: which of them have a gradient and hang on the node from now on.
+    """
+    node.edges = edges
+    node.idxs = idxs
+    node.hooks = None
+    node.seq = sequence()
+    if outs is not None:
+        for i in places:
+            t = outs[i]
+            t._edge = node
+            t._idx = i

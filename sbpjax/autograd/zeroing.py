@@ -19,9 +19,8 @@ from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of 
 from jax._src.core import trace_state_clean  # no public name
 
 from sbpjax import naming
-from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.mode import mode
-from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.tensor import Tensor, wrap_any
 
 
 def zero_grads(tensors: Iterable[Tensor], set_to_none: bool | None) -> None:

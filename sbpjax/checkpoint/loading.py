@@ -19,8 +19,8 @@ from sbpjax.errors import CheckpointError, message
 from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import Layout, algebra
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.from_data import tensor
+from sbpjax.tensor.tensor import wrap_any
 
 from . import document
 from .contents import Contents

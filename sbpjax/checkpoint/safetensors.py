@@ -26,9 +26,8 @@ from sbpjax.compiler import conversions
 from sbpjax.errors import CheckpointError, message
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.from_data import tensor
-from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.tensor import Tensor, wrap_any
 
 from .casts import holds
 from .document import chosen

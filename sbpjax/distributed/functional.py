@@ -13,8 +13,7 @@ from typing import Any
 
 from sbpjax.autograd.function import Function
 from sbpjax.errors import OpTypeError, message
-from sbpjax.tensor.dispatch import wrap
-from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.tensor import Tensor, wrap
 
 from . import bodies
 from .collectives import op_name

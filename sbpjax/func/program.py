@@ -29,6 +29,7 @@ from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import Op
+from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import as_traced, logical
 
 _PROGRAMS: dict[str, Op] = {}
@@ -93,7 +94,7 @@ class Function:
 
 
 def _stand_in(like: Tensor, array) -> Tensor:
-    return dispatch.wrap_any(array, as_traced(like._layout, array.ndim))
+    return wrap_any(array, as_traced(like._layout, array.ndim))
 
 
 def _apart(value) -> tuple[list, tuple]:
@@ -195,7 +196,7 @@ class Trace:
     def run(self, tensors: list[Tensor]) -> list[Tensor]:
         """Run the program, write what it writes, and return the rest."""
         words = _words() if self.is_random else (0, 0)
-        key = [dispatch.wrap_any(jnp.asarray(w, np.uint32)) for w in words]
+        key = [wrap_any(jnp.asarray(w, np.uint32)) for w in words]
         place = next((t._layout.placement for t in (*tensors, *self._lifted.tensors) if t._layout is not None), None)
         consts = [_constant(c, place) for c in self._consts]
         inputs = (*consts, *key, *tensors, *self._lifted.tensors)
@@ -217,8 +218,8 @@ def _constant(value, placement) -> Tensor:
         return value
     array = jnp.asarray(value)
     if placement is None or not array.ndim or isinstance(array, Tracer):
-        return dispatch.wrap_any(array)
-    return dispatch.wrap_any(*conversions.from_logical(array, placement, (broadcast,) * len(placement.hierarchy)))
+        return wrap_any(array)
+    return wrap_any(*conversions.from_logical(array, placement, (broadcast,) * len(placement.hierarchy)))
 
 
 def _words() -> tuple:

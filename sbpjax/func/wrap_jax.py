@@ -25,6 +25,7 @@ from sbpjax.sbp import algebra
 from sbpjax.sbp.rules import Row
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.op import Op
+from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import TracedLayout
 
 ruled_call_p = Primitive("ruled_call")
@@ -218,7 +219,7 @@ class Wrapped:
 def _tensor(x) -> Tensor:
     if isinstance(x, Tensor):
         return x._fresh()
-    return dispatch.wrap_any(x if isinstance(x, jax.Array) else jnp.asarray(x))
+    return wrap_any(x if isinstance(x, jax.Array) else jnp.asarray(x))
 
 
 def _struct(t: Tensor) -> tuple:

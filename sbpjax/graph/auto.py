@@ -103,13 +103,14 @@ class Lent:
             if t._fresh()._layout is not None:
                 continue
             layout = layout_of(placement, everywhere, tuple(t._array.shape), t._array.dtype)
-            self._saved[id(t)] = t, t._array, t._plain, t._cell, layout
-            t._array, t._layout, t._plain, t._cell = of_layout(layout), layout, False, None
+            self._saved[id(t)] = t, t._array, t._kind, t._cell, layout
+            t._hold(of_layout(layout), layout)
+            t._cell = None
 
     def give_back(self) -> None:
         """Make the tensors local again, as they were."""
-        for t, array, plain, cell, _ in self._saved.values():
-            t._array, t._layout, t._plain, t._cell = array, None, plain, cell
+        for t, array, kind, cell, _ in self._saved.values():
+            t._array, t._layout, t._kind, t._cell = array, None, kind, cell
 
     def settle(self, tensors: Sequence[Tensor], laid: dict[int, Layout]) -> None:
         """Lay tensors of the state out as a program takes them, and mark them.

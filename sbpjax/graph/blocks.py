@@ -26,16 +26,16 @@ from jax._src.source_info_util import current_name_stack, set_name_stack  # no p
 
 from sbpjax.amp.casting import fresh
 from sbpjax.autograd.api import grad
-from sbpjax.autograd.node import AccumulateGrad, Node, freed, sequence
+from sbpjax.autograd.node import AccumulateGrad, Node, freed, record
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
 from sbpjax.tensor import Tensor, dispatch
-from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.dtype import of as dtype_of
 from sbpjax.tensor.generator import Generator, default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.op_calls import inlined
+from sbpjax.tensor.tensor import restore, wrap_any
 from sbpjax.tensor.traced import as_traced, logical, unpinned
 
 from .capture import place_tracer
@@ -306,16 +306,15 @@ class _Block:
 
     def _record(self, outs, inputs, arrays, saved) -> None:
         node = BlockNode()
-        node.run, node.values, node.hooks, node.seq = self._halves.backward, (*arrays, *saved), None, sequence()
-        held = [dispatch.restore(a, as_traced(t._layout), t._edge, t._idx) for a, t in zip(arrays, inputs)]
+        node.run, node.values = self._halves.backward, (*arrays, *saved)
+        held = [restore(a, as_traced(t._layout), t._edge, t._idx) for a, t in zip(arrays, inputs)]
         node.again, node.inputs = self._again, (*held, *arrays[len(held) : len(held) + len(self._random)])
         node.count, node.scope = len(self._recorded), current_name_stack()
         node.shapes = [(tuple(outs[i].shape), outs[i].dtype.np) for i in self._recorded]
         sources = [inputs[i] for i in self._sources]
-        node.edges, node.idxs = tuple(t._edge for t in sources), tuple(t._idx for t in sources)
         node.layouts = [unpinned(t._layout) for t in sources]
-        for idx, i in enumerate(self._recorded):
-            outs[i]._edge, outs[i]._idx = node, idx
+        edges, idxs = tuple(t._edge for t in sources), tuple(t._idx for t in sources)
+        record(node, edges, idxs, [outs[i] for i in self._recorded], range(node.count))
 
 
 def _laid(array, layout: Layout | None):
@@ -376,7 +375,7 @@ def _leaf(tensor: Tensor, recorded: bool) -> Tensor:
 @contextlib.contextmanager
 def _held(tensors, tracers):
     """Make tensors leaves over tracers within the block."""
-    fields = ("_array", "_layout", "_plain", "_cell", "_ver", "_edge", "_idx", "_meta")
+    fields = ("_array", "_layout", "_kind", "_cell", "_ver", "_edge", "_idx", "_meta")
     saved = [tuple(getattr(t, f) for f in fields) for t in tensors]
     touch, mode.touch = mode.touch, None
     try:

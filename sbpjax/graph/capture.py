@@ -185,7 +185,7 @@ class State:
     @contextlib.contextmanager
     def traced(self, tracers):
         """Put tracers into the handles within the block, and the arrays back after it."""
-        saved = [(t._array, t._layout, t._plain, t._cell, t._ver, t._edge, t._idx, t.grad) for t in self.tensors]
+        saved = [(t._array, t._layout, t._kind, t._cell, t._ver, t._edge, t._idx, t.grad) for t in self.tensors]
         numbers = [group[name] for group, name in self.options]
         try:
             for tensor, tracer in zip(self.tensors, tracers, strict=False):
@@ -196,8 +196,8 @@ class State:
                 group[name] = tracer
             yield
         finally:
-            for tensor, (array, layout, plain, cell, version, edge, idx, grad) in zip(self.tensors, saved, strict=True):
-                tensor._array, tensor._layout, tensor._plain = array, layout, plain
+            for tensor, (array, layout, kind, cell, version, edge, idx, grad) in zip(self.tensors, saved, strict=True):
+                tensor._array, tensor._layout, tensor._kind = array, layout, kind
                 tensor._cell, tensor._ver, tensor._edge, tensor._idx = cell, version, edge, idx
                 if tensor._meta is not None:
                     tensor._meta.grad = grad
@@ -278,9 +278,7 @@ def infos(tensors: list) -> list:
 
 def place_tracer(tensor: Tensor, tracer) -> None:
     """Make a tensor's payload a tracer of its logical value."""
-    tensor._layout = as_traced(tensor._layout)
-    tensor._array = tracer
-    tensor._plain = False
+    tensor._hold(tracer, as_traced(tensor._layout))
 
 
 class Lifted:

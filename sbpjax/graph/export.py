@@ -34,7 +34,7 @@ from sbpjax.optim.optimizer import Item
 from sbpjax.sbp import algebra
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.dispatch import wrap_any
+from sbpjax.tensor.tensor import wrap_any
 
 from . import manifest, reading, tree
 from .capture import State

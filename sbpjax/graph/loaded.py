@@ -28,8 +28,8 @@ from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.device import default_jax_device, of_jax
 from sbpjax.tensor.device import device as Device
-from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.parked import is_parked
+from sbpjax.tensor.tensor import wrap_any
 
 from . import manifest, reading, tree
 from .capture import Lifted

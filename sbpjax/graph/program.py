@@ -40,11 +40,11 @@ from sbpjax.sbp.outline import run_outlined
 from sbpjax.sbp.roll import rolled
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.abstract import check_runnable
-from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.op_calls import called, inlined
 from sbpjax.tensor.parked import Elsewhere, is_parked
 from sbpjax.tensor.storage import drop_own_cell
+from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import TracedLayout, as_traced, logical
 
 from . import tree

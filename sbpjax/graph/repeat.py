@@ -24,10 +24,10 @@ from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of 
 from sbpjax import world
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import changes
-from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.storage import drop_own_cell
+from sbpjax.tensor.tensor import wrap_any
 
 from .capture import State
 from .interrupt import Uninterrupted

@@ -23,10 +23,10 @@ from sbpjax.nn.utils.clip_grad import clip_grad_norm_
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op_calls import inlined
+from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import logical, unpinned
 
 from . import tree

@@ -18,7 +18,7 @@ from sbpjax.errors import AutogradError, message
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 
-_FIELDS = ("_array", "_layout", "_plain", "_cell", "_edge", "_idx", "_ver")
+_FIELDS = ("_array", "_layout", "_kind", "_cell", "_edge", "_idx", "_ver")
 
 
 class Watch:

@@ -14,8 +14,9 @@ import jax
 import jax.numpy as jnp
 
 from sbpjax.errors import OpTypeError, message
-from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.tensor import wrap_any
 
 from .module import Module
 from .parameter import Parameter
@@ -36,7 +37,7 @@ class FlaxModule(Module):
             if name not in owner._modules:
                 owner.add_module(name, Module())
             owner = owner._modules[name]
-        tensor = dispatch.wrap_any(jnp.asarray(array))
+        tensor = wrap_any(jnp.asarray(array))
         if is_parameter:
             owner.register_parameter(path[-1], Parameter(tensor))
         else:
@@ -52,7 +53,7 @@ class FlaxModule(Module):
 
     def forward(self, *args, **kwargs):
         """Run the Flax module, and keep what it changed in the buffers."""
-        key = [dispatch.wrap_any(w) for w in jax.random.key_data(default_generator.key())] if self._draws else None
+        key = [wrap_any(w) for w in jax.random.key_data(default_generator.key())] if self._draws else None
         buffers = self._tensors(False)
         outs, new = self._call(self._tensors(True), buffers, key, self.training, args, kwargs)
         if self.training or self._always:

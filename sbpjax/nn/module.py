@@ -34,8 +34,8 @@ from sbpjax.nn.parameter import Buffer, Parameter
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import Table, changes
-from sbpjax.tensor.dispatch import wrap_any
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.tensor import wrap_any
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 _HOOK_TABLES = """_forward_pre_hooks _forward_hooks _backward_pre_hooks _backward_hooks _state_dict_pre_hooks

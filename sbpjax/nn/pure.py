@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.tensor import wrap_any
 
 
 def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.Array]]:
@@ -39,10 +40,10 @@ def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.A
     params = {k: _array(v) for k, v in module.named_parameters()}
 
     def apply(params: dict, *args, buffers: dict | None = None, key: Any = None, **kwargs):
-        states = {k: dispatch.wrap_any(jnp.asarray(v)) for k, v in (own if buffers is None else buffers).items()}
-        given = {**{k: dispatch.wrap_any(jnp.asarray(v)) for k, v in params.items()}, **states}
+        states = {k: wrap_any(jnp.asarray(v)) for k, v in (own if buffers is None else buffers).items()}
+        given = {**{k: wrap_any(jnp.asarray(v)) for k, v in params.items()}, **states}
         leaves, structure = tree.flatten((args, kwargs))
-        leaves = [dispatch.wrap_any(x) if isinstance(x, jax.Array) else _from_numpy(x) for x in leaves]
+        leaves = [wrap_any(x) if isinstance(x, jax.Array) else _from_numpy(x) for x in leaves]
         args, kwargs = tree.unflatten(structure, leaves)
         before = mode.grad, mode.closure
         mode.grad = False  # JAX differentiates; a tape would be in vain
@@ -72,7 +73,7 @@ def _array(x: Tensor) -> jax.Array:
 
 
 def _from_numpy(x):
-    return dispatch.wrap_any(jnp.asarray(x)) if isinstance(x, np.ndarray) else x
+    return wrap_any(jnp.asarray(x)) if isinstance(x, np.ndarray) else x
 
 
 def _arrays(value):

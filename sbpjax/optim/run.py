@@ -31,6 +31,7 @@ from sbpjax.tensor.device import META
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.parked import Elsewhere, is_parked
+from sbpjax.tensor.tensor import wrap
 
 TRACE = "trace"  # the place of every tensor inside a trace
 
@@ -120,7 +121,7 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
         results = _compiled(fn, static, donate)(*arrays)
         alone = mode.touch is None
         for target, result in zip(targets, results):
-            if alone and target._cell is None and target._plain:  # what `_set` does then
+            if alone and target._cell is None and not target._kind:  # what `_set` does then
                 target._array = result
                 target._ver += 1
             else:
@@ -175,7 +176,7 @@ def full_like(param: Tensor, value: float, dtype: Any = None) -> Tensor:
     """Return a tensor of one value, laid out like the parameter, of its dtype or of a given one."""
     if param.is_global or param.is_meta:
         return likes.full_like(param.detach(), value, dtype=dtype or param.dtype)
-    return dispatch.wrap(_as_firmly(np.full(param.shape, value, (dtype or param.dtype).np), param))
+    return wrap(_as_firmly(np.full(param.shape, value, (dtype or param.dtype).np), param))
 
 
 def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
@@ -187,7 +188,7 @@ def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
             return creation.full(shape, value, dtype=dtype, placement=param.placement, sbp=sbp)
     if param.is_meta:
         return creation.full(shape, value, dtype=dtype, device="meta")
-    return dispatch.wrap(_as_firmly(np.full(shape, value, dtype.np), param))
+    return wrap(_as_firmly(np.full(shape, value, dtype.np), param))
 
 
 def exact(param: Tensor) -> Any:
@@ -208,7 +209,7 @@ def new_step(param: Tensor, value: int) -> Tensor:
             return creation.full((), value, dtype=dtypes.int64, placement=param.placement, sbp=sbp)
     if param.is_meta:
         return creation.full((), value, dtype=dtypes.int64, device="meta")
-    return dispatch.wrap(_as_firmly(np.asarray(value, np.int64), param))
+    return wrap(_as_firmly(np.asarray(value, np.int64), param))
 
 
 def _as_firmly(value: np.ndarray, param: Tensor) -> jax.Array:

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import jax
 
-from sbpjax.sbp.abstract import Abstract, absent, no_data, of_aval, of_layout
+from sbpjax.sbp.abstract import Abstract, absent, no_data, of_layout
 from sbpjax.sbp.layout import Layout
 
-from . import dispatch
+from . import local
+from .failure import describe, translate
 from .mode import mode
-from .tensor import Tensor, attach
+from .tensor import Tensor, attach, wrap_any
 
 
 class abstract:
@@ -55,9 +56,9 @@ def is_abstract(x: Tensor) -> bool:
 def empty(shape: tuple[int, ...], dtype, placement=None, sbp=None) -> Tensor:
     """Return a tensor without data: local, or global on a placement in an nd-sbp."""
     if placement is None:
-        return dispatch.wrap_any(Abstract(shape, dtype))
+        return wrap_any(Abstract(shape, dtype))
     layout = Layout(placement, sbp, shape, dtype)
-    return dispatch.wrap_any(of_layout(layout), layout)._as_asked()
+    return wrap_any(of_layout(layout), layout)._as_asked()
 
 
 def made_by(fn, static: tuple, inputs, placement=None, sbp=None) -> Tensor:
@@ -69,30 +70,21 @@ def made_by(fn, static: tuple, inputs, placement=None, sbp=None) -> Tensor:
     return empty(out.shape, out.dtype, placement, sbp)
 
 
-def run_local(op, inputs: tuple, arrays: list, recording: bool):
+def run(op, inputs: tuple, out_sbps=None):
     """Run a local op of which an input has no data: its results have none either."""
-    out = shapes_of(op, arrays)
-    if isinstance(out, Abstract):
-        outs = (dispatch.wrap_any(out),)
-    else:
-        outs = tuple(dispatch.wrap_any(o) for o in out)
-    if recording:
-        dispatch._record(op, inputs, arrays, outs)
-    return outs[0] if isinstance(out, Abstract) else outs
-
-
-def shapes_of(op, arrays: list):
-    """Return what an op's function would return, without data."""
+    arrays, recording = local.arrays_of(inputs)
     try:
-        return jax.tree.map(of_aval, jax.eval_shape(op.traced, *arrays))
+        out = op.without_data(arrays)
     except Exception as error:
-        raise dispatch.translate(error, op, tuple(arrays)) from None
+        raise translate(error, op, tuple(arrays)) from None
+    outs = (wrap_any(out),) if isinstance(out, Abstract) else tuple([wrap_any(o) for o in out])
+    if recording:
+        local.tape(op, inputs, arrays, outs)
+    return outs[0] if isinstance(out, Abstract) else outs
 
 
 def needs_data(asked: str, x: Tensor):
     """Return the error for a reader of an abstract tensor's elements."""
-    from .failure import describe
-
     return no_data(asked, describe(x))
 
 

@@ -24,7 +24,7 @@ def parts_on_cpu(index) -> list[np.ndarray]:
     if not isinstance(index, Tensor):
         return []
     layout = index._fresh()._layout
-    if index._plain:
+    if not index._kind:
         return [np.asarray(index._array)] if index.device.type == "cpu" else []
     if index.is_meta or isinstance(index._array, Tracer):  # a constant that a user's own jit traces
         return []
@@ -53,7 +53,7 @@ def outside(index, low: int, high: int, ignored: int | None = None) -> int | Non
     if known is not None and known[1:] == (low, high, ignored) and known[0]() is array:
         return None
     bad = _outside(index, low, high, ignored)
-    if bad is None and index._plain:
+    if bad is None and not index._kind:
         if len(_inside) >= 1024:
             _inside.clear()
         _inside[id(array)] = weakref.ref(array), low, high, ignored

@@ -15,7 +15,7 @@ from jax.core import Tracer
 
 from sbpjax import calls
 from sbpjax import world as _world
-from sbpjax.autograd.node import Node, sequence
+from sbpjax.autograd.node import Node, record
 from sbpjax.compiler import conversions
 from sbpjax.errors import (
     AT_ITS_END,
@@ -37,7 +37,8 @@ from sbpjax.sbp.placement import placement as Placement
 
 from . import abstract, dispatch
 from .mode import mode
-from .tensor import Tensor, attach
+from .placed import boxed
+from .tensor import Tensor, attach, restore, wrap, wrap_any
 
 
 class BoxingNode(Node):
@@ -55,23 +56,8 @@ def _record(x: Tensor, out: Tensor, move) -> Tensor:
     if mode.grad and x._edge is not None:
         node = BoxingNode()
         node.move = move
-        node.edges, node.idxs = (x._edge,), (x._idx,)
-        node.hooks = None
-        node.seq = sequence()
-        out._edge, out._idx = node, 0
+        record(node, (x._edge,), (x._idx,), (out,))
     return out
-
-
-def boxed(x: Tensor, placement, sbp) -> Tensor:
-    """Return a global tensor in another layout, without the tape."""
-    if isinstance(x._array, Tracer):
-        from sbpjax.sbp.boxing_marker import to_sbp
-
-        from .traced import TracedLayout
-
-        codes = algebra.parse(sbp, placement.hierarchy, x._array.ndim, allow_free=True)
-        return dispatch.wrap_any(to_sbp(x._array, placement, sbp), TracedLayout(placement, codes))
-    return dispatch.wrap_any(*conversions.convert(x._array, x._layout, placement, sbp))
 
 
 def to_global(
@@ -198,7 +184,7 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
         codes = grad_codes = free
         layout = TracedLayout(placement)
     if codes == grad_codes == free:
-        return dispatch.restore(x._array, layout, x._edge, x._idx)
+        return restore(x._array, layout, x._edge, x._idx)
     wanted = None if grad_codes == free else algebra.to_sbp(grad_codes)
     static = (("placement", placement), ("sbp", algebra.to_sbp(codes)), ("grad_sbp", wanted))
     out = dispatch.run(op_of(to_sbp, static), (x,))
@@ -244,9 +230,9 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
     several = world.size > 1 and placement.is_present and not x.is_meta
     if several:
         made = members.from_local(x._array, placement, nd_sbp, world, check_meta, check_values)
-        out = dispatch.wrap_any(*made)._as_asked()
+        out = wrap_any(*made)._as_asked()
     else:
-        out = dispatch.wrap_any(*conversions.from_logical(x._array, placement, nd_sbp))._as_asked()
+        out = wrap_any(*conversions.from_logical(x._array, placement, nd_sbp))._as_asked()
     owner = None if x.is_meta else next(iter(x._array.devices()))
 
     def back(grad: Tensor) -> Tensor:
@@ -257,10 +243,10 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
         if several:
             grad = grad.to_global(placement, _no_partial(nd_sbp))
             if not members.speaks(placement, codes, world):
-                return dispatch.wrap(jnp.zeros(shape, grad._array.dtype, device=owner))
+                return wrap(jnp.zeros(shape, grad._array.dtype, device=owner))
         local = grad.to_local()
         if owner is not None and next(iter(local._array.devices())) != owner:
-            local = dispatch.wrap(jax.device_put(local._array, owner))
+            local = wrap(jax.device_put(local._array, owner))
         return local
 
     return _record(x, out, back)
@@ -293,9 +279,9 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
     several = world.size > 1 and layout.placement.is_present and not self.is_meta
     if several:
         calls.look()
-        out = dispatch.wrap_any(members.own_part(self._array, layout, world))
+        out = wrap_any(members.own_part(self._array, layout, world))
     else:
-        out = dispatch.wrap_any(conversions.to_logical(self._array, layout))
+        out = wrap_any(conversions.to_logical(self._array, layout))
 
     def back(grad: Tensor) -> Tensor:
         return grad.to_global(layout.placement, _of_copies(layout.sbp) if several else _no_partial(layout.sbp))

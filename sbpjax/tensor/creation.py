@@ -22,7 +22,7 @@ from sbpjax.errors import OpError, OpTypeError, PlacementTypeError, SbpError, Sb
 from sbpjax.sbp import algebra, current_placement, eager
 from sbpjax.sbp.placement import placement as Placement
 
-from . import abstract, dispatch
+from . import abstract
 from . import dtype as dtypes
 from .argument_names import LYING, REST, take_names
 from .binding import publish
@@ -32,7 +32,8 @@ from .device import device as Device
 from .mode import mode
 from .oneflow_arguments import take_oneflow
 from .op import call_kept, op_of
-from .tensor import Tensor
+from .scalars import scalar_array
+from .tensor import Tensor, wrap, wrap_any
 
 # ------------------------------------------------------------------------------------------------- where a tensor goes
 
@@ -80,7 +81,7 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
     device, placement, sbp = where_to(*options, asked)
     inputs = [x.item() if isinstance(x, np.generic) else x for x in inputs]
     if placement is not None and (mode.lift is not None or any(isinstance(x, Tracer) for x in inputs)):
-        out = pin(dispatch.wrap_any(jnp.asarray(fn(*inputs, **dict(static)))), placement, sbp)
+        out = pin(wrap_any(jnp.asarray(fn(*inputs, **dict(static)))), placement, sbp)
     elif without_data(device, placement):
         out = abstract.made_by(fn, static, inputs, placement, sbp)
     elif fn in (_constant, _full) and (filled := _by_hand(static, inputs, device, placement, sbp)) is not None:
@@ -90,14 +91,14 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
         (array,), (layout,) = eager.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
         )
-        out = dispatch.wrap_any(array, layout)._as_asked()
+        out = wrap_any(array, layout)._as_asked()
     else:
         op = op_of(fn, static)
-        inputs = [dispatch.scalar_array(x) if isinstance(x, (bool, int, float, complex)) else x for x in inputs]
+        inputs = [scalar_array(x) if isinstance(x, (bool, int, float, complex)) else x for x in inputs]
         if device is None:
-            out = dispatch.wrap_any(call_kept(op, inputs))
+            out = wrap_any(call_kept(op, inputs))
         else:
-            out = dispatch.wrap_any(jax.device_put(call_kept(op, inputs, device), device))
+            out = wrap_any(jax.device_put(call_kept(op, inputs, device), device))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -121,14 +122,14 @@ def _by_hand(static: tuple, inputs, device, placement, sbp) -> Tensor | None:
     if times > _BY_HAND_TIMES:
         return None
     if placement is None:
-        return dispatch.wrap(jax.device_put(np.full(shape, value, dtype), device, may_alias=False))
+        return wrap(jax.device_put(np.full(shape, value, dtype), device, may_alias=False))
     try:
         codes = algebra.parse(sbp, placement.hierarchy, len(shape))
     except SbpError:  # planning will say what is wrong with it
         return None
     if algebra.P in codes:
         return None
-    return dispatch.wrap_any(*conversions.from_logical(np.full(shape, value, dtype), placement, sbp))._as_asked()
+    return wrap_any(*conversions.from_logical(np.full(shape, value, dtype), placement, sbp))._as_asked()
 
 
 def without_data(device, placement) -> bool:

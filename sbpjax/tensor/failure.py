@@ -117,3 +117,38 @@ def translate(error: Exception, op, inputs) -> Exception:
             _FIX,
         )
     )
+
+
+def mixed(asked: str, inputs) -> errors.MixedTensorError:
+    """Return the error for inputs that live on different placements, or are partly local."""
+    from .tensor import Tensor
+
+    seen, target = [], None
+    for i, x in enumerate(x for x in inputs if isinstance(x, Tensor)):
+        if x._layout is None:
+            seen.append(f"input {i}: local {tuple(x.shape)} on {x.device}")
+        else:
+            seen.append(f"input {i}: global {tuple(x.shape)} on {x.placement!r}")
+            target = target or x._layout
+    if target is None:
+        fix = "move the inputs to one device with x.to(device)"
+    else:
+        fix = _joining(target, any(x._layout is None for x in inputs if isinstance(x, Tensor)))
+    return errors.MixedTensorError(
+        errors.message(
+            asked, "; ".join(seen), "all inputs of one op are local, or lie on one placement (hierarchy included)", fix
+        )
+    )
+
+
+def _joining(target, is_local: bool) -> str:
+    """Return the line that brings an input to where the others lie."""
+    count = len(target.placement.hierarchy)
+    where, alike = repr(target.placement), ", ".join(["sbpjax.sbp.broadcast"] * count)
+    if not is_local or not target.placement.spans_processes:
+        return f"x.to_global({where}, [{alike}])  # for each input that is not there yet"
+    own = ", ".join(["sbpjax.sbp.split(0)", *["sbpjax.sbp.broadcast"] * (count - 1)])
+    return (
+        f"x.to_global({where}, [{own}]) where each process has its own rows (a batch), "
+        f"x.to_global({where}, [{alike}]) where all have the same values"
+    )

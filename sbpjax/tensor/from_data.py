@@ -18,13 +18,13 @@ from sbpjax.compiler import conversions
 from sbpjax.errors import OpTypeError, OpValueError, message
 from sbpjax.ops.promote import promote_types
 
-from . import abstract, dispatch
+from . import abstract
 from . import dtype as dtypes
 from .convert import pin
 from .creation import empty, where_to, without_data
 from .device import META
 from .oneflow_arguments import take_oneflow
-from .tensor import Tensor, attach
+from .tensor import Tensor, attach, wrap_any
 
 _PYTHON = {bool, int, float, complex}
 
@@ -112,21 +112,21 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
             out = out.to_global(placement, sbp)
         elif device is not None and not out.is_meta:
             out = out.to(device)
-        out = dispatch.wrap_any(out._array, out._layout)._as_asked()
+        out = wrap_any(out._array, out._layout)._as_asked()
     elif isinstance(data, jax.Array):
-        out = dispatch.wrap_any(data if dtype is None else data.astype(dtypes.of(dtype).np))
+        out = wrap_any(data if dtype is None else data.astype(dtypes.of(dtype).np))
     else:
         array = _host_array(data, dtype)
         if without_data(target, placement):
             out = abstract.empty(array.shape, array.dtype, placement, sbp)
         elif placement is not None and not trace_state_clean():
-            out = pin(dispatch.wrap_any(jnp.asarray(array)), placement, sbp)  # laid out by the program
+            out = pin(wrap_any(jnp.asarray(array)), placement, sbp)  # laid out by the program
         elif placement is not None:
-            out = dispatch.wrap_any(*conversions.from_logical(array, placement, sbp))._as_asked()
+            out = wrap_any(*conversions.from_logical(array, placement, sbp))._as_asked()
         else:
             # `jnp.asarray` would lower a program that copies, one for each shape.
             free = target is None and not trace_state_clean()
-            out = dispatch.wrap_any(jnp.asarray(array) if free else jax.device_put(array, target, may_alias=False))
+            out = wrap_any(jnp.asarray(array) if free else jax.device_put(array, target, may_alias=False))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -156,10 +156,10 @@ def from_jax(array) -> Tensor:
         SbpError: the array's sharding is of a kind that no sbp stands for.
     """
     if isinstance(array, Tracer):
-        return dispatch.wrap_any(array)
+        return wrap_any(array)
     from sbpjax.sbp import interop
 
-    return dispatch.wrap_any(*interop.from_jax(array))
+    return wrap_any(*interop.from_jax(array))
 
 
 def legacy(data: tuple, options: dict) -> Tensor:

@@ -123,7 +123,7 @@ def getitem(self: Tensor, item) -> Tensor:
                 )
             )
         index = views.checked_index(item, shape[0], 0)
-        if self._plain:
+        if not self._kind:
             return _row(self, index, len(shape))
         return views.part(self, ((None, 1, index), *[None] * (len(shape) - 1)))
     items = _items(item)
@@ -190,7 +190,7 @@ def _write_part(x: Tensor, entries: list, value) -> None:
     if all(s is None for s in spec):
         step = (steps.alias, (), ())
     else:
-        if x._plain:
+        if not x._kind:
             starts = tuple(s[2] for s in spec if s is not None)
             spec = tuple(None if s is None else (s[0], s[1], None) for s in spec)
         step = (steps.index, (("spec", spec),), starts)

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from sbpjax.autograd.node import AccumulateGrad, OpNode
+from sbpjax.autograd.node import AccumulateGrad
 from sbpjax.errors import OpTypeError, SbpError, message
 from sbpjax.ops.promote import category
 
@@ -28,6 +28,7 @@ from .argument_names import take_names
 from .mode import mode
 from .op import Op, op_of
 from .storage import base_of, repeated_by, write
+from .tape.op_node import OpNode
 from .tensor import Tensor, inplace_error
 
 # What may be done to a view that shows an element more than once: the same value everywhere, another shape, and what
@@ -176,7 +177,7 @@ def into(x: Tensor, result: Tensor, asked: str = "an in-place op") -> Tensor:
     x._fresh()
     check_writable(x, asked)
     edge = result._edge
-    return _become(x, result, asked, edge.__class__ is OpNode and edge.entry.op.check == "outputs")
+    return _become(x, result, asked, isinstance(edge, OpNode) and edge.entry.op.check == "outputs")
 
 
 def assign_out(out: Tensor, result: Tensor) -> Tensor:
@@ -215,7 +216,7 @@ def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
     _forget_self(x, out)
     write(x, out)
     edge = out._edge
-    if saves_result and edge.__class__ is OpNode and edge.checks:
+    if saves_result and isinstance(edge, OpNode) and edge.checks:
         edge.checks = (weakref.ref(x), x._version)
     return x
 

@@ -7,11 +7,10 @@ import numpy as np
 from sbpjax.errors import MixedTensorError, message
 from sbpjax.ops import compare
 
-from . import dispatch
 from .methods import _operator, _swapped
 from .oneflow_arguments import take_oneflow
 from .op import Op
-from .tensor import Tensor, attach
+from .tensor import Tensor, attach, wrap
 
 
 def _one_device(x: Tensor, asked: str):
@@ -65,7 +64,7 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
 
     if type(ext_tensor).__name__ == "PyCapsule":
         ext_tensor = _Capsule(ext_tensor)
-    found = dispatch.wrap(jax.dlpack.from_dlpack(ext_tensor, copy=copy))
+    found = wrap(jax.dlpack.from_dlpack(ext_tensor, copy=copy))
     return found if device is None else found.to(device)
 
 

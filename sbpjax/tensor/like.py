@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jax.core import Tracer
-
 from sbpjax.errors import MixedTensorError, OpTypeError, message
 from sbpjax.sbp import broadcast
 
-from . import abstract, dispatch
+from . import abstract
 from . import dtype as dtypes
 from .argument_names import LYING, LYING_LIKE, REST, take_names
 from .binding import publish
@@ -21,7 +19,7 @@ from .convert import pin
 from .creation import _constant, _full, empty, full, make, ones, size_of, zeros
 from .from_data import tensor
 from .oneflow_arguments import take_oneflow
-from .tensor import Tensor, attach
+from .tensor import TRACED, Tensor, attach, wrap_any
 
 
 def place_like(x: Tensor, device, placement, sbp, random: bool = False):
@@ -31,7 +29,7 @@ def place_like(x: Tensor, device, placement, sbp, random: bool = False):
     layout = x._fresh()._layout
     if layout is None:
         if placement is None and sbp is None:
-            return (x.device if x._plain or x.is_meta else None), None, None
+            return (x.device if not x._kind or x.is_meta else None), None, None
         return None, placement, sbp
     placement = layout.placement if placement is None else placement
     if sbp is None:
@@ -49,7 +47,7 @@ def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, asked)
     static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np), ("value", value))
     if _is_traced(x, device, placement, sbp):
         return _traced_new(x, _constant(**dict(static)), requires_grad)
-    if not x._plain and x.is_meta and device is None:
+    if x.is_meta and device is None:
         with abstract.abstract():
             return make(_constant, static, (), place_like(x, device, placement, sbp), asked, requires_grad)
     return make(_constant, static, (), place_like(x, device, placement, sbp), asked, requires_grad)
@@ -85,7 +83,7 @@ def full_like(
     static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np))
     if _is_traced(x, device, placement, sbp):
         return _traced_new(x, _full(fill_value, **dict(static)), requires_grad)
-    if not x._plain and x.is_meta and device is None:
+    if x.is_meta and device is None:
         with abstract.abstract():
             return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)")
     return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)", requires_grad)
@@ -93,7 +91,7 @@ def full_like(
 
 def _traced_new(x: Tensor, array, requires_grad: bool) -> Tensor:
     """Return an array as a constant of the program that ``x`` is traced in; what is known of its sbp holds for both."""
-    out = dispatch.wrap_any(array)
+    out = wrap_any(array)
     if x._layout is not None:
         out = pin(out, x.placement, _fitting(x.sbp, array.ndim))
     return out.requires_grad_() if requires_grad else out
@@ -105,7 +103,7 @@ def _fitting(sbp: tuple, ndim: int) -> tuple:
 
 
 def _is_traced(x: Tensor, *where) -> bool:
-    return not x._plain and isinstance(x._array, Tracer) and all(w is None for w in where)
+    return x._kind == TRACED and all(w is None for w in where)
 
 
 def _place_of_new(x: Tensor, ndim: int, device, placement, sbp):

@@ -102,7 +102,7 @@ def _reshape_in_place(function):
                 )
             )
         out = function(self.detach() if self._edge is None else self.clone(), *args, **options)
-        self._array, self._layout = out._array, out._layout
+        self._hold(out._array, out._layout)
         self._cell = None
         if out._edge is not None:
             self._edge, self._idx = out._edge, out._idx
@@ -118,7 +118,7 @@ def _follow(self: Tensor, view: Tensor) -> Tensor:
     """Make a view show what a view of it shows, and return it."""
     if view is not self:
         self._own_meta().steps = steps_of(view)
-        self._array, self._layout, self._plain = view._array, view._layout, view._plain
+        self._hold(view._array, view._layout)
         self._edge, self._idx, self._seen, self._ver = view._edge, view._idx, view._seen, view._ver
     return self
 

@@ -8,13 +8,13 @@ from jax.core import Tracer
 
 from sbpjax.errors import MixedTensorError, OpTypeError, message
 
-from . import abstract, dispatch
+from . import abstract
 from . import dtype as dtypes
 from .convert import _record
 from .device import PlacementDevice
 from .device import device as Device
 from .functions import clone, to_dtype
-from .tensor import Tensor, attach
+from .tensor import Tensor, attach, wrap, wrap_any
 
 
 def to_device(self: Tensor, target) -> Tensor:
@@ -45,7 +45,7 @@ def to_device(self: Tensor, target) -> Tensor:
         return self.to_global(placement(target.type, self.placement.ranks), self.sbp)
     if self.is_meta:
         raise abstract.needs_data(f"x.to({str(target)!r})", self)
-    if not self._plain:
+    if self._kind:
         return self
     where = target.jax()
     (here,) = self._array.devices()
@@ -53,9 +53,9 @@ def to_device(self: Tensor, target) -> Tensor:
         return self
 
     def back(grad: Tensor) -> Tensor:
-        return dispatch.wrap(jax.device_put(grad._fresh()._array, here))
+        return wrap(jax.device_put(grad._fresh()._array, here))
 
-    return _record(self, dispatch.wrap(jax.device_put(self._array, where)), back)
+    return _record(self, wrap(jax.device_put(self._array, where)), back)
 
 
 def _without_data(x: Tensor) -> Tensor:
@@ -151,10 +151,10 @@ def _deepcopy(self: Tensor, memo: dict) -> Tensor:
     """Return a copy; of the result of an op a leaf off the tape, as in OneFlow, where PyTorch raises."""
     if not self.is_leaf:
         self._fresh()
-        memo[id(self)] = copied = dispatch.wrap_any(self._array, self._layout)
+        memo[id(self)] = copied = wrap_any(self._array, self._layout)
         return copied
     out = Tensor.__new__(self.__class__)
-    out._adopt(dispatch.wrap_any(self._array, self._layout))
+    out._adopt(wrap_any(self._array, self._layout))
     memo[id(self)] = out
     if self.requires_grad:
         out.requires_grad_()
@@ -168,11 +168,7 @@ def _rebuild(cls, array, where, requires_grad: bool):
     from sbpjax.compiler import conversions
 
     out = Tensor.__new__(cls)
-    out._adopt(
-        dispatch.wrap(jax.numpy.asarray(array))
-        if where is None
-        else dispatch.wrap_any(*conversions.from_logical(array, *where))
-    )
+    out._adopt(wrap(jax.numpy.asarray(array)) if where is None else wrap_any(*conversions.from_logical(array, *where)))
     if requires_grad:
         out.requires_grad_()
     return out

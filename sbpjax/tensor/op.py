@@ -16,6 +16,7 @@ from jax.interpreters import partial_eval as pe
 
 from sbpjax.ops.refused import RULES, check
 from sbpjax.sbp import program_cache
+from sbpjax.sbp.abstract import of_aval
 from sbpjax.sbp.recent import Recent, most_programs
 
 from . import shapes
@@ -66,6 +67,10 @@ class Op:
 
         call.__name__ = self.name
         return jax.jit(call)
+
+    def without_data(self, arrays: list):
+        """Return what the op would return for these arrays, as `Abstract` payloads."""
+        return jax.tree.map(of_aval, jax.eval_shape(self.traced, *arrays))
 
     def spread(self) -> None:
         """Go over to programs that are dropped one by one."""

@@ -20,7 +20,7 @@ import jax
 
 from .mode import mode
 from .storage import Cell, drop_own_cell
-from .tensor import Tensor
+from .tensor import STORED, Tensor
 
 
 class Elsewhere:
@@ -53,8 +53,7 @@ class Parked(Cell):
         """Fetch the payload; the tensor has no cell afterwards."""
         array = self.shelf.fetch(self.index, x._layout)
         self.shelf.remember(self.index, array)
-        x._array = array
-        x._plain = x._layout is None
+        x._hold(array, x._layout)
         x._cell = None
         x._ver = self.version
 
@@ -110,7 +109,7 @@ class Shelf:
                 mode.touch(x)
             version = x._cell.version if x._cell is not None else x._ver
             x._array = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
-            x._plain = False
+            x._kind = STORED
             x._cell = Parked(self, place, version + written)
             x._seen = 0
 

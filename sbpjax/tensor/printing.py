@@ -176,11 +176,11 @@ def _suffixes(x: Tensor) -> list[str]:
     found = []
     if x._layout is not None:
         found += [f"placement={x.placement!r}", f"sbp={x.sbp}"]
-    elif x._plain and x.device != _default_device():
+    elif not x._kind and x.device != _default_device():
         found.append(f"device='{x.device}'")
     elif x.is_meta:
         found.append("device='meta'")
-    if x._layout is None and not x._plain and not x.is_meta:
+    if x.is_lazy:
         return found
     if (
         x._layout is not None

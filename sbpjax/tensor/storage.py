@@ -21,7 +21,7 @@ from . import dispatch
 from .mode import mode
 from .op import op_of
 from .steps import STRIDES, contiguous_strides, expand, look, put, put_row, unfold
-from .tensor import Tensor, attach
+from .tensor import Tensor, attach, wrap_any
 from .unread import forget
 
 _ALONE = 3  # references to a cell of one tensor: the tensor's, a local name's, the argument's of getrefcount
@@ -99,10 +99,9 @@ def regenerate(x: Tensor) -> None:
     if base is None:
         steps = steps_of(x)
         if steps:
-            root = dispatch.wrap_any(cell.array, cell.layout)
-            x._array, x._layout = _payload(_see(root, steps))
+            _take(x, _see(wrap_any(cell.array, cell.layout), steps))
         else:
-            x._array, x._layout = cell.array, cell.layout
+            x._hold(cell.array, cell.layout)
     else:
         base._fresh()
         before, mode.grad = mode.grad, True
@@ -110,15 +109,16 @@ def regenerate(x: Tensor) -> None:
             seen = _see(base, steps_of(x)[len(steps_of(base)) :])
         finally:
             mode.grad = before
-        x._array, x._layout = _payload(seen)
+        _take(x, seen)
         if seen._edge is not None and not x._meta.no_grad_view:
             x._edge, x._idx = seen._edge, seen._idx
     x._seen = cell.stamp
     x._ver = cell.version
 
 
-def _payload(x: Tensor) -> tuple:
-    return x._array, x._layout
+def _take(x: Tensor, other: Tensor) -> None:
+    """Give a tensor another one's payload."""
+    x._array, x._layout, x._kind = other._array, other._layout, other._kind
 
 
 def _static(steps: tuple) -> tuple:
@@ -153,7 +153,7 @@ def write(x: Tensor, value: Tensor) -> None:
     if x._cell.__class__ is not Cell:
         x._fresh()  # a parked tensor comes back first
     if x._cell is None:
-        x._array, x._layout, x._plain = value._array, value._layout, value._plain
+        _take(x, value)
         if mode.grad and value._edge is not None:
             x._edge, x._idx = value._edge, value._idx
         x._ver += 1
@@ -172,7 +172,7 @@ def write(x: Tensor, value: Tensor) -> None:
     if base is not x and base._edge is None and not repeated:  # one write to a repeated element shows everywhere
         if x._meta.unread is not None:
             forget(x)
-        x._array, x._layout = value._array, value._layout
+        _take(x, value)
         x._seen, x._ver = x._cell.stamp, x._cell.version
 
 
@@ -212,14 +212,14 @@ def _commit(x: Tensor, base: Tensor, new: Tensor) -> None:
     cell = x._cell
     steps = steps_of(base)
     if steps:
-        root = dispatch.wrap_any(cell.array, cell.layout)
-        cell.array, cell.layout = _payload(_put(root, dispatch.wrap_any(new._array, new._layout), steps))
+        root = _put(wrap_any(cell.array, cell.layout), wrap_any(new._array, new._layout), steps)
+        cell.array, cell.layout = root._array, root._layout
     else:
         cell.array, cell.layout = new._array, new._layout
     cell.stamp += 1
     if not (x._meta is not None and x._meta.data_alias):
         cell.version += 1
-    base._array, base._layout, base._plain = new._array, new._layout, new._plain
+    _take(base, new)
     base._seen, base._ver = cell.stamp, cell.version
 
 
@@ -229,7 +229,7 @@ def set_payload(x: Tensor, array, layout) -> None:
         x._ver, x._cell = x._cell.version, None
         x._set(array, layout)
         return
-    value = dispatch.wrap_any(array, layout)
+    value = wrap_any(array, layout)
     base = base_of(x)
     base = x if base is None else base
     if base is x:
@@ -245,7 +245,7 @@ def set_payload(x: Tensor, array, layout) -> None:
 def detach(self: Tensor) -> Tensor:
     """Return a tensor over the same storage that is a leaf without grad."""
     self._fresh()
-    out = dispatch.wrap_any(self._array, self._layout)
+    out = wrap_any(self._array, self._layout)
     share(self, out, ())
     return out
 
@@ -269,7 +269,7 @@ def set_data(self: Tensor, value: Tensor) -> None:
     meta.steps = steps_of(value)
     self._cell = cell_of(value)
     self._seen, self._ver = self._cell.stamp, self._cell.version
-    self._array, self._layout, self._plain = value._array, value._layout, value._plain
+    _take(self, value)
 
 
 attach(detach=detach, _regenerate=regenerate, _set_payload=set_payload)

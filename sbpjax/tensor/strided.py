@@ -20,7 +20,7 @@ from .inplace import check_writable
 from .mode import mode
 from .op import op_of
 from .storage import base_of, cell_of, set_data, steps_of
-from .tensor import Tensor, attach
+from .tensor import Tensor, attach, wrap_any
 
 
 def storage_offset(self: Tensor) -> int:
@@ -60,7 +60,7 @@ def _root(x: Tensor) -> Tensor:
     if base is not None and not steps_of(base):
         return base
     cell = cell_of(x)
-    root = dispatch.wrap_any(cell.array, cell.layout)
+    root = wrap_any(cell.array, cell.layout)
     root._cell, root._seen, root._ver = cell, cell.stamp, cell.version
     return root
 

@@ -6,7 +6,7 @@ what it is about:
 
     _array   the payload              _layout  None for a local tensor
     _edge    node on the tape         _idx     which output of that node
-    _ver     version, for backward    _plain   a concrete local payload: the short way through dispatch
+    _ver     version, for backward    _kind    what the payload is, see below: it says which way an op goes
     _cell    storage shared with views and aliases, or None; _seen is the stamp at which `_array` was read from it
     _meta    `.grad`, base and steps of a view, retain_grad: nothing a plain result needs
 """
@@ -17,12 +17,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
+from jax.core import Tracer
 
 from sbpjax.errors import AutogradError, InplaceError, OpTypeError, message
+from sbpjax.sbp.abstract import Abstract
 
 from . import dtype as dtypes
 from .mode import mode
 from .size import Size
+
+LOCAL, OTHER, ABSTRACT, PLACED, TRACED, STORED = range(6)
+"""Kinds of tensors, in the order in which they say how an op runs: an op on several goes the way of the last.
+
+`LOCAL`: an array on one device; `OTHER`: one that is no plain `jax.Array`, as random keys; `ABSTRACT`: no data, on no
+placement; `PLACED`: on a placement, with data or without; `TRACED`: a tracer; `STORED`: the payload lies elsewhere.
+"""
+
+
+def kind_of(array, layout) -> int:
+    """Return the kind of a tensor with this payload."""
+    if array.__class__ is ArrayImpl:
+        return LOCAL if layout is None else PLACED
+    if isinstance(array, Tracer):
+        return TRACED
+    return PLACED if layout is not None else ABSTRACT if array.__class__ is Abstract else OTHER
 
 
 class Meta:
@@ -72,16 +90,16 @@ class Tensor:
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_array", "_cell", "_edge", "_idx", "_layout", "_meta", "_plain", "_seen", "_ver",
+        "__dict__", "__weakref__", "_array", "_cell", "_edge", "_idx", "_kind", "_layout", "_meta", "_seen", "_ver",
     )  # fmt: skip
 
     _array: Any
     _cell: Any
     _edge: Any
     _idx: int
+    _kind: int
     _layout: Any
     _meta: Any
-    _plain: bool
     _seen: int
     _ver: int
 
@@ -129,11 +147,15 @@ class Tensor:
 
     def _adopt(self, other: Tensor) -> None:
         """Take over another tensor's payload, as a leaf without grad."""
-        self._array = other._array
-        self._layout = other._layout
-        self._plain = other._plain
+        self._hold(other._array, other._layout)
         self._edge = self._cell = self._meta = None
         self._idx = self._ver = 0
+
+    def _hold(self, array, layout) -> None:
+        """Take a payload, and nothing else: the version, the tape and the storage are the caller's concern."""
+        self._array = array
+        self._layout = layout
+        self._kind = kind_of(array, layout)
 
     # ------------------------------------------------------------------------------------------------ what it is
 
@@ -159,7 +181,7 @@ class Tensor:
     @property
     def ndim(self) -> int:
         """The number of dims."""
-        if self._plain and (self._meta is None or self._meta.unread is None):
+        if not self._kind and (self._meta is None or self._meta.unread is None):
             return len(self._array.shape)
         return len(self.shape)
 
@@ -181,7 +203,7 @@ class Tensor:
     @property
     def is_lazy(self) -> bool:
         """Whether the payload is a tracer of a compiled program."""
-        return self._layout is None and not self._plain and not self.is_meta
+        return self._kind == TRACED and self._layout is None
 
     @property
     def placement(self):
@@ -205,7 +227,7 @@ class Tensor:
 
         if self._layout is not None:
             return PlacementDevice(self._layout.placement)
-        if not self._plain:
+        if self._kind:
             import jax
 
             if self.is_meta:
@@ -379,9 +401,7 @@ class Tensor:
         if self._cell is not None:
             self._set_payload(array, layout)
             return
-        self._array = array
-        self._layout = layout
-        self._plain = layout is None and array.__class__ is ArrayImpl
+        self._hold(array, layout)
         self._ver += 1
 
     # ------------------------------------------------------------------------------------------------ protocols
@@ -402,6 +422,36 @@ class Tensor:
                 )
             )
         return shape[0]
+
+
+_new = Tensor.__new__
+
+
+def wrap(array) -> Tensor:
+    """Return a plain local tensor without grad over an array."""
+    t = _new(Tensor)
+    t._array = array
+    t._layout = t._edge = t._cell = t._meta = None
+    t._idx = t._ver = 0
+    t._kind = LOCAL
+    return t
+
+
+def wrap_any(array, layout=None) -> Tensor:
+    """Return a tensor over any payload: a local array, a physical array with its layout, or a tracer."""
+    t = _new(Tensor)
+    t._hold(array, layout)
+    t._edge = t._cell = t._meta = None
+    t._idx = t._ver = 0
+    return t
+
+
+def restore(array, layout, edge, idx: int) -> Tensor:
+    """Return a tensor that sits on the tape where a saved one sat."""
+    t = wrap_any(array, layout)
+    t._edge = edge
+    t._idx = idx
+    return t
 
 
 def attach(*functions, **members) -> None:

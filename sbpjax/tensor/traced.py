@@ -1,4 +1,4 @@
-"""The traced way through dispatch: payloads are tracers, an op is its function called on them.
+"""The traced way of an op: payloads are tracers, and an op is its function called on them.
 
 The tape works as ever, but keeps the closure of `jax.vjp` (the *residual form*) rather than inputs, so that a traced
 step costs what ``jax.value_and_grad`` costs; the recompute form would compute a scan twice.
@@ -6,20 +6,21 @@ step costs what ``jax.value_and_grad`` costs; the recompute form would compute a
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src import source_info_util  # no public names
-from jax.core import Tracer
 
-from sbpjax.autograd.node import VjpNode, sequence
+from sbpjax.autograd.node import Node, freed, record
 from sbpjax.sbp import algebra, undecided
 
-from . import dispatch, op_calls
-from .failure import translate
+from . import op_calls
+from .failure import mixed, translate
 from .mode import mode
 from .op import _conjugate, entry_of
-from .tensor import Tensor
+from .tensor import TRACED, Tensor, restore, wrap_any
 
 
 class TracedLayout:
@@ -79,7 +80,7 @@ def logical(x):
     if not isinstance(x, Tensor):
         return x.item() if isinstance(x, np.generic) else x
     x._fresh()
-    if isinstance(x._array, Tracer):
+    if x._kind == TRACED:
         return x._array if mode.closure is None else mode.closure(x)
     if mode.lift is not None:
         return mode.lift(x)
@@ -99,7 +100,7 @@ def constant(x: Tensor):
         return conversions.convert(x._array, layout, layout.placement, everywhere)[0]
 
 
-def run_traced(op, inputs: tuple):
+def run(op, inputs: tuple, out_sbps=None):
     """Run an op of which at least one input is a tracer."""
     arrays = [logical(x) for x in inputs]
     needs = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x._edge is not None] if mode.grad else []
@@ -112,12 +113,12 @@ def run_traced(op, inputs: tuple):
         and mode.auto is None
         and any(isinstance(x, Tensor) and x._layout is None and x._array.ndim for x in inputs)
     ):
-        raise dispatch.mixed(op.name, inputs)
+        raise mixed(op.name, inputs)
     try:
         if not needs:
             out = op.traced(*arrays)
             single = not isinstance(out, (tuple, list))
-            outs = [dispatch.wrap_any(o, layout) for o in ((out,) if single else out)]
+            outs = [wrap_any(o, layout) for o in ((out,) if single else out)]
             return outs[0] if single else tuple(outs)
         return _recorded(op, inputs, arrays, needs, layout)
     except Exception as error:
@@ -128,7 +129,7 @@ def _check_placements(op, inputs: tuple, placement) -> None:
     """Refuse tensors on two placements: an op runs on one. Updates of all parameters at once may cross them."""
     for x in inputs:
         if isinstance(x, Tensor) and x._layout is not None and x._layout.placement != placement:
-            raise dispatch.mixed(op.name, inputs)
+            raise mixed(op.name, inputs)
 
 
 def _recorded(op, inputs, arrays, needs, layout):
@@ -136,55 +137,73 @@ def _recorded(op, inputs, arrays, needs, layout):
     diff, vjp, rest, (single, floats) = op_calls.forward(op, needs, arrays)
     diff, rest = list(diff), list(rest)
     n_out = len(diff) + len(rest)
-    outs = [dispatch.wrap_any(diff.pop(0) if i in floats else rest.pop(0), layout) for i in range(n_out)]
+    outs = [wrap_any(diff.pop(0) if i in floats else rest.pop(0), layout) for i in range(n_out)]
     if floats:
-        node = VjpNode.__new__(VjpNode)
+        node = TracedNode()
         node.op, node.vjp, node.n_out, node.diff_outs = op, vjp, n_out, floats
-        node.entry = tuple([jax.typeof(o._array) for o in outs])
+        node.avals = tuple([jax.typeof(o._array) for o in outs])
         node.inputs = inputs
-        node.edges = tuple(inputs[i]._edge for i in needs)
-        node.idxs = tuple(inputs[i]._idx for i in needs)
-        node.hooks = None
-        node.seq = sequence()
         node.layouts = tuple(inputs[i]._layout for i in needs)
         node.scope = where
-        for i in floats:
-            outs[i]._edge = node
-            outs[i]._idx = i
+        record(node, tuple(inputs[i]._edge for i in needs), tuple(inputs[i]._idx for i in needs), outs, floats)
     return outs[0] if single else tuple(outs)
 
 
-def backward(node: VjpNode, grads: list) -> tuple:
-    """Run the residual closure of a node; a missing cotangent is zero."""
-    cotangents = []
-    for i in node.diff_outs:
-        cotangents.append(_cotangent(node.entry[i], grads[i]))
-    # A gradient is named after the module whose forward it differentiates, and comes from that line.
-    with source_info_util.user_context(node.scope.traceback, name_stack=node.scope.name_stack):
-        results = map(_conjugate, op_calls.backward(node.op, node.vjp, tuple(map(_conjugate, cotangents))))
-    return tuple(dispatch.wrap_any(g, unpinned(lay)) for g, lay in zip(results, node.layouts, strict=True))
+class TracedNode(Node):
+    """The tape's node of a traced op, in residual form: the closure that `jax.vjp` returned.
+
+    Attributes:
+        op: the op.
+        inputs: what it ran on.
+        vjp: the closure.
+        diff_outs: the outputs that can have a cotangent.
+        avals: of the outputs.
+        layouts: those of the inputs that get a gradient.
+        scope: the line and module of the forward, under whose names the backward goes.
+    """
+
+    __slots__ = ("avals", "diff_outs", "inputs", "layouts", "n_out", "op", "scope", "vjp")
+
+    avals: Any
+    diff_outs: Any
+    inputs: Any
+    layouts: Any
+    op: Any
+    scope: Any
+    vjp: Any
+
+    def name(self) -> str:
+        return f"{self.op.name}_backward"
+
+    def backward(self, grads: list, create_graph: bool) -> tuple:
+        if self.vjp is None:
+            raise freed(self.name())
+        cotangents = tuple([_conjugate(_cotangent(self.avals[i], grads[i])) for i in self.diff_outs])
+        with source_info_util.user_context(self.scope.traceback, name_stack=self.scope.name_stack):
+            results = map(_conjugate, op_calls.backward(self.op, self.vjp, cotangents))
+        return tuple(wrap_any(g, unpinned(lay)) for g, lay in zip(results, self.layouts, strict=True))
+
+    def as_op(self, grads: list) -> tuple:
+        """Return the backward as an op on the op's inputs, and these."""
+        if self.vjp is None:
+            raise freed(self.name())
+        needs = tuple(i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x._edge is not None)
+        avals = tuple(None if x is None else jax.typeof(jnp.asarray(logical(x))) for x in self.inputs)
+        entry = entry_of(self.op, needs, avals)
+        mask = tuple(i for i in entry.diff_outs if grads[i] is not None)
+        edge_of = dict(zip(needs, zip(self.edges, self.idxs, strict=True), strict=True))
+        kept = [self.inputs[i] for i in entry.keep]
+        kept = [restore(x._array, x._layout, *edge_of[i]) if i in edge_of else x for i, x in zip(entry.keep, kept)]
+        return entry.variant(mask), (*kept, *[grads[i] for i in mask])
+
+    def release(self) -> None:
+        self.vjp = None
+        self.inputs = None
 
 
 def _cotangent(aval, g):
-    if g is None:
+    if g is None:  # a missing cotangent is zero
         return jnp.zeros(aval.shape, aval.dtype)
     x = logical(g)
     known = jax.typeof(x)
     return x if known.dtype == aval.dtype and not known.weak_type else x.astype(aval.dtype)
-
-
-def double_backward(node: VjpNode, grads: list) -> tuple:
-    """Run the backward of a node as a recorded op on its inputs."""
-    needs = tuple(i for i, x in enumerate(node.inputs) if isinstance(x, Tensor) and x._edge is not None)
-    avals = tuple(None if x is None else jax.typeof(jnp.asarray(logical(x))) for x in node.inputs)
-    entry = entry_of(node.op, needs, avals)
-    mask = tuple(i for i in entry.diff_outs if grads[i] is not None)
-    edge_of = dict(zip(needs, zip(node.edges, node.idxs, strict=True), strict=True))
-    kept = []
-    for i in entry.keep:
-        x = node.inputs[i]
-        if i in edge_of:
-            x = dispatch.restore(x._array, x._layout, *edge_of[i])
-        kept.append(x)
-    out = dispatch.run(entry.variant(mask), (*kept, *[grads[i] for i in mask]))
-    return out if isinstance(out, tuple) else (out,)

@@ -20,14 +20,16 @@ import weakref
 import jax
 from jax._src.core import trace_state_clean  # no public name
 
-from sbpjax.autograd.node import OpNode, sequence
+from sbpjax.autograd.node import sequence
 from sbpjax.sbp.recent import Recent, most_programs
 
 from . import dispatch
 from .failure import translate
+from .local import LocalNode
 from .mode import mode
 from .op import Op, entry_of, op_of, struct_of
-from .tensor import Meta, Tensor
+from .tape.op_node import record_op
+from .tensor import LOCAL, Meta, Tensor
 
 _DEEPEST = 6  # steps that one program takes; a longer chain is read on the way
 _new = Tensor.__new__
@@ -104,11 +106,7 @@ class Unread:
         entry = entry_of(op, (0,), (array.aval,))
         if not entry.diff_outs:
             return
-        node = self.node = OpNode.__new__(OpNode)
-        node.entry, node.n_out = entry, entry.n_out
-        node.edges, node.idxs = (edge,), (idx,)
-        node.hooks = node.layouts = node.in_layouts = None
-        node.saved = node.checks = ()
+        node = self.node = record_op(LocalNode, entry, (edge,), (idx,), (), (), None)
         node.seq = self.seq
         passing = [weakref.ref(node), len(missed)]
         for count, (views, place, steps) in enumerate(missed):
@@ -132,7 +130,7 @@ class Unread:
 
 def views(x: Tensor, op: Op) -> tuple | None:
     """Return the outputs of a view op as tensors that have not been read; None where the op must run at once."""
-    if not x._plain or not trace_state_clean():
+    if x._kind or not trace_state_clean():
         return None
     cell, meta = x._cell, x._meta
     if cell is not None and cell.stamp != x._seen:
@@ -180,7 +178,7 @@ def _tensor(unread: Unread, place: int) -> Tensor:
     t = _new(_View)
     t._layout = t._cell = None
     t._ver = 0
-    t._plain = True
+    t._kind = LOCAL
     meta = t._meta = Meta()
     meta.unread, meta.place = unread, place
     return t
@@ -196,7 +194,7 @@ def through(x: Tensor, op: Op) -> Tensor:
     out._layout = out._cell = out._meta = None
     (out._array,) = found.read()
     out._edge, out._idx, out._ver = found.node, 0, 0
-    out._plain = True
+    out._kind = LOCAL
     return out
 
 

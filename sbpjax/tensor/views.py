@@ -172,7 +172,7 @@ def reshape(self: Tensor, *shape) -> Tensor:
 
 def _whole(x: Tensor, shape: tuple) -> tuple | None:
     """Return the key of a reshape of a plain tensor that is no view; None where strides matter, or for lists."""
-    if not x._plain or (x._meta is not None and x._meta.steps) or (shape and shape[0].__class__ is list):
+    if x._kind or (x._meta is not None and x._meta.steps) or (shape and shape[0].__class__ is list):
         return None
     return ("view", x._array.shape, shape)
 
@@ -250,7 +250,7 @@ def permute(self: Tensor, *dims) -> Tensor:
         dims = tuple(dims[0])
     n = self.ndim
     key = ("permute", n, dims)
-    if self._plain:
+    if not self._kind:
         found = _known_view(self, key)
         if found is not None:
             return found
@@ -276,7 +276,7 @@ def transpose(self: Tensor, dim0: int = 0, dim1: int | None = None, *, perm=None
         return permute(self, *(dim0 if perm is None else perm))
     n = self.ndim
     key = ("transpose", n, dim0, dim1)
-    if self._plain:
+    if not self._kind:
         found = _known_view(self, key)
         if found is not None:
             return found
@@ -388,7 +388,7 @@ def part(self: Tensor, spec: tuple) -> Tensor:
     """Return the part that a spec of `steps.index` names; on one device its starts are inputs of the program."""
     if all(s is None for s in spec):
         return view_of(self, steps.alias)
-    if self._plain:
+    if not self._kind:
         starts = tuple(s[2] for s in spec if s is not None)
         spec = tuple(None if s is None else (s[0], s[1], None) for s in spec)
         return view_of(self, steps.index, (("spec", spec),), starts)

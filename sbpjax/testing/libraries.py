@@ -155,7 +155,7 @@ class Placed(Local):
 
     def tensor(self, array: np.ndarray):
         from sbpjax.sbp import algebra
-        from sbpjax.tensor.dispatch import wrap_any
+        from sbpjax.tensor.tensor import wrap_any
 
         from .layouts import MESHES, lay_out, random_codes
 

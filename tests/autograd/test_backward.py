@@ -272,12 +272,12 @@ def test_a_gradient_that_is_a_cotangent_is_handed_on_without_a_program():
 
 
 def test_gradients_that_meet_are_added_by_the_program_of_the_later_one(monkeypatch):
-    from sbpjax.autograd.node import OpNode
+    from sbpjax.tensor.local import LocalNode
 
     onto = []
-    whole = OpNode.backward_onto
+    whole = LocalNode.backward_onto
     monkeypatch.setattr(
-        OpNode, "backward_onto", lambda self, g, places, held: onto.append(places) or whole(self, g, places, held)
+        LocalNode, "backward_onto", lambda self, g, places, held: onto.append(places) or whole(self, g, places, held)
     )
     w = flow.tensor([[2.0, 1.0], [0.0, 3.0]]).requires_grad_()
     x = flow.tensor([[1.0, 2.0]]).requires_grad_()

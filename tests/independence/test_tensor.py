@@ -11,7 +11,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax.sbp import algebra
-from sbpjax.tensor.dispatch import wrap_any
+from sbpjax.tensor.tensor import wrap_any
 
 from .layouts import lay_out, random_codes
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sbpjax.sbp.assemble import from_local_shards
 from sbpjax.sbp.layout import layout_of
-from sbpjax.tensor.dispatch import wrap, wrap_any
+from sbpjax.tensor.tensor import wrap, wrap_any
 
 NAMES = "abcdefgh"
 

@@ -18,8 +18,7 @@ from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.plan import plan_exactly
 from sbpjax.tensor import bounds
-from sbpjax.tensor.dispatch import wrap_any
-from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.tensor import Tensor, wrap_any
 from sbpjax.tensor.traced import TracedLayout
 
 

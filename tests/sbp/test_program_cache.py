@@ -19,7 +19,7 @@ from sbpjax.ops.elementwise import exp
 from sbpjax.sbp import eager, placement, program_cache
 from sbpjax.sbp.policy import boxing_policy
 from sbpjax.sbp.recent import Recent
-from sbpjax.tensor import creation, on_placement
+from sbpjax.tensor import creation, placed
 from sbpjax.tensor import op as ops
 
 PLACE = placement("cpu", [0, 1, 2, 3])
@@ -177,7 +177,7 @@ def test_backward_and_update_of_a_model_start_without_a_trace(cache, compilation
     creation._by_hand_times.clear()
     first = step()
     forget()
-    on_placement._chosen.clear()
+    placed._chosen.clear()
     creation._by_hand_times.clear()
     for op in ops._OPS.everything():
         op.entries.clear()

@@ -3,10 +3,6 @@
 An import of ``__init__.py`` is one of the package's face; the others run up, or close a circle inside a room.
 """
 
-COUNT = 6
+COUNT = 0
 
-EXCEPTIONS = {
-    "autograd/node.py": "tensor/dispatch.py tensor/on_placement.py tensor/traced.py",
-    "tensor/abstract.py": "tensor/dispatch.py",
-    "tensor/dispatch.py": "tensor/on_placement.py tensor/traced.py",
-}
+EXCEPTIONS: dict[str, str] = {}

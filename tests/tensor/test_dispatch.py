@@ -8,6 +8,7 @@ import sbpjax
 from sbpjax.ops import arithmetic
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.scalars import scalar_array
 
 F = sbpjax.nn.functional
 
@@ -98,8 +99,8 @@ def test_numbers_keep_their_sign_and_kind():
 
 def test_a_number_first_met_in_a_trace_outlives_it():
     value = 40961.125
-    jax.make_jaxpr(lambda x: dispatch.scalar_array(value) + x)(1.0)
-    assert float(dispatch.scalar_array(value)) == value
+    jax.make_jaxpr(lambda x: scalar_array(value) + x)(1.0)
+    assert float(scalar_array(value)) == value
 
 
 def test_errors_have_four_parts_and_the_users_line():

@@ -11,10 +11,11 @@ import numpy as np
 from jax._src.lib import xla_client  # no public name of its copy
 from jax.core import ShapedArray
 
-from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor import Tensor
 from sbpjax.tensor.device import default_jax_device
 from sbpjax.tensor.from_data import from_numpy
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.tensor import wrap
 
 _KINDS = "biufc"
 _COPY = getattr(xla_client, "batched_device_put", None)
@@ -26,7 +27,7 @@ def arrived(array: np.ndarray) -> Tensor:
     special = special or array.dtype.kind not in _KINDS
     if special or not array.dtype.isnative or not array.size:
         return from_numpy(array)
-    return dispatch.wrap(_put(array))
+    return wrap(_put(array))
 
 
 def _put(array: np.ndarray) -> jax.Array:

@@ -23,7 +23,8 @@ from sbpjax.errors import DataError, message
 from sbpjax.sbp import spread
 from sbpjax.sbp.algebra import B, parse
 from sbpjax.sbp.layout import Layout, layout_of
-from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.tensor import wrap_any
 
 from .dataloader import DataLoader
 from .dataset import IterableDataset
@@ -152,7 +153,7 @@ class GlobalLoader:
                 return array[places[start] : places[start] + stop - start][(slice(None), *index[1:])]
 
             made = jax.make_array_from_callback(shape, layout.sharding, part)
-        return dispatch.wrap_any(made, layout)
+        return wrap_any(made, layout)
 
 
 def _leaves(sbp: Any) -> list:

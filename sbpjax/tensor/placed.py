@@ -1,4 +1,4 @@
-"""The global way through dispatch: ops on tensors that lie on a placement, and their backward.
+"""The global way of an op: on tensors that lie on a placement; and its backward.
 
 What `sbpjax.sbp.eager.execute` needs is the payloads, their layouts and the function; which layouts come out is its
 plan's choice. A number or a 0-d local tensor among the inputs goes along as it is; the gradient of such a local
@@ -7,18 +7,23 @@ tensor is local again.
 
 from __future__ import annotations
 
+from typing import Any
+
+import jax
 import numpy as np
 from jax.core import ShapedArray
 
-from sbpjax.autograd.node import OpNode, sequence
 from sbpjax.compiler import conversions
-from sbpjax.sbp import eager, program_cache
+from sbpjax.sbp import algebra, eager, program_cache
+from sbpjax.sbp.boxing_marker import to_sbp
 
-from . import dispatch
-from .failure import describe, translate
+from .failure import mixed, translate
 from .mode import mode
-from .op import entry_of
-from .tensor import Tensor
+from .op import entry_of, struct_of
+from .scalars import scalar_array
+from .tape.op_node import OpNode, record_op, watched
+from .tensor import TRACED, Tensor, wrap_any
+from .traced import TracedLayout
 
 
 def aval_of(x):
@@ -26,7 +31,7 @@ def aval_of(x):
     if x is None:
         return None
     if not isinstance(x, Tensor):
-        return dispatch.scalar_array(x).aval
+        return scalar_array(x).aval
     layout = x._layout
     if layout is None:
         return x._array.aval
@@ -36,18 +41,20 @@ def aval_of(x):
     return found
 
 
-def run_global(op, inputs: tuple, placement, out_sbps=None):
+def run(op, inputs: tuple, out_sbps=None):
     """Run an op of which at least one input is global; see `sbpjax.tensor.dispatch.run`."""
     arrays, layouts = [], []
-    recording = False
+    placement, recording = None, False
     for x in inputs:
         if isinstance(x, Tensor):
             layout = x._layout
             if layout is None:
                 if x._array.ndim:
-                    raise dispatch.mixed(op.name, inputs)
+                    raise mixed(op.name, inputs)
+            elif placement is None:
+                placement = layout.placement
             elif layout.placement is not placement and layout.placement != placement:
-                raise dispatch.mixed(op.name, inputs)
+                raise mixed(op.name, inputs)
             arrays.append(x._array)
             layouts.append(layout)
             if x._edge is not None:
@@ -59,9 +66,9 @@ def run_global(op, inputs: tuple, placement, out_sbps=None):
         outs, out_layouts = eager.execute(op.traced, (), arrays, layouts, out_sbps=out_sbps)
     except Exception as error:
         raise translate(error, op, inputs) from None
-    results = tuple([dispatch.wrap_any(a, lay) for a, lay in zip(outs, out_layouts)])
+    results = tuple([wrap_any(a, lay) for a, lay in zip(outs, out_layouts)])
     if recording and mode.grad:
-        single = record(op, inputs, arrays, layouts, results).single
+        single = _tape(op, inputs, arrays, layouts, results).single
     else:
         single = _single[op] if op in _single else _is_single(op, inputs)
     return results[0] if single else results
@@ -72,50 +79,51 @@ _single: dict = {}
 
 def _is_single(op, inputs: tuple) -> bool:
     """Return whether the op returns one array rather than a tuple; the same for all its inputs."""
-    import jax
-
-    from .op import struct_of
-
     out = jax.eval_shape(op.traced, *[struct_of(aval_of(x)) for x in inputs])
     _single[op] = not isinstance(out, (tuple, list))
     return _single[op]
 
 
-def record(op, inputs: tuple, arrays, layouts, outs: tuple):
+def _tape(op, inputs: tuple, arrays, layouts, outs: tuple):
     """Put a global op on the tape and return its backward entry."""
     needs = tuple([i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x._edge is not None])
     entry = entry_of(op, needs, tuple([aval_of(x) for x in inputs]), on_disk=True)
-    if not entry.diff_outs:
-        return entry
-    node = dispatch._new_node(OpNode)
-    node.entry = entry
-    node.n_out = entry.n_out
-    node.edges = tuple([inputs[i]._edge for i in needs])
-    node.idxs = tuple([inputs[i]._idx for i in needs])
-    node.hooks = None
-    node.seq = sequence()
-    node.layouts = tuple([layouts[i] for i in entry.keep])
-    node.saved = tuple([arrays[i] for i in entry.keep])
-    node.in_layouts = tuple([layouts[i] for i in needs])
-    node.checks = dispatch.checks_of(op, entry, inputs, outs)
-    for i in entry.diff_outs:
-        outs[i]._edge = node
-        outs[i]._idx = i
+    if entry.diff_outs:
+        edges, idxs = tuple([inputs[i]._edge for i in needs]), tuple([inputs[i]._idx for i in needs])
+        saved, kept = tuple([arrays[i] for i in entry.keep]), tuple([layouts[i] for i in entry.keep])
+        checks = watched(op, entry, inputs, outs)
+        node: Any = record_op(PlacedNode, entry, edges, idxs, saved, checks, outs, kept)
+        node.layouts, node.in_layouts = kept, tuple([layouts[i] for i in needs])
     return entry
 
 
-def backward_global(op, saved: tuple, layouts: tuple, cotangents: list, in_layouts: tuple) -> tuple:
-    """Run a backward program on global tensors."""
-    arrays, all_layouts = list(saved), list(layouts)
-    for g in cotangents:
-        g._fresh()
-        arrays.append(g._array)
-        all_layouts.append(g._layout)
-    outs, out_layouts = eager.execute(
-        op.fn, (), arrays, all_layouts, out_sbps=_pins(op, arrays, all_layouts, in_layouts)
-    )
-    grads = [dispatch.wrap_any(a, lay) for a, lay in zip(outs, out_layouts, strict=True)]
-    return tuple([localize(g) if lay is None else g for g, lay in zip(grads, in_layouts, strict=True)])
+class PlacedNode(OpNode):
+    """The tape's node of a global op.
+
+    Attributes:
+        layouts: those of the saved payloads.
+        in_layouts: those of the inputs that get a gradient; None for a local one.
+    """
+
+    __slots__ = ("in_layouts", "layouts")
+
+    in_layouts: Any
+    layouts: Any
+
+    def backward(self, grads: list, create_graph: bool) -> tuple:
+        arrays, layouts = list(self.kept()), list(self.layouts)
+        op, cotangents = self.program(grads)
+        if op is None:
+            return (None,) * len(self.edges)
+        for g in cotangents:
+            arrays.append(g._fresh()._array)
+            layouts.append(g._layout)
+        pins = _pins(op, arrays, layouts, self.in_layouts)
+        outs, found = eager.execute(op.fn, (), arrays, layouts, out_sbps=pins)
+        return self.finished([wrap_any(a, lay) for a, lay in zip(outs, found, strict=True)])
+
+    def finished(self, grads) -> tuple:
+        return tuple([localize(g) if lay is None else g for g, lay in zip(grads, self.in_layouts, strict=True)])
 
 
 _chosen: dict = {}
@@ -164,7 +172,7 @@ def localize(grad):
     """Return the local value of the gradient of a local input."""
     if grad is None or grad._layout is None:
         return grad
-    return dispatch.wrap_any(conversions.to_logical(grad._array, grad._layout))
+    return wrap_any(conversions.to_logical(grad._array, grad._layout))
 
 
 def like_leaf(grad: Tensor, leaf: Tensor) -> Tensor:
@@ -175,12 +183,15 @@ def like_leaf(grad: Tensor, leaf: Tensor) -> Tensor:
     if layout is None:
         return localize(grad)
     if grad._layout is None:
-        raise dispatch.mixed("accumulating a gradient", (leaf, grad))
+        raise mixed("accumulating a gradient", (leaf, grad))
     if getattr(layout, "shape", None) is None or grad._layout.shape is None:
         return grad
-    from .convert import boxed
-
     return boxed(grad, layout.placement, layout.sbp)
 
 
-__all__ = ["describe", "run_global"]
+def boxed(x: Tensor, placement, sbp) -> Tensor:
+    """Return a global tensor in another layout, without the tape."""
+    if x._kind == TRACED:
+        codes = algebra.parse(sbp, placement.hierarchy, x._array.ndim, allow_free=True)
+        return wrap_any(to_sbp(x._array, placement, sbp), TracedLayout(placement, codes))
+    return wrap_any(*conversions.convert(x._array, x._layout, placement, sbp))

@@ -1,0 +1,56 @@
+"""Numbers and arrays among the inputs of ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sbpjax.errors import OpTypeError, message
+
+from .tensor import wrap_any
+
+
+def wrap_input(x):
+    """Return an input of an op as a tensor, if it is an array."""
+    if isinstance(x, np.ndarray):
+        x = jnp.asarray(x)
+    return wrap_any(x) if isinstance(x, jax.Array) else x
+
+
+_scalars: dict[type, dict] = {bool: {}, int: {}, float: {}, complex: {}}
+_MAX_SCALARS = 4096
+
+
+def scalar_array(value):
+    """Return a number as a weakly typed 0-d array; the common ones are kept on the device."""
+    cls = value.__class__
+    table = _scalars.get(cls)
+    if table is None:
+        if isinstance(value, np.generic):
+            return scalar_array(value.item())
+        for base in (bool, int, float, complex):  # also their subclasses
+            if isinstance(value, base):
+                number: Any = value
+                return scalar_array(base(number))
+        raise OpTypeError(
+            message(
+                "an op on tensors and numbers",
+                f"a {cls.__name__}",
+                "inputs of an op are tensors and numbers",
+                "sbpjax.tensor(value) makes a tensor of lists and arrays",
+            )
+        )
+    found = table.get(value)
+    if found is None:
+        with jax.ensure_compile_time_eval():  # an array also within a trace, since it outlives that
+            found = jnp.asarray(value)
+        if len(table) >= _MAX_SCALARS:
+            table.clear()
+        if value != 0 or str(value) == str(cls(0)):  # -0.0 == 0.0 must not share an entry
+            table[value] = found
+    elif value == 0 and str(value) != str(cls(0)):
+        found = jnp.asarray(value)
+    return found

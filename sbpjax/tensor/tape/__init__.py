@@ -1,0 +1,1 @@
+"""The tape: what ops leave behind for the way back."""
