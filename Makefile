@@ -16,7 +16,7 @@ N       ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv test test-long api exhaustive processes demo lint format lock clean
+.PHONY: help venv test test-long api stubs exhaustive processes demo lint format lock clean
 
 help:
 	@sed -n '1,7s/^# \{0,1\}//p' Makefile
@@ -60,6 +60,10 @@ test-long: $(VENV)/.test
 api: $(VENV)/.test
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 PYTHONPATH=.:tests $(BIN)/python -m api.coverage
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 PYTHONPATH=.:tests $(BIN)/python -m api.compatibility
+
+# Write the stubs (.pyi) that show editors the names which are made at import.
+stubs: $(VENV)/.test
+	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 PYTHONPATH=. $(BIN)/python -m tests.support.stubs.generate
 
 demo: $(VENV)/.demo
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m examples.gpt.train $(DEMO)

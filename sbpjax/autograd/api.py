@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -112,7 +114,11 @@ def _checked(x: Tensor, g, create_graph: bool) -> Tensor:
 
 
 def backward(
-    tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False, inputs=None
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Add the gradients of ``tensors`` with respect to the leaves of their graph to the leaves' ``.grad``.
 
@@ -165,16 +171,16 @@ def _batched(outputs: tuple, inputs: tuple, grads: tuple, retain_graph: bool | N
 
 
 def grad(
-    outputs,
-    inputs,
-    grad_outputs=None,
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple:
+) -> tuple[Tensor, ...]:
     """Return the gradients of ``outputs`` with respect to ``inputs``, without touching any ``.grad``.
 
     Args:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sbpjax.errors import GraphError, GraphTypeError, message
 from sbpjax.nn.module import Module
@@ -44,6 +44,16 @@ from .proxy import ProxyModule
 from .repeat import MISSED, repeat_of
 from .signature import Call, as_tensor
 from .views import Views
+
+if TYPE_CHECKING:  # a call takes and returns what the subclass's `build` does
+    from typing import ParamSpec, Protocol, TypeVar
+
+    _P = ParamSpec("_P")
+    _R = TypeVar("_R", covariant=True)
+
+    class _HasBuild(Protocol[_P, _R]):
+        def build(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+
 
 _counts: dict[str, int] = {}
 
@@ -226,7 +236,7 @@ class Graph(Fitting, Views):
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self: _HasBuild[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
         """Run one step: `build`, and the steps of the optimizers and schedules.
 
         The first call of a signature traces and compiles.
@@ -238,7 +248,7 @@ class Graph(Fitting, Views):
             if result is not MISSED:
                 last.missed = 0
         if result is MISSED:
-            result = self._run(Call(args, kwargs))
+            result = self._run(Call(args, kwargs))  # type: ignore[attr-defined]
         for step in life.schedules:
             step()
         return result

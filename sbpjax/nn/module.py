@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import sbpjax.nn.hooks as _hooks
 import sbpjax.nn.names as _names
@@ -36,6 +36,16 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import Table, changes
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tensor import wrap_any
+
+if TYPE_CHECKING:  # a call takes and returns what the subclass's `forward` does
+    from typing import ParamSpec, Protocol, TypeVar
+
+    _P = ParamSpec("_P")
+    _R = TypeVar("_R", covariant=True)
+
+    class _HasForward(Protocol[_P, _R]):
+        def forward(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 _HOOK_TABLES = """_forward_pre_hooks _forward_hooks _backward_pre_hooks _backward_hooks _state_dict_pre_hooks
@@ -87,10 +97,10 @@ class Module(Moving, HookMethods, _state.ExtraState):
         """Compute the module's result; every subclass overrides this."""
         raise _names.no_forward(self)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self: _HasForward[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if mode.blocks is not None:
             return mode.blocks.call(self, args, kwargs)
-        return self._call_impl(args, kwargs)
+        return self._call_impl(args, kwargs)  # type: ignore[attr-defined]
 
     def _call_impl(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run the hooks and `forward`."""
@@ -344,7 +354,7 @@ class Module(Moving, HookMethods, _state.ExtraState):
     # -- modes and gradients
     # -------------------------------------------------------------------------------------------
 
-    def train(self, mode: bool = True) -> Module:
+    def train(self, mode: bool = True) -> Self:
         """Set training mode (dropout drops, batch norm uses the batch) for this module and all below it."""
         if not isinstance(mode, bool):
             fail(
@@ -359,11 +369,11 @@ class Module(Moving, HookMethods, _state.ExtraState):
             child.train(mode)
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """Set evaluation mode; the same as ``train(False)``."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Module:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Let the parameters record gradients, or stop them."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
@@ -380,14 +390,14 @@ class Module(Moving, HookMethods, _state.ExtraState):
     # -- moving and casting
     # --------------------------------------------------------------------------------------------
 
-    def apply(self, fn: Callable[[Module], None]) -> Module:
+    def apply(self, fn: Callable[[Module], None]) -> Self:
         """Call `fn` on every module below this one, children first, then on itself; the way to initialise."""
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
 
-    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Module:
+    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
         """Replace every parameter, its gradient and every buffer by `fn` of it; parameters keep their identity."""
         from sbpjax.autograd.grad_mode import no_grad
 

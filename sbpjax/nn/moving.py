@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from jax.core import Tracer
 
@@ -15,6 +15,9 @@ from sbpjax.sbp import members
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import Tensor, creation
 from sbpjax.tensor import dtype as dtypes
+
+if TYPE_CHECKING:
+    from sbpjax.tensor.types import DeviceLike, DTypeLike, SbpLike
 
 _SAID_PARTS = "Module.to_global of equal parts"
 
@@ -62,7 +65,7 @@ class Moving:
 
     _apply: Any
 
-    def to(self, *args: Any, **kwargs: Any) -> Any:
+    def to(self, *args: DeviceLike | DTypeLike | Tensor | bool | None, **kwargs: DeviceLike | DTypeLike | bool) -> Self:
         """Move or cast all tensors: ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``.
 
         Only floating-point tensors take a dtype. For placements use `to_global`.
@@ -103,31 +106,31 @@ class Moving:
 
         return self._apply(convert)
 
-    def float(self) -> Any:
+    def float(self) -> Self:
         """Cast all floating-point tensors to float32."""
         return _cast(self, dtypes.float32)
 
-    def double(self) -> Any:
+    def double(self) -> Self:
         """Cast all floating-point tensors to float64."""
         return _cast(self, dtypes.float64)
 
-    def half(self) -> Any:
+    def half(self) -> Self:
         """Cast all floating-point tensors to float16."""
         return _cast(self, dtypes.float16)
 
-    def bfloat16(self) -> Any:
+    def bfloat16(self) -> Self:
         """Cast all floating-point tensors to bfloat16."""
         return _cast(self, dtypes.bfloat16)
 
-    def cpu(self) -> Any:
+    def cpu(self) -> Self:
         """Move all local tensors to the CPU."""
         return self.to("cpu")
 
-    def cuda(self, device: int | str | None = None) -> Any:
+    def cuda(self, device: int | str | None = None) -> Self:
         """Move all local tensors to a GPU."""
         return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
-    def to_global(self, placement: Any = None, sbp: Any = None) -> Any:
+    def to_global(self, placement: Placement | None = None, sbp: SbpLike | None = None) -> Self:
         """Lay out all parameters, gradients and buffers, in place.
 
         In a job of several processes every process's tensor is one part, as of `Tensor.to_global`. A module that all
@@ -150,7 +153,9 @@ class Moving:
         warn_of_equal_parts(self, placement, sbp)
         return self._apply(lambda t: t.to_global(placement=placement, sbp=sbp))
 
-    def to_empty(self, *, device: Any = None, placement: Any = None, sbp: Any = None) -> Any:
+    def to_empty(
+        self, *, device: DeviceLike | None = None, placement: Placement | None = None, sbp: SbpLike | None = None
+    ) -> Self:
         """Give memory, with unspecified content, to all tensors, in place; the way out of ``device="meta"``.
 
         Args:
@@ -173,32 +178,32 @@ class Moving:
 
         return self._apply(empty)
 
-    def to_local(self) -> Any:
+    def to_local(self) -> Self:
         """Make all parameters, gradients and buffers local tensors, in place."""
         return self._apply(lambda t: t.to_local() if t.is_global else t)
 
-    def type(self, dst_type: Any) -> Any:
+    def type(self, dst_type: DTypeLike) -> Self:
         """Cast all tensors, integers included, to a dtype or to what a type such as ``"torch.FloatTensor"`` names."""
         return self._apply(lambda t: t.type(dst_type))
 
-    def share_memory(self) -> Any:
+    def share_memory(self) -> Self:
         """Return self: arrays of JAX belong to one process; several processes hold shards of one global tensor."""
         return self
 
-    def to_memory_format(self, memory_format: Any) -> Any:
+    def to_memory_format(self, memory_format: Any) -> Self:
         """Return self: how dims lie in memory is XLA's choice."""
         return self
 
     def make_contiguous_params_group(self) -> None:
         """Do nothing: a compiled step fuses the updates of parameters without copying them together."""
 
-    def to_consistent(self, *args: Any, **kwargs: Any) -> Any:
+    def to_consistent(self, *args: Any, **kwargs: Any) -> Self:
         """Raise: the old name of `to_global`."""
         rule = ".to_consistent has been removed, please use .to_global instead"
         fail(
             "shape", f"{type(self).__name__}.to_consistent(...)", "an old name", rule, "model.to_global(placement, sbp)"
         )
 
-    def xpu(self, device: Any = None) -> Any:
+    def xpu(self, device: int | str | None = None) -> Self:
         """Move all local tensors to the accelerator."""
         return self.cuda(device)

@@ -82,7 +82,19 @@ class Meta:
         self.multi = self.data_alias = self.no_grad_view = self.asked_sum = False
 
 
-class Tensor:
+if TYPE_CHECKING:  # methods and operators are attached to the class by the other modules; `make stubs` lists them
+    from sbpjax.sbp import Layout
+    from sbpjax.sbp import sbp as Sbp
+    from sbpjax.sbp.placement import placement as Placement
+
+    from .attached import Attached
+    from .device import device as Device
+    from .types import DTypeLike
+else:
+    Attached = object
+
+
+class Tensor(Attached):
     """A multi-dimensional array that records what is computed with it.
 
     Make one with `sbpjax.tensor`, `sbpjax.zeros` and their like. ``Tensor(2, 3)`` gives an uninitialised float32
@@ -104,43 +116,6 @@ class Tensor:
     _ver: int
 
     __array_priority__ = 1000  # NumPy leaves `array + tensor` to this class
-
-    if TYPE_CHECKING:  # methods and operators are attached to the class by the other modules of this package
-
-        def __getattr__(self, name: str) -> Any: ...
-
-        __add__: Any
-        __radd__: Any
-        __sub__: Any
-        __rsub__: Any
-        __mul__: Any
-        __rmul__: Any
-        __truediv__: Any
-        __rtruediv__: Any
-        __floordiv__: Any
-        __mod__: Any
-        __pow__: Any
-        __rpow__: Any
-        __matmul__: Any
-        __neg__: Any
-        __abs__: Any
-        __invert__: Any
-        __and__: Any
-        __or__: Any
-        __xor__: Any
-        __lt__: Any
-        __le__: Any
-        __gt__: Any
-        __ge__: Any
-        __getitem__: Any
-        __setitem__: Any
-        __iter__: Any
-        __contains__: Any
-
-        def __bool__(self) -> bool: ...
-        def __int__(self) -> int: ...
-        def __float__(self) -> float: ...
-        def __index__(self) -> int: ...
 
     def __init__(self, *data, **options) -> None:
         self._adopt(self._made_of(data, options))
@@ -186,7 +161,7 @@ class Tensor:
         return len(self.shape)
 
     @property
-    def layout(self):
+    def layout(self) -> Layout | None:
         """The `sbpjax.sbp.Layout` of a global tensor, None for a local one."""
         return self._layout
 
@@ -206,14 +181,14 @@ class Tensor:
         return self._kind == TRACED and self._layout is None
 
     @property
-    def placement(self):
+    def placement(self) -> Placement:
         """The placement of a global tensor."""
         if self._layout is None:
             raise self._kind_error("placement", "a local tensor lies on one device and has no placement", "x.device")
         return self._layout.placement
 
     @property
-    def sbp(self) -> tuple:
+    def sbp(self) -> tuple[Sbp, ...]:
         """The nd-sbp of a global tensor; in a traced program entries may be decided by the plan."""
         layout = self._layout
         if layout is None:
@@ -221,7 +196,7 @@ class Tensor:
         return layout.sbp if layout.shape is not None else layout.sbp_of(self._fresh()._array)
 
     @property
-    def device(self):
+    def device(self) -> Device:
         """The device of a local tensor; of a global one its placement, as what new tensors can be made on."""
         from .device import PlacementDevice, device, of_jax
 
@@ -309,7 +284,7 @@ class Tensor:
         return self._edge is None or self._edge.__class__ is AccumulateGrad
 
     @property
-    def grad_fn(self):
+    def grad_fn(self) -> object | None:
         """The tape's node of a computed tensor; None for a leaf."""
         from sbpjax.autograd.node import AccumulateGrad
 
@@ -409,7 +384,7 @@ class Tensor:
     def __hash__(self) -> int:
         return id(self)
 
-    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 

@@ -148,7 +148,7 @@ PLACES = {
             f"sbpjax/tensor/{name}.py"
             for name in """abstract argument_names binding bounds changes convert creation device dispatch dtype failure
             from_data generator indexing inplace like local mode oneflow_arguments op op_calls parked placed scalars
-            shapes size splitting staged steps storage tensor traced unread views wrong_call""".split()
+            shapes size splitting staged steps storage tensor traced types unread views wrong_call""".split()
         ],
         "tensor",
     ),

@@ -1,0 +1,1797 @@
+"""Written by `make stubs` from the live package; do not edit."""
+# sbpjax: OneFlow's global tensors on JAX.
+
+import builtins
+import collections.abc
+import contextlib
+import os
+import typing
+import sbpjax.tensor.types as _types
+from sbpjax.graph.compile import Compiled as _Compiled
+from sbpjax.sbp.explain import Explanation as _Explanation
+from sbpjax.tensor.generator import Generator as _Generator
+from sbpjax.tensor.attached import HistogramEdges as _HistogramEdges
+from sbpjax.tensor.attached import MantissaExponent as _MantissaExponent
+from sbpjax.tensor.attached import MinMax as _MinMax
+from sbpjax.tensor.attached import NativeLayerNorm as _NativeLayerNorm
+from sbpjax.tensor.attached import PLU as _PLU
+from sbpjax.tensor.attached import QR as _QR
+from sbpjax.tensor.attached import SVD as _SVD
+from sbpjax.tensor.attached import SignLogabsdet as _SignLogabsdet
+from sbpjax.tensor.size import Size as _Size
+from sbpjax.tensor.attached import SolutionCoefficient as _SolutionCoefficient
+from sbpjax.tensor.tensor import Tensor as _Tensor
+from sbpjax.tensor.attached import ValuesIndices as _ValuesIndices
+from sbpjax.func.wrap_jax import Wrapped as _Wrapped
+from sbpjax.tensor.settings import _NoDtype as __NoDtype
+from sbpjax.tensor.device import device as _device
+from sbpjax.tensor.dtype import dtype as _dtype
+from sbpjax.tensor.settings import layout as _layout
+from sbpjax.tensor.settings import memory_format as _memory_format
+from sbpjax.sbp.placement import placement as _placement
+
+from sbpjax import BFloat16Tensor as BFloat16Tensor
+from sbpjax import BoolTensor as BoolTensor
+from sbpjax import ByteTensor as ByteTensor
+from sbpjax import CharTensor as CharTensor
+from sbpjax import DoubleTensor as DoubleTensor
+from sbpjax import FloatTensor as FloatTensor
+from sbpjax.tensor.generator import Generator as Generator
+from sbpjax.amp.grad_scaler import GradScaler as GradScaler
+from sbpjax import HalfTensor as HalfTensor
+from sbpjax import IntTensor as IntTensor
+from sbpjax import LongTensor as LongTensor
+from sbpjax import ShortTensor as ShortTensor
+from sbpjax.tensor.size import Size as Size
+from sbpjax.tensor.tensor import Tensor as Tensor
+from sbpjax import _C as _C
+__version__: builtins.str
+def abs(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
+def abs_(input: _Tensor) -> _Tensor:
+    """Write the result of `abs` into this tensor and return it."""
+def absolute(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
+from sbpjax.tensor.abstract import abstract as abstract
+def acos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse cosine."""
+def acos_(input: _Tensor) -> _Tensor:
+    """Write the result of `acos` into this tensor and return it."""
+def acosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse hyperbolic cosine."""
+def acosh_(input: _Tensor) -> _Tensor:
+    """Write the result of `acosh` into this tensor and return it."""
+def adaptive_avg_pool1d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
+    """Return `(N, C, L)` pooled by means to `output_size`; None keeps a dim."""
+def adaptive_avg_pool2d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
+    """Return `(N, C, H, W)` pooled by means to `output_size`; None keeps a dim."""
+def adaptive_avg_pool3d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
+    """Return `(N, C, D, H, W)` pooled by means to `output_size`; None keeps a dim."""
+@typing.overload
+def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, return_indices: typing.Literal[False] = False) -> _Tensor:
+    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+@typing.overload
+def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, *, return_indices: typing.Literal[True]) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+@typing.overload
+def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
+    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+def add(input: _Tensor | None = None, other: _types.TensorLike | None = None, *more: builtins.object, alpha: builtins.float = 1, inplace: builtins.bool = False, out: _Tensor | None = None, inputs: collections.abc.Sequence[_Tensor] | None = None) -> _Tensor:
+    """Return ``input + alpha * other``, or the sum of several tensors, given one by one or as a list, as one op.
+
+    Args:
+        input: a tensor or a number; or a list of tensors.
+        other: a tensor or a number.
+        more: further tensors.
+        alpha: factor of `other`.
+        inplace: write the sum into `input`.
+        out: a tensor to write the sum into.
+        inputs: the list of tensors by OneFlow's name.
+    """
+def add_(input: _Tensor, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
+    """Write the result of `add` into this tensor and return it."""
+def addbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    """Return beta * x + alpha * the sum over the stack of a @ b."""
+def addcdiv(input: _Tensor, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input + value * tensor1 / tensor2``."""
+def addcmul(input: _Tensor, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input + value * tensor1 * tensor2``."""
+def addmm(input: _Tensor, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    """Return beta * x + alpha * (a @ b), with x broadcast."""
+def addmv(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    """Return beta * x + alpha * (a @ b) for a matrix a and a vector b."""
+def addmv_(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+    """Write the result of `addmv` into this tensor and return it."""
+def addr(input: _Tensor, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    """Return beta * x + alpha * outer(a, b)."""
+def adjoint(input: _Tensor) -> _Tensor:
+    """Return matrices with their last two dims exchanged and, if complex, conjugated."""
+def affine_grid_generator(theta: _Tensor, size: _types.IntOrInts, align_corners: builtins.bool) -> _Tensor:
+    """Return `nn.functional.affine_grid`, of maps of any dtype."""
+def alias_copy(input: _Tensor, *args: builtins.object, out: _Tensor | None = None, **options: builtins.object) -> _Tensor:
+    """Return a copy of what `alias` shows."""
+def all(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return whether all elements hold."""
+from sbpjax.tensor.functions import allclose as allclose
+def alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+    """Return x with elements at selu's lower limit with probability p, scaled to keep mean and variance."""
+def alpha_dropout_(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+    """Return x with elements at selu's lower limit with probability p, scaled to keep mean and variance."""
+def amax(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
+    """Return the maximum over ``dim``; ties share the gradient evenly, NaN wins."""
+def amin(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
+    """Return the minimum over ``dim``; ties share the gradient evenly, NaN wins."""
+def aminmax(input: _Tensor, *, dim: builtins.int | None = None, keepdim: builtins.bool = False, out: _Tensor | None = None) -> _MinMax:
+    """Return the smallest and the largest element."""
+from sbpjax import amp as amp
+def angle(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the angle to the positive real axis: of real numbers 0 or π, and NaN of NaN."""
+def any(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return whether any element holds."""
+def arange(start: builtins.float | None = None, end: _types.TensorLike | None = None, step: builtins.float = 1, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return ``start, start + step, …`` below ``end``; int64 if all are integers."""
+def arccos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse cosine."""
+def arccos_(input: _Tensor) -> _Tensor:
+    """Return the inverse cosine."""
+def arccosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse hyperbolic cosine."""
+def arccosh_(input: _Tensor) -> _Tensor:
+    """Return the inverse hyperbolic cosine."""
+def arcsin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse sine."""
+def arcsin_(input: _Tensor) -> _Tensor:
+    """Return the inverse sine."""
+def arcsinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse hyperbolic sine."""
+def arcsinh_(input: _Tensor) -> _Tensor:
+    """Return the inverse hyperbolic sine."""
+def arctan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse tangent."""
+def arctan2(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the angle of the point (x, y)."""
+def arctan_(input: _Tensor) -> _Tensor:
+    """Return the inverse tangent."""
+def arctanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse hyperbolic tangent."""
+def arctanh_(input: _Tensor) -> _Tensor:
+    """Return the inverse hyperbolic tangent."""
+from sbpjax.tensor.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+def argmax(input: _Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the index of the first largest element, along a dim or of the flattened tensor; int64 unless asked."""
+def argmin(input: _Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the index of the first smallest element, along a dim or of the flattened tensor; int64 unless asked."""
+from sbpjax.tensor.ordering import argsort as argsort
+def argwhere(input: _Tensor, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return the indices of the elements that are not zero, one row each; dtypes as in `unique`."""
+from sbpjax.tensor.strided import as_strided as as_strided
+def as_strided_(input: _Tensor, size: _types.IntOrInts, stride: _types.IntOrInts, storage_offset: builtins.int | None = None) -> _Tensor:
+    """Make this tensor show its storage with the sizes, strides and offset given."""
+from sbpjax.tensor.strided import as_strided_copy as as_strided_copy
+from sbpjax.tensor.strided import as_strided_scatter as as_strided_scatter
+def as_tensor(data: _types.ArrayLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None) -> _Tensor:
+    """Return ``data`` as a tensor; a tensor that fits is returned itself."""
+def asarray(obj: _types.ArrayLike, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, copy: builtins.bool | None = None, requires_grad: builtins.bool | None = None) -> _Tensor:
+    """Return a tensor with the content given; a tensor itself, unless ``copy`` or another dtype is asked for.
+
+    By default the result of a tensor is on the tape as that is; with ``requires_grad=False`` it is detached.
+    """
+def asin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse sine."""
+def asin_(input: _Tensor) -> _Tensor:
+    """Write the result of `asin` into this tensor and return it."""
+def asinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse hyperbolic sine."""
+def asinh_(input: _Tensor) -> _Tensor:
+    """Write the result of `asinh` into this tensor and return it."""
+from sbpjax import asyncs as asyncs
+def atan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse tangent."""
+def atan2(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the angle of the point (x, y)."""
+def atan_(input: _Tensor) -> _Tensor:
+    """Write the result of `atan` into this tensor and return it."""
+def atanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse hyperbolic tangent."""
+def atanh_(input: _Tensor) -> _Tensor:
+    """Write the result of `atanh` into this tensor and return it."""
+@typing.overload
+def atleast_1d(input: _Tensor) -> _Tensor:
+    """Return tensors with at least 1 dims."""
+@typing.overload
+def atleast_1d(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> builtins.tuple[_Tensor, ...]:
+    """Return tensors with at least 1 dims."""
+@typing.overload
+def atleast_2d(input: _Tensor) -> _Tensor:
+    """Return tensors with at least 2 dims."""
+@typing.overload
+def atleast_2d(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> builtins.tuple[_Tensor, ...]:
+    """Return tensors with at least 2 dims."""
+@typing.overload
+def atleast_3d(input: _Tensor) -> _Tensor:
+    """Return tensors with at least 3 dims."""
+@typing.overload
+def atleast_3d(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> builtins.tuple[_Tensor, ...]:
+    """Return tensors with at least 3 dims."""
+from sbpjax import auto as auto
+from sbpjax.amp.autocast import autocast as autocast
+from sbpjax import autograd as autograd
+def avg_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the mean of every window of `(N, C, L)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: zeros added on both sides.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        count_include_pad: whether those zeros count in the mean.
+        divisor_override: divide by it instead of by the number of cells.
+    """
+from sbpjax import backends as backends
+def baddbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    """Return beta * x + alpha * (a @ b) for stacks of matrices, with x broadcast."""
+def bartlett_window(window_length: builtins.int, periodic: builtins.bool = True, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return a triangle from 0 to 1 and back."""
+from sbpjax.tensor.additions import batch_gather as batch_gather
+from sbpjax.nn.functional.norm import batch_norm as batch_norm
+def bernoulli(input: _Tensor, p: builtins.float | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``."""
+bfloat16: _dtype
+from sbpjax.nn.functional.linear import bilinear as bilinear
+from sbpjax.nn.functional.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+from sbpjax.tensor.selection import bincount as bincount
+def binomial(count: _Tensor, prob: _Tensor, generator: _Generator | None = None) -> _Tensor:
+    """Return binomial counts of successes in ``count`` trials of probability ``prob``."""
+def bitwise_and(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the bitwise conjunction of integers or bools."""
+def bitwise_left_shift(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return x << y."""
+def bitwise_not(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the bits of an integer or bool flipped."""
+def bitwise_or(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the bitwise disjunction of integers or bools."""
+def bitwise_right_shift(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return x >> y, keeping the sign."""
+def bitwise_xor(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the bitwise exclusive disjunction of integers or bools."""
+def blackman_window(window_length: builtins.int, periodic: builtins.bool = True, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return Blackman's window."""
+def block_diag(*tensors: collections.abc.Sequence[_Tensor]) -> _Tensor:
+    """Return matrices along the diagonal of a larger one."""
+def bmm(input: _Tensor, mat2: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0) -> _Tensor:
+    """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``; options as in `matmul`."""
+bool: _dtype
+from sbpjax import boxing as boxing
+from sbpjax.sbp.policy import boxing_policy as boxing_policy
+from sbpjax._C import broadcast_like as broadcast_like
+def broadcast_shapes(*shapes: collections.abc.Sequence[builtins.int]) -> _Size:
+    """Return the common shape of several shapes."""
+def broadcast_tensors(*tensors: collections.abc.Sequence[_Tensor]) -> builtins.tuple[_Tensor, ...]:
+    """Return the tensors as views of their common shape."""
+def broadcast_to(input: _Tensor, size: _types.IntOrInts) -> _Tensor:
+    """Return `expand` to a size."""
+def bucketize(input: _Tensor, boundaries: _Tensor, *, out_int32: builtins.bool = False, right: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return the index of the bucket that each value falls in."""
+byte: _dtype
+from sbpjax import calls as calls
+def can_cast(from_: _types.DTypeLike, to: _types.DTypeLike) -> builtins.bool:
+    """Return whether a dtype may be cast to another: its kind is not higher."""
+def cartesian_prod(*tensors: collections.abc.Sequence[_Tensor]) -> _Tensor:
+    """Return all tuples of elements of vectors, as rows."""
+def cast(input: _Tensor, dtype: _types.DTypeLike) -> _Tensor:
+    """Return the tensor in another dtype."""
+def cat(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
+    """Return tensors joined along a dim they have."""
+from sbpjax.tensor.additions import cdist as cdist
+cdouble: _dtype
+def ceil(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the smallest integer value not below x; integers stay."""
+def ceil_(input: _Tensor) -> _Tensor:
+    """Write the result of `ceil` into this tensor and return it."""
+def celu(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
+    """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
+from sbpjax.nn.functional.activation import celu_ as celu_
+cfloat: _dtype
+def chain_matmul(*matrices: collections.abc.Sequence[_Tensor], out: _Tensor | None = None) -> _Tensor:
+    """Return the product of several matrices, multiplied in the cheapest order."""
+from sbpjax.nn.functional.resize import channel_shuffle as channel_shuffle
+channels_last: _memory_format
+channels_last_3d: _memory_format
+char: _dtype
+from sbpjax import checkpoint as checkpoint
+def cholesky(input: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the lower (or upper) Cholesky factor."""
+def cholesky_inverse(L: _Tensor, upper: builtins.bool = False) -> _Tensor:
+    """Return the inverse of the matrix whose Cholesky factor is given."""
+def cholesky_solve(input: _Tensor, input2: _Tensor, upper: builtins.bool = False) -> _Tensor:
+    """Return x with ``A x = b``, where ``factor`` is the Cholesky factor of A."""
+def chunk(input: _Tensor, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
+    """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
+def clamp(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input`` limited to ``[min, max]``; the bounds are numbers, tensors or None."""
+def clamp_(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None) -> _Tensor:
+    """Write the result of `clamp` into this tensor and return it."""
+def clamp_max(input: _Tensor, max: _Tensor) -> _Tensor:
+    """Return x limited from above."""
+def clamp_max_(input: _Tensor, max: _types.TensorLike) -> _Tensor:
+    """Write the result of `clamp_max` into this tensor and return it."""
+def clamp_min(input: _Tensor, min: _Tensor) -> _Tensor:
+    """Return x limited from below."""
+def clamp_min_(input: _Tensor, min: _types.TensorLike) -> _Tensor:
+    """Write the result of `clamp_min` into this tensor and return it."""
+def clip(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input`` limited to ``[min, max]``; the bounds are numbers, tensors or None."""
+def clip_(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None) -> _Tensor:
+    """Write the result of `clamp` into this tensor and return it."""
+def clone(input: _Tensor, *, memory_format: _memory_format | None = None) -> _Tensor:
+    """Return a copy, on the tape."""
+def column_stack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
+    """Return vectors as the columns of a matrix."""
+from sbpjax.tensor.additions import combinations as combinations
+from sbpjax import comm as comm
+@typing.overload
+def compile(fn: None = None, *, state: builtins.object = (), lowering: builtins.str = 'spmd') -> typing.Callable[[typing.Callable[..., builtins.object]], _Compiled]:
+    """Return ``fn`` as a function that runs as one compiled program.
+
+    Args:
+        fn: a function of tensors (nested lists, tuples, dicts of them) and static Python values.
+        state: modules, optimizers and tensors that it changes in place.
+        lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints, collectives left to XLA).
+
+    Returns:
+        A `Compiled`; call it as ``fn``.
+
+    Example:
+        >>> double = compile(lambda x: x * 2)
+    """
+@typing.overload
+def compile(fn: typing.Callable[..., builtins.object], *, state: builtins.object = (), lowering: builtins.str = 'spmd') -> _Compiled:
+    """Return ``fn`` as a function that runs as one compiled program.
+
+    Args:
+        fn: a function of tensors (nested lists, tuples, dicts of them) and static Python values.
+        state: modules, optimizers and tensors that it changes in place.
+        lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints, collectives left to XLA).
+
+    Returns:
+        A `Compiled`; call it as ``fn``.
+
+    Example:
+        >>> double = compile(lambda x: x * 2)
+    """
+from sbpjax import compiler as compiler
+def complex(real: _Tensor, imag: _Tensor) -> _Tensor:
+    """Return real + i imag; both are float32 or float64."""
+complex128: _dtype
+complex64: _dtype
+def concat(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
+    """Return tensors joined along a dim they have."""
+def concatenate(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
+    """Return tensors joined along a dim they have."""
+def cond(pred: _Tensor | builtins.bool, true_fn: typing.Any, false_fn: typing.Any, *operands: typing.Any) -> typing.Any:
+    """Return ``true_fn(*operands)`` if a condition holds, else ``false_fn(*operands)``.
+
+    Args:
+        pred: a bool, or a tensor of one element.
+        true_fn: a function of the operands that returns a tensor or a tuple of tensors, and writes nothing in place.
+        false_fn: the same, with results of the same shapes and dtypes.
+        *operands: tensors and other values, passed on.
+
+    Raises:
+        OpTypeError: a function returns something else than tensors.
+        OpError: the results of the two do not fit each other, or one writes a tensor in place.
+
+    Example:
+        >>> cond(x.sum() > 0, lambda x: x, lambda x: -x, x)
+    """
+from sbpjax.tensor.complex import conj as conj
+def conj_physical(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the complex conjugate; real numbers stay."""
+def constant_pad_nd(input: _Tensor, pad: _types.IntOrInts, value: _types.TensorLike = 0) -> _Tensor:
+    """Return `nn.functional.pad` with a number."""
+def contiguous(input: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
+    """Return the tensor itself if it is contiguous, else a copy."""
+contiguous_format: _memory_format
+def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
+    """Return the convolution of `(N, C, L)` with kernels.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; a split batch needs no communication.
+        weight: `(O, C / groups, ...)`; ``split(0)`` splits the output channels, ``split(1)`` makes the result a
+            partial sum if the input's channels are split too.
+        bias: `(O,)` or None.
+        stride: step of the kernel, a number or one per dim.
+        padding: zeros added on both sides, a number or one per dim, or ``"same"`` or ``"valid"``.
+        dilation: distance of the kernel's cells, a number or one per dim.
+        groups: channels are divided into so many groups that do not mix.
+    """
+def conv2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
+    """Return the convolution of `(N, C, H, W)` with kernels; arguments as in `conv1d`."""
+def conv3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
+    """Return the convolution of `(N, C, D, H, W)` with kernels; arguments as in `conv1d`."""
+def conv_transpose1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the transposed convolution of `(N, C, L)`: the gradient of `conv1d` as a function of its output.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`.
+        weight: `(C, O / groups, ...)`.
+        bias: `(O,)` or None.
+        stride: distance of the input's cells in the output.
+        padding: cells cut from both sides of the output.
+        output_padding: cells added to one side of the output.
+        groups: channels are divided into so many groups that do not mix.
+        dilation: distance of the kernel's cells.
+    """
+def conv_transpose2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the transposed convolution of `(N, C, H, W)`: the gradient of `conv2d` as a function of its output."""
+def conv_transpose3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the transposed convolution of `(N, C, D, H, W)`: the gradient of `conv3d` as a function of its output."""
+from sbpjax.tensor.settings import convert_oneflow_dtype_to_numpy_dtype as convert_oneflow_dtype_to_numpy_dtype
+def copysign(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the size of x with the sign of y (also of -0.0)."""
+def corrcoef(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the correlations of variables in the rows of x."""
+def cos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the cosine."""
+def cos_(input: _Tensor) -> _Tensor:
+    """Write the result of `cos` into this tensor and return it."""
+def cosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the hyperbolic cosine."""
+def cosh_(input: _Tensor) -> _Tensor:
+    """Write the result of `cosh` into this tensor and return it."""
+from sbpjax.nn.functional.loss import cosine_embedding_loss as cosine_embedding_loss
+from sbpjax.nn.functional.norm import cosine_similarity as cosine_similarity
+def count_nonzero(input: _Tensor, dim: _types.IntOrInts | None = None, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the int64 number of nonzero elements over ``dim``."""
+from sbpjax.tensor.additions import cov as cov
+def cross(input: _Tensor, other: _Tensor, dim: builtins.int | None = None, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the cross product along a dim of size 3; by default the first such dim."""
+def ctc_loss(log_probs: _Tensor, targets: _Tensor, input_lengths: _Tensor, target_lengths: _Tensor, blank: builtins.int = 0, reduction: builtins.str = 'mean', zero_infinity: builtins.bool = False) -> _Tensor:
+    """Return minus the log probability of label sequences, over all alignments, reduced.
+
+    Args:
+        log_probs: `(T, N, C)` or `(T, C)`, logarithms of probabilities; a split of N needs no communication.
+        targets: `(N, S)`, or all targets one after the other.
+        input_lengths: `(N,)`, as a tensor or numbers; each at most T.
+        target_lengths: `(N,)`, as a tensor or numbers.
+        blank: the class of no label.
+        reduction: ``"none"``, ``"sum"``, or ``"mean"``: of the losses divided by their targets' lengths.
+        zero_infinity: an impossible sequence costs 0, without a gradient, rather than infinity.
+    """
+from sbpjax import cuda as cuda
+def cummax(input: _Tensor, dim: builtins.int, *, out: _Tensor | None = None) -> _ValuesIndices:
+    """Return the largest value so far along a dim, and its index."""
+def cummin(input: _Tensor, dim: builtins.int, *, out: _Tensor | None = None) -> _ValuesIndices:
+    """Return the smallest value so far along a dim, and its index."""
+def cumprod(input: _Tensor, dim: builtins.int, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return the running product along ``dim``; integers and bools multiply in int64."""
+def cumsum(input: _Tensor, dim: builtins.int, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return the running sum along ``dim``; integers and bools add up in int64."""
+def cumulative_trapezoid(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float | None = None, dim: builtins.int = -1) -> _Tensor:
+    """Return the running integral along a dim by trapezoids."""
+default_generator: _Generator
+def deg2rad(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return degrees as radians."""
+def deg2rad_(input: _Tensor) -> _Tensor:
+    """Write the result of `deg2rad` into this tensor and return it."""
+def det(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the determinants of square matrices; the gradient at a singular one is 0, as torch's."""
+def detach(input: _Tensor) -> _Tensor:
+    """Return a tensor over the same storage that is a leaf without grad."""
+def detach_(input: _Tensor) -> _Tensor:
+    """Take the tensor off the tape, in place."""
+def detach_copy(input: _Tensor) -> _Tensor:
+    """Return a tensor over the same storage that is a leaf without grad."""
+from sbpjax.tensor.device import device as device
+def diag(input: _Tensor, diagonal: builtins.int = 0) -> _Tensor:
+    """Return the diagonal of a matrix, or the matrix with a vector as its diagonal."""
+def diag_embed(input: _Tensor, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> _Tensor:
+    """Return matrices over two new dims, with the last dim of x on their diagonal."""
+def diagflat(input: _Tensor, offset: builtins.int = 0) -> _Tensor:
+    """Return the matrix with the elements of x on a diagonal."""
+from sbpjax.tensor.views import diagonal as diagonal
+def diagonal_copy(input: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> _Tensor:
+    """Return a view of a diagonal of two dims, as a new last dim."""
+def diagonal_scatter(input: _Tensor, src: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> _Tensor:
+    """Return x with src on a diagonal of two dims."""
+def diff(input: _Tensor, n: builtins.int = 1, dim: builtins.int = -1, prepend: _Tensor | None = None, append: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
+def digamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
+def dist(input: _Tensor, other: _Tensor, p: builtins.float = 2.0) -> _Tensor:
+    """Return the p-norm of x - y, over all elements."""
+from sbpjax import distributed as distributed
+def distributed_partial_fc_sample(weight: _Tensor, label: _Tensor, num_sample: builtins.int) -> builtins.tuple[_Tensor, _Tensor, _Tensor]:
+    """Return labels among sampled classes, the classes, and their rows of a weight.
+
+    All classes that occur in ``label`` are taken, and others at random until there are ``num_sample``; the classes come
+    sorted, and each label becomes its place among them.
+
+    Args:
+        weight: ``(C, D)``, a row per class.
+        label: ``(N,)`` class numbers.
+        num_sample: how many classes.
+    """
+from sbpjax import distributions as distributions
+def div(input: _Tensor, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+def div_(input: _Tensor, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
+    """Write the result of `div` into this tensor and return it."""
+def divide(input: _Tensor, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+def dot(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the inner product of two vectors."""
+double: _dtype
+def dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = True, inplace: builtins.bool = False, generator: _Generator | None = None, *, addend: _Tensor | None = None) -> _Tensor:
+    """Return x with each element zero with probability p and the others divided by 1 - p.
+
+    Args:
+        input: any shape; any sbp: the mask does not depend on it.
+        p: the probability of a zero.
+        training: if false, return x as it is.
+        inplace: write into the input.
+        generator: draws the mask; the default one if not given.
+        addend: added to the result.
+    """
+def dropout_(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = True, generator: _Generator | None = None, *, addend: _Tensor | None = None) -> _Tensor:
+    """Return x with each element zero with probability p and the others divided by 1 - p.
+
+    Args:
+        input: any shape; any sbp: the mask does not depend on it.
+        p: the probability of a zero.
+        training: if false, return x as it is.
+        inplace: write into the input.
+        generator: draws the mask; the default one if not given.
+        addend: added to the result.
+    """
+def dsplit(input: _Tensor, indices_or_sections: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
+    """Return `tensor_split` along dim 2."""
+def dstack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
+    """Return tensors joined along dim 2."""
+from sbpjax.tensor.dtype import dtype as dtype
+from sbpjax.tensor.settings import all_dtypes as dtypes
+e: builtins.float
+def einsum(equation: builtins.str, *operands: _Tensor | collections.abc.Sequence[_Tensor]) -> _Tensor:
+    """Return the sum of products that an equation such as ``"bij,bjk->bik"`` names.
+
+    ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` is the same as ``einsum("ab,bc->ac", x, y)``; ``...`` may stand in both.
+    """
+from sbpjax.nn.functional.embedding import embedding_bag as embedding_bag
+def empty(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return a tensor whose content is not specified (zeros, in fact); arguments as `zeros`."""
+def empty_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
+    """Return an unspecified tensor of the shape, dtype and layout of ``x``, unless told otherwise."""
+def empty_permuted(size: _types.IntOrInts, physical_layout: _types.IntOrInts, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return an uninitialised tensor whose dims lie in memory in the order given."""
+def empty_strided(size: _types.IntOrInts, stride: _types.IntOrInts, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> _Tensor:
+    """Return an uninitialised tensor with the sizes and strides given."""
+from sbpjax.autograd.grad_mode import enable_grad as enable_grad
+from sbpjax import encoding as encoding
+from sbpjax import env as env
+def eq(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where x == y."""
+from sbpjax.tensor.functions import equal as equal
+def erf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the error function."""
+def erf_(input: _Tensor) -> _Tensor:
+    """Write the result of `erf` into this tensor and return it."""
+def erfc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return 1 - erf(x)."""
+def erfc_(input: _Tensor) -> _Tensor:
+    """Write the result of `erfc` into this tensor and return it."""
+def erfinv(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverse of erf."""
+def erfinv_(input: _Tensor) -> _Tensor:
+    """Write the result of `erfinv` into this tensor and return it."""
+from sbpjax import errors as errors
+def exp(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return e**x."""
+def exp2(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return 2**x."""
+def exp2_(input: _Tensor) -> _Tensor:
+    """Write the result of `exp2` into this tensor and return it."""
+def exp_(input: _Tensor) -> _Tensor:
+    """Write the result of `exp` into this tensor and return it."""
+def expand(input: _Tensor, *sizes: _types.IntOrInts) -> _Tensor:
+    """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
+def expand_copy(input: _Tensor, *sizes: _types.IntOrInts) -> _Tensor:
+    """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
+def explain(fn: typing.Callable[..., builtins.object], *args: builtins.object, state: builtins.object = (), **kwargs: builtins.object) -> _Explanation:
+    """Return what a function of global tensors would do: a signature per equation, and every boxing with its bytes.
+
+    Nothing runs. The function is planned as one program, as `compile` would.
+
+    Args:
+        fn: a function of tensors, an op such as ``sbpjax.matmul``, or a compiled function.
+        *args: its arguments.
+        state: modules, optimizers and tensors that it changes; a compiled function knows its own.
+        **kwargs: its keyword arguments.
+
+    Returns:
+        An `Explanation`: print it, or show it in a notebook.
+
+    Raises:
+        MixedTensorError: no argument and no state is global.
+
+    Example:
+        >>> print(explain(sbpjax.matmul, x, w))
+    """
+def expm1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return e**x - 1, exact near 0."""
+def expm1_(input: _Tensor) -> _Tensor:
+    """Write the result of `expm1` into this tensor and return it."""
+def eye(n: builtins.int, m: builtins.int | None = None, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return an ``n`` × ``m`` tensor with ones on the diagonal."""
+def feature_alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+    """Return `(N, C, ...)` with whole channels at selu's lower limit, scaled to keep mean and variance."""
+def feature_alpha_dropout_(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+    """Return `(N, C, ...)` with whole channels at selu's lower limit, scaled to keep mean and variance."""
+from sbpjax import fft as fft
+def fill(input: _Tensor, value: _types.TensorLike) -> _Tensor:
+    """Return a tensor of the same shape with one number everywhere."""
+def fill_(input: _Tensor, value: _types.TensorLike) -> _Tensor:
+    """Write one number into every element."""
+from sbpjax.tensor.dtype import finfo as finfo
+def fix(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x rounded towards zero; integers stay."""
+def fix_(input: _Tensor) -> _Tensor:
+    """Return x rounded towards zero; integers stay."""
+from sbpjax.tensor.views import flatten as flatten
+def flip(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
+    """Return the tensor with dims reversed."""
+def fliplr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x with dim 1 reversed."""
+def flipud(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x with dim 0 reversed."""
+float: _dtype
+float16: _dtype
+float32: _dtype
+float64: _dtype
+float8_e4m3fn: _dtype
+float8_e5m2: _dtype
+def float_power(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return x ** y computed in float64, or complex128 where one is complex."""
+def floor(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the largest integer value not above x; integers stay."""
+def floor_(input: _Tensor) -> _Tensor:
+    """Write the result of `floor` into this tensor and return it."""
+def floor_divide(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return x / y rounded down, in the promoted dtype."""
+def fmax(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the larger element; a NaN counts as missing."""
+def fmin(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the smaller element; a NaN counts as missing."""
+def fmod(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the remainder of x / y with the sign of x (C's ``fmod``)."""
+def fork_rng(devices: _types.DeviceLike | None = None, enabled: builtins.bool = True, **_: builtins.object) -> contextlib.AbstractContextManager[None]:
+    """Leave the default generator's state after the block as it was before.
+
+    Args:
+        devices: accepted; there is one stream for all devices.
+        enabled: whether to do so.
+    """
+def frac(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the fractional part, x - trunc(x)."""
+def frac_(input: _Tensor) -> _Tensor:
+    """Write the result of `frac` into this tensor and return it."""
+def frexp(input: _Tensor, *, out: _Tensor | None = None) -> _MantissaExponent:
+    """Return mantissas and int32 exponents, as ``(mantissa, exponent)``."""
+def frobenius_norm(input: _Tensor, dim: _types.IntOrInts, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the root of the sum of squares over dims."""
+def from_dlpack(ext_tensor: builtins.object, *, device: _types.DeviceLike | None = None, copy: builtins.bool | None = None) -> _Tensor:
+    """Return a tensor over the memory of an array of another library, without a copy where JAX can read it in place.
+
+    Args:
+        ext_tensor: the array, or the capsule of one, e.g. from `torch.utils.dlpack.to_dlpack`; it is used up.
+        device: where the tensor goes; it stays by default.
+        copy: whether to copy; by default only where JAX cannot read the memory in place.
+
+    The memory is never written here: a write in place makes a new array.
+    """
+def from_jax(array: _types.ArrayLike) -> _Tensor:
+    """Return a tensor over a `jax.Array`: local if it lies on one device, else global in the layout of its sharding.
+
+    Raises:
+        SbpError: the array's sharding is of a kind that no sbp stands for.
+    """
+from sbpjax.tensor.from_data import from_numpy as from_numpy
+def frombuffer(buffer: builtins.object, *, dtype: _types.DTypeLike, count: builtins.int = -1, offset: builtins.int = 0, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return the bytes of a buffer as a vector, copied."""
+def full(size: _types.IntOrInts, fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return a tensor of one value; without ``dtype`` the value's own kind decides it."""
+def full_like(x: _Tensor, fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return one value in the shape, dtype and layout of ``x``, unless told otherwise."""
+from sbpjax import func as func
+def gather(input: _Tensor, dim: builtins.int, index: _Tensor, sparse_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input[..., index[...], ...]``: for every place of ``index`` the element it names along ``dim``."""
+from sbpjax.tensor.selection import gather_nd as gather_nd
+def gcd(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the greatest common divisors, never negative."""
+def gcd_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
+    """Return the greatest common divisors, never negative."""
+def ge(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where x >= y."""
+def gelu(input: _Tensor, approximate: builtins.str = 'none') -> _Tensor:
+    """Return x * Φ(x), with Φ the normal distribution function.
+
+    Args:
+        x: floats of any shape.
+        approximate: ``"none"`` uses erf, ``"tanh"`` the tanh formula.
+
+    Source:
+        Hendrycks & Gimpel, https://arxiv.org/abs/1606.08415
+    """
+def gen_tensor_buffer(*args: builtins.object, **options: builtins.object) -> builtins.object:
+    """Raise: tensors of tensors of several shapes do not exist here."""
+def ger(input: _Tensor, vec2: _Tensor) -> _Tensor:
+    """Return the products of all pairs of two vectors' elements."""
+from sbpjax.amp.autocast import get_autocast_dtype as get_autocast_dtype
+def get_default_device() -> _device:
+    """Return the device on which new tensors lie that say nothing."""
+from sbpjax.tensor.dtype import get_default_dtype as get_default_dtype
+from sbpjax.tensor.forms import get_device as get_device
+from sbpjax.tensor.settings import get_float32_matmul_precision as get_float32_matmul_precision
+from sbpjax.tensor.settings import get_num_interop_threads as get_num_interop_threads
+from sbpjax.tensor.settings import get_num_threads as get_num_threads
+def get_rng_state() -> _Tensor:
+    """Return the default generator's state."""
+def gradient(input: _Tensor, *, spacing: builtins.int = 1, dim: _types.IntOrInts | None = None, edge_order: builtins.int = 1) -> builtins.tuple[_Tensor, ...]:
+    """Return the estimated derivatives along dims (all by default).
+
+    Args:
+        input: samples.
+        spacing: their distance: a number, one for each dim, or for each dim a vector of places.
+        dim: the dims.
+        edge_order: 1 or 2, the order of the estimate at the ends.
+    """
+from sbpjax import graph as graph
+def greater(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where x > y."""
+def greater_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where x >= y."""
+from sbpjax.tensor.lowrank import grid_sampler as grid_sampler
+from sbpjax.tensor.lowrank import grid_sampler as grid_sampler_2d
+from sbpjax.tensor.lowrank import grid_sampler as grid_sampler_3d
+from sbpjax.nn.functional.norm import group_norm as group_norm
+def gt(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where x > y."""
+def gt_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
+    """Write the result of `gt` into this tensor and return it."""
+half: _dtype
+def hamming_window(window_length: builtins.int, periodic: builtins.bool = True, alpha: builtins.float = 0.54, beta: builtins.float = 0.46, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return ``alpha - beta cos``, one period long."""
+def hann_window(window_length: builtins.int, periodic: builtins.bool = True, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return ``0.5 - 0.5 cos``, one period long, without its last point unless ``periodic`` is False."""
+def hardshrink(input: _Tensor | None = None, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
+    """Return x, and 0 where |x| <= lambd."""
+def heaviside(input: _Tensor, values: _Tensor) -> _Tensor:
+    """Return 0 where x < 0, 1 where x > 0, and y where x is 0."""
+from sbpjax.nn.functional.loss import hinge_embedding_loss as hinge_embedding_loss
+def histc(input: _Tensor, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the counts of elements in equal bins from ``min`` to ``max`` (the data's range if both are 0)."""
+def histogram(input: _Tensor, bins: builtins.int | _Tensor, *, range: builtins.tuple[builtins.float, builtins.float] | None = None, weight: _Tensor | None = None, density: builtins.bool = False, out: _Tensor | None = None) -> _HistogramEdges:
+    """Return the number (or the weight) of elements in each bin, and the edges of the bins."""
+def histogramdd(input: _Tensor, bins: _types.IntOrInts, *, range: collections.abc.Sequence[builtins.float] | None = None, weight: _Tensor | None = None, density: builtins.bool = False) -> _HistogramEdges:
+    """Return the histogram of points in the rows of the last dim, in as many dims, and the edges per dim."""
+def hsplit(input: _Tensor, indices_or_sections: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
+    """Return `tensor_split` along dim 1, or 0 of a vector."""
+def hstack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
+    """Return tensors joined along dim 1 (0 for vectors)."""
+from sbpjax import hub as hub
+def hypot(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return sqrt(x² + y²), without overflow; infinite where one of them is."""
+def i0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the modified Bessel function of the first kind of order 0."""
+def i0_(input: _Tensor) -> _Tensor:
+    """Return the modified Bessel function of the first kind of order 0."""
+def igamma(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the lower regularized incomplete gamma function; the gradient is that of x."""
+def igammac(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the upper regularized incomplete gamma function; the gradient is that of x."""
+from sbpjax.tensor.dtype import iinfo as iinfo
+from sbpjax.tensor.complex import imag as imag
+from sbpjax.tensor.forms import in_top_k as in_top_k
+def index_add(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: _types.TensorLike = 1, *, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input`` with slices of ``source`` added to the slices of a dim that ``index`` names."""
+def index_add_(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: _types.TensorLike = 1) -> _Tensor:
+    """Write `index_add` into this tensor and return it."""
+def index_copy(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input`` with slices of ``source`` written to the slices of a dim that ``index`` names."""
+def index_fill(input: _Tensor, dim: builtins.int, index: _Tensor, value: _types.TensorLike) -> _Tensor:
+    """Return ``input`` with a number written to the slices of a dim that ``index`` names."""
+def index_put(input: _Tensor, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
+    """Return a copy with values written (or added) to the elements that a tuple of index tensors names."""
+def index_put_(input: _Tensor, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
+    """Write (or add) values to the elements that a tuple of index tensors names."""
+def index_reduce(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
+    """Return a copy with slices of ``source`` reduced into the slices of a dim that ``index`` names."""
+def index_select(input: _Tensor, dim: builtins.int, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the slices of a dim that a vector of indices names."""
+inf: builtins.float
+from sbpjax.autograd.grad_mode import inference_mode as inference_mode
+from sbpjax.tensor.generator import initial_seed as initial_seed
+def inner(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the inner products over the last dims: ``(..., K)`` and ``(___, K)`` give ``(..., ___)``."""
+from sbpjax.nn.functional.norm import instance_norm as instance_norm
+int: _dtype
+int16: _dtype
+int32: _dtype
+int64: _dtype
+int8: _dtype
+def inverse(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the inverses of matrices.
+
+    Raises:
+        LinAlgError: a matrix is singular.
+    """
+from sbpjax.amp.autocast import is_autocast_enabled as is_autocast_enabled
+from sbpjax.tensor.functions import is_complex as is_complex
+from sbpjax.tensor.complex import is_conj as is_conj
+from sbpjax.tensor.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+def is_distributed(input: _Tensor, *args: builtins.object, **options: builtins.object) -> builtins.bool:
+    """Return `Tensor.is_distributed` of a tensor."""
+from sbpjax.tensor.functions import is_floating_point as is_floating_point
+from sbpjax.autograd.grad_mode import is_grad_enabled as is_grad_enabled
+def is_inference(input: _Tensor, *args: builtins.object, **options: builtins.object) -> builtins.bool:
+    """Return `Tensor.is_inference` of a tensor."""
+from sbpjax.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+from sbpjax.tensor.complex import is_neg as is_neg
+from sbpjax.tensor.functions import is_nonzero as is_nonzero
+def is_same_size(input: _Tensor, *args: builtins.object, **options: builtins.object) -> builtins.bool:
+    """Return `Tensor.is_same_size` of a tensor."""
+def is_signed(input: _Tensor) -> builtins.bool:
+    ...
+def is_storage(obj: _types.ArrayLike) -> builtins.bool:
+    """Return whether an object is the memory of a tensor."""
+def is_tensor(obj: _types.ArrayLike) -> builtins.bool:
+    """Return whether an object is a `Tensor`."""
+def isclose(input: _Tensor, other: _Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> _Tensor:
+    """Return where |x - y| <= atol + rtol * |y|; equal infinities are close."""
+def isfinite(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return where x is neither infinite nor NaN."""
+def isin(elements: _Tensor, test_elements: _types.TensorLike, *, assume_unique: builtins.bool = False, invert: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return for every element whether it is among the test elements."""
+def isinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return where x is infinite; of a complex number, where either part is."""
+def isnan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return where x is NaN."""
+def isneginf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return where x is -inf."""
+def isposinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return where x is +inf."""
+from sbpjax.tensor.complex import isreal as isreal
+from sbpjax.tensor.signal import istft as istft
+def kaiser_window(window_length: builtins.int, periodic: builtins.bool = True, beta: builtins.float = 12.0, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return Kaiser's window with shape parameter ``beta``."""
+from sbpjax.nn.functional.loss import kl_div as kl_div
+def kron(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the Kronecker product."""
+def kthvalue(input: _Tensor, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
+    """Return the k-th smallest value along a dim, and its index."""
+from sbpjax.nn.functional.norm import layer_norm as layer_norm
+from sbpjax.tensor.settings import layout as layout
+def lcm(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the least common multiples, never negative."""
+def lcm_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
+    """Return the least common multiples, never negative."""
+def ldexp(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return ``x * 2**y``; integers y do not change the dtype of floats x."""
+def ldexp_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
+    """Return ``x * 2**y``; integers y do not change the dtype of floats x."""
+def le(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where x <= y."""
+def lerp(input: _Tensor, end: _Tensor, weight: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input + weight * (end - input)``."""
+def lerp_(input: _Tensor, end: _types.TensorLike, weight: _Tensor) -> _Tensor:
+    """Write the result of `lerp` into this tensor and return it."""
+def less(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where x < y."""
+def less_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where x <= y."""
+def lgamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return log|Γ(x)|."""
+from sbpjax import linalg as linalg
+def linspace(start: builtins.float, end: _types.TensorLike, steps: builtins.int, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+def load(path: builtins.str | os.PathLike, global_src_rank: builtins.int | None = None, map_location: builtins.object = None, *, support_pytorch_format: builtins.bool = True, weights_only: builtins.bool | None = None) -> typing.Any:
+    """Return what `save` wrote; tensors come back as local ones unless a placement or a rank is given.
+
+    A file is read as one of ``torch.save`` with a plain state in it, a directory with OneFlow's ``pickled_data`` as
+    one of ``oneflow.save``: no code in them runs, unless ``weights_only=False`` says that it may.
+
+    Args:
+        path: the directory, or the file.
+        global_src_rank: a rank: then every tensor is global on that rank alone, of the CPU or of the type of the device
+            in ``map_location``. `load_state_dict` and `to_global` bring it from there to any placement and sbp, so no
+            other device ever holds the whole value. Every process reads files itself, so beside a placement it changes
+            nothing.
+        map_location: a device for local tensors, or a placement: then every tensor is global there, in broadcast. It
+            may stand in the second place, as in PyTorch.
+        support_pytorch_format: read PyTorch's files.
+        weights_only: False lets a file of PyTorch's name anything, which runs whatever code its author put there: only
+            for files that you made. Directories hold no code.
+
+    Raises:
+        CheckpointError: there is no checkpoint at `path`, it is damaged, or it names what `weights_only` refuses.
+        OpTypeError: `map_location` is neither device nor placement.
+        PlacementError: there is no such rank.
+    """
+from sbpjax.graph.loaded import load_graph as load_graph
+def lobpcg(A: _Tensor, k: builtins.int | None = None, B: _Tensor | None = None, X: _Tensor | None = None, n: builtins.int | None = None, iK: _Tensor | None = None, niter: builtins.int | None = None, tol: builtins.float | None = None, largest: builtins.bool | None = None, method: builtins.str | None = None, tracker: builtins.object = None, ortho_iparams: typing.Any = None, ortho_fparams: typing.Any = None, ortho_bparams: typing.Any = None) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return a few of the largest (or smallest) eigenvalues of ``A x = λ B x`` and their vectors as columns.
+
+    Where A requires grad the whole problem is solved by `linalg.eigh`, whose gradient reaches A.
+
+    Args:
+        A: ``(..., M, M)``, symmetric.
+        k: how many; by default the columns of X, or 1.
+        B: ``(..., M, M)``, symmetric positive definite; by default the identity.
+        X: ``(..., M, n)``, where to begin.
+        n: how many columns the approximation has, if there is no X; by default k.
+        iK: a preconditioner, near the inverse of A.
+        niter: the most rounds; by default until they converge, 1000 at most, and negative for no bound.
+        tol: the bound of ``|A x - λ B x| / (|x| (|A| + |B| λ))``; by default the square root of the dtype's eps.
+        largest: the largest eigenvalues rather than the smallest (the default).
+        method: ``"ortho"`` or ``"basic"``; both take the orthogonal basis.
+        tracker: not called.
+        ortho_iparams: without effect, as are the following.
+        ortho_fparams: see above.
+        ortho_bparams: see above.
+
+    Raises:
+        OpValueError: A has fewer than 3 n rows.
+    """
+def log(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the natural logarithm."""
+def log10(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the logarithm to base 10."""
+def log10_(input: _Tensor) -> _Tensor:
+    """Write the result of `log10` into this tensor and return it."""
+def log1p(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return log(1 + x), exact near 0."""
+def log1p_(input: _Tensor) -> _Tensor:
+    """Write the result of `log1p` into this tensor and return it."""
+def log2(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the logarithm to base 2."""
+def log2_(input: _Tensor) -> _Tensor:
+    """Write the result of `log2` into this tensor and return it."""
+def log_(input: _Tensor) -> _Tensor:
+    """Write the result of `log` into this tensor and return it."""
+def log_softmax(input: _Tensor, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
+def logaddexp(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return log(e**x + e**y) without overflow."""
+def logaddexp2(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return ``log2(2**x + 2**y)`` without overflow."""
+def logcumsumexp(input: _Tensor, dim: builtins.int) -> _Tensor:
+    """Return the logarithm of the running sum of exponentials along ``dim``."""
+def logdet(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the logarithm of determinants; NaN for a negative one."""
+def logical_and(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where both are nonzero."""
+def logical_not(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return where x is zero."""
+def logical_or(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where at least one is nonzero."""
+def logical_xor(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where exactly one is nonzero."""
+def logit(input: _Tensor, eps: builtins.float | None = None) -> _Tensor:
+    """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] if ``eps`` is given."""
+def logit_(input: _Tensor, eps: builtins.float | None = None) -> _Tensor:
+    """Write the result of `logit` into this tensor and return it."""
+def logspace(start: builtins.float, end: _types.TensorLike, steps: builtins.int, base: builtins.float = 10.0, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return ``base`` to the power of `linspace`."""
+def logsumexp(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
+    """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
+long: _dtype
+def lt(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where x < y."""
+def lu(A: _Tensor, *, pivot: builtins.bool = True, get_infos: builtins.bool = False, out: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor] | builtins.tuple[_Tensor, _Tensor, _Tensor]:
+    """Return L and U in one matrix, the pivots, and if asked where U is singular."""
+def lu_solve(b: _Tensor, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x with ``A x = b`` for what `linalg.lu_factor` gave of A."""
+def lu_unpack(LU_data: _Tensor, LU_pivots: _Tensor, unpack_data: builtins.bool = True, unpack_pivots: builtins.bool = True, *, out: _Tensor | None = None) -> _PLU:
+    """Return P, L and U of what `linalg.lu_factor` gave."""
+from sbpjax.tensor.generator import manual_seed as manual_seed
+from sbpjax.nn.functional.loss import margin_ranking_loss as margin_ranking_loss
+def masked_fill(input: _Tensor, mask: _Tensor, value: _types.TensorLike) -> _Tensor:
+    """Return ``input`` with a number (or 0-d tensor) where the mask holds."""
+def masked_fill_(input: _Tensor, mask: _Tensor, value: _types.TensorLike) -> _Tensor:
+    """Write `masked_fill` into this tensor and return it."""
+from sbpjax.tensor.selection import masked_scatter as masked_scatter
+def masked_select(input: _Tensor, mask: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0."""
+def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
+    """Return ``alpha`` times the matrix product, with PyTorch's rules for 1-d inputs and batch dims.
+
+    Args:
+        input: a vector, a matrix, or a stack of them.
+        other: likewise.
+        transpose_a: swap the last two dims of `input` first; it keeps its layout.
+        transpose_b: swap the last two dims of `other` first; it keeps its layout.
+        alpha: factor of the product.
+        out: a tensor to write it into.
+    """
+def matrix_exp(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the exponentials of square matrices: the series of ``x / 2**s``, squared s times."""
+def matrix_power(input: _Tensor, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the n-th power of square matrices."""
+@typing.overload
+def max(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+@typing.overload
+def max(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False, *, out: collections.abc.Sequence[_Tensor] | None = None) -> _ValuesIndices:
+    """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+@typing.overload
+def max(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+@typing.overload
+def max_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the largest element of every window of `(N, C, L)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
+@typing.overload
+def max_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, *, return_indices: typing.Literal[True], data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, L)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
+@typing.overload
+def max_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, L)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
+@typing.overload
+def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+@typing.overload
+def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, *, return_indices: typing.Literal[True], data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+@typing.overload
+def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+@typing.overload
+def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+@typing.overload
+def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, *, return_indices: typing.Literal[True], data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+@typing.overload
+def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+def maximum(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the larger element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
+def mean(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
+    """Return the mean over some dims (all by default)."""
+@typing.overload
+def median(input: _Tensor) -> _Tensor:
+    """Return the lower median; along ``dim`` with its index."""
+@typing.overload
+def median(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
+    """Return the lower median; along ``dim`` with its index."""
+from sbpjax.tensor.settings import memory_format as memory_format
+def meshgrid(*tensors: collections.abc.Sequence[_Tensor], indexing: builtins.str = 'ij') -> builtins.tuple[_Tensor, ...]:
+    """Return the coordinate grids of vectors."""
+@typing.overload
+def min(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+@typing.overload
+def min(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False, *, out: collections.abc.Sequence[_Tensor] | None = None) -> _ValuesIndices:
+    """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+@typing.overload
+def min(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+def minimum(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the smaller element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
+def mish(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x * tanh(softplus(x))."""
+def mm(input: _Tensor, mat2: _Tensor) -> _Tensor:
+    """Return the product of two matrices."""
+from sbpjax import mock_oneflow as mock_oneflow
+from sbpjax import mock_torch as mock_torch
+def mode(input: _Tensor, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
+    """Return the most frequent value along a dim, and an index of it."""
+def moveaxis(input: _Tensor, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
+    """Return a view with dims moved to other positions."""
+def movedim(input: _Tensor, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
+    """Return a view with dims moved to other positions."""
+def msort(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x sorted along dim 0."""
+def mul(input: _Tensor, other: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input * other``; with ``inplace=True`` written into ``input``."""
+def mul_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
+    """Write the result of `mul` into this tensor and return it."""
+def multinomial(input: _Tensor, num_samples: builtins.int, replacement: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+    """Return indices drawn by the weights in ``input``."""
+def multiply(input: _Tensor, other: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input * other``; with ``inplace=True`` written into ``input``."""
+def mv(input: _Tensor, vec: _Tensor) -> _Tensor:
+    """Return the product of a matrix and a vector."""
+def mvlgamma(input: _Tensor, p: builtins.int) -> _Tensor:
+    """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
+from sbpjax import naming as naming
+nan: builtins.float
+def nan_to_num(input: _Tensor, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> _Tensor:
+    """Return x with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
+def nan_to_num_(input: _Tensor, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> _Tensor:
+    """Write the result of `nan_to_num` into this tensor and return it."""
+def nanmean(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return the mean over ``dim`` of the elements that are not NaN."""
+@typing.overload
+def nanmedian(input: _Tensor) -> _Tensor:
+    """Return the lower median of what is no NaN; along ``dim`` with its index."""
+@typing.overload
+def nanmedian(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
+    """Return the lower median of what is no NaN; along ``dim`` with its index."""
+def nanquantile(input: _Tensor, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
+    """Return quantiles of what is no NaN, along a dim or of all elements."""
+def nansum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return the sum over ``dim`` with NaN counted as 0."""
+def narrow(input: _Tensor, dim: builtins.int, start: builtins.float, length: builtins.int) -> _Tensor:
+    """Return ``length`` indices of a dim from ``start`` on."""
+from sbpjax.tensor.additions import narrow_copy as narrow_copy
+def native_dropout(input: _Tensor, p: builtins.float, train: builtins.bool | None) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return `nn.functional.dropout`, and where elements were kept."""
+def native_layer_norm(input: _Tensor, normalized_shape: _types.IntOrInts, weight: _Tensor, bias: _Tensor | None, eps: builtins.float) -> _NativeLayerNorm:
+    """Return `nn.functional.layer_norm`, the means and the reciprocal deviations."""
+def ne(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where x != y."""
+def neg(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return -x; not for bool."""
+def neg_(input: _Tensor) -> _Tensor:
+    """Write the result of `neg` into this tensor and return it."""
+def negative(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return -x; not for bool."""
+def negative_(input: _Tensor) -> _Tensor:
+    """Return -x; not for bool."""
+def new_empty(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return `empty` of a size, with the dtype and layout of this tensor unless told otherwise."""
+def new_full(input: _Tensor, size: collections.abc.Sequence[builtins.int], fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return `full` of a size, with the dtype and layout of this tensor unless told otherwise."""
+def new_ones(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return `ones` of a size, with the dtype and layout of this tensor unless told otherwise."""
+def new_tensor(input: _Tensor, data: _types.ArrayLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, placement: _placement | None = None, sbp: _types.SbpLike | None = None) -> _Tensor:
+    """Return `tensor` of data with this tensor's dtype unless told otherwise; on its device if that is local."""
+def new_zeros(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return `zeros` of a size, with the dtype and layout of this tensor unless told otherwise."""
+newaxis: None
+def nextafter(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the floats next to x in the direction of y; there is no gradient."""
+from sbpjax.tensor.regions import nms as nms
+from sbpjax import nn as nn
+from sbpjax.autograd.grad_mode import no_grad as no_grad
+@typing.overload
+def nonzero(input: _Tensor, as_tuple: typing.Literal[False] = False) -> _Tensor:
+    """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
+@typing.overload
+def nonzero(input: _Tensor, as_tuple: typing.Literal[True]) -> builtins.tuple[_Tensor, ...]:
+    """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
+def nonzero_static(input: _Tensor, *, size: builtins.int, fill_value: builtins.int = -1, out: _Tensor | None = None) -> _Tensor:
+    """Return ``size`` rows of indices of elements that are not zero, filled up with a number."""
+def norm(input: _Tensor, p: builtins.float | builtins.str | None = 'fro', dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
+    """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values."""
+from sbpjax.tensor.additions import norm_except_dim as norm_except_dim
+def normal(mean: builtins.float = 0.0, std: builtins.float = 1.0, size: _types.IntOrInts | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them."""
+def normal_(input: _Tensor, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
+    """Write normal floats."""
+def not_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return where x != y."""
+def nuclear_norm(input: _Tensor, dim: _types.IntOrInts = (-2, -1), keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the sum of the singular values."""
+from sbpjax.tensor.functions import numel as numel
+from sbpjax import one_embedding as one_embedding
+def ones(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return a tensor of ones; arguments as `zeros`."""
+def ones_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
+    """Return ones of the shape, dtype and layout of ``x``, unless told otherwise."""
+from sbpjax import ops as ops
+from sbpjax import optim as optim
+def orgqr(input: _Tensor, input2: _Tensor) -> _Tensor:
+    """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
+def outer(input: _Tensor, vec2: _Tensor) -> _Tensor:
+    """Return the products of all pairs of two vectors' elements."""
+from sbpjax.nn.functional.pad import pad as pad
+from sbpjax.nn.functional.norm import pairwise_distance as pairwise_distance
+def pca_lowrank(A: _Tensor, q: builtins.int | None = None, center: builtins.bool = True, niter: builtins.int = 2) -> _SVD:
+    """Return `svd_lowrank` of A with the mean of every column taken off."""
+from sbpjax.nn.functional.losses import pdist as pdist
+def permute(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
+    """Return a view with the dims in another order."""
+def permute_copy(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
+    """Return a view with the dims in another order."""
+pi: builtins.float
+def pinverse(A: _Tensor, rcond: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
+    """Return the pseudoinverses; singular values up to ``max(atol, rtol * the largest)`` count as 0."""
+from sbpjax.nn.functional.resize import pixel_shuffle as pixel_shuffle
+from sbpjax.nn.functional.resize import pixel_unshuffle as pixel_unshuffle
+from sbpjax.sbp.placement import placement as placement
+def poisson(input: _Tensor, *, generator: _Generator | None = None) -> _Tensor:
+    """Return Poisson counts with the rates in ``input``."""
+from sbpjax.nn.functional.losses import poisson_nll_loss as poisson_nll_loss
+def polar(abs: _Tensor, angle: _Tensor) -> _Tensor:
+    """Return abs * e^(i angle); both are float32 or float64.
+
+    The gradient of ``abs`` is along the result's direction, as in torch: 0 at 0, NaN at infinity.
+    """
+def polygamma(n: builtins.int, input: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the n-th derivative of digamma; as a method, ``x.polygamma(n)``."""
+def positive(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x; not for bool."""
+def pow(input: _Tensor, exponent: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input ** exponent``; either may be a number; with ``inplace=True`` written into ``input``."""
+def prelu(input: _Tensor, weight: _Tensor) -> _Tensor:
+    """Return x where positive, else weight * x.
+
+    Args:
+        x: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
+        weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
+    """
+preserve_format: _memory_format
+from sbpjax import processes as processes
+def prod(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
+    """Return the product over one dim, or all."""
+from sbpjax import profiler as profiler
+def promote_types(type1: _types.DTypeLike, type2: _types.DTypeLike) -> _dtype:
+    """Return the smallest dtype that holds both."""
+from sbpjax.tensor.additions import put as put
+def qr(input: _Tensor, some: builtins.bool = True, *, out: _Tensor | None = None) -> _QR:
+    """Return Q and R, with as many columns as the smaller dim, or all."""
+def quantile(input: _Tensor, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
+    """Return quantiles along a dim, or of all elements; under OneFlow's name of float64, as there."""
+def quick_gelu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x * sigmoid(1.702 * x)."""
+def rad2deg(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return radians as degrees."""
+def rad2deg_(input: _Tensor) -> _Tensor:
+    """Write the result of `rad2deg` into this tensor and return it."""
+def rand(*size: _types.IntOrInts, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return uniform floats in [0, 1); arguments as `sbpjax.zeros`, and a `generator`."""
+def rand_like(input: _Tensor, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return `rand` in the shape, dtype and layout of ``input``, unless told otherwise."""
+def randint(low: builtins.float | None = None, high: builtins.float | None = None, size: _types.IntOrInts | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return integers in [low, high); ``randint(high, size)`` starts at 0."""
+def randint_like(input: _Tensor, low: builtins.int, high: builtins.int | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return `randint` in the shape, dtype and layout of ``input``, unless told otherwise."""
+def randn(*size: _types.IntOrInts, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return floats of the standard normal distribution; arguments as `sbpjax.zeros`, and a `generator`."""
+def randn_like(input: _Tensor, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return `randn` in the shape, dtype and layout of ``input``, unless told otherwise."""
+def randperm(n: builtins.int, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return the integers below ``n`` in random order."""
+def range(start: builtins.float = 0, end: _types.TensorLike | None = None, step: builtins.float = 1, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return ``start``, ``start + step``, … up to and including ``end``."""
+from sbpjax.tensor.views import ravel as ravel
+from sbpjax.tensor.complex import real as real
+def reciprocal(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return 1 / x."""
+def reciprocal_(input: _Tensor) -> _Tensor:
+    """Write the result of `reciprocal` into this tensor and return it."""
+record: __NoDtype
+def relu(input: _Tensor | None = None, inplace: builtins.bool = False, *, out: _Tensor | None = None, x: _Tensor | None = None) -> _Tensor:
+    """Return ``max(input, 0)``; with ``inplace`` written into ``input``. OneFlow calls the tensor ``x``."""
+def relu_(input: _Tensor) -> _Tensor:
+    """Write the result of `relu` into this tensor and return it."""
+def remainder(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return the remainder of x / y with the sign of y (Python's ``%``)."""
+def renorm(input: _Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> _Tensor:
+    """Return x with the slices of a dim scaled down to a p-norm of at most ``maxnorm``."""
+def repeat(input: _Tensor, *repeats: _types.IntOrInts) -> _Tensor:
+    """Return the tensor repeated along each dim."""
+def repeat_interleave(input: _Tensor, repeats: _types.IntOrInts | None = None, dim: builtins.int | None = None, output_size: builtins.int | None = None) -> _Tensor:
+    """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index.
+
+    Alone, ``input`` is taken for the repeats of 0, 1, 2, …
+    """
+def reshape(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
+    """Return the elements in another shape: a view where strides allow it, else a copy."""
+def resize_as_(input: _Tensor, other: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
+    """Give this tensor the size of another one."""
+from sbpjax.tensor.complex import resolve_conj as resolve_conj
+from sbpjax.tensor.complex import resolve_neg as resolve_neg
+def result_type(tensor: _types.ArrayLike, other: _types.TensorLike) -> _dtype:
+    """Return the dtype of an arithmetic op on two tensors or numbers."""
+from sbpjax.nn.functional.norm import rms_norm as rms_norm
+from sbpjax.tensor.lowlevel import roc_auc_score as roc_auc_score
+from sbpjax.tensor.regions import roi_align as roi_align
+def roll(input: _Tensor, shifts: _types.IntOrInts, dims: _types.IntOrInts | None = None) -> _Tensor:
+    """Return the tensor with elements shifted along dims, around the end."""
+def rot90(input: _Tensor, k: builtins.int = 1, dims: _types.IntOrInts = (0, 1)) -> _Tensor:
+    """Return x turned by k quarter turns in the plane of two dims."""
+def round(input: _Tensor, decimals: builtins.int = 0) -> _Tensor:
+    """Return x rounded half to even at ``decimals`` digits; integers stay."""
+def round_(input: _Tensor, decimals: builtins.int = 0) -> _Tensor:
+    """Write the result of `round` into this tensor and return it."""
+def row_stack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
+    """Return tensors joined along dim 0, vectors as rows."""
+from sbpjax.nn.functional.activation import rrelu as rrelu
+from sbpjax.nn.functional.activation import rrelu_ as rrelu_
+def rsqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return 1 / sqrt(x)."""
+def rsqrt_(input: _Tensor) -> _Tensor:
+    """Write the result of `rsqrt` into this tensor and return it."""
+def rsub(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1) -> _Tensor:
+    """Return ``other - alpha * input``."""
+def save(obj: _types.ArrayLike, path: builtins.str | os.PathLike, global_dst_rank: builtins.int | None = None) -> None:
+    """Write an object as the directory `path`; an older one there is replaced at the end.
+
+    Args:
+        obj: tensors, NumPy arrays, containers and plain values (`sbpjax.checkpoint.save` lists them); modules and
+            optimizers stand for their state.
+        path: the directory.
+        global_dst_rank: the rank that writes global tensors, as OneFlow has it; here every process writes what it
+            holds, and all processes call this together, so the number is only checked.
+
+    Raises:
+        CheckpointError: something in it cannot be stored, or it cannot be written.
+        PlacementError: there is no such rank.
+    """
+from sbpjax import sbp as sbp
+def scalar_tensor(s: builtins.float | builtins.complex | _Tensor, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return a 0-d tensor, of the default dtype unless told otherwise."""
+def scatter(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor | None = None, *, value: _types.TensorLike | None = None, reduce: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input`` with ``src`` (a tensor or number) written or reduced in where ``index`` names along ``dim``."""
+def scatter_add(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input`` with ``src`` added where ``index`` names along ``dim``."""
+def scatter_nd(index: _Tensor, update: _Tensor, shape: _types.IntOrInts) -> _Tensor:
+    """Return zeros with ``update`` added where rows of multi-dim indices name."""
+def scatter_reduce(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input`` with ``src`` reduced in (``"sum" "prod" "mean" "amax" "amin"``) where ``index`` names."""
+def searchsorted(sorted_sequence: _Tensor, values: _types.TensorLike, out_int32: builtins.bool = False, right: builtins.bool = False, *, side: builtins.str | None = None, sorter: _Tensor | None = None, out: _Tensor | None = None) -> _Tensor:
+    """Return where each value would be inserted to keep a sequence sorted.
+
+    Args:
+        sorted_sequence: ``(..., N)``, sorted along its last dim; in any order with ``sorter``.
+        values: what is looked for.
+        out_int32: give int32 indices.
+        right: insert behind equal elements.
+        side: ``"right"`` is ``right=True``.
+        sorter: ``(..., N)`` indices that sort the sequence.
+    """
+from sbpjax.tensor.generator import seed as seed
+from sbpjax.tensor.views import select as select
+def select_copy(input: _Tensor, dim: builtins.int, index: builtins.int) -> _Tensor:
+    """Return one index of a dim; the dim goes away."""
+def select_scatter(input: _Tensor, src: _Tensor, dim: builtins.int, index: builtins.int) -> _Tensor:
+    """Return x with src at one index of a dim."""
+def selu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the self-normalising elu."""
+from sbpjax.nn.functional.activation import selu_ as selu_
+def set_default_device(device: _types.DeviceLike) -> None:
+    """Let new tensors that say nothing lie on a device; None goes back to JAX's own choice."""
+def set_default_dtype(d: builtins.int) -> None:
+    """Set the dtype that Python floats become.
+
+    Raises:
+        TypeError: the dtype is not a floating-point one.
+    """
+def set_default_tensor_type(tensor_type: builtins.type | builtins.str) -> None:
+    """Set the default dtype by a tensor type, ``sbpjax.DoubleTensor`` or ``"torch.DoubleTensor"``.
+
+    Raises:
+        TypeError: it is none of the floating-point types.
+    """
+from sbpjax.tensor.settings import set_float32_matmul_precision as set_float32_matmul_precision
+from sbpjax.tensor.settings import set_flush_denormal as set_flush_denormal
+from sbpjax.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from sbpjax.tensor.settings import set_num_interop_threads as set_num_interop_threads
+from sbpjax.tensor.settings import set_num_threads as set_num_threads
+def set_printoptions(precision: builtins.int | None = None, threshold: builtins.int | None = None, edgeitems: builtins.int | None = None, linewidth: builtins.int | None = None, profile: builtins.str | None = None, sci_mode: builtins.bool | None = None) -> None:
+    """Set how tensors print; ``profile`` is ``"default"``, ``"short"`` or ``"full"``."""
+def set_rng_state(state: builtins.object) -> None:
+    """Set the default generator's state."""
+def sgn(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x / |x|, 0 at 0; of real numbers the sign."""
+short: _dtype
+def sigmoid(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return 1 / (1 + e**-x)."""
+def sigmoid_(input: _Tensor) -> _Tensor:
+    """Write the result of `sigmoid` into this tensor and return it."""
+def sign(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return -1, 0 or 1 by the sign of x; NaN gives 0."""
+def signbit(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return where the sign is minus, that of -0.0 too."""
+from sbpjax import signing as signing
+def silu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x * sigmoid(x)."""
+def simulate(ranks: builtins.int) -> builtins.object:
+    """Return a decorator that runs a function once per rank, each in a thread, and returns the list of results.
+
+    Args:
+        ranks: the number of ranks; as many devices are needed.
+
+    Raises:
+        DistributedError: there are fewer devices, or this is called within a simulated rank.
+
+    Example:
+        >>> sbpjax.simulate(ranks=2)(lambda: sbpjax.env.get_rank())()  # doctest: +SKIP
+        [0, 1]
+    """
+def sin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the sine."""
+def sin_(input: _Tensor) -> _Tensor:
+    """Write the result of `sin` into this tensor and return it."""
+def sinc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return sin(πx) / (πx), and 1 at 0."""
+def sinc_(input: _Tensor) -> _Tensor:
+    """Write the result of `sinc` into this tensor and return it."""
+def sinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the hyperbolic sine."""
+def sinh_(input: _Tensor) -> _Tensor:
+    """Write the result of `sinh` into this tensor and return it."""
+def slice(input: _Tensor, slice_tup_list: collections.abc.Sequence[collections.abc.Sequence[builtins.int]]) -> _Tensor:
+    """Return the part that one ``(start, stop, step)`` per dim names; None is the default of each."""
+def slice_scatter(input: _Tensor, src: _Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1) -> _Tensor:
+    """Return x with src in a slice of a dim."""
+def slice_update(input: _Tensor, update: _Tensor, slice_tup_list: collections.abc.Sequence[collections.abc.Sequence[builtins.int]]) -> _Tensor:
+    """Write a tensor into the part that one ``(start, stop, step)`` per dim names, and return the whole."""
+def slogdet(A: _Tensor, *, out: _Tensor | None = None) -> _SignLogabsdet:
+    """Return the sign and the logarithm of the absolute value of determinants."""
+def softmax(input: _Tensor, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return e**x normalised to sum 1 along ``dim``.
+
+    Args:
+        x: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+        dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
+        dtype: cast to it first.
+    """
+def softplus(input: _Tensor, beta: builtins.float = 1.0, threshold: builtins.float = 20.0) -> _Tensor:
+    """Return log(1 + e**(beta * x)) / beta, and x where beta * x is above the threshold."""
+def softshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x moved by `lambd` towards 0, and 0 where |x| <= lambd; with ``inplace`` written into x."""
+def softsign(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x / (1 + |x|)."""
+def sort(input: _Tensor, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
+    """Return the values along a dim in order, and where each came from: int64, under OneFlow's name int32 as there."""
+sparse_coo: _layout
+sparse_csr: _layout
+from sbpjax import special as special
+def split(input: _Tensor, split_size_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, split_size: builtins.int | None = None) -> builtins.tuple[_Tensor, ...]:
+    """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
+def split_copy(input: _Tensor, split_size_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, split_size: builtins.int | None = None) -> builtins.tuple[_Tensor, ...]:
+    """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
+def split_with_sizes(input: _Tensor, split_sizes: collections.abc.Sequence[builtins.int], dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
+    """Return views of parts of a dim of the sizes listed."""
+def split_with_sizes_copy(input: _Tensor, split_sizes: collections.abc.Sequence[builtins.int], dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
+    """Return views of parts of a dim of the sizes listed."""
+def sqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the square root."""
+def sqrt_(input: _Tensor) -> _Tensor:
+    """Write the result of `sqrt` into this tensor and return it."""
+def square(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x * x."""
+def square_(input: _Tensor) -> _Tensor:
+    """Write the result of `square` into this tensor and return it."""
+from sbpjax.tensor.forms import square_relu as square_relu
+def squeeze(input: _Tensor, dim: _types.IntOrInts | None = None) -> _Tensor:
+    """Return a view without dims of size 1: all of them, or those named."""
+def squeeze_copy(input: _Tensor, dim: _types.IntOrInts | None = None) -> _Tensor:
+    """Return a view without dims of size 1: all of them, or those named."""
+def stack(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
+    """Return tensors of one shape joined along a new dim."""
+def std(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1, out: _Tensor | None = None) -> _Tensor:
+    """Return the standard deviation, over ``n - correction``."""
+def std_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return standard deviation and mean."""
+from sbpjax.tensor.signal import stft as stft
+strided: _layout
+def sub(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input - alpha * other``; with ``inplace=True`` written into ``input``."""
+def sub_(input: _Tensor, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
+    """Write the result of `sub` into this tensor and return it."""
+def subtract(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input - alpha * other``; with ``inplace=True`` written into ``input``."""
+def sum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
+    """Return the sum over some dims (all by default); bools and integers sum in int64."""
+def svd(input: _Tensor, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out: _Tensor | None = None) -> _SVD:
+    """Return U, S and V with ``input = U diag(S) V^H``."""
+def svd_lowrank(A: _Tensor, q: builtins.int | None = 6, niter: builtins.int | None = 2, M: _Tensor | None = None) -> _SVD:
+    """Return U, S, V with about ``A - M = U diag(S) V^H`` of rank ``q``, by random projections.
+
+    Args:
+        A: ``(..., M, N)``.
+        q: the rank, a little more than is expected.
+        niter: rounds of subspace iteration.
+        M: taken off A first.
+    """
+def swapaxes(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
+    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+def swapdims(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
+    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+from sbpjax.tensor.views import t as t
+def t_copy(input: _Tensor) -> _Tensor:
+    """Return the transpose of a matrix; fewer dims stay."""
+def take(input: _Tensor, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return elements of the flattened tensor."""
+def take_along_dim(input: _Tensor, indices: _Tensor, dim: builtins.int | None = None, *, out: _Tensor | None = None) -> _Tensor:
+    """Return `gather` with broadcasting, also from the end of ``dim``; without ``dim`` from the flattened tensor."""
+def tan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the tangent."""
+def tan_(input: _Tensor) -> _Tensor:
+    """Write the result of `tan` into this tensor and return it."""
+def tanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the hyperbolic tangent."""
+def tanh_(input: _Tensor) -> _Tensor:
+    """Write the result of `tanh` into this tensor and return it."""
+def tensor(data: _types.ArrayLike, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+    """Return a tensor with a copy of ``data``.
+
+    Args:
+        data: numbers, nested lists of them, a NumPy array, or a tensor.
+        dtype: the dtype; by default the data's (Python floats: the default dtype, integers: int64).
+        device: where a local tensor lies.
+        placement: where a global tensor lies; comes with ``sbp``.
+        sbp: how a global tensor lies; ``data`` is the logical value.
+        requires_grad: whether ops on it are recorded.
+
+    Raises:
+        OpTypeError: the data is no evenly nested collection of numbers.
+    """
+tensor_buffer: __NoDtype
+def tensor_buffer_to_tensor(*args: builtins.object, **options: builtins.object) -> builtins.object:
+    """Raise: tensors of tensors of several shapes do not exist here."""
+from sbpjax.tensor.selection import tensor_scatter_nd_update as tensor_scatter_nd_update
+def tensor_split(input: _Tensor, indices_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, indices: _types.IntOrInts | None = None, sections: typing.Any = None) -> builtins.tuple[_Tensor, ...]:
+    """Return views of parts of a dim: a number of nearly equal ones, or cut at the indices."""
+def tensor_to_tensor_buffer(*args: builtins.object, **options: builtins.object) -> builtins.object:
+    """Raise: tensors of tensors of several shapes do not exist here."""
+def tensordot(a: _Tensor, b: _Tensor, dims: _types.IntOrInts = 2, out: _Tensor | None = None) -> _Tensor:
+    """Return the contraction of the last ``dims`` dims of ``a`` with the first of ``b``, or of the dims listed.
+
+    A contracted dim of size 1 broadcasts to the other's size.
+    """
+def threshold(input: _Tensor, threshold: builtins.float, value: builtins.float) -> _Tensor:
+    """Return x where it is above the threshold, else ``value``."""
+from sbpjax.nn.functional.activation import threshold_ as threshold_
+def tile(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
+    """Return the tensor repeated along its last dims."""
+def to_dlpack(tensor: _Tensor) -> builtins.object:
+    """Return the DLPack capsule of a tensor."""
+def to_global(input: _Tensor, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool = True, copy: builtins.bool = False) -> _Tensor:
+    """Return this tensor as a global tensor on ``placement`` in ``sbp``.
+
+    In a job of several processes every process's local tensor is one part: under split the parts are joined, under
+    partial_sum added, under broadcast they are equal. To divide a whole that every process holds, make it broadcast
+    first: ``x.to_global(placement, broadcast).to_global(sbp=split(0))``.
+
+    Args:
+        self: a local or global tensor.
+        placement: where it should lie; a global tensor's own by default.
+        sbp: the nd-sbp it should have; a global tensor's own by default.
+        grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
+        check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
+            be equal.
+        check_values: whether processes compare the values of local tensors that become broadcast, by a digest of them
+            (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
+            ``SBPJAX_CHECK=off``.
+        copy: return a new tensor even if nothing changes.
+
+    Returns:
+        A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
+
+    Raises:
+        MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
+        SbpError: the sbp does not fit the tensor or the placement.
+        PlacementTypeError: ``placement`` is no placement.
+        AgreementError: processes give different values for a broadcast tensor.
+
+    Example:
+        >>> p = sbpjax.placement("cpu", [0, 1])
+        >>> sbpjax.ones(4, 4).to_global(p, sbpjax.sbp.split(0)).sbp
+        (sbpjax.sbp.split(dim=0),)
+    """
+def to_local(input: _Tensor, *, copy: builtins.bool = False) -> _Tensor:
+    """Return what this process holds of a global tensor, as a local tensor; with one process, the whole logical value.
+
+    With several processes: the parts of this process's ranks joined along split dims, the value under broadcast, the
+    sum of its summands under partial_sum; without elements where it owns no rank of the placement. Nothing is
+    communicated.
+
+    Raises:
+        MixedTensorError: the tensor is local already.
+    """
+def topk(input: _Tensor, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out: _Tensor | None = None) -> _ValuesIndices:
+    """Return the k largest (or smallest) values along a dim, and where each came from."""
+def trace(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the sum of the main diagonal of a matrix; integers add up in int64."""
+def transpose(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
+    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+def transpose_copy(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
+    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+def trapezoid(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float | None = None, dim: builtins.int = -1) -> _Tensor:
+    """Return the integral along a dim by trapezoids, between samples at ``x`` or ``dx`` apart."""
+def trapz(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float | None = None, dim: builtins.int = -1) -> _Tensor:
+    """Return the integral along a dim by trapezoids, between samples at ``x`` or ``dx`` apart."""
+def triangular_solve(b: _Tensor, A: _Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: _Tensor | None = None) -> _SolutionCoefficient:
+    """Return x with ``A x = b`` (``A^T x = b`` with ``transpose``) for triangular matrices, and A."""
+def tril(input: _Tensor, diagonal: builtins.int = 0) -> _Tensor:
+    """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0."""
+def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, layout: _layout | None = None) -> _Tensor:
+    """Return the rows and the columns of the lower triangle's elements, as two rows."""
+from sbpjax.nn.functional.loss import triplet_margin_loss as triplet_margin_loss
+def triu(input: _Tensor, diagonal: builtins.int = 0) -> _Tensor:
+    """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0."""
+def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, layout: _layout | None = None) -> _Tensor:
+    """Return the rows and the columns of the upper triangle's elements, as two rows."""
+def true_divide(input: _Tensor, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+def trunc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x rounded towards zero; integers stay."""
+def trunc_(input: _Tensor) -> _Tensor:
+    """Write the result of `trunc` into this tensor and return it."""
+def typename(obj: _types.ArrayLike) -> builtins.str:
+    """Return the name of an object's type; of a tensor as PyTorch writes it."""
+uint16: _dtype
+uint32: _dtype
+uint64: _dtype
+uint8: _dtype
+def unbind(input: _Tensor, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
+    """Return a view of every index of a dim."""
+def unbind_copy(input: _Tensor, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
+    """Return a view of every index of a dim."""
+def unflatten(input: _Tensor, dim: builtins.int, sizes: collections.abc.Sequence[builtins.int]) -> _Tensor:
+    """Return one dim as several."""
+def unfold_copy(input: _Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int) -> _Tensor:
+    """Return a view of all windows of ``size`` along a dim, every ``step``; the window is a new last dim."""
+@typing.overload
+def unique(input: _Tensor, sorted: builtins.bool = True, *, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
+
+    Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+    """
+@typing.overload
+def unique(input: _Tensor, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None, *, dtype: _types.DTypeLike | None = None) -> builtins.tuple[_Tensor, ...]:
+    """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
+
+    Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+    """
+@typing.overload
+def unique_consecutive(input: _Tensor, *, dim: builtins.int | None = None) -> _Tensor:
+    """Return the elements (along a dim, the slices) that differ from their predecessor."""
+@typing.overload
+def unique_consecutive(input: _Tensor, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None) -> builtins.tuple[_Tensor, ...]:
+    """Return the elements (along a dim, the slices) that differ from their predecessor."""
+from sbpjax import unittest as unittest
+def unravel_index(indices: _Tensor, shape: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
+    """Return flat indices as one index per dim of a shape."""
+def unsafe_chunk(input: _Tensor, *args: builtins.object, **options: builtins.object) -> builtins.tuple[_Tensor, ...]:
+    """Return `Tensor.unsafe_chunk` of a tensor."""
+def unsafe_split(input: _Tensor, *args: builtins.object, **options: builtins.object) -> builtins.tuple[_Tensor, ...]:
+    """Return `Tensor.unsafe_split` of a tensor."""
+from sbpjax.tensor.views import unsqueeze as unsqueeze
+def unsqueeze_copy(input: _Tensor, dim: builtins.int) -> _Tensor:
+    """Return a view with a new dim of size 1."""
+from sbpjax.tensor.settings import use_deterministic_algorithms as use_deterministic_algorithms
+from sbpjax import utils as utils
+from sbpjax.tensor.linear_algebra import vander as vander
+def var(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: _types.IntOrInts = 1, out: _Tensor | None = None) -> _Tensor:
+    """Return the variance, over ``n - correction``."""
+def var_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return variance and mean."""
+def vdot(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the dot product of two vectors, the first conjugated."""
+def view(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
+    """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
+
+    Raises:
+        OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
+    """
+from sbpjax.tensor.complex import view_as_complex as view_as_complex
+def view_as_complex_copy(input: _Tensor) -> _Tensor:
+    """Return a view of a real tensor, whose last dim of size 2 holds real and imaginary parts, as complex numbers."""
+from sbpjax.tensor.complex import view_as_real as view_as_real
+def view_as_real_copy(input: _Tensor) -> _Tensor:
+    """Return a view of a complex tensor with real and imaginary parts along a new last dim."""
+def view_copy(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
+    """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
+
+    Raises:
+        OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
+    """
+from sbpjax.graph.explain import visualize as visualize
+def vmap(func: typing.Any, in_dims: builtins.int = 0, out_dims: builtins.int = 0, randomness: builtins.str = 'error', *, chunk_size: builtins.int | None = None) -> collections.abc.Callable:
+    """Return a function that runs ``func`` once per example of a batch, as one program.
+
+    Args:
+        func: a function of tensors that returns tensors, nested as it likes.
+        in_dims: which dim of each input counts the examples: an int, or a structure like the inputs with ints and None
+            (an input that all examples share).
+        out_dims: where that dim goes in each output.
+        randomness: ``"error"`` refuses random ops, ``"same"`` draws the same numbers for every example,
+            ``"different"`` draws anew for each.
+        chunk_size: run so many examples at a time.
+
+    Returns:
+        The function of batches.
+
+    Example:
+        >>> vmap(sbpjax.dot)(sbpjax.ones(3, 5), sbpjax.ones(3, 5))
+        tensor([5., 5., 5.])
+    """
+def vsplit(input: _Tensor, indices_or_sections: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
+    """Return `tensor_split` along dim 0."""
+def vstack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
+    """Return tensors joined along dim 0, vectors as rows."""
+@typing.overload
+def where(condition: _Tensor) -> builtins.tuple[_Tensor, ...]:
+    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds.
+
+    OneFlow calls them ``x`` and ``y``.
+    """
+@typing.overload
+def where(condition: _Tensor, input: _types.TensorLike, other: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
+    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds.
+
+    OneFlow calls them ``x`` and ``y``.
+    """
+from sbpjax import world as world
+def wrap_jax(fn: typing.Callable[..., builtins.object], sbp_rule: builtins.str | collections.abc.Sequence[builtins.str] | None = None, *, backward: typing.Any = None, backward_rule: builtins.str | collections.abc.Sequence[builtins.str] | None = None, name: builtins.str | None = None) -> _Wrapped:
+    """Return a function of JAX arrays as an op on tensors.
+
+    Args:
+        fn: a function of arrays, nested as it likes; arguments that are no arrays are static.
+        sbp_rule: how it may be divided: signatures on one mesh axis such as ``"S0, B -> S0"``. Dims that are split must
+            divide evenly. None plans the primitives that it is made of.
+        backward: its gradient, if JAX's own is not wanted or does not exist: takes the inputs and the cotangents of the
+            outputs and returns the cotangents of the inputs.
+        backward_rule: how that may be divided: one sbp per input, then per cotangent.
+        name: what it is called in plans and messages.
+
+    Returns:
+        A function of tensors, local or global, that returns tensors in the nesting of ``fn``.
+
+    Raises:
+        SbpError: a rule is malformed, or does not fit the number of arrays.
+
+    Example:
+        >>> logsumexp = sbpjax.wrap_jax(jax.nn.logsumexp)
+        >>> logsumexp(sbpjax.zeros(2))
+        tensor(0.6931)
+    """
+def xlogy(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return x * log(y), and 0 where x is 0 and y is not NaN."""
+def xlogy_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
+    """Write the result of `xlogy` into this tensor and return it."""
+def zero_(input: _Tensor) -> _Tensor:
+    """Write zeros."""
+def zeros(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+    """Return a tensor of zeros.
+
+    Args:
+        size: the shape, as numbers or one tuple.
+        dtype: the dtype; the default dtype if None.
+        device: where a local tensor lies.
+        placement: where a global tensor lies; comes with ``sbp``.
+        sbp: how a global tensor lies.
+        requires_grad: whether ops on it are recorded.
+
+    Example:
+        >>> sbpjax.zeros(2, 3).shape
+        sbpjax.Size([2, 3])
+    """
+def zeros_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
+    """Return zeros of the shape, dtype and layout of ``x``, unless told otherwise."""

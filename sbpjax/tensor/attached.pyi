@@ -1,0 +1,1767 @@
+"""Written by `make stubs` from the live package; do not edit."""
+# What other modules attach to `Tensor`.
+
+import builtins
+import collections.abc
+import jax
+import numpy
+import typing
+import sbpjax.tensor.types as _types
+from sbpjax.tensor.generator import Generator as _Generator
+from sbpjax.tensor.attached import HistogramEdges as _HistogramEdges
+from sbpjax.tensor.attached import MantissaExponent as _MantissaExponent
+from sbpjax.tensor.attached import MinMax as _MinMax
+from sbpjax.tensor.attached import QR as _QR
+from sbpjax.autograd.node import RemovableHandle as _RemovableHandle
+from sbpjax.tensor.attached import SVD as _SVD
+from sbpjax.tensor.attached import SignLogabsdet as _SignLogabsdet
+from sbpjax.tensor.size import Size as _Size
+from sbpjax.tensor.attached import SolutionCoefficient as _SolutionCoefficient
+from sbpjax.tensor.strided import Storage as _Storage
+from sbpjax.tensor.tensor import Tensor as _Tensor
+from sbpjax.tensor.attached import ValuesIndices as _ValuesIndices
+from sbpjax.tensor.settings import memory_format as _memory_format
+from sbpjax.sbp.placement import placement as _placement
+
+class ValuesIndices(typing.NamedTuple):
+    values: _Tensor
+    indices: _Tensor
+
+class MinMax(typing.NamedTuple):
+    min: _Tensor
+    max: _Tensor
+
+class SVD(typing.NamedTuple):
+    U: _Tensor
+    S: _Tensor
+    V: _Tensor
+
+class SVDh(typing.NamedTuple):
+    U: _Tensor
+    S: _Tensor
+    Vh: _Tensor
+
+class QR(typing.NamedTuple):
+    Q: _Tensor
+    R: _Tensor
+
+class PLU(typing.NamedTuple):
+    P: _Tensor
+    L: _Tensor
+    U: _Tensor
+
+class SolutionCoefficient(typing.NamedTuple):
+    solution: _Tensor
+    cloned_coefficient: _Tensor
+
+class MantissaExponent(typing.NamedTuple):
+    mantissa: _Tensor
+    exponent: _Tensor
+
+class HistogramEdges(typing.NamedTuple):
+    hist: _Tensor
+    bin_edges: _Tensor
+
+class NativeLayerNorm(typing.NamedTuple):
+    output: _Tensor
+    mean: _Tensor
+    rstd: _Tensor
+
+class SignLogabsdet(typing.NamedTuple):
+    sign: _Tensor
+    logabsdet: _Tensor
+
+class Eigen(typing.NamedTuple):
+    eigenvalues: _Tensor
+    eigenvectors: _Tensor
+
+class LInfo(typing.NamedTuple):
+    L: _Tensor
+    info: _Tensor
+
+class InverseInfo(typing.NamedTuple):
+    inverse: _Tensor
+    info: _Tensor
+
+class ResultInfo(typing.NamedTuple):
+    result: _Tensor
+    info: _Tensor
+
+class LUPivots(typing.NamedTuple):
+    LU: _Tensor
+    pivots: _Tensor
+
+class LUPivotsInfo(typing.NamedTuple):
+    LU: _Tensor
+    pivots: _Tensor
+    info: _Tensor
+
+class LDPivots(typing.NamedTuple):
+    LD: _Tensor
+    pivots: _Tensor
+
+class LDPivotsInfo(typing.NamedTuple):
+    LD: _Tensor
+    pivots: _Tensor
+    info: _Tensor
+
+class Lstsq(typing.NamedTuple):
+    solution: _Tensor
+    residuals: _Tensor
+    rank: _Tensor
+    singular_values: _Tensor
+
+class Attached:
+    @property
+    def H(self) -> _Tensor:
+        ...
+    @property
+    def T(self) -> _Tensor:
+        ...
+    def __abs__(self) -> _Tensor:
+        ...
+    def __add__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __and__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __array_wrap__(self, array: _types.ArrayLike, context: builtins.object = None, return_scalar: builtins.bool = False) -> _Tensor:
+        ...
+    def __bool__(self) -> builtins.bool:
+        ...
+    def __complex__(self) -> builtins.complex:
+        ...
+    def __contains__(self, element: _types.TensorLike) -> builtins.bool:
+        ...
+    def __deepcopy__(self, memo: typing.Any) -> _Tensor:
+        """Return a copy; of the result of an op a leaf off the tape, as in OneFlow, where PyTorch raises."""
+    def __delitem__(self, key: builtins.object) -> None:
+        ...
+    def __div__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __dlpack__(self, **options: builtins.object) -> builtins.object:
+        """Hand the memory on without a copy; see the array API standard. A write in place here does not change it."""
+    def __dlpack_device__(self) -> builtins.tuple[builtins.int, builtins.int]:
+        ...
+    def __eq__(self, other: builtins.object) -> _Tensor:
+        ...
+    def __float__(self) -> builtins.float:
+        ...
+    def __floordiv__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __format__(self, spec: builtins.str) -> builtins.str:
+        """Return the formatted number of a 0-d tensor, the printed form of any other (and of a `Parameter`)."""
+    def __ge__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __getitem__(self, item: builtins.int | _Tensor | builtins.slice | None | builtins.ellipsis | collections.abc.Sequence[builtins.object] | numpy.ndarray) -> _Tensor:
+        """Return the elements that an index names: a view for basic indexing, else a new tensor."""
+    def __gt__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __iadd__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __iand__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __idiv__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __ifloordiv__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __ilshift__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __imod__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __imul__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __index__(self) -> builtins.int:
+        ...
+    def __int__(self) -> builtins.int:
+        ...
+    def __invert__(self) -> _Tensor:
+        ...
+    def __ior__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __ipow__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __irshift__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __isub__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __iter__(self) -> typing.Iterator[_Tensor]:
+        ...
+    def __itruediv__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __ixor__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __le__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __long__(self) -> builtins.int:
+        ...
+    def __lshift__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __lt__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __matmul__(self, other: _Tensor) -> _Tensor:
+        ...
+    def __mod__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __mul__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __ne__(self, other: builtins.object) -> _Tensor:
+        ...
+    def __neg__(self) -> _Tensor:
+        ...
+    def __nonzero__(self) -> builtins.bool:
+        ...
+    def __or__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __pos__(self) -> _Tensor:
+        ...
+    def __pow__(self, exponent: _types.TensorLike) -> _Tensor:
+        """Return ``self ** exponent``; a number as exponent is a static attribute, whose gradient needs no logarithm."""
+    def __radd__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __rand__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __rdiv__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __reduce_ex__(self, protocol: builtins.object) -> builtins.object:
+        ...
+    def __repr__(self) -> builtins.str:
+        ...
+    def __reversed__(self) -> _Tensor:
+        ...
+    def __rfloordiv__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __rlshift__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __rmatmul__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __rmod__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __rmul__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __ror__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __rpow__(self, base: _types.TensorLike) -> _Tensor:
+        ...
+    def __rrshift__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __rshift__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __rsub__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __rtruediv__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __rxor__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __setitem__(self, item: builtins.int | _Tensor | builtins.slice | None | builtins.ellipsis | collections.abc.Sequence[builtins.object] | numpy.ndarray, value: _types.TensorLike) -> None:
+        """Write a value, broadcast, to the elements that an index names."""
+    def __setstate__(self, state: builtins.object) -> None:
+        """Take attributes over from a pickle; the elements came with `__reduce_ex__`."""
+    def __str__(self) -> builtins.str:
+        ...
+    def __sub__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __truediv__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def __xor__(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    _base: typing.Any
+    _is_view: typing.Any
+    _made_of: typing.Any
+    _mixed: typing.Any
+    _regenerate: typing.Any
+    _set_payload: typing.Any
+    def abs(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
+    def abs_(self) -> _Tensor:
+        """Write the result of `abs` into this tensor and return it."""
+    def absolute(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
+    def absolute_(self) -> _Tensor:
+        """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
+    def acos(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse cosine."""
+    def acos_(self) -> _Tensor:
+        """Write the result of `acos` into this tensor and return it."""
+    def acosh(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse hyperbolic cosine."""
+    def acosh_(self) -> _Tensor:
+        """Write the result of `acosh` into this tensor and return it."""
+    def add(self, other: _types.TensorLike | None = None, *more: builtins.object, alpha: builtins.float = 1, inplace: builtins.bool = False, out: _Tensor | None = None, inputs: collections.abc.Sequence[_Tensor] | None = None) -> _Tensor:
+        """Return ``input + alpha * other``, or the sum of several tensors, given one by one or as a list, as one op.
+
+        Args:
+            input: a tensor or a number; or a list of tensors.
+            other: a tensor or a number.
+            more: further tensors.
+            alpha: factor of `other`.
+            inplace: write the sum into `input`.
+            out: a tensor to write the sum into.
+            inputs: the list of tensors by OneFlow's name.
+        """
+    def add_(self, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
+        """Write the result of `add` into this tensor and return it."""
+    def addbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+        """Return beta * x + alpha * the sum over the stack of a @ b."""
+    def addbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+        """Write the result of `addbmm` into this tensor and return it."""
+    def addcdiv(self, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1) -> _Tensor:
+        """Return ``input + value * tensor1 / tensor2``."""
+    def addcdiv_(self, tensor1: _Tensor, tensor2: _Tensor, value: _types.TensorLike = 1) -> _Tensor:
+        """Write the result of `addcdiv` into this tensor and return it."""
+    def addcmul(self, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1) -> _Tensor:
+        """Return ``input + value * tensor1 * tensor2``."""
+    def addcmul_(self, tensor1: _Tensor, tensor2: _Tensor, value: _types.TensorLike = 1) -> _Tensor:
+        """Write the result of `addcmul` into this tensor and return it."""
+    def addmm(self, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+        """Return beta * x + alpha * (a @ b), with x broadcast."""
+    def addmm_(self, mat1: _Tensor, mat2: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+        """Write the result of `addmm` into this tensor and return it."""
+    def addmv(self, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+        """Return beta * x + alpha * (a @ b) for a matrix a and a vector b."""
+    def addmv_(self, mat: _Tensor, vec: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+        """Write the result of `addmv` into this tensor and return it."""
+    def addr(self, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+        """Return beta * x + alpha * outer(a, b)."""
+    def addr_(self, vec1: _Tensor, vec2: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+        """Write the result of `addr` into this tensor and return it."""
+    def adjoint(self) -> _Tensor:
+        """Return matrices with their last two dims exchanged and, if complex, conjugated."""
+    def all(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+        """Return whether all elements hold."""
+    def allclose(self, other: _Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
+        """Return whether all elements are close."""
+    @typing.overload
+    def amax(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
+        """Return the maximum over ``dim``; ties share the gradient evenly, NaN wins."""
+    @typing.overload
+    def amax(self, *dim: builtins.int, keepdim: builtins.bool = False) -> _Tensor:
+        """Return the maximum over ``dim``; ties share the gradient evenly, NaN wins."""
+    @typing.overload
+    def amin(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
+        """Return the minimum over ``dim``; ties share the gradient evenly, NaN wins."""
+    @typing.overload
+    def amin(self, *dim: builtins.int, keepdim: builtins.bool = False) -> _Tensor:
+        """Return the minimum over ``dim``; ties share the gradient evenly, NaN wins."""
+    def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> _MinMax:
+        """Return the smallest and the largest element."""
+    def angle(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the angle to the positive real axis: of real numbers 0 or π, and NaN of NaN."""
+    def any(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+        """Return whether any element holds."""
+    def apply_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.apply_` of this tensor."""
+    def arccos(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse cosine."""
+    def arccos_(self) -> _Tensor:
+        """Return the inverse cosine."""
+    def arccosh(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse hyperbolic cosine."""
+    def arccosh_(self) -> _Tensor:
+        """Return the inverse hyperbolic cosine."""
+    def arcsin(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse sine."""
+    def arcsin_(self) -> _Tensor:
+        """Return the inverse sine."""
+    def arcsinh(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse hyperbolic sine."""
+    def arcsinh_(self) -> _Tensor:
+        """Return the inverse hyperbolic sine."""
+    def arctan(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse tangent."""
+    def arctan2(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the angle of the point (x, y)."""
+    def arctan2_(self, other: _types.TensorLike) -> _Tensor:
+        """Return the angle of the point (x, y)."""
+    def arctan_(self) -> _Tensor:
+        """Return the inverse tangent."""
+    def arctanh(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse hyperbolic tangent."""
+    def arctanh_(self) -> _Tensor:
+        """Return the inverse hyperbolic tangent."""
+    def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Return the index of the first largest element, along a dim or of the flattened tensor; int64 unless asked."""
+    def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Return the index of the first smallest element, along a dim or of the flattened tensor; int64 unless asked."""
+    def argsort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> _Tensor:
+        """Return where the values along a dim in order come from; dtypes as in `sort`."""
+    def argwhere(self, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Return the indices of the elements that are not zero, one row each; dtypes as in `unique`."""
+    def as_strided(self, size: builtins.tuple[builtins.int, ...], stride: builtins.tuple[builtins.int, ...], storage_offset: builtins.int | None = None) -> _Tensor:
+        """Return a view of the storage with the sizes, strides and offset given, in elements."""
+    def as_strided_(self, size: _types.IntOrInts, stride: _types.IntOrInts, storage_offset: builtins.int | None = None) -> _Tensor:
+        """Make this tensor show its storage with the sizes, strides and offset given."""
+    def as_strided_scatter(self, src: _Tensor, size: builtins.tuple[builtins.int, ...], stride: builtins.tuple[builtins.int, ...], storage_offset: builtins.int | None = None) -> _Tensor:
+        """Return a copy with ``src`` where `as_strided` looks."""
+    def as_subclass(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.as_subclass` of this tensor."""
+    def asin(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse sine."""
+    def asin_(self) -> _Tensor:
+        """Write the result of `asin` into this tensor and return it."""
+    def asinh(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse hyperbolic sine."""
+    def asinh_(self) -> _Tensor:
+        """Write the result of `asinh` into this tensor and return it."""
+    def atan(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse tangent."""
+    def atan2(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the angle of the point (x, y)."""
+    def atan2_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `atan2` into this tensor and return it."""
+    def atan_(self) -> _Tensor:
+        """Write the result of `atan` into this tensor and return it."""
+    def atanh(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse hyperbolic tangent."""
+    def atanh_(self) -> _Tensor:
+        """Write the result of `atanh` into this tensor and return it."""
+    def backward(self, gradient: _Tensor | None = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: collections.abc.Sequence[_Tensor] | None = None) -> None:
+        """Compute the gradients of this tensor with respect to the leaves; see `sbpjax.autograd.backward`."""
+    def baddbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+        """Return beta * x + alpha * (a @ b) for stacks of matrices, with x broadcast."""
+    def baddbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+        """Write the result of `baddbmm` into this tensor and return it."""
+    def batch_gather(self, indices: _Tensor) -> _Tensor:
+        """Return ``input[b, indices[b, m]]``: an index of its own for each of the leading dims."""
+    def bernoulli(self, p: builtins.float | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+        """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``."""
+    def bernoulli_(self, p: _types.TensorLike = 0.5, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Write 1 with probability ``p`` (a number or a tensor of probabilities), else 0; ``dtype`` is the tensor's own."""
+    def bfloat16(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor in sbpjax.bfloat16."""
+    def bincount(self, weights: _Tensor | None = None, minlength: builtins.int = 0) -> _Tensor:
+        """Return how often each non-negative integer occurs, or the sum of its weights."""
+    def bitwise_and(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the bitwise conjunction of integers or bools."""
+    def bitwise_and_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `bitwise_and` into this tensor and return it."""
+    def bitwise_left_shift(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return x << y."""
+    def bitwise_left_shift_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `bitwise_left_shift` into this tensor and return it."""
+    def bitwise_not(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the bits of an integer or bool flipped."""
+    def bitwise_not_(self) -> _Tensor:
+        """Write the result of `bitwise_not` into this tensor and return it."""
+    def bitwise_or(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the bitwise disjunction of integers or bools."""
+    def bitwise_or_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `bitwise_or` into this tensor and return it."""
+    def bitwise_right_shift(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return x >> y, keeping the sign."""
+    def bitwise_right_shift_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `bitwise_right_shift` into this tensor and return it."""
+    def bitwise_xor(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the bitwise exclusive disjunction of integers or bools."""
+    def bitwise_xor_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `bitwise_xor` into this tensor and return it."""
+    def bmm(self, mat2: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0) -> _Tensor:
+        """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``; options as in `matmul`."""
+    def bool(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor in sbpjax.bool."""
+    def broadcast_to(self, size: _types.IntOrInts) -> _Tensor:
+        """Return `expand` to a size."""
+    def byte(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor in sbpjax.uint8."""
+    def cast(self, dtype: _types.DTypeLike) -> _Tensor:
+        """Return the tensor in another dtype."""
+    def cauchy_(self, median: builtins.float = 0.0, sigma: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
+        """Write floats of the Cauchy distribution."""
+    def cdouble(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.cdouble` of this tensor."""
+    def ceil(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the smallest integer value not below x; integers stay."""
+    def ceil_(self) -> _Tensor:
+        """Write the result of `ceil` into this tensor and return it."""
+    def celu(self, alpha: builtins.float = 1.0) -> _Tensor:
+        """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
+    def cfloat(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.cfloat` of this tensor."""
+    def char(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor in sbpjax.int8."""
+    def check_meta_consistency(self) -> None:
+        """Do nothing: one process makes a global tensor, so its ranks cannot disagree on shape, dtype or sbp."""
+    def cholesky(self, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the lower (or upper) Cholesky factor."""
+    def cholesky_inverse(self, upper: builtins.bool = False) -> _Tensor:
+        """Return the inverse of the matrix whose Cholesky factor is given."""
+    def cholesky_solve(self, input2: _Tensor, upper: builtins.bool = False) -> _Tensor:
+        """Return x with ``A x = b``, where ``factor`` is the Cholesky factor of A."""
+    def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
+        """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
+    def clamp(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
+        """Return ``input`` limited to ``[min, max]``; the bounds are numbers, tensors or None."""
+    def clamp_(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None) -> _Tensor:
+        """Write the result of `clamp` into this tensor and return it."""
+    def clamp_max(self, max: _Tensor) -> _Tensor:
+        """Return x limited from above."""
+    def clamp_max_(self, max: _types.TensorLike) -> _Tensor:
+        """Write the result of `clamp_max` into this tensor and return it."""
+    def clamp_min(self, min: _Tensor) -> _Tensor:
+        """Return x limited from below."""
+    def clamp_min_(self, min: _types.TensorLike) -> _Tensor:
+        """Write the result of `clamp_min` into this tensor and return it."""
+    def clip(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
+        """Return ``input`` limited to ``[min, max]``; the bounds are numbers, tensors or None."""
+    def clip_(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None) -> _Tensor:
+        """Write the result of `clamp` into this tensor and return it."""
+    def clone(self, *, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return a copy, on the tape."""
+    def conj(self) -> _Tensor:
+        """Return a view of the complex conjugate; a real tensor itself."""
+    def conj_physical(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the complex conjugate; real numbers stay."""
+    def conj_physical_(self) -> _Tensor:
+        """Return the complex conjugate; real numbers stay."""
+    def const_data_ptr(self) -> builtins.int:
+        """Return the address of the first element: that of its storage, plus the view's offset; 0 if it is empty.
+
+        A write in place may move the storage: arrays of JAX do not change.
+        """
+    def contiguous(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor itself if it is contiguous, else a copy."""
+    def contiguous_(self) -> _Tensor:
+        """Make this tensor contiguous, with memory of its own if it is not."""
+    def copy_(self, source: _Tensor, non_blocking: builtins.bool = False) -> _Tensor:
+        """Write another tensor's values, broadcast and cast, into this one."""
+    def copysign(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the size of x with the sign of y (also of -0.0)."""
+    def copysign_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `copysign` into this tensor and return it."""
+    def corrcoef(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the correlations of variables in the rows of x."""
+    def cos(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the cosine."""
+    def cos_(self) -> _Tensor:
+        """Write the result of `cos` into this tensor and return it."""
+    def cosh(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the hyperbolic cosine."""
+    def cosh_(self) -> _Tensor:
+        """Write the result of `cosh` into this tensor and return it."""
+    @typing.overload
+    def count_nonzero(self, dim: _types.IntOrInts | None = None, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the int64 number of nonzero elements over ``dim``."""
+    @typing.overload
+    def count_nonzero(self, *dim: builtins.int, out: _Tensor | None = None) -> _Tensor:
+        """Return the int64 number of nonzero elements over ``dim``."""
+    def cov(self, *, correction: builtins.int = 1, fweights: _Tensor | None = None, aweights: _Tensor | None = None) -> _Tensor:
+        """Return the covariances of variables in the rows, with samples in the columns."""
+    def cpu(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor on the CPU; ``memory_format`` is accepted, there is one."""
+    def cross(self, other: _Tensor, dim: builtins.int | None = None, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the cross product along a dim of size 3; by default the first such dim."""
+    def cuda(self, device: _types.DeviceLike | None = None, non_blocking: builtins.bool = False, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor on a GPU; ``non_blocking`` and ``memory_format`` are accepted, as by `to`."""
+    def cummax(self, dim: builtins.int) -> _ValuesIndices:
+        """Return the largest value so far along a dim, and its index."""
+    def cummin(self, dim: builtins.int) -> _ValuesIndices:
+        """Return the smallest value so far along a dim, and its index."""
+    def cumprod(self, dim: builtins.int, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Return the running product along ``dim``; integers and bools multiply in int64."""
+    def cumprod_(self, dim: builtins.int, *, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Write `cumprod` into this tensor and return it; ``dtype`` is the tensor's own."""
+    def cumsum(self, dim: builtins.int, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Return the running sum along ``dim``; integers and bools add up in int64."""
+    def cumsum_(self, dim: builtins.int, *, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Write `cumsum` into this tensor and return it; ``dtype`` is the tensor's own."""
+    @property
+    def data(self) -> _Tensor:
+        """`detach`, but writes through it do not count as changes for backward."""
+    @data.setter
+    def data(self, value: _Tensor) -> None: ...
+    def data_ptr(self) -> builtins.int:
+        """Return the address of the first element: that of its storage, plus the view's offset; 0 if it is empty.
+
+        A write in place may move the storage: arrays of JAX do not change.
+        """
+    def deg2rad(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return degrees as radians."""
+    def deg2rad_(self) -> _Tensor:
+        """Write the result of `deg2rad` into this tensor and return it."""
+    def det(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the determinants of square matrices; the gradient at a singular one is 0, as torch's."""
+    def detach(self) -> _Tensor:
+        """Return a tensor over the same storage that is a leaf without grad."""
+    def detach_(self) -> _Tensor:
+        """Take the tensor off the tape, in place."""
+    def diag(self, diagonal: builtins.int = 0) -> _Tensor:
+        """Return the diagonal of a matrix, or the matrix with a vector as its diagonal."""
+    def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> _Tensor:
+        """Return matrices over two new dims, with the last dim of x on their diagonal."""
+    def diagflat(self, offset: builtins.int = 0) -> _Tensor:
+        """Return the matrix with the elements of x on a diagonal."""
+    def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> _Tensor:
+        """Return a view of a diagonal of two dims, as a new last dim."""
+    def diagonal_scatter(self, src: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> _Tensor:
+        """Return x with src on a diagonal of two dims."""
+    def diff(self, n: builtins.int = 1, dim: builtins.int = -1, prepend: _Tensor | None = None, append: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
+    def digamma(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
+    def digamma_(self) -> _Tensor:
+        """Write the result of `digamma` into this tensor and return it."""
+    def dim(self) -> builtins.int:
+        ...
+    def dim_order(self, *args: builtins.object, **options: builtins.object) -> builtins.tuple[builtins.int, ...]:
+        """Return `sbpjax.dim_order` of this tensor."""
+    def dist(self, other: _Tensor, p: builtins.float = 2.0) -> _Tensor:
+        """Return the p-norm of x - y, over all elements."""
+    def div(self, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
+        """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+    def div_(self, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
+        """Write the result of `div` into this tensor and return it."""
+    def divide(self, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
+        """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+    def divide_(self, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
+        """Write the result of `div` into this tensor and return it."""
+    def dot(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the inner product of two vectors."""
+    def double(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor in sbpjax.float64."""
+    def dsplit(self, indices_or_sections: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
+        """Return `tensor_split` along dim 2."""
+    def element_size(self) -> builtins.int:
+        ...
+    def eq(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where x == y."""
+    def eq_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `eq` into this tensor and return it."""
+    def equal(self, other: _Tensor) -> builtins.bool:
+        """Return whether shape and all elements agree."""
+    def erf(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the error function."""
+    def erf_(self) -> _Tensor:
+        """Write the result of `erf` into this tensor and return it."""
+    def erfc(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return 1 - erf(x)."""
+    def erfc_(self) -> _Tensor:
+        """Write the result of `erfc` into this tensor and return it."""
+    def erfinv(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverse of erf."""
+    def erfinv_(self) -> _Tensor:
+        """Write the result of `erfinv` into this tensor and return it."""
+    def exp(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return e**x."""
+    def exp2(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return 2**x."""
+    def exp2_(self) -> _Tensor:
+        """Write the result of `exp2` into this tensor and return it."""
+    def exp_(self) -> _Tensor:
+        """Write the result of `exp` into this tensor and return it."""
+    def expand(self, *sizes: _types.IntOrInts) -> _Tensor:
+        """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
+    def expand_as(self, other: _Tensor) -> _Tensor:
+        """Return `expand` to the shape of another tensor."""
+    def expm1(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return e**x - 1, exact near 0."""
+    def expm1_(self) -> _Tensor:
+        """Write the result of `expm1` into this tensor and return it."""
+    def exponential_(self, lambd: builtins.float = 1.0, generator: _Generator | None = None) -> _Tensor:
+        """Write floats of the exponential distribution."""
+    def fill_(self, value: _types.TensorLike) -> _Tensor:
+        """Write one number into every element."""
+    def fill_diagonal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.fill_diagonal_` of this tensor."""
+    def fix(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x rounded towards zero; integers stay."""
+    def fix_(self) -> _Tensor:
+        """Return x rounded towards zero; integers stay."""
+    def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> _Tensor:
+        """Return the dims from ``start_dim`` to ``end_dim`` as one."""
+    def flip(self, *dims: _types.IntOrInts) -> _Tensor:
+        """Return the tensor with dims reversed."""
+    def fliplr(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x with dim 1 reversed."""
+    def flipud(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x with dim 0 reversed."""
+    def float(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor in sbpjax.float32."""
+    def float_power(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return x ** y computed in float64, or complex128 where one is complex."""
+    def float_power_(self, exponent: _types.TensorLike) -> _Tensor:
+        """Write ``self ** exponent``, which is float64 or complex128, into this tensor and return it."""
+    def floor(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the largest integer value not above x; integers stay."""
+    def floor_(self) -> _Tensor:
+        """Write the result of `floor` into this tensor and return it."""
+    def floor_divide(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return x / y rounded down, in the promoted dtype."""
+    def floor_divide_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `floor_divide` into this tensor and return it."""
+    def fmax(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the larger element; a NaN counts as missing."""
+    def fmax_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `fmax` into this tensor and return it."""
+    def fmin(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the smaller element; a NaN counts as missing."""
+    def fmin_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `fmin` into this tensor and return it."""
+    def fmod(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the remainder of x / y with the sign of x (C's ``fmod``)."""
+    def fmod_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `fmod` into this tensor and return it."""
+    def frac(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the fractional part, x - trunc(x)."""
+    def frac_(self) -> _Tensor:
+        """Write the result of `frac` into this tensor and return it."""
+    def frexp(self, *, out: _Tensor | None = None) -> _MantissaExponent:
+        """Return mantissas and int32 exponents, as ``(mantissa, exponent)``."""
+    def gather(self, dim: builtins.int, index: _Tensor, sparse_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+        """Return ``input[..., index[...], ...]``: for every place of ``index`` the element it names along ``dim``."""
+    def gcd(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the greatest common divisors, never negative."""
+    def gcd_(self, other: _types.TensorLike) -> _Tensor:
+        """Return the greatest common divisors, never negative."""
+    def ge(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where x >= y."""
+    def ge_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `ge` into this tensor and return it."""
+    def gelu(self, approximate: builtins.str = 'none') -> _Tensor:
+        """Return x * Φ(x), with Φ the normal distribution function.
+
+        Args:
+            x: floats of any shape.
+            approximate: ``"none"`` uses erf, ``"tanh"`` the tanh formula.
+
+        Source:
+            Hendrycks & Gimpel, https://arxiv.org/abs/1606.08415
+        """
+    def geometric_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.geometric_` of this tensor."""
+    def ger(self, vec2: _Tensor) -> _Tensor:
+        """Return the products of all pairs of two vectors' elements."""
+    def get_device(self) -> builtins.int:
+        ...
+    def global_id(self) -> builtins.int:
+        """Return a number that no other living tensor has."""
+    def global_to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool = True, copy: builtins.bool = False) -> _Tensor:
+        """Return this tensor as a global tensor on ``placement`` in ``sbp``.
+
+        In a job of several processes every process's local tensor is one part: under split the parts are joined, under
+        partial_sum added, under broadcast they are equal. To divide a whole that every process holds, make it broadcast
+        first: ``x.to_global(placement, broadcast).to_global(sbp=split(0))``.
+
+        Args:
+            self: a local or global tensor.
+            placement: where it should lie; a global tensor's own by default.
+            sbp: the nd-sbp it should have; a global tensor's own by default.
+            grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
+            check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
+                be equal.
+            check_values: whether processes compare the values of local tensors that become broadcast, by a digest of them
+                (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
+                ``SBPJAX_CHECK=off``.
+            copy: return a new tensor even if nothing changes.
+
+        Returns:
+            A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
+
+        Raises:
+            MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
+            SbpError: the sbp does not fit the tensor or the placement.
+            PlacementTypeError: ``placement`` is no placement.
+            AgreementError: processes give different values for a broadcast tensor.
+
+        Example:
+            >>> p = sbpjax.placement("cpu", [0, 1])
+            >>> sbpjax.ones(4, 4).to_global(p, sbpjax.sbp.split(0)).sbp
+            (sbpjax.sbp.split(dim=0),)
+        """
+    def greater(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where x > y."""
+    def greater_(self, other: _types.TensorLike) -> _Tensor:
+        """Return where x > y."""
+    def greater_equal(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where x >= y."""
+    def greater_equal_(self, other: _types.TensorLike) -> _Tensor:
+        """Return where x >= y."""
+    def gt(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where x > y."""
+    def gt_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `gt` into this tensor and return it."""
+    def half(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor in sbpjax.float16."""
+    def hardshrink(self, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
+        """Return x, and 0 where |x| <= lambd."""
+    def heaviside(self, values: _Tensor) -> _Tensor:
+        """Return 0 where x < 0, 1 where x > 0, and y where x is 0."""
+    def heaviside_(self, values: _types.TensorLike) -> _Tensor:
+        """Write the result of `heaviside` into this tensor and return it."""
+    def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> _Tensor:
+        """Return the counts of elements in equal bins from ``min`` to ``max`` (the data's range if both are 0)."""
+    def histogram(self, bins: builtins.int | _Tensor, *, range: builtins.tuple[builtins.float, builtins.float] | None = None, weight: _Tensor | None = None, density: builtins.bool = False, out: _Tensor | None = None) -> _HistogramEdges:
+        """Return the number (or the weight) of elements in each bin, and the edges of the bins."""
+    def hsplit(self, indices_or_sections: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
+        """Return `tensor_split` along dim 1, or 0 of a vector."""
+    def hypot(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return sqrt(x² + y²), without overflow; infinite where one of them is."""
+    def hypot_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `hypot` into this tensor and return it."""
+    def i0(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the modified Bessel function of the first kind of order 0."""
+    def i0_(self) -> _Tensor:
+        """Return the modified Bessel function of the first kind of order 0."""
+    def igamma(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the lower regularized incomplete gamma function; the gradient is that of x."""
+    def igamma_(self, other: _types.TensorLike) -> _Tensor:
+        """Return the lower regularized incomplete gamma function; the gradient is that of x."""
+    def igammac(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the upper regularized incomplete gamma function; the gradient is that of x."""
+    def igammac_(self, other: _types.TensorLike) -> _Tensor:
+        """Return the upper regularized incomplete gamma function; the gradient is that of x."""
+    @property
+    def imag(self) -> _Tensor:
+        """Return a view of the imaginary part of a complex tensor."""
+    @imag.setter
+    def imag(self, value: _Tensor) -> None: ...
+    def in_top_k(self, predictions: _Tensor, k: builtins.int) -> _Tensor:
+        """Return for each row of ``(N, C)`` predictions whether its target class is among the ``k`` largest."""
+    def index_add(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: _types.TensorLike = 1) -> _Tensor:
+        """Return ``input`` with slices of ``source`` added to the slices of a dim that ``index`` names."""
+    def index_add_(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: _types.TensorLike = 1) -> _Tensor:
+        """Write `index_add` into this tensor and return it."""
+    def index_copy(self, dim: builtins.int, index: _Tensor, source: _Tensor) -> _Tensor:
+        """Return ``input`` with slices of ``source`` written to the slices of a dim that ``index`` names."""
+    def index_copy_(self, dim: builtins.int, index: _Tensor, source: _Tensor) -> _Tensor:
+        """Write `index_copy` into this tensor and return it."""
+    def index_fill(self, dim: builtins.int, index: _Tensor, value: _types.TensorLike) -> _Tensor:
+        """Return ``input`` with a number written to the slices of a dim that ``index`` names."""
+    def index_fill_(self, dim: builtins.int, index: _Tensor, value: _types.TensorLike) -> _Tensor:
+        """Write `index_fill` into this tensor and return it."""
+    def index_put(self, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
+        """Return a copy with values written (or added) to the elements that a tuple of index tensors names."""
+    def index_put_(self, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
+        """Write (or add) values to the elements that a tuple of index tensors names."""
+    def index_reduce(self, dim: builtins.int, index: _Tensor, source: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
+        """Return a copy with slices of ``source`` reduced into the slices of a dim that ``index`` names."""
+    def index_reduce_(self, dim: builtins.int, index: _Tensor, source: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True) -> _Tensor:
+        """Return a copy with slices of ``source`` reduced into the slices of a dim that ``index`` names."""
+    def index_select(self, dim: builtins.int, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the slices of a dim that a vector of indices names."""
+    def inner(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the inner products over the last dims: ``(..., K)`` and ``(___, K)`` give ``(..., ___)``."""
+    def int(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor in sbpjax.int32."""
+    def inverse(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the inverses of matrices.
+
+        Raises:
+            LinAlgError: a matrix is singular.
+        """
+    def is_coalesced(self, *args: builtins.object, **options: builtins.object) -> builtins.bool:
+        """Return `sbpjax.is_coalesced` of this tensor."""
+    def is_complex(self) -> builtins.bool:
+        """Return whether the dtype is a complex one."""
+    def is_conj(self) -> builtins.bool:
+        """Return whether the tensor is a conjugated view."""
+    def is_contiguous(self, memory_format: _memory_format | None = None) -> builtins.bool:
+        """Return whether the elements lie in row-major order without gaps."""
+    @property
+    def is_cpu(self) -> builtins.bool:
+        ...
+    @property
+    def is_cuda(self) -> builtins.bool:
+        ...
+    def is_distributed(self, *args: builtins.object, **options: builtins.object) -> builtins.bool:
+        """Return `sbpjax.is_distributed` of this tensor."""
+    def is_floating_point(self) -> builtins.bool:
+        """Return whether the dtype is a floating-point one."""
+    def is_inference(self, *args: builtins.object, **options: builtins.object) -> builtins.bool:
+        """Return `sbpjax.is_inference` of this tensor."""
+    @property
+    def is_ipu(self) -> builtins.bool:
+        ...
+    @property
+    def is_meta(self) -> builtins.bool:
+        """Return whether a tensor has no data."""
+    @property
+    def is_mkldnn(self) -> builtins.bool:
+        ...
+    @property
+    def is_mps(self) -> builtins.bool:
+        ...
+    @property
+    def is_mtia(self) -> builtins.bool:
+        ...
+    def is_neg(self) -> builtins.bool:
+        """Return False: no view here is negated without being computed."""
+    @property
+    def is_nested(self) -> builtins.bool:
+        ...
+    def is_nonzero(self) -> builtins.bool:
+        """Return whether the one element is not zero."""
+    def is_offloaded(self) -> builtins.bool:
+        """Return whether the elements were moved to the host's memory."""
+    def is_pinned(self) -> builtins.bool:
+        ...
+    @property
+    def is_quantized(self) -> builtins.bool:
+        ...
+    def is_same_size(self, *args: builtins.object, **options: builtins.object) -> builtins.bool:
+        """Return `sbpjax.is_same_size` of this tensor."""
+    def is_set_to(self, tensor: _Tensor) -> builtins.bool:
+        """Return whether another tensor shows the same storage with the same offset, size and strides."""
+    def is_shared(self) -> builtins.bool:
+        ...
+    def is_signed(self) -> builtins.bool:
+        ...
+    @property
+    def is_sparse(self) -> builtins.bool:
+        ...
+    @property
+    def is_sparse_csr(self) -> builtins.bool:
+        ...
+    @property
+    def is_view(self) -> builtins.bool:
+        ...
+    @property
+    def is_vulkan(self) -> builtins.bool:
+        ...
+    @property
+    def is_xla(self) -> builtins.bool:
+        ...
+    @property
+    def is_xpu(self) -> builtins.bool:
+        ...
+    def isclose(self, other: _Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> _Tensor:
+        """Return where |x - y| <= atol + rtol * |y|; equal infinities are close."""
+    def isfinite(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return where x is neither infinite nor NaN."""
+    def isinf(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return where x is infinite; of a complex number, where either part is."""
+    def isnan(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return where x is NaN."""
+    def isneginf(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return where x is -inf."""
+    def isposinf(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return where x is +inf."""
+    def isreal(self) -> _Tensor:
+        """Return where the imaginary part is 0."""
+    def istft(self, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: _Tensor | None = None, center: builtins.bool = True, normalized: builtins.bool = False, onesided: builtins.bool | None = None, length: builtins.int | None = None, return_complex: builtins.bool = False) -> _Tensor:
+        """Return the signal of which `stft` gave ``input``, with the arguments that it was given."""
+    def item(self) -> builtins.int | builtins.float:
+        """Return the one element of a tensor as a Python number.
+
+        Raises:
+            OpValueError: the tensor has not exactly one element.
+        """
+    @property
+    def itemsize(self) -> builtins.int:
+        ...
+    def jax(self, mesh: builtins.object = None) -> jax.jaxlib._jax.Array:
+        """Return the payload as a `jax.Array`: of a global tensor the sharded logical array.
+
+        Args:
+            self: a tensor; a global one without partial sums and without unevenly split dims.
+            mesh: name the mesh axes as this mesh does.
+
+        Raises:
+            SbpError: an ordinary array cannot hold this layout.
+        """
+    def kaiming_normal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.kaiming_normal_` of this tensor."""
+    def kaiming_uniform_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.kaiming_uniform_` of this tensor."""
+    def kron(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the Kronecker product."""
+    def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> _ValuesIndices:
+        """Return the k-th smallest value along a dim, and its index."""
+    def lcm(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the least common multiples, never negative."""
+    def lcm_(self, other: _types.TensorLike) -> _Tensor:
+        """Return the least common multiples, never negative."""
+    def ldexp(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return ``x * 2**y``; integers y do not change the dtype of floats x."""
+    def ldexp_(self, other: _types.TensorLike) -> _Tensor:
+        """Return ``x * 2**y``; integers y do not change the dtype of floats x."""
+    def le(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where x <= y."""
+    def le_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `le` into this tensor and return it."""
+    def lerp(self, end: _Tensor, weight: _Tensor) -> _Tensor:
+        """Return ``input + weight * (end - input)``."""
+    def lerp_(self, end: _types.TensorLike, weight: _Tensor) -> _Tensor:
+        """Write the result of `lerp` into this tensor and return it."""
+    def less(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where x < y."""
+    def less_(self, other: _types.TensorLike) -> _Tensor:
+        """Return where x < y."""
+    def less_equal(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where x <= y."""
+    def less_equal_(self, other: _types.TensorLike) -> _Tensor:
+        """Return where x <= y."""
+    def lgamma(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return log|Γ(x)|."""
+    def lgamma_(self) -> _Tensor:
+        """Write the result of `lgamma` into this tensor and return it."""
+    def load(self) -> _Tensor:
+        """Bring offloaded elements back to the devices."""
+    def local_shards(self) -> builtins.dict[builtins.int, _Tensor]:
+        """Return ``{rank: numpy array}``: what each rank of this process holds; of a partial sum, its summand."""
+    def local_to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool = True, copy: builtins.bool = False) -> _Tensor:
+        """Return this tensor as a global tensor on ``placement`` in ``sbp``.
+
+        In a job of several processes every process's local tensor is one part: under split the parts are joined, under
+        partial_sum added, under broadcast they are equal. To divide a whole that every process holds, make it broadcast
+        first: ``x.to_global(placement, broadcast).to_global(sbp=split(0))``.
+
+        Args:
+            self: a local or global tensor.
+            placement: where it should lie; a global tensor's own by default.
+            sbp: the nd-sbp it should have; a global tensor's own by default.
+            grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
+            check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
+                be equal.
+            check_values: whether processes compare the values of local tensors that become broadcast, by a digest of them
+                (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
+                ``SBPJAX_CHECK=off``.
+            copy: return a new tensor even if nothing changes.
+
+        Returns:
+            A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
+
+        Raises:
+            MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
+            SbpError: the sbp does not fit the tensor or the placement.
+            PlacementTypeError: ``placement`` is no placement.
+            AgreementError: processes give different values for a broadcast tensor.
+
+        Example:
+            >>> p = sbpjax.placement("cpu", [0, 1])
+            >>> sbpjax.ones(4, 4).to_global(p, sbpjax.sbp.split(0)).sbp
+            (sbpjax.sbp.split(dim=0),)
+        """
+    def log(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the natural logarithm."""
+    def log10(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the logarithm to base 10."""
+    def log10_(self) -> _Tensor:
+        """Write the result of `log10` into this tensor and return it."""
+    def log1p(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return log(1 + x), exact near 0."""
+    def log1p_(self) -> _Tensor:
+        """Write the result of `log1p` into this tensor and return it."""
+    def log2(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the logarithm to base 2."""
+    def log2_(self) -> _Tensor:
+        """Write the result of `log2` into this tensor and return it."""
+    def log_(self) -> _Tensor:
+        """Write the result of `log` into this tensor and return it."""
+    def log_normal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.log_normal_` of this tensor."""
+    def log_softmax(self, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
+    def logaddexp(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return log(e**x + e**y) without overflow."""
+    def logaddexp2(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return ``log2(2**x + 2**y)`` without overflow."""
+    def logaddexp2_(self, other: _types.TensorLike) -> _Tensor:
+        """Return ``log2(2**x + 2**y)`` without overflow."""
+    def logaddexp_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `logaddexp` into this tensor and return it."""
+    def logcumsumexp(self, dim: builtins.int) -> _Tensor:
+        """Return the logarithm of the running sum of exponentials along ``dim``."""
+    def logdet(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the logarithm of determinants; NaN for a negative one."""
+    def logical_and(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where both are nonzero."""
+    def logical_and_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `logical_and` into this tensor and return it."""
+    def logical_not(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return where x is zero."""
+    def logical_not_(self) -> _Tensor:
+        """Write the result of `logical_not` into this tensor and return it."""
+    def logical_or(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where at least one is nonzero."""
+    def logical_or_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `logical_or` into this tensor and return it."""
+    def logical_xor(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where exactly one is nonzero."""
+    def logical_xor_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `logical_xor` into this tensor and return it."""
+    def logit(self, eps: builtins.float | None = None) -> _Tensor:
+        """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] if ``eps`` is given."""
+    def logit_(self, eps: builtins.float | None = None) -> _Tensor:
+        """Write the result of `logit` into this tensor and return it."""
+    @typing.overload
+    def logsumexp(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
+        """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
+    @typing.overload
+    def logsumexp(self, *dim: builtins.int, keepdim: builtins.bool = False) -> _Tensor:
+        """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
+    def long(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor in sbpjax.int64."""
+    def lt(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where x < y."""
+    def lt_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `lt` into this tensor and return it."""
+    def lu(self, *, pivot: builtins.bool = True, get_infos: builtins.bool = False, out: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor] | builtins.tuple[_Tensor, _Tensor, _Tensor]:
+        """Return L and U in one matrix, the pivots, and if asked where U is singular."""
+    def lu_solve(self, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x with ``A x = b`` for what `linalg.lu_factor` gave of A."""
+    @property
+    def mH(self) -> _Tensor:
+        """Return matrices with their last two dims exchanged and, if complex, conjugated."""
+    @property
+    def mT(self) -> _Tensor:
+        ...
+    def map2_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.map2_` of this tensor."""
+    def map_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.map_` of this tensor."""
+    def masked_fill(self, mask: _Tensor, value: _types.TensorLike) -> _Tensor:
+        """Return ``input`` with a number (or 0-d tensor) where the mask holds."""
+    def masked_fill_(self, mask: _Tensor, value: _types.TensorLike) -> _Tensor:
+        """Write `masked_fill` into this tensor and return it."""
+    def masked_scatter(self, mask: _Tensor, source: _Tensor) -> _Tensor:
+        """Return ``input`` with consecutive elements of ``source`` where the mask holds."""
+    def masked_scatter_(self, mask: _Tensor, source: _Tensor) -> _Tensor:
+        """Write `masked_scatter` into this tensor and return it."""
+    def masked_select(self, mask: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0."""
+    def matmul(self, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
+        """Return ``alpha`` times the matrix product, with PyTorch's rules for 1-d inputs and batch dims.
+
+        Args:
+            input: a vector, a matrix, or a stack of them.
+            other: likewise.
+            transpose_a: swap the last two dims of `input` first; it keeps its layout.
+            transpose_b: swap the last two dims of `other` first; it keeps its layout.
+            alpha: factor of the product.
+            out: a tensor to write it into.
+        """
+    def matrix_exp(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the exponentials of square matrices: the series of ``x / 2**s``, squared s times."""
+    def matrix_power(self, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the n-th power of square matrices."""
+    @typing.overload
+    def max(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+    @typing.overload
+    def max(self, dim: builtins.int, keepdim: builtins.bool = False, *, out: collections.abc.Sequence[_Tensor] | None = None) -> _ValuesIndices:
+        """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+    @typing.overload
+    def max(self, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+    def maximum(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the larger element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
+    def maximum_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `maximum` into this tensor and return it."""
+    @typing.overload
+    def mean(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
+        """Return the mean over some dims (all by default)."""
+    @typing.overload
+    def mean(self, *dim: builtins.int, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
+        """Return the mean over some dims (all by default)."""
+    @typing.overload
+    def median(self) -> _Tensor:
+        """Return the lower median; along ``dim`` with its index."""
+    @typing.overload
+    def median(self, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
+        """Return the lower median; along ``dim`` with its index."""
+    @typing.overload
+    def min(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+    @typing.overload
+    def min(self, dim: builtins.int, keepdim: builtins.bool = False, *, out: collections.abc.Sequence[_Tensor] | None = None) -> _ValuesIndices:
+        """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+    @typing.overload
+    def min(self, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+    def minimum(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the smaller element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
+    def minimum_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `minimum` into this tensor and return it."""
+    def mish(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x * tanh(softplus(x))."""
+    def mm(self, mat2: _Tensor) -> _Tensor:
+        """Return the product of two matrices."""
+    def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> _ValuesIndices:
+        """Return the most frequent value along a dim, and an index of it."""
+    def moveaxis(self, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
+        """Return a view with dims moved to other positions."""
+    def movedim(self, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
+        """Return a view with dims moved to other positions."""
+    def msort(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x sorted along dim 0."""
+    def mul(self, other: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+        """Return ``input * other``; with ``inplace=True`` written into ``input``."""
+    def mul_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `mul` into this tensor and return it."""
+    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+        """Return indices drawn by the weights in ``input``."""
+    def multiply(self, other: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+        """Return ``input * other``; with ``inplace=True`` written into ``input``."""
+    def multiply_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `mul` into this tensor and return it."""
+    def mv(self, vec: _Tensor) -> _Tensor:
+        """Return the product of a matrix and a vector."""
+    def mvlgamma(self, p: builtins.int) -> _Tensor:
+        """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
+    def mvlgamma_(self, p: builtins.int) -> _Tensor:
+        """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
+    @property
+    def name(self) -> builtins.str:
+        ...
+    def nan_to_num(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> _Tensor:
+        """Return x with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
+    def nan_to_num_(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> _Tensor:
+        """Write the result of `nan_to_num` into this tensor and return it."""
+    @typing.overload
+    def nanmean(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Return the mean over ``dim`` of the elements that are not NaN."""
+    @typing.overload
+    def nanmean(self, *dim: builtins.int, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Return the mean over ``dim`` of the elements that are not NaN."""
+    @typing.overload
+    def nanmedian(self) -> _Tensor:
+        """Return the lower median of what is no NaN; along ``dim`` with its index."""
+    @typing.overload
+    def nanmedian(self, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
+        """Return the lower median of what is no NaN; along ``dim`` with its index."""
+    def nanquantile(self, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
+        """Return quantiles of what is no NaN, along a dim or of all elements."""
+    @typing.overload
+    def nansum(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Return the sum over ``dim`` with NaN counted as 0."""
+    @typing.overload
+    def nansum(self, *dim: builtins.int, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Return the sum over ``dim`` with NaN counted as 0."""
+    def narrow(self, dim: builtins.int, start: builtins.float, length: builtins.int) -> _Tensor:
+        """Return ``length`` indices of a dim from ``start`` on."""
+    def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> _Tensor:
+        """Return a copy of what `narrow` shows."""
+    @property
+    def nbytes(self) -> builtins.int:
+        ...
+    def ndimension(self) -> builtins.int:
+        ...
+    def ne(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where x != y."""
+    def ne_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `ne` into this tensor and return it."""
+    def neg(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return -x; not for bool."""
+    def neg_(self) -> _Tensor:
+        """Write the result of `neg` into this tensor and return it."""
+    def negative(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return -x; not for bool."""
+    def negative_(self) -> _Tensor:
+        """Return -x; not for bool."""
+    def nelement(self) -> builtins.int:
+        ...
+    def new(self, *data: _types.ArrayLike, **options: builtins.object) -> _Tensor:
+        """Return a tensor of this one's dtype and device: empty, of a size, or with the content given."""
+    def new_empty(self, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+        """Return `empty` of a size, with the dtype and layout of this tensor unless told otherwise."""
+    def new_empty_strided(self, size: _types.IntOrInts, stride: _types.IntOrInts, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+        """Return `empty_strided` with the dtype of this tensor unless told otherwise."""
+    def new_full(self, size: collections.abc.Sequence[builtins.int], fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+        """Return `full` of a size, with the dtype and layout of this tensor unless told otherwise."""
+    def new_ones(self, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+        """Return `ones` of a size, with the dtype and layout of this tensor unless told otherwise."""
+    def new_tensor(self, data: _types.ArrayLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, placement: _placement | None = None, sbp: _types.SbpLike | None = None) -> _Tensor:
+        """Return `tensor` of data with this tensor's dtype unless told otherwise; on its device if that is local."""
+    def new_zeros(self, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
+        """Return `zeros` of a size, with the dtype and layout of this tensor unless told otherwise."""
+    def nextafter(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the floats next to x in the direction of y; there is no gradient."""
+    def nextafter_(self, other: _types.TensorLike) -> _Tensor:
+        """Return the floats next to x in the direction of y; there is no gradient."""
+    @typing.overload
+    def nonzero(self, as_tuple: typing.Literal[False] = False) -> _Tensor:
+        """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
+    @typing.overload
+    def nonzero(self, as_tuple: typing.Literal[True]) -> builtins.tuple[_Tensor, ...]:
+        """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
+    def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = -1, out: _Tensor | None = None) -> _Tensor:
+        """Return ``size`` rows of indices of elements that are not zero, filled up with a number."""
+    def norm(self, p: builtins.float | builtins.str | None = 'fro', dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
+        """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values."""
+    def normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
+        """Write normal floats."""
+    def not_equal(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return where x != y."""
+    def not_equal_(self, other: _types.TensorLike) -> _Tensor:
+        """Return where x != y."""
+    def numel(self) -> builtins.int:
+        """Return the number of elements."""
+    def numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
+        """Return the logical value as a NumPy array (a copy)."""
+    def offload(self) -> _Tensor:
+        """Move the elements to the host's memory until `load`; on the CPU they are there."""
+    def orgqr(self, input2: _Tensor) -> _Tensor:
+        """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
+    def orthogonal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.orthogonal_` of this tensor."""
+    def outer(self, vec2: _Tensor) -> _Tensor:
+        """Return the products of all pairs of two vectors' elements."""
+    def permute(self, *dims: _types.IntOrInts) -> _Tensor:
+        """Return a view with the dims in another order."""
+    def pin_memory(self) -> _Tensor:
+        ...
+    def pinverse(self, rcond: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
+        """Return the pseudoinverses; singular values up to ``max(atol, rtol * the largest)`` count as 0."""
+    def polygamma(self, input: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the n-th derivative of digamma; as a method, ``x.polygamma(n)``."""
+    def polygamma_(self, input: _Tensor | None = None) -> _Tensor:
+        """Return the n-th derivative of digamma; as a method, ``x.polygamma(n)``."""
+    def positive(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x; not for bool."""
+    def positive_(self) -> _Tensor:
+        """Write the result of `positive` into this tensor and return it."""
+    def pow(self, exponent: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+        """Return ``input ** exponent``; either may be a number; with ``inplace=True`` written into ``input``."""
+    def pow_(self, exponent: _types.TensorLike) -> _Tensor:
+        """Write ``self ** exponent`` into this tensor and return it."""
+    def prelu(self, weight: _Tensor) -> _Tensor:
+        """Return x where positive, else weight * x.
+
+        Args:
+            x: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
+            weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
+        """
+    def prod(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
+        """Return the product over one dim, or all."""
+    def put(self, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
+        """Return a copy with elements of ``source`` written (or added) where a flat index names."""
+    def put_(self, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
+        """Return a copy with elements of ``source`` written (or added) where a flat index names."""
+    def qr(self, some: builtins.bool = True, *, out: _Tensor | None = None) -> _QR:
+        """Return Q and R, with as many columns as the smaller dim, or all."""
+    def quantile(self, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear') -> _Tensor:
+        """Return quantiles along a dim, or of all elements; under OneFlow's name of float64, as there."""
+    def rad2deg(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return radians as degrees."""
+    def rad2deg_(self) -> _Tensor:
+        """Write the result of `rad2deg` into this tensor and return it."""
+    def random_(self, start: builtins.int = 0, to: builtins.int | None = None, *, generator: _Generator | None = None) -> _Tensor:
+        """Write integers in [start, to); with one number, in [0, number)."""
+    def ravel(self) -> _Tensor:
+        """Return the elements in one dim: a view of a contiguous tensor, a copy of any other, as in PyTorch."""
+    @property
+    def real(self) -> _Tensor:
+        """Return a view of the real part; a real tensor itself."""
+    @real.setter
+    def real(self, value: _Tensor) -> None: ...
+    def reciprocal(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return 1 / x."""
+    def reciprocal_(self) -> _Tensor:
+        """Write the result of `reciprocal` into this tensor and return it."""
+    def record_stream(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.record_stream` of this tensor."""
+    def register_hook(self, hook: typing.Callable[[_Tensor], builtins.object]) -> _RemovableHandle:
+        """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces the gradient."""
+    def register_post_accumulate_grad_hook(self, hook: typing.Callable[[_Tensor], builtins.object]) -> _RemovableHandle:
+        """Call ``hook(tensor)`` after a leaf's ``.grad`` was updated."""
+    def relu(self, inplace: builtins.bool = False, *, out: _Tensor | None = None, x: _Tensor | None = None) -> _Tensor:
+        """Return ``max(input, 0)``; with ``inplace`` written into ``input``. OneFlow calls the tensor ``x``."""
+    def relu_(self) -> _Tensor:
+        """Write the result of `relu` into this tensor and return it."""
+    def remainder(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return the remainder of x / y with the sign of y (Python's ``%``)."""
+    def remainder_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `remainder` into this tensor and return it."""
+    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> _Tensor:
+        """Return x with the slices of a dim scaled down to a p-norm of at most ``maxnorm``."""
+    def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> _Tensor:
+        """Return x with the slices of a dim scaled down to a p-norm of at most ``maxnorm``."""
+    def repeat(self, *repeats: _types.IntOrInts) -> _Tensor:
+        """Return the tensor repeated along each dim."""
+    def repeat_interleave(self, repeats: _types.IntOrInts | None = None, dim: builtins.int | None = None, output_size: builtins.int | None = None) -> _Tensor:
+        """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index.
+
+        Alone, ``input`` is taken for the repeats of 0, 1, 2, …
+        """
+    def reshape(self, *shape: _types.IntOrInts) -> _Tensor:
+        """Return the elements in another shape: a view where strides allow it, else a copy."""
+    def reshape_as(self, other: _Tensor) -> _Tensor:
+        """Return `reshape` in the shape of another tensor."""
+    def resize(self, *size: _types.IntOrInts, memory_format: _memory_format | None = None) -> _Tensor:
+        """Give this tensor another size; its elements stay, in row-major order, new ones are not initialised."""
+    def resize_(self, *size: _types.IntOrInts, memory_format: _memory_format | None = None) -> _Tensor:
+        """Give this tensor another size; its elements stay, in row-major order, new ones are not initialised."""
+    def resize_as(self, other: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
+        """Give this tensor the size of another one."""
+    def resize_as_(self, other: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
+        """Give this tensor the size of another one."""
+    def resolve_conj(self) -> _Tensor:
+        """Return the tensor itself, or a copy of a conjugated view."""
+    def resolve_neg(self) -> _Tensor:
+        """Return the tensor itself: no view here is negated without being computed."""
+    def retain_grad(self) -> None:
+        """Keep the gradient of a computed tensor in its ``.grad``; on a leaf it does nothing."""
+    def roll(self, shifts: _types.IntOrInts, dims: _types.IntOrInts | None = None) -> _Tensor:
+        """Return the tensor with elements shifted along dims, around the end."""
+    def rot90(self, k: builtins.int = 1, dims: _types.IntOrInts = (0, 1)) -> _Tensor:
+        """Return x turned by k quarter turns in the plane of two dims."""
+    def round(self, decimals: builtins.int = 0) -> _Tensor:
+        """Return x rounded half to even at ``decimals`` digits; integers stay."""
+    def round_(self, decimals: builtins.int = 0) -> _Tensor:
+        """Write the result of `round` into this tensor and return it."""
+    def rsqrt(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return 1 / sqrt(x)."""
+    def rsqrt_(self) -> _Tensor:
+        """Write the result of `rsqrt` into this tensor and return it."""
+    def rsub(self, other: _types.TensorLike, *, alpha: _types.TensorLike = 1) -> _Tensor:
+        """Return ``other - alpha * input``."""
+    def scatter(self, dim: builtins.int, index: _Tensor, src: _Tensor | None = None, *, value: _types.TensorLike | None = None, reduce: builtins.str | None = None) -> _Tensor:
+        """Return ``input`` with ``src`` (a tensor or number) written or reduced in where ``index`` names along ``dim``."""
+    def scatter_(self, dim: builtins.int, index: _Tensor, src: _Tensor | None = None, *, value: _types.TensorLike | None = None, reduce: builtins.str | None = None) -> _Tensor:
+        """Write `scatter` into this tensor and return it."""
+    def scatter_add(self, dim: builtins.int, index: _Tensor, src: _Tensor) -> _Tensor:
+        """Return ``input`` with ``src`` added where ``index`` names along ``dim``."""
+    def scatter_add_(self, dim: builtins.int, index: _Tensor, src: _Tensor) -> _Tensor:
+        """Write `scatter_add` into this tensor and return it."""
+    def scatter_reduce(self, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True) -> _Tensor:
+        """Return ``input`` with ``src`` reduced in (``"sum" "prod" "mean" "amax" "amin"``) where ``index`` names."""
+    def scatter_reduce_(self, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True) -> _Tensor:
+        """Write `scatter_reduce` into this tensor and return it."""
+    def select(self, dim: builtins.int, index: builtins.int) -> _Tensor:
+        """Return one index of a dim; the dim goes away."""
+    def select_scatter(self, src: _Tensor, dim: builtins.int, index: builtins.int) -> _Tensor:
+        """Return x with src at one index of a dim."""
+    def selu(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the self-normalising elu."""
+    def set_(self, source: _Tensor | None = None, storage_offset: builtins.int = 0, size: _types.IntOrInts | None = None, stride: _types.IntOrInts | None = None) -> _Tensor:
+        """Make this tensor show another one's storage; without a source, an empty one."""
+    def sgn(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x / |x|, 0 at 0; of real numbers the sign."""
+    def sgn_(self) -> _Tensor:
+        """Return x / |x|, 0 at 0; of real numbers the sign."""
+    def share_memory_(self) -> _Tensor:
+        """Return the tensor; one process drives all devices, so there is nobody to share memory with."""
+    def short(self, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor in sbpjax.int16."""
+    def sigmoid(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return 1 / (1 + e**-x)."""
+    def sigmoid_(self) -> _Tensor:
+        """Write the result of `sigmoid` into this tensor and return it."""
+    def sign(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return -1, 0 or 1 by the sign of x; NaN gives 0."""
+    def sign_(self) -> _Tensor:
+        """Write the result of `sign` into this tensor and return it."""
+    def signbit(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return where the sign is minus, that of -0.0 too."""
+    def silu(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x * sigmoid(x)."""
+    def sin(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the sine."""
+    def sin_(self) -> _Tensor:
+        """Write the result of `sin` into this tensor and return it."""
+    def sinc(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return sin(πx) / (πx), and 1 at 0."""
+    def sinc_(self) -> _Tensor:
+        """Write the result of `sinc` into this tensor and return it."""
+    def sinh(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the hyperbolic sine."""
+    def sinh_(self) -> _Tensor:
+        """Write the result of `sinh` into this tensor and return it."""
+    @typing.overload
+    def size(self, dim: None = None) -> _Size:
+        """Return the shape, or the size of one dim."""
+    @typing.overload
+    def size(self, dim: builtins.int) -> builtins.int:
+        """Return the shape, or the size of one dim."""
+    def slice_scatter(self, src: _Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1) -> _Tensor:
+        """Return x with src in a slice of a dim."""
+    def slogdet(self, *, out: _Tensor | None = None) -> _SignLogabsdet:
+        """Return the sign and the logarithm of the absolute value of determinants."""
+    def softmax(self, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Return e**x normalised to sum 1 along ``dim``.
+
+        Args:
+            x: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+            dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
+            dtype: cast to it first.
+        """
+    def softmax_(self, dim: _types.IntOrInts | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Write the result of `softmax` into this tensor and return it."""
+    def softplus(self, beta: builtins.float = 1.0, threshold: builtins.float = 20.0) -> _Tensor:
+        """Return log(1 + e**(beta * x)) / beta, and x where beta * x is above the threshold."""
+    def softsign(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x / (1 + |x|)."""
+    def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
+        """Return the values along a dim in order, and where each came from: int64, under OneFlow's name int32 as there."""
+    def split(self, split_size_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, split_size: builtins.int | None = None) -> builtins.tuple[_Tensor, ...]:
+        """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
+    def split_with_sizes(self, split_sizes: collections.abc.Sequence[builtins.int], dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
+        """Return views of parts of a dim of the sizes listed."""
+    def sqrt(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the square root."""
+    def sqrt_(self) -> _Tensor:
+        """Write the result of `sqrt` into this tensor and return it."""
+    def square(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x * x."""
+    def square_(self) -> _Tensor:
+        """Write the result of `square` into this tensor and return it."""
+    def squeeze(self, dim: _types.IntOrInts | None = None) -> _Tensor:
+        """Return a view without dims of size 1: all of them, or those named."""
+    def squeeze_(self, dim: _types.IntOrInts | None = None) -> _Tensor:
+        """Write `squeeze` into this tensor, which takes the new shape, and return it."""
+    def std(self, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> _Tensor:
+        """Return the standard deviation, over ``n - correction``."""
+    def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: _Tensor | None = None, center: builtins.bool = True, pad_mode: builtins.str = 'reflect', normalized: builtins.bool = False, onesided: builtins.bool | None = None, return_complex: builtins.bool | None = None) -> _Tensor:
+        """Return the Fourier transforms of overlapping frames of a signal.
+
+        Args:
+            input: ``(samples,)`` or ``(batch, samples)``.
+            n_fft: the length of a frame.
+            hop_length: from frame to frame; a quarter of ``n_fft`` by default.
+            win_length: the length of the window, which is padded to ``n_fft``.
+            window: the window; ones by default.
+            center: let frame t be centred at ``t * hop_length``, the signal padded on both sides.
+            pad_mode: how it is padded then.
+            normalized: scale by ``1 / sqrt(n_fft)``.
+            onesided: give the first half of the frequencies only; by default for real signals.
+            return_complex: give complex numbers, not pairs; must be said for real signals.
+        """
+    def storage(self) -> _Storage:
+        """Return the memory that this tensor shares with its views, in elements."""
+    def storage_offset(self) -> builtins.int:
+        """Return where the view starts in its storage, in elements."""
+    def storage_type(self) -> builtins.str:
+        ...
+    @typing.overload
+    def stride(self, dim: None = None) -> builtins.tuple[builtins.int, ...]:
+        """Return the strides in elements; a global tensor's shards are always contiguous, so are its strides."""
+    @typing.overload
+    def stride(self, dim: builtins.int) -> builtins.int:
+        """Return the strides in elements; a global tensor's shards are always contiguous, so are its strides."""
+    def sub(self, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+        """Return ``input - alpha * other``; with ``inplace=True`` written into ``input``."""
+    def sub_(self, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
+        """Write the result of `sub` into this tensor and return it."""
+    def subtract(self, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
+        """Return ``input - alpha * other``; with ``inplace=True`` written into ``input``."""
+    def subtract_(self, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
+        """Write the result of `sub` into this tensor and return it."""
+    @typing.overload
+    def sum(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
+        """Return the sum over some dims (all by default); bools and integers sum in int64."""
+    @typing.overload
+    def sum(self, *dim: builtins.int, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
+        """Return the sum over some dims (all by default); bools and integers sum in int64."""
+    def sum_to_size(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.sum_to_size` of this tensor."""
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out: _Tensor | None = None) -> _SVD:
+        """Return U, S and V with ``input = U diag(S) V^H``."""
+    def swapaxes(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
+        """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+    def swapaxes_(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
+        """Write `transpose` into this tensor, which takes the new shape, and return it."""
+    def swapdims(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
+        """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+    def swapdims_(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
+        """Write `transpose` into this tensor, which takes the new shape, and return it."""
+    def t(self) -> _Tensor:
+        """Return the transpose of a matrix; fewer dims stay."""
+    def t_(self) -> _Tensor:
+        """Write `t` into this tensor, which takes the new shape, and return it."""
+    def take(self, index: _Tensor) -> _Tensor:
+        """Return elements of the flattened tensor."""
+    def take_along_dim(self, indices: _Tensor, dim: builtins.int | None = None) -> _Tensor:
+        """Return `gather` with broadcasting, also from the end of ``dim``; without ``dim`` from the flattened tensor."""
+    def tan(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the tangent."""
+    def tan_(self) -> _Tensor:
+        """Write the result of `tan` into this tensor and return it."""
+    def tanh(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the hyperbolic tangent."""
+    def tanh_(self) -> _Tensor:
+        """Write the result of `tanh` into this tensor and return it."""
+    def tensor_split(self, indices_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, indices: _types.IntOrInts | None = None, sections: typing.Any = None) -> builtins.tuple[_Tensor, ...]:
+        """Return views of parts of a dim: a number of nearly equal ones, or cut at the indices."""
+    def tile(self, *dims: _types.IntOrInts) -> _Tensor:
+        """Return the tensor repeated along its last dims."""
+    @typing.overload
+    def to(self, dtype: _types.DTypeLike, non_blocking: builtins.bool = False, copy: builtins.bool = False) -> _Tensor:
+        """Return the tensor with another dtype, on another device, or as another tensor is.
+
+        Args:
+            self: the tensor.
+            args: a dtype, a device or both, or another tensor.
+            dtype: the dtype.
+            device: the device.
+            copy: return a copy even if nothing changes.
+            non_blocking: accepted; transfers never block.
+            memory_format: accepted; there is one format.
+            other: the other tensor, by name.
+        """
+    @typing.overload
+    def to(self, device: _types.DeviceLike | None = None, dtype: _types.DTypeLike | None = None, non_blocking: builtins.bool = False, copy: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
+        """Return the tensor with another dtype, on another device, or as another tensor is.
+
+        Args:
+            self: the tensor.
+            args: a dtype, a device or both, or another tensor.
+            dtype: the dtype.
+            device: the device.
+            copy: return a copy even if nothing changes.
+            non_blocking: accepted; transfers never block.
+            memory_format: accepted; there is one format.
+            other: the other tensor, by name.
+        """
+    @typing.overload
+    def to(self, other: _Tensor, non_blocking: builtins.bool = False, copy: builtins.bool = False) -> _Tensor:
+        """Return the tensor with another dtype, on another device, or as another tensor is.
+
+        Args:
+            self: the tensor.
+            args: a dtype, a device or both, or another tensor.
+            dtype: the dtype.
+            device: the device.
+            copy: return a copy even if nothing changes.
+            non_blocking: accepted; transfers never block.
+            memory_format: accepted; there is one format.
+            other: the other tensor, by name.
+        """
+    def to_dense(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.to_dense` of this tensor."""
+    def to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool = True, copy: builtins.bool = False) -> _Tensor:
+        """Return this tensor as a global tensor on ``placement`` in ``sbp``.
+
+        In a job of several processes every process's local tensor is one part: under split the parts are joined, under
+        partial_sum added, under broadcast they are equal. To divide a whole that every process holds, make it broadcast
+        first: ``x.to_global(placement, broadcast).to_global(sbp=split(0))``.
+
+        Args:
+            self: a local or global tensor.
+            placement: where it should lie; a global tensor's own by default.
+            sbp: the nd-sbp it should have; a global tensor's own by default.
+            grad_sbp: the nd-sbp its gradient is given in on the way back; by default the source's.
+            check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
+                be equal.
+            check_values: whether processes compare the values of local tensors that become broadcast, by a digest of them
+                (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
+                ``SBPJAX_CHECK=off``.
+            copy: return a new tensor even if nothing changes.
+
+        Returns:
+            A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
+
+        Raises:
+            MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
+            SbpError: the sbp does not fit the tensor or the placement.
+            PlacementTypeError: ``placement`` is no placement.
+            AgreementError: processes give different values for a broadcast tensor.
+
+        Example:
+            >>> p = sbpjax.placement("cpu", [0, 1])
+            >>> sbpjax.ones(4, 4).to_global(p, sbpjax.sbp.split(0)).sbp
+            (sbpjax.sbp.split(dim=0),)
+        """
+    def to_local(self, *, copy: builtins.bool = False) -> _Tensor:
+        """Return what this process holds of a global tensor, as a local tensor; with one process, the whole logical value.
+
+        With several processes: the parts of this process's ranks joined along split dims, the value under broadcast, the
+        sum of its summands under partial_sum; without elements where it owns no rank of the placement. Nothing is
+        communicated.
+
+        Raises:
+            MixedTensorError: the tensor is local already.
+        """
+    def to_numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
+        """Return the logical value as a NumPy array (a copy)."""
+    def tolist(self) -> typing.Any:
+        """Return the value as nested lists of Python numbers."""
+    def topk(self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out: _Tensor | None = None) -> _ValuesIndices:
+        """Return the k largest (or smallest) values along a dim, and where each came from."""
+    def trace(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the sum of the main diagonal of a matrix; integers add up in int64."""
+    def transpose(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
+        """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+    def transpose_(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
+        """Write `transpose` into this tensor, which takes the new shape, and return it."""
+    def triangular_solve(self, A: _Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: _Tensor | None = None) -> _SolutionCoefficient:
+        """Return x with ``A x = b`` (``A^T x = b`` with ``transpose``) for triangular matrices, and A."""
+    def tril(self, diagonal: builtins.int = 0) -> _Tensor:
+        """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0."""
+    def tril_(self, diagonal: builtins.int = 0) -> _Tensor:
+        """Write the result of `tril` into this tensor and return it."""
+    def triu(self, diagonal: builtins.int = 0) -> _Tensor:
+        """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0."""
+    def triu_(self, diagonal: builtins.int = 0) -> _Tensor:
+        """Write the result of `triu` into this tensor and return it."""
+    def true_divide(self, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
+        """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+    def true_divide_(self, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None) -> _Tensor:
+        """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+    def trunc(self, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x rounded towards zero; integers stay."""
+    def trunc_(self) -> _Tensor:
+        """Write the result of `trunc` into this tensor and return it."""
+    def trunc_normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0, a: builtins.float = -2.0, b: builtins.float = 2.0, *, generator: _Generator | None = None) -> _Tensor:
+        """Write normal floats limited to [a, b] by drawing again."""
+    @typing.overload
+    def type(self, dtype: None = None) -> builtins.str:
+        """Return the tensor in another dtype (a name such as ``"FloatTensor"`` will do); without one, its type's name."""
+    @typing.overload
+    def type(self, dtype: _types.DTypeLike, non_blocking: builtins.bool = False) -> _Tensor:
+        """Return the tensor in another dtype (a name such as ``"FloatTensor"`` will do); without one, its type's name."""
+    def type_as(self, other: _types.TensorLike) -> _Tensor:
+        ...
+    def unbind(self, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
+        """Return a view of every index of a dim."""
+    def unflatten(self, dim: builtins.int, sizes: collections.abc.Sequence[builtins.int]) -> _Tensor:
+        """Return one dim as several."""
+    def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> _Tensor:
+        """Return a view of all windows of ``size`` along a dim, every ``step``; the window is a new last dim."""
+    def uniform_(self, a: builtins.float = 0.0, b: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
+        """Write uniform floats in [a, b)."""
+    @typing.overload
+    def unique(self, sorted: builtins.bool = True, *, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+        """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
+
+        Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+        """
+    @typing.overload
+    def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None, *, dtype: _types.DTypeLike | None = None) -> builtins.tuple[_Tensor, ...]:
+        """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
+
+        Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+        """
+    @typing.overload
+    def unique_consecutive(self, *, dim: builtins.int | None = None) -> _Tensor:
+        """Return the elements (along a dim, the slices) that differ from their predecessor."""
+    @typing.overload
+    def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None) -> builtins.tuple[_Tensor, ...]:
+        """Return the elements (along a dim, the slices) that differ from their predecessor."""
+    def unsafe_chunk(self, *args: builtins.object, **options: builtins.object) -> builtins.tuple[_Tensor, ...]:
+        """Return `sbpjax.unsafe_chunk` of this tensor."""
+    def unsafe_split(self, *args: builtins.object, **options: builtins.object) -> builtins.tuple[_Tensor, ...]:
+        """Return `sbpjax.unsafe_split` of this tensor."""
+    def unsqueeze(self, dim: builtins.int) -> _Tensor:
+        """Return a view with a new dim of size 1."""
+    def unsqueeze_(self, dim: builtins.int) -> _Tensor:
+        """Write `unsqueeze` into this tensor, which takes the new shape, and return it."""
+    def untyped_storage(self) -> _Storage:
+        """Return the memory that this tensor shares with its views, in bytes."""
+    def var(self, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: _types.IntOrInts = 1) -> _Tensor:
+        """Return the variance, over ``n - correction``."""
+    def vdot(self, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the dot product of two vectors, the first conjugated."""
+    def view(self, *shape: _types.IntOrInts) -> _Tensor:
+        """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
+
+        Raises:
+            OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
+        """
+    def view_as(self, other: _Tensor) -> _Tensor:
+        """Return `view` in the shape of another tensor."""
+    def vsplit(self, indices_or_sections: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
+        """Return `tensor_split` along dim 0."""
+    def where(self, condition: _Tensor, other: _types.TensorLike) -> _Tensor:
+        """Return this tensor where the condition holds, else ``other``.
+
+        The condition may also come first, of bools or integers as in OneFlow: ``condition.where(x, y)``.
+        """
+    def xavier_normal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.xavier_normal_` of this tensor."""
+    def xavier_uniform_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
+        """Return `sbpjax.xavier_uniform_` of this tensor."""
+    def xlogy(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return x * log(y), and 0 where x is 0 and y is not NaN."""
+    def xlogy_(self, other: _types.TensorLike) -> _Tensor:
+        """Write the result of `xlogy` into this tensor and return it."""
+    def zero_(self) -> _Tensor:
+        """Write zeros."""

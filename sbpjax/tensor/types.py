@@ -1,0 +1,39 @@
+"""What public functions take: types of arguments, for annotations.
+
+    def tile(input: Tensor, *dims: IntOrInts) -> Tensor: ...
+
+They say what is understood, not what comes out: ``dtype="float32"`` and ``dtype=np.float32`` are a `DTypeLike`, every
+``x.dtype`` is a `dtype`. Import them under ``TYPE_CHECKING``; nothing looks at them while a program runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import jax
+import numpy as np
+
+from sbpjax.sbp.algebra import sbp
+
+from .device import device
+from .dtype import dtype
+from .tensor import Tensor
+
+Scalar: TypeAlias = int | float | complex | np.generic
+"""A number of Python or NumPy."""
+
+TensorLike: TypeAlias = Tensor | Scalar | np.ndarray
+"""An operand: a tensor, or what is taken for a constant one."""
+
+ArrayLike: TypeAlias = TensorLike | jax.Array | Sequence["ArrayLike"]
+"""What a tensor can be made of: nested lists too."""
+
+IntOrInts: TypeAlias = int | Sequence[int]
+"""A dim or several; a size in each of several dims, or one for all."""
+
+FloatOrFloats: TypeAlias = float | Sequence[float]
+
+DTypeLike: TypeAlias = dtype | np.dtype | type | str
+DeviceLike: TypeAlias = device | str | int
+SbpLike: TypeAlias = sbp | str | Sequence[sbp | str]

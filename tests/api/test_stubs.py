@@ -1,0 +1,147 @@
+"""Editors and type checkers see a typed API: the stubs are in step with the package, and say types.
+
+`make stubs` writes the stubs. The checks by pyright run where it is installed; the others need nothing.
+"""
+
+import ast
+import inspect
+import json
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sbpjax
+from tests.support.stubs.forms import forms
+from tests.support.stubs.generate import ATTACHED, OF_TENSORS, ROOT, texts
+from tests.support.stubs.render import Types
+
+from . import coverage
+
+HERE = Path(__file__).parent / "typed"
+PYRIGHT = shutil.which("pyright")
+# Functions of priority 1 whose types leave something open, with the reason.
+OPEN = {
+    "what a file holds": "load nn.Module.state_dict nn.Module.load_state_dict nn.Graph.state_dict "
+    "nn.Graph.load_state_dict optim.Optimizer.state_dict optim.Optimizer.load_state_dict "
+    "optim.lr_scheduler.LRScheduler.state_dict optim.lr_scheduler.LRScheduler.load_state_dict",
+    "hooks take what forward takes": "nn.Module.register_forward_hook nn.Module.register_forward_pre_hook",
+    "as deep as the tensor has dims": "Tensor.tolist",
+    "one rate, or one for each group": "optim.lr_scheduler.LRScheduler.get_lr",
+    "what a user defines or hands in": "nn.Module.forward nn.Graph.build nn.Graph.trace nn.Graph.build_graph "
+    "nn.Graph.set_grad_scaler optim.Optimizer.step optim.Optimizer.add_param_group",
+}
+WHY = {name: reason for reason, names in OPEN.items() for name in names.split()}
+
+
+def test_stubs_are_in_step():
+    # In a process of its own: what a package shows depends on what of it was imported.
+    command = [sys.executable, "-m", "tests.support.stubs.generate", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"run `make stubs`; out of step with the package: {done.stdout}{done.stderr}"
+
+
+def test_every_stub_is_one_of_these():
+    assert {path.relative_to(ROOT) for path in (ROOT / "sbpjax").rglob("*.pyi")} == set(texts())
+
+
+def names_in(text):
+    """Return the names that a stub defines or shows."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.AnnAssign):
+            found.add(ast.unparse(node.target))
+    return found
+
+
+def test_an_editor_completes_every_name():
+    def public(space):
+        return {n for n in dir(space) if not n.startswith("_") and not inspect.ismodule(getattr(space, n))}
+
+    home = sys.modules[sbpjax.Tensor.__module__]
+    assert public(sbpjax) <= names_in((ROOT / "sbpjax" / "__init__.pyi").read_text())
+    attached = Path(home.__file__).with_name(f"{ATTACHED}.pyi").read_text()
+    assert public(sbpjax.Tensor) <= names_in(attached) | names_in(inspect.getsource(home))
+
+
+def most_used():
+    """Return the functions and methods that model libraries use or that PyTorch has too, by their path below sbpjax."""
+    spaces = (*OF_TENSORS, "Tensor", "autograd", "nn.Module", "nn.Graph", "optim.Optimizer")
+    spaces += ("optim.lr_scheduler.LRScheduler",)
+    for space, rows in coverage.names().items():
+        here = space.removeprefix("oneflow").removeprefix(".")
+        for priority, kind, name in rows:
+            if here in spaces and priority == 1 and kind in ("function", "method"):
+                if not name.startswith("_") or here == "Tensor":
+                    yield f"{here}.{name}".lstrip(".")
+
+
+def said(path):
+    """Return the forms of calls that a type checker reads: the stub's, or those of the source."""
+    space = path.rpartition(".")[0]
+    if space in (*OF_TENSORS, "Tensor"):
+        return forms(path, Types())
+    return [str(inspect.signature(inspect.unwrap(coverage.resolve(path))))]
+
+
+def leaves_open(form):
+    function = ast.parse(f"def f{form}: ...").body[0]
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    untyped = [a for a in arguments if a.annotation is None and a.arg != "self"] or function.returns is None
+    bare = r"\bAny\b|\b(tuple|list|dict|Callable|Sequence|Iterable|Mapping|Iterator)\b(?!\[)"
+    return bool(untyped or re.search(bare, form))
+
+
+def test_the_most_used_functions_say_their_types():
+    paths = list(most_used())
+    assert len(paths) >= 300
+    vague = {path: form for path in paths for form in said(path) if leaves_open(form)}
+    assert {path: form for path, form in vague.items() if path not in WHY} == {}
+    assert set(WHY) <= set(paths)
+
+
+def test_what_leaves_types_open_is_told_apart():
+    assert leaves_open("(input, other: int) -> Tensor")
+    assert leaves_open("(input: typing.Any) -> Tensor")
+    assert leaves_open("(input: Tensor) -> builtins.tuple")
+    assert not leaves_open("(self, dim: builtins.int | builtins.tuple[builtins.int, ...] = (0, 1)) -> Tensor")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    if PYRIGHT is None:
+        pytest.skip("needs pyright: pip install pyright")
+    folder = tmp_path_factory.mktemp("typed")
+    for file in HERE.glob("*.py"):
+        shutil.copy(file, folder)
+    config = folder / "pyrightconfig.json"
+    config.write_text(json.dumps({"typeCheckingMode": "basic", "extraPaths": [str(ROOT)]}))
+    command = [PYRIGHT, "-p", str(config), "--pythonpath", sys.executable, "--outputjson"]
+    said = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+    assert said["summary"]["filesAnalyzed"] == 2
+    return [(Path(d["file"]).name, d["range"]["start"]["line"], d["message"]) for d in said["generalDiagnostics"]]
+
+
+def test_pyright_knows_every_type_of_a_program(found):
+    assert [one for one in found if one[0] == "program.py"] == []
+
+
+def test_pyright_finds_mistakes(found):
+    for number, line in enumerate((HERE / "mistakes.py").read_text().splitlines()):
+        messages = [message for file, at, message in found if file == "mistakes.py" and at == number]
+        wanted = line.partition("# mistake: ")[2]
+        assert bool(messages) == bool(wanted), (number + 1, messages)
+        assert wanted in " ".join(messages)
+
+
+def test_the_program_runs(capsys):
+    runpy.run_path(str(HERE / "program.py"))
+    assert capsys.readouterr().out.splitlines()[-1].endswith(" 16")
