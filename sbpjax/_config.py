@@ -1,10 +1,11 @@
-"""What importing sbpjax sets in JAX, before any backend starts.
+"""What importing sbpjax sets in Python and JAX, before any backend starts.
 
 * 64-bit types are on: ``sbpjax.arange(3).dtype`` is ``int64``, as in PyTorch.
 * Compiled programs persist in a user cache directory, so the second start of a script does not compile again. A cache
 that
   the user configured is left alone; ``SBPJAX_CACHE_DIR`` names another directory, ``SBPJAX_CACHE_DIR=off`` turns it
   off. A directory that others may write to is not used: who writes there chooses what runs here.
+* Errors show the user's frames alone: see `sbpjax.errors.folded`.
 * XLA's CPU thread pool and the number of CPU devices: see `sbpjax.env`.
 """
 
@@ -15,7 +16,7 @@ from typing import Any
 
 import jax
 
-from sbpjax import env, signing
+from sbpjax import env, errors, signing
 from sbpjax.errors import UnsafeFileError
 
 
@@ -46,6 +47,7 @@ def _enable_cache() -> None:
 
 def apply() -> None:
     """Configure JAX for sbpjax. Touches no device."""
+    errors.fold_tracebacks()
     jax.config.update("jax_enable_x64", True)
     _enable_cache()
     env.prepare_process()

@@ -7,13 +7,20 @@ that no place formats it on its own.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import sys
 import sysconfig
+import threading
 import traceback
+import types
+from collections.abc import Iterator
+from typing import Any
 
 _LIBRARY = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
+_DEPENDENCIES = ("jax", "jaxlib", "numpy", "flax", "optax")
 
 
 def user_line() -> str:
@@ -27,6 +34,7 @@ def user_line() -> str:
     return "<unknown>"
 
 
+@functools.lru_cache(4096)  # files of a program: a trace asks for each equation
 def is_library_file(filename: str) -> bool:
     """Return whether a file belongs to sbpjax or to one of its dependencies."""
     return filename.startswith(_LIBRARY) or _is_dependency(filename)
@@ -39,9 +47,13 @@ def is_users_file(filename: str) -> bool:
 
 
 def _is_dependency(filename: str) -> bool:
-    return any(f"{os.sep}{package}{os.sep}" in filename for package in ("jax", "jaxlib", "numpy", "flax", "optax")) or (
-        filename.startswith("<frozen")
-    )
+    return filename.startswith((*_folders(), "<frozen"))
+
+
+def _folders() -> tuple[str, ...]:
+    """Return the folders of the dependencies that are loaded; a user's own folder may be called ``jax``."""
+    loaded = [sys.modules[name] for name in _DEPENDENCIES if name in sys.modules]
+    return tuple([os.path.dirname(file) + os.sep for module in loaded if (file := getattr(module, "__file__", None))])
 
 
 def message(asked: str, seen: str, rule: str, fix: str) -> str:
@@ -75,15 +87,112 @@ def full_tracebacks() -> bool:
     return os.environ.get("SBPJAX_FULL_TRACEBACK", "0") not in ("", "0")
 
 
-def fold(error: BaseException) -> BaseException:
-    """Drop the frames of sbpjax and its dependencies from the end of an error's traceback, and return the error."""
-    if full_tracebacks() or error.__traceback__ is None:
-        return error
-    frames = [f for f, _ in traceback.walk_tb(error.__traceback__)]
-    keep = [f for f in frames if not f.f_code.co_filename.startswith(_LIBRARY)]
-    if keep and len(keep) < len(frames):
-        error.__traceback__ = None
-    return error
+@contextlib.contextmanager
+def folded(error: BaseException) -> Iterator[None]:
+    """Leave, while the block runs, only the program's own frames in the traceback of an error that a user made.
+
+    A user's mistake is a `SbpjaxError`, or an error from the user's own code that came through sbpjax: a ``build`` that
+    divides by zero. An error of another class from inside sbpjax, JAX or NumPy is a defect, and shows all frames. The
+    same holds for each error that this one was raised from; those that never left the library are left out.
+
+    Nothing is folded under ``SBPJAX_FULL_TRACEBACK=1``.
+    """
+    before, explained = [], []
+    for one in [] if full_tracebacks() else _chain(error):
+        before.append((one, one.__traceback__, one.__cause__, one.__suppress_context__))
+        told = isinstance(one, SbpjaxError) and not isinstance(one, RuleError)
+        if told or one in explained or _is_of_users_code(one):
+            one.__traceback__ = _without_library(one.__traceback__)
+        raised_from = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+        if told and raised_from is not None:
+            if _passed_user(raised_from):
+                explained.append(raised_from)
+            else:
+                one.__cause__ = None  # which hides the context as well
+    try:
+        yield
+    finally:
+        for one, trace, cause, suppressed in before:
+            one.__traceback__, one.__cause__, one.__suppress_context__ = trace, cause, suppressed
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    """Return an error with those that it was raised from, and those of a group."""
+    found: list[BaseException] = []
+    ahead = [error]
+    while ahead:
+        one = ahead.pop()
+        if one is not None and one not in found:
+            found.append(one)
+            ahead += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+    return found
+
+
+def _files(trace: types.TracebackType | None) -> list[str]:
+    return [frame.f_code.co_filename for frame, _ in traceback.walk_tb(trace)]
+
+
+def _passed_user(error: BaseException) -> bool:
+    return any(map(is_users_file, _files(error.__traceback__)))
+
+
+def _is_of_users_code(error: BaseException) -> bool:
+    """Return whether an error was raised in the user's code; Python's own and NumPy's files belong to their callers."""
+    files = [file for file in _files(error.__traceback__) if is_users_file(file) or file.startswith(_LIBRARY)]
+    return bool(files) and not files[-1].startswith(_LIBRARY)
+
+
+def _without_library(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """Return a traceback without the library's frames, and those of Python, NumPy and JAX that it called."""
+    kept, inside = [], False
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        inside = file.startswith(_LIBRARY) or (inside and not is_users_file(file))
+        if not inside:
+            kept.append(trace)
+        trace = trace.tb_next
+    after = None
+    for one in reversed(kept):
+        after = types.TracebackType(after, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return after
+
+
+def fold_tracebacks() -> None:
+    """Print errors that end a program or a thread, or a cell of a notebook, `folded`; by what printed them before."""
+    shows, in_thread = sys.excepthook, threading.excepthook
+
+    def show(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
+        with folded(error):
+            shows(kind, error, error.__traceback__ or trace)
+
+    def show_in_thread(args: threading.ExceptHookArgs) -> None:
+        error = args.exc_value
+        if error is None:
+            in_thread(args)
+            return
+        with folded(error):
+            in_thread(threading.ExceptHookArgs((args.exc_type, error, error.__traceback__, args.thread)))
+
+    sys.excepthook, threading.excepthook = show, show_in_thread
+    notebook = sys.modules.get("IPython")
+    shell = notebook.get_ipython() if notebook is not None else None
+    if shell is not None:
+        _fold_in_notebook(shell)
+
+
+def _fold_in_notebook(shell: Any) -> None:
+    """Let IPython show errors `folded`; a handler that the user gives ``set_custom_exc`` stays in charge."""
+    shows = shell.showtraceback
+
+    @functools.wraps(shows)
+    def show(exc_tuple: tuple | None = None, *args: Any, **options: Any) -> Any:
+        error = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
+        if error is None:
+            return shows(exc_tuple, *args, **options)
+        with folded(error):
+            return shows((type(error), error, error.__traceback__), *args, **options)
+
+    shell.showtraceback = show
 
 
 class SbpjaxError(Exception):

@@ -947,7 +947,7 @@ class Attached:
     @property
     def itemsize(self) -> builtins.int:
         ...
-    def jax(self, mesh: builtins.object = None) -> jax.jaxlib._jax.Array:
+    def jax(self, mesh: builtins.object = None) -> jax.Array:
         """Return the payload as a `jax.Array`: of a global tensor the sharded logical array.
 
         Args:

@@ -77,9 +77,10 @@ class Types:
             return f"{module}.{name}"
         if isinstance(found, type):
             if not module.startswith("sbpjax"):
-                public = {"numpy": "numpy", "jax": "jax"}.get(module.partition(".")[0], module)
-                self.modules.add(public)
-                return f"{public}.{found.__qualname__}"
+                top, last = module.partition(".")[0], name.rpartition(".")[2]  # jax.Array says it is of jaxlib
+                own = last if getattr(sys.modules[top], last, None) is found else ""
+                self.modules.add(top if own else module)
+                return f"{top}.{own}" if own else f"{module}.{found.__qualname__}"
             own = found.__qualname__.partition(".")[0]
             self.names[f"_{own}"] = f"{module} {own}"
             return f"_{found.__qualname__}"
