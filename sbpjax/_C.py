@@ -11,19 +11,16 @@ from importlib import import_module
 from operator import index as as_int
 from typing import Any
 
-import jax.numpy as jnp
 from jax import lax
 
 from .errors import OpError, message
+from .functions import table
 from .ops import arithmetic, norm
 from .ops import fused as _fused
 from .ops import gather as _gather
 from .ops import view as _view
 from .tensor import Tensor, dispatch
 from .tensor.binding import hashable
-from .tensor.functions import add as add
-from .tensor.functions import baddbmm as baddbmm
-from .tensor.functions import matmul as matmul
 from .tensor.mode import mode
 from .tensor.oneflow_arguments import take_oneflow
 from .tensor.op import op_of
@@ -54,17 +51,6 @@ def gather(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
 def _gathered(x, indices, /, axis: int):
     axis = axis % x.ndim
     return _gather.take_rows(x, _gather.wrap(indices, x.shape[axis]), axis)
-
-
-def in_top_k(targets: Tensor, predictions: Tensor, k: int) -> Tensor:
-    """Return for each row of ``(N, C)`` predictions whether its target class is among the ``k`` largest."""
-    return dispatch.run(op_of(_in_top_k, (("k", as_int(k)),)), (targets, predictions))
-
-
-def _in_top_k(targets, predictions, /, k: int):
-    own = _gather.pick(predictions, targets, 1)
-    larger = lax.gt(predictions, lax.broadcast_in_dim(own, predictions.shape, (0,)))
-    return lax.lt(lax.reduce_sum(lax.convert_element_type(larger, jnp.int32), (1,)), jnp.int32(k))
 
 
 def normalization(
@@ -227,6 +213,8 @@ def __getattr__(name: str):
     """Return what a room of the package has under a name of OneFlow's ops, or a method of `Tensor`."""
     if name.startswith("_"):
         raise AttributeError(f"module 'sbpjax._C' has no attribute {name!r}")
+    if table.has("_C", name):
+        return globals().setdefault(name, table.found("_C", name))
     for room in ("tensor.fused", "nn.functional", "", "tensor.lowlevel", "fft", "special"):
         found = getattr(import_module(f"sbpjax.{room}".rstrip(".")), name, None)
         if callable(found) and not isinstance(found, type):

@@ -11,25 +11,11 @@ from sbpjax.sbp.placement import placement as _placement
 
 from sbpjax.errors import OpError as OpError
 from sbpjax.tensor.tensor import Tensor as Tensor
-def add(input: _Tensor | None = None, other: _types.TensorLike | None = None, *more: builtins.object, alpha: builtins.float = 1, inplace: builtins.bool = False, out: _Tensor | None = None, inputs: collections.abc.Sequence[_Tensor] | None = None) -> _Tensor:
-    """Return ``input + alpha * other``, or the sum of several tensors, given one by one or as a list, as one op.
-
-    Args:
-        input: a tensor or a number; or a list of tensors.
-        other: a tensor or a number.
-        more: further tensors.
-        alpha: factor of `other`.
-        inplace: write the sum into `input`.
-        out: a tensor to write the sum into.
-        inputs: the list of tensors by OneFlow's name.
-    """
 def amp_black_identity(x: _Tensor) -> _Tensor:
     """Return ``x``, in float32 under `autocast`."""
 def amp_white_identity(x: _Tensor) -> _Tensor:
     """Return ``x``, in the lower precision under `autocast`."""
 annotations: __future__._Feature
-def baddbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
-    """Return beta * x + alpha * (a @ b) for stacks of matrices, with x broadcast."""
 def bias_add(x: _Tensor, bias: _Tensor, axis: builtins.int = 1) -> _Tensor:
     """Return ``x`` with a vector added along dim ``axis``."""
 def binary_cross_entropy_loss(input: _Tensor, target: _Tensor, weight: _Tensor | None = None, reduction: builtins.str = 'mean') -> _Tensor:
@@ -52,25 +38,12 @@ def global_arange(start: builtins.float, end: _types.TensorLike | None = None, s
     """Return `sbpjax.arange` on a placement."""
 def identity(x: _Tensor) -> _Tensor:
     """Return a tensor with the value and the layout of ``x``, on the tape."""
-def in_top_k(targets: _Tensor, predictions: _Tensor, k: builtins.int) -> _Tensor:
-    """Return for each row of ``(N, C)`` predictions whether its target class is among the ``k`` largest."""
 def l1_loss(input: _Tensor, target: _Tensor, reduction: builtins.str = 'mean') -> _Tensor:
     """Return `nn.functional.l1_loss`."""
 def layer_norm(x: _Tensor, begin_norm_axis: builtins.int, begin_params_axis: builtins.int, epsilon: builtins.float) -> _Tensor:
     """Return ``x`` normalised over its dims from ``begin_norm_axis`` on."""
 def layer_norm_affine(x: _Tensor, gamma: _Tensor, beta: _Tensor, begin_norm_axis: builtins.int, begin_params_axis: builtins.int, epsilon: builtins.float) -> _Tensor:
     """Return ``x`` normalised over its dims from ``begin_norm_axis`` on, times gamma plus beta."""
-def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``alpha`` times the matrix product, with PyTorch's rules for 1-d inputs and batch dims.
-
-    Args:
-        input: a vector, a matrix, or a stack of them.
-        other: likewise.
-        transpose_a: swap the last two dims of `input` first; it keeps its layout.
-        transpose_b: swap the last two dims of `other` first; it keeps its layout.
-        alpha: factor of the product.
-        out: a tensor to write it into.
-    """
 from sbpjax.errors import message as message
 mode: _Mode
 def mse_loss(input: _Tensor, target: _Tensor, reduction: builtins.str = 'mean') -> _Tensor:

@@ -52,6 +52,8 @@ def abs_(input: _Tensor) -> _Tensor:
     """Write the result of `abs` into this tensor and return it."""
 def absolute(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
+def absolute_(input: _Tensor) -> _Tensor:
+    """Write the result of `abs` into this tensor and return it."""
 from sbpjax.tensor.abstract import abstract as abstract
 def acos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse cosine."""
@@ -90,22 +92,21 @@ def add(input: _Tensor | None = None, other: _types.TensorLike | None = None, *m
     """
 def add_(input: _Tensor, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
     """Write the result of `add` into this tensor and return it."""
-def addbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+def addbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * x + alpha * the sum over the stack of a @ b."""
 def addcdiv(input: _Tensor, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input + value * tensor1 / tensor2``."""
+    """Return x + value * a / b."""
 def addcmul(input: _Tensor, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input + value * tensor1 * tensor2``."""
-def addmm(input: _Tensor, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    """Return x + value * a * b."""
+def addmm(input: _Tensor, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * x + alpha * (a @ b), with x broadcast."""
-def addmv(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+def addmv(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * x + alpha * (a @ b) for a matrix a and a vector b."""
-def addmv_(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+def addmv_(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
     """Write the result of `addmv` into this tensor and return it."""
-def addr(input: _Tensor, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+def addr(input: _Tensor, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * x + alpha * outer(a, b)."""
-def adjoint(input: _Tensor) -> _Tensor:
-    """Return matrices with their last two dims exchanged and, if complex, conjugated."""
+from sbpjax.tensor.views import adjoint as adjoint
 def affine_grid_generator(theta: _Tensor, size: _types.IntOrInts, align_corners: builtins.bool) -> _Tensor:
     """Return `nn.functional.affine_grid`, of maps of any dtype."""
 def alias_copy(input: _Tensor, *args: builtins.object, out: _Tensor | None = None, **options: builtins.object) -> _Tensor:
@@ -133,29 +134,29 @@ def arange(start: builtins.float | None = None, end: _types.TensorLike | None = 
 def arccos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse cosine."""
 def arccos_(input: _Tensor) -> _Tensor:
-    """Return the inverse cosine."""
+    """Write the result of `acos` into this tensor and return it."""
 def arccosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse hyperbolic cosine."""
 def arccosh_(input: _Tensor) -> _Tensor:
-    """Return the inverse hyperbolic cosine."""
+    """Write the result of `acosh` into this tensor and return it."""
 def arcsin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse sine."""
 def arcsin_(input: _Tensor) -> _Tensor:
-    """Return the inverse sine."""
+    """Write the result of `asin` into this tensor and return it."""
 def arcsinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse hyperbolic sine."""
 def arcsinh_(input: _Tensor) -> _Tensor:
-    """Return the inverse hyperbolic sine."""
+    """Write the result of `asinh` into this tensor and return it."""
 def arctan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse tangent."""
 def arctan2(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the angle of the point (x, y)."""
 def arctan_(input: _Tensor) -> _Tensor:
-    """Return the inverse tangent."""
+    """Write the result of `atan` into this tensor and return it."""
 def arctanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse hyperbolic tangent."""
 def arctanh_(input: _Tensor) -> _Tensor:
-    """Return the inverse hyperbolic tangent."""
+    """Write the result of `atanh` into this tensor and return it."""
 from sbpjax.tensor.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 def argmax(input: _Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the index of the first largest element, along a dim or of the flattened tensor; int64 unless asked."""
@@ -229,11 +230,12 @@ def avg_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
         divisor_override: divide by it instead of by the number of cells.
     """
 from sbpjax import backends as backends
-def baddbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+def baddbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * x + alpha * (a @ b) for stacks of matrices, with x broadcast."""
 def bartlett_window(window_length: builtins.int, periodic: builtins.bool = True, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
     """Return a triangle from 0 to 1 and back."""
-from sbpjax.tensor.additions import batch_gather as batch_gather
+def batch_gather(input: _Tensor, indices: _Tensor) -> _Tensor:
+    """Return ``x[b, index[b, m]]``: rows by an index per leading dims."""
 from sbpjax.nn.functional.norm import batch_norm as batch_norm
 def bernoulli(input: _Tensor, p: builtins.float | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``."""
@@ -258,8 +260,8 @@ def bitwise_xor(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None
 def blackman_window(window_length: builtins.int, periodic: builtins.bool = True, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
     """Return Blackman's window."""
 def block_diag(*tensors: collections.abc.Sequence[_Tensor]) -> _Tensor:
-    """Return matrices along the diagonal of a larger one."""
-def bmm(input: _Tensor, mat2: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0) -> _Tensor:
+    """Return the matrices along the diagonal of a larger one; vectors are rows."""
+def bmm(input: _Tensor, mat2: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``; options as in `matmul`."""
 bool: _dtype
 from sbpjax import boxing as boxing
@@ -278,20 +280,27 @@ from sbpjax import calls as calls
 def can_cast(from_: _types.DTypeLike, to: _types.DTypeLike) -> builtins.bool:
     """Return whether a dtype may be cast to another: its kind is not higher."""
 def cartesian_prod(*tensors: collections.abc.Sequence[_Tensor]) -> _Tensor:
-    """Return all tuples of elements of vectors, as rows."""
+    """Return all tuples of elements of vectors, as rows; of one vector itself."""
 def cast(input: _Tensor, dtype: _types.DTypeLike) -> _Tensor:
-    """Return the tensor in another dtype."""
+    """Return the tensor in another dtype; itself if it has that dtype."""
 def cat(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return tensors joined along a dim they have."""
-from sbpjax.tensor.additions import cdist as cdist
+    """Return the arrays put together along a dim, in their common dtype.
+
+    Args:
+        arrays: at least one; equal sizes but for ``dim`` (an empty 1-D one is skipped, as in torch).
+        dim: any dim that they have.
+    """
+def cdist(x1: _Tensor, x2: _Tensor, p: builtins.float = 2.0, compute_mode: builtins.str = 'use_mm_for_euclid_dist_if_necessary') -> _Tensor:
+    """Return the p-norm distances of all pairs of ``(..., P, M)`` and ``(..., R, M)`` vectors: ``(..., P, R)``."""
 cdouble: _dtype
 def ceil(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the smallest integer value not below x; integers stay."""
 def ceil_(input: _Tensor) -> _Tensor:
     """Write the result of `ceil` into this tensor and return it."""
-def celu(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
+def celu(input: _Tensor, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
     """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
-from sbpjax.nn.functional.activation import celu_ as celu_
+def celu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
+    """Write the result of `celu` into this tensor and return it."""
 cfloat: _dtype
 def chain_matmul(*matrices: collections.abc.Sequence[_Tensor], out: _Tensor | None = None) -> _Tensor:
     """Return the product of several matrices, multiplied in the cheapest order."""
@@ -309,26 +318,39 @@ def cholesky_solve(input: _Tensor, input2: _Tensor, upper: builtins.bool = False
 def chunk(input: _Tensor, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
     """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
 def clamp(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input`` limited to ``[min, max]``; the bounds are numbers, tensors or None."""
+    """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
+
+    Args:
+        x: array of any dtype but bool.
+        min: number, array or None.
+        max: number, array or None; wins where it is below ``min``.
+    """
 def clamp_(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None) -> _Tensor:
     """Write the result of `clamp` into this tensor and return it."""
-def clamp_max(input: _Tensor, max: _Tensor) -> _Tensor:
+def clamp_max(input: _Tensor, max: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
     """Return x limited from above."""
 def clamp_max_(input: _Tensor, max: _types.TensorLike) -> _Tensor:
     """Write the result of `clamp_max` into this tensor and return it."""
-def clamp_min(input: _Tensor, min: _Tensor) -> _Tensor:
+def clamp_min(input: _Tensor, min: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
     """Return x limited from below."""
 def clamp_min_(input: _Tensor, min: _types.TensorLike) -> _Tensor:
     """Write the result of `clamp_min` into this tensor and return it."""
 def clip(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input`` limited to ``[min, max]``; the bounds are numbers, tensors or None."""
+    """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
+
+    Args:
+        x: array of any dtype but bool.
+        min: number, array or None.
+        max: number, array or None; wins where it is below ``min``.
+    """
 def clip_(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None) -> _Tensor:
     """Write the result of `clamp` into this tensor and return it."""
 def clone(input: _Tensor, *, memory_format: _memory_format | None = None) -> _Tensor:
     """Return a copy, on the tape."""
 def column_stack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
-    """Return vectors as the columns of a matrix."""
-from sbpjax.tensor.additions import combinations as combinations
+    """Return the arrays side by side; vectors are columns."""
+def combinations(input: _Tensor, r: builtins.int = 2, with_replacement: builtins.bool = False) -> _Tensor:
+    """Return all ``r``-element subsets of a vector, as rows."""
 from sbpjax import comm as comm
 @typing.overload
 def compile(fn: None = None, *, state: builtins.object = (), lowering: builtins.str = 'spmd') -> typing.Callable[[typing.Callable[..., builtins.object]], _Compiled]:
@@ -361,14 +383,24 @@ def compile(fn: typing.Callable[..., builtins.object], *, state: builtins.object
         >>> double = compile(lambda x: x * 2)
     """
 from sbpjax import compiler as compiler
-def complex(real: _Tensor, imag: _Tensor) -> _Tensor:
+def complex(real: _Tensor, imag: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return real + i imag; both are float32 or float64."""
 complex128: _dtype
 complex64: _dtype
 def concat(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return tensors joined along a dim they have."""
+    """Return the arrays put together along a dim, in their common dtype.
+
+    Args:
+        arrays: at least one; equal sizes but for ``dim`` (an empty 1-D one is skipped, as in torch).
+        dim: any dim that they have.
+    """
 def concatenate(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return tensors joined along a dim they have."""
+    """Return the arrays put together along a dim, in their common dtype.
+
+    Args:
+        arrays: at least one; equal sizes but for ``dim`` (an empty 1-D one is skipped, as in torch).
+        dim: any dim that they have.
+    """
 def cond(pred: _Tensor | builtins.bool, true_fn: typing.Any, false_fn: typing.Any, *operands: typing.Any) -> typing.Any:
     """Return ``true_fn(*operands)`` if a condition holds, else ``false_fn(*operands)``.
 
@@ -388,8 +420,15 @@ def cond(pred: _Tensor | builtins.bool, true_fn: typing.Any, false_fn: typing.An
 from sbpjax.tensor.complex import conj as conj
 def conj_physical(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the complex conjugate; real numbers stay."""
-def constant_pad_nd(input: _Tensor, pad: _types.IntOrInts, value: _types.TensorLike = 0) -> _Tensor:
-    """Return `nn.functional.pad` with a number."""
+def constant_pad_nd(input: _Tensor, pad: builtins.tuple[builtins.int, ...], value: builtins.float | None = 0) -> _Tensor:
+    """Return x widened at both ends of its last dims.
+
+    Args:
+        x: any array.
+        pad: (front, behind) of the last dim, then of the one before, …; negative numbers crop.
+        mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        value: for ``"constant"``, 0 by default.
+    """
 def contiguous(input: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
     """Return the tensor itself if it is contiguous, else a copy."""
 contiguous_format: _memory_format
@@ -444,7 +483,15 @@ from sbpjax.nn.functional.loss import cosine_embedding_loss as cosine_embedding_
 from sbpjax.nn.functional.norm import cosine_similarity as cosine_similarity
 def count_nonzero(input: _Tensor, dim: _types.IntOrInts | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the int64 number of nonzero elements over ``dim``."""
-from sbpjax.tensor.additions import cov as cov
+def cov(input: _Tensor, *, correction: builtins.int = 1, fweights: _Tensor | None = None, aweights: _Tensor | None = None) -> _Tensor:
+    """Return the covariances ``(V, V)`` of V variables in the rows of x, their samples in its columns.
+
+    Args:
+        x: ``(V, N)``, or ``(N,)`` for one variable.
+        fweights: how often each sample counts: integers ``(N,)``.
+        aweights: how much each sample counts: floats ``(N,)``.
+        correction: taken off the number of samples.
+    """
 def cross(input: _Tensor, other: _Tensor, dim: builtins.int | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the cross product along a dim of size 3; by default the first such dim."""
 def ctc_loss(log_probs: _Tensor, targets: _Tensor, input_lengths: _Tensor, target_lengths: _Tensor, blank: builtins.int = 0, reduction: builtins.str = 'mean', zero_infinity: builtins.bool = False) -> _Tensor:
@@ -468,7 +515,7 @@ def cumprod(input: _Tensor, dim: builtins.int, dtype: _types.DTypeLike | None = 
     """Return the running product along ``dim``; integers and bools multiply in int64."""
 def cumsum(input: _Tensor, dim: builtins.int, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return the running sum along ``dim``; integers and bools add up in int64."""
-def cumulative_trapezoid(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float | None = None, dim: builtins.int = -1) -> _Tensor:
+def cumulative_trapezoid(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float = 1.0, dim: builtins.int = -1) -> _Tensor:
     """Return the running integral along a dim by trapezoids."""
 default_generator: _Generator
 def deg2rad(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -477,29 +524,27 @@ def deg2rad_(input: _Tensor) -> _Tensor:
     """Write the result of `deg2rad` into this tensor and return it."""
 def det(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the determinants of square matrices; the gradient at a singular one is 0, as torch's."""
-def detach(input: _Tensor) -> _Tensor:
-    """Return a tensor over the same storage that is a leaf without grad."""
-def detach_(input: _Tensor) -> _Tensor:
-    """Take the tensor off the tape, in place."""
+from sbpjax.tensor.storage import detach as detach
+from sbpjax.tensor.moving import detach_ as detach_
 def detach_copy(input: _Tensor) -> _Tensor:
     """Return a tensor over the same storage that is a leaf without grad."""
 from sbpjax.tensor.device import device as device
-def diag(input: _Tensor, diagonal: builtins.int = 0) -> _Tensor:
+def diag(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the diagonal of a matrix, or the matrix with a vector as its diagonal."""
-def diag_embed(input: _Tensor, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> _Tensor:
+def diag_embed(input: _Tensor, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1, *, out: _Tensor | None = None) -> _Tensor:
     """Return matrices over two new dims, with the last dim of x on their diagonal."""
-def diagflat(input: _Tensor, offset: builtins.int = 0) -> _Tensor:
+def diagflat(input: _Tensor, offset: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the matrix with the elements of x on a diagonal."""
 from sbpjax.tensor.views import diagonal as diagonal
 def diagonal_copy(input: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> _Tensor:
     """Return a view of a diagonal of two dims, as a new last dim."""
-def diagonal_scatter(input: _Tensor, src: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> _Tensor:
+def diagonal_scatter(input: _Tensor, src: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return x with src on a diagonal of two dims."""
 def diff(input: _Tensor, n: builtins.int = 1, dim: builtins.int = -1, prepend: _Tensor | None = None, append: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
 def digamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
-def dist(input: _Tensor, other: _Tensor, p: builtins.float = 2.0) -> _Tensor:
+def dist(input: _Tensor, other: _Tensor, p: builtins.float = 2.0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the p-norm of x - y, over all elements."""
 from sbpjax import distributed as distributed
 def distributed_partial_fc_sample(weight: _Tensor, label: _Tensor, num_sample: builtins.int) -> builtins.tuple[_Tensor, _Tensor, _Tensor]:
@@ -515,12 +560,28 @@ def distributed_partial_fc_sample(weight: _Tensor, label: _Tensor, num_sample: b
     """
 from sbpjax import distributions as distributions
 def div(input: _Tensor, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+    """Return x / y.
+
+    Args:
+        x: any array or number.
+        y: any array or number, broadcast with ``x``.
+        rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
+            down, both keep an integer dtype and have gradient zero.
+    """
 def div_(input: _Tensor, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
     """Write the result of `div` into this tensor and return it."""
 def divide(input: _Tensor, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
-def dot(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return x / y.
+
+    Args:
+        x: any array or number.
+        y: any array or number, broadcast with ``x``.
+        rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
+            down, both keep an integer dtype and have gradient zero.
+    """
+def divide_(input: _Tensor, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
+    """Write the result of `div` into this tensor and return it."""
+def dot(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the inner product of two vectors."""
 double: _dtype
 def dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = True, inplace: builtins.bool = False, generator: _Generator | None = None, *, addend: _Tensor | None = None) -> _Tensor:
@@ -548,7 +609,7 @@ def dropout_(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = 
 def dsplit(input: _Tensor, indices_or_sections: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
     """Return `tensor_split` along dim 2."""
 def dstack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
-    """Return tensors joined along dim 2."""
+    """Return the arrays along dim 2."""
 from sbpjax.tensor.dtype import dtype as dtype
 from sbpjax.tensor.settings import all_dtypes as dtypes
 e: builtins.float
@@ -636,10 +697,10 @@ from sbpjax.tensor.dtype import finfo as finfo
 def fix(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x rounded towards zero; integers stay."""
 def fix_(input: _Tensor) -> _Tensor:
-    """Return x rounded towards zero; integers stay."""
+    """Write the result of `trunc` into this tensor and return it."""
 from sbpjax.tensor.views import flatten as flatten
 def flip(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
-    """Return the tensor with dims reversed."""
+    """Return x with the given dims reversed."""
 def fliplr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x with dim 1 reversed."""
 def flipud(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -676,7 +737,7 @@ def frac(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 def frac_(input: _Tensor) -> _Tensor:
     """Write the result of `frac` into this tensor and return it."""
 def frexp(input: _Tensor, *, out: _Tensor | None = None) -> _MantissaExponent:
-    """Return mantissas and int32 exponents, as ``(mantissa, exponent)``."""
+    """Return mantissas, 0.5 or more and less than 1 in size, and int32 exponents."""
 def frobenius_norm(input: _Tensor, dim: _types.IntOrInts, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return the root of the sum of squares over dims."""
 def from_dlpack(ext_tensor: builtins.object, *, device: _types.DeviceLike | None = None, copy: builtins.bool | None = None) -> _Tensor:
@@ -703,16 +764,17 @@ def full(size: _types.IntOrInts, fill_value: _types.TensorLike, dtype: _types.DT
 def full_like(x: _Tensor, fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return one value in the shape, dtype and layout of ``x``, unless told otherwise."""
 from sbpjax import func as func
+from sbpjax import functions as functions
 def gather(input: _Tensor, dim: builtins.int, index: _Tensor, sparse_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``input[..., index[...], ...]``: for every place of ``index`` the element it names along ``dim``."""
 from sbpjax.tensor.selection import gather_nd as gather_nd
-def gcd(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+def gcd(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the greatest common divisors, never negative."""
-def gcd_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
-    """Return the greatest common divisors, never negative."""
+def gcd_(input: _Tensor, other: _Tensor) -> _Tensor:
+    """Write the result of `gcd` into this tensor and return it."""
 def ge(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where x >= y."""
-def gelu(input: _Tensor, approximate: builtins.str = 'none') -> _Tensor:
+def gelu(input: _Tensor, approximate: builtins.str = 'none', *, out: _Tensor | None = None) -> _Tensor:
     """Return x * Φ(x), with Φ the normal distribution function.
 
     Args:
@@ -724,13 +786,13 @@ def gelu(input: _Tensor, approximate: builtins.str = 'none') -> _Tensor:
     """
 def gen_tensor_buffer(*args: builtins.object, **options: builtins.object) -> builtins.object:
     """Raise: tensors of tensors of several shapes do not exist here."""
-def ger(input: _Tensor, vec2: _Tensor) -> _Tensor:
+def ger(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the products of all pairs of two vectors' elements."""
 from sbpjax.amp.autocast import get_autocast_dtype as get_autocast_dtype
 def get_default_device() -> _device:
     """Return the device on which new tensors lie that say nothing."""
 from sbpjax.tensor.dtype import get_default_dtype as get_default_dtype
-from sbpjax.tensor.forms import get_device as get_device
+from sbpjax.tensor.moving import get_device as get_device
 from sbpjax.tensor.settings import get_float32_matmul_precision as get_float32_matmul_precision
 from sbpjax.tensor.settings import get_num_interop_threads as get_num_interop_threads
 from sbpjax.tensor.settings import get_num_threads as get_num_threads
@@ -748,6 +810,8 @@ def gradient(input: _Tensor, *, spacing: builtins.int = 1, dim: _types.IntOrInts
 from sbpjax import graph as graph
 def greater(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where x > y."""
+def greater_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
+    """Write the result of `gt` into this tensor and return it."""
 def greater_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where x >= y."""
 from sbpjax.tensor.lowrank import grid_sampler as grid_sampler
@@ -763,9 +827,9 @@ def hamming_window(window_length: builtins.int, periodic: builtins.bool = True, 
     """Return ``alpha - beta cos``, one period long."""
 def hann_window(window_length: builtins.int, periodic: builtins.bool = True, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
     """Return ``0.5 - 0.5 cos``, one period long, without its last point unless ``periodic`` is False."""
-def hardshrink(input: _Tensor | None = None, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
+def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
     """Return x, and 0 where |x| <= lambd."""
-def heaviside(input: _Tensor, values: _Tensor) -> _Tensor:
+def heaviside(input: _Tensor, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
     """Return 0 where x < 0, 1 where x > 0, and y where x is 0."""
 from sbpjax.nn.functional.loss import hinge_embedding_loss as hinge_embedding_loss
 def histc(input: _Tensor, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0, *, out: _Tensor | None = None) -> _Tensor:
@@ -777,21 +841,22 @@ def histogramdd(input: _Tensor, bins: _types.IntOrInts, *, range: collections.ab
 def hsplit(input: _Tensor, indices_or_sections: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
     """Return `tensor_split` along dim 1, or 0 of a vector."""
 def hstack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
-    """Return tensors joined along dim 1 (0 for vectors)."""
+    """Return the arrays side by side: along dim 1, or along dim 0 for vectors."""
 from sbpjax import hub as hub
 def hypot(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return sqrt(x² + y²), without overflow; infinite where one of them is."""
 def i0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the modified Bessel function of the first kind of order 0."""
 def i0_(input: _Tensor) -> _Tensor:
-    """Return the modified Bessel function of the first kind of order 0."""
-def igamma(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Write the result of `i0` into this tensor and return it."""
+def igamma(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the lower regularized incomplete gamma function; the gradient is that of x."""
-def igammac(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+def igammac(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the upper regularized incomplete gamma function; the gradient is that of x."""
 from sbpjax.tensor.dtype import iinfo as iinfo
 from sbpjax.tensor.complex import imag as imag
-from sbpjax.tensor.forms import in_top_k as in_top_k
+def in_top_k(targets: _Tensor, predictions: _Tensor, k: builtins.int) -> _Tensor:
+    """Return for each row whether fewer than k classes are predicted above the target's class."""
 def index_add(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: _types.TensorLike = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``input`` with slices of ``source`` added to the slices of a dim that ``index`` names."""
 def index_add_(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: _types.TensorLike = 1) -> _Tensor:
@@ -805,13 +870,13 @@ def index_put(input: _Tensor, indices: collections.abc.Sequence[_Tensor | None],
 def index_put_(input: _Tensor, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
     """Write (or add) values to the elements that a tuple of index tensors names."""
 def index_reduce(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
-    """Return a copy with slices of ``source`` reduced into the slices of a dim that ``index`` names."""
+    """Return x with slices of source reduced into the slices of a dim that index names."""
 def index_select(input: _Tensor, dim: builtins.int, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the slices of a dim that a vector of indices names."""
 inf: builtins.float
 from sbpjax.autograd.grad_mode import inference_mode as inference_mode
 from sbpjax.tensor.generator import initial_seed as initial_seed
-def inner(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+def inner(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the inner products over the last dims: ``(..., K)`` and ``(___, K)`` give ``(..., ___)``."""
 from sbpjax.nn.functional.norm import instance_norm as instance_norm
 int: _dtype
@@ -829,24 +894,20 @@ from sbpjax.amp.autocast import is_autocast_enabled as is_autocast_enabled
 from sbpjax.tensor.functions import is_complex as is_complex
 from sbpjax.tensor.complex import is_conj as is_conj
 from sbpjax.tensor.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
-def is_distributed(input: _Tensor, *args: builtins.object, **options: builtins.object) -> builtins.bool:
-    """Return `Tensor.is_distributed` of a tensor."""
+from sbpjax.functions.facts import is_distributed as is_distributed
 from sbpjax.tensor.functions import is_floating_point as is_floating_point
 from sbpjax.autograd.grad_mode import is_grad_enabled as is_grad_enabled
-def is_inference(input: _Tensor, *args: builtins.object, **options: builtins.object) -> builtins.bool:
-    """Return `Tensor.is_inference` of a tensor."""
+from sbpjax.functions.facts import is_inference as is_inference
 from sbpjax.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from sbpjax.tensor.complex import is_neg as is_neg
 from sbpjax.tensor.functions import is_nonzero as is_nonzero
-def is_same_size(input: _Tensor, *args: builtins.object, **options: builtins.object) -> builtins.bool:
-    """Return `Tensor.is_same_size` of a tensor."""
-def is_signed(input: _Tensor) -> builtins.bool:
-    ...
+from sbpjax.functions.facts import is_same_size as is_same_size
+from sbpjax.tensor.moving import is_signed as is_signed
 def is_storage(obj: _types.ArrayLike) -> builtins.bool:
     """Return whether an object is the memory of a tensor."""
 def is_tensor(obj: _types.ArrayLike) -> builtins.bool:
     """Return whether an object is a `Tensor`."""
-def isclose(input: _Tensor, other: _Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> _Tensor:
+def isclose(input: _Tensor, other: _types.TensorLike, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return where |x - y| <= atol + rtol * |y|; equal infinities are close."""
 def isfinite(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return where x is neither infinite nor NaN."""
@@ -860,29 +921,30 @@ def isneginf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return where x is -inf."""
 def isposinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return where x is +inf."""
-from sbpjax.tensor.complex import isreal as isreal
+def isreal(input: _Tensor) -> _Tensor:
+    """Return where the imaginary part is 0."""
 from sbpjax.tensor.signal import istft as istft
 def kaiser_window(window_length: builtins.int, periodic: builtins.bool = True, beta: builtins.float = 12.0, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
     """Return Kaiser's window with shape parameter ``beta``."""
 from sbpjax.nn.functional.loss import kl_div as kl_div
-def kron(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+def kron(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the Kronecker product."""
 def kthvalue(input: _Tensor, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
     """Return the k-th smallest value along a dim, and its index."""
 from sbpjax.nn.functional.norm import layer_norm as layer_norm
 from sbpjax.tensor.settings import layout as layout
-def lcm(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+def lcm(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the least common multiples, never negative."""
-def lcm_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
-    """Return the least common multiples, never negative."""
-def ldexp(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+def lcm_(input: _Tensor, other: _Tensor) -> _Tensor:
+    """Write the result of `lcm` into this tensor and return it."""
+def ldexp(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return ``x * 2**y``; integers y do not change the dtype of floats x."""
-def ldexp_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
-    """Return ``x * 2**y``; integers y do not change the dtype of floats x."""
+def ldexp_(input: _Tensor, other: _Tensor) -> _Tensor:
+    """Write the result of `ldexp` into this tensor and return it."""
 def le(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where x <= y."""
-def lerp(input: _Tensor, end: _Tensor, weight: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input + weight * (end - input)``."""
+def lerp(input: _Tensor, end: _types.TensorLike, weight: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x + weight * (end - x), computed from the nearer end as torch does."""
 def lerp_(input: _Tensor, end: _types.TensorLike, weight: _Tensor) -> _Tensor:
     """Write the result of `lerp` into this tensor and return it."""
 def less(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
@@ -958,11 +1020,11 @@ def log2_(input: _Tensor) -> _Tensor:
     """Write the result of `log2` into this tensor and return it."""
 def log_(input: _Tensor) -> _Tensor:
     """Write the result of `log` into this tensor and return it."""
-def log_softmax(input: _Tensor, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+def log_softmax(input: _Tensor, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
 def logaddexp(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return log(e**x + e**y) without overflow."""
-def logaddexp2(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+def logaddexp2(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return ``log2(2**x + 2**y)`` without overflow."""
 def logcumsumexp(input: _Tensor, dim: builtins.int) -> _Tensor:
     """Return the logarithm of the running sum of exponentials along ``dim``."""
@@ -976,7 +1038,7 @@ def logical_or(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None 
     """Return where at least one is nonzero."""
 def logical_xor(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where exactly one is nonzero."""
-def logit(input: _Tensor, eps: builtins.float | None = None) -> _Tensor:
+def logit(input: _Tensor, eps: builtins.float | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] if ``eps`` is given."""
 def logit_(input: _Tensor, eps: builtins.float | None = None) -> _Tensor:
     """Write the result of `logit` into this tensor and return it."""
@@ -1109,7 +1171,7 @@ def minimum(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = N
     """Return the smaller element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
 def mish(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x * tanh(softplus(x))."""
-def mm(input: _Tensor, mat2: _Tensor) -> _Tensor:
+def mm(input: _Tensor, mat2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the product of two matrices."""
 from sbpjax import mock_oneflow as mock_oneflow
 from sbpjax import mock_torch as mock_torch
@@ -1121,21 +1183,23 @@ def movedim(input: _Tensor, source: _types.IntOrInts, destination: _types.IntOrI
     """Return a view with dims moved to other positions."""
 def msort(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x sorted along dim 0."""
-def mul(input: _Tensor, other: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input * other``; with ``inplace=True`` written into ``input``."""
+def mul(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return x * y; of bools, their conjunction."""
 def mul_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
     """Write the result of `mul` into this tensor and return it."""
 def multinomial(input: _Tensor, num_samples: builtins.int, replacement: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return indices drawn by the weights in ``input``."""
-def multiply(input: _Tensor, other: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input * other``; with ``inplace=True`` written into ``input``."""
-def mv(input: _Tensor, vec: _Tensor) -> _Tensor:
+def multiply(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    """Return x * y; of bools, their conjunction."""
+def multiply_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
+    """Write the result of `mul` into this tensor and return it."""
+def mv(input: _Tensor, vec: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the product of a matrix and a vector."""
-def mvlgamma(input: _Tensor, p: builtins.int) -> _Tensor:
+def mvlgamma(input: _Tensor, p: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
 from sbpjax import naming as naming
 nan: builtins.float
-def nan_to_num(input: _Tensor, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> _Tensor:
+def nan_to_num(input: _Tensor, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return x with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
 def nan_to_num_(input: _Tensor, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> _Tensor:
     """Write the result of `nan_to_num` into this tensor and return it."""
@@ -1147,13 +1211,13 @@ def nanmedian(input: _Tensor) -> _Tensor:
 @typing.overload
 def nanmedian(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
     """Return the lower median of what is no NaN; along ``dim`` with its index."""
-def nanquantile(input: _Tensor, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
-    """Return quantiles of what is no NaN, along a dim or of all elements."""
+def nanquantile(input: _Tensor, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
+    """Return the q-quantiles along ``dim`` (or of all elements) of what is no NaN; arguments as `sort.quantile`."""
 def nansum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return the sum over ``dim`` with NaN counted as 0."""
 def narrow(input: _Tensor, dim: builtins.int, start: builtins.float, length: builtins.int) -> _Tensor:
     """Return ``length`` indices of a dim from ``start`` on."""
-from sbpjax.tensor.additions import narrow_copy as narrow_copy
+from sbpjax.functions.parts import narrow_copy as narrow_copy
 def native_dropout(input: _Tensor, p: builtins.float, train: builtins.bool | None) -> builtins.tuple[_Tensor, _Tensor]:
     """Return `nn.functional.dropout`, and where elements were kept."""
 def native_layer_norm(input: _Tensor, normalized_shape: _types.IntOrInts, weight: _Tensor, bias: _Tensor | None, eps: builtins.float) -> _NativeLayerNorm:
@@ -1167,7 +1231,7 @@ def neg_(input: _Tensor) -> _Tensor:
 def negative(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return -x; not for bool."""
 def negative_(input: _Tensor) -> _Tensor:
-    """Return -x; not for bool."""
+    """Write the result of `neg` into this tensor and return it."""
 def new_empty(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return `empty` of a size, with the dtype and layout of this tensor unless told otherwise."""
 def new_full(input: _Tensor, size: collections.abc.Sequence[builtins.int], fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
@@ -1179,7 +1243,7 @@ def new_tensor(input: _Tensor, data: _types.ArrayLike, dtype: _types.DTypeLike |
 def new_zeros(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return `zeros` of a size, with the dtype and layout of this tensor unless told otherwise."""
 newaxis: None
-def nextafter(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+def nextafter(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the floats next to x in the direction of y; there is no gradient."""
 from sbpjax.tensor.regions import nms as nms
 from sbpjax import nn as nn
@@ -1194,7 +1258,7 @@ def nonzero_static(input: _Tensor, *, size: builtins.int, fill_value: builtins.i
     """Return ``size`` rows of indices of elements that are not zero, filled up with a number."""
 def norm(input: _Tensor, p: builtins.float | builtins.str | None = 'fro', dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values."""
-from sbpjax.tensor.additions import norm_except_dim as norm_except_dim
+from sbpjax.functions.statistics import norm_except_dim as norm_except_dim
 def normal(mean: builtins.float = 0.0, std: builtins.float = 1.0, size: _types.IntOrInts | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them."""
 def normal_(input: _Tensor, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
@@ -1213,7 +1277,7 @@ from sbpjax import ops as ops
 from sbpjax import optim as optim
 def orgqr(input: _Tensor, input2: _Tensor) -> _Tensor:
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
-def outer(input: _Tensor, vec2: _Tensor) -> _Tensor:
+def outer(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the products of all pairs of two vectors' elements."""
 from sbpjax.nn.functional.pad import pad as pad
 from sbpjax.nn.functional.norm import pairwise_distance as pairwise_distance
@@ -1233,18 +1297,18 @@ from sbpjax.sbp.placement import placement as placement
 def poisson(input: _Tensor, *, generator: _Generator | None = None) -> _Tensor:
     """Return Poisson counts with the rates in ``input``."""
 from sbpjax.nn.functional.losses import poisson_nll_loss as poisson_nll_loss
-def polar(abs: _Tensor, angle: _Tensor) -> _Tensor:
+def polar(abs: _Tensor, angle: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return abs * e^(i angle); both are float32 or float64.
 
     The gradient of ``abs`` is along the result's direction, as in torch: 0 at 0, NaN at infinity.
     """
-def polygamma(n: builtins.int, input: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the n-th derivative of digamma; as a method, ``x.polygamma(n)``."""
+def polygamma(n: builtins.int, input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return the n-th derivative of digamma."""
 def positive(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x; not for bool."""
 def pow(input: _Tensor, exponent: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return ``input ** exponent``; either may be a number; with ``inplace=True`` written into ``input``."""
-def prelu(input: _Tensor, weight: _Tensor) -> _Tensor:
+def prelu(input: _Tensor, weight: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x where positive, else weight * x.
 
     Args:
@@ -1258,7 +1322,8 @@ def prod(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.
 from sbpjax import profiler as profiler
 def promote_types(type1: _types.DTypeLike, type2: _types.DTypeLike) -> _dtype:
     """Return the smallest dtype that holds both."""
-from sbpjax.tensor.additions import put as put
+def put(input: _Tensor, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
+    """Return x with elements of source written (or added) where a flat index names, counted from the end if < 0."""
 def qr(input: _Tensor, some: builtins.bool = True, *, out: _Tensor | None = None) -> _QR:
     """Return Q and R, with as many columns as the smaller dim, or all."""
 def quantile(input: _Tensor, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
@@ -1292,16 +1357,16 @@ def reciprocal(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 def reciprocal_(input: _Tensor) -> _Tensor:
     """Write the result of `reciprocal` into this tensor and return it."""
 record: __NoDtype
-def relu(input: _Tensor | None = None, inplace: builtins.bool = False, *, out: _Tensor | None = None, x: _Tensor | None = None) -> _Tensor:
-    """Return ``max(input, 0)``; with ``inplace`` written into ``input``. OneFlow calls the tensor ``x``."""
+def relu(input: _Tensor, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+    """Return max(x, 0), with gradient 0 at 0."""
 def relu_(input: _Tensor) -> _Tensor:
     """Write the result of `relu` into this tensor and return it."""
 def remainder(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the remainder of x / y with the sign of y (Python's ``%``)."""
-def renorm(input: _Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> _Tensor:
+def renorm(input: _Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: _Tensor | None = None) -> _Tensor:
     """Return x with the slices of a dim scaled down to a p-norm of at most ``maxnorm``."""
 def repeat(input: _Tensor, *repeats: _types.IntOrInts) -> _Tensor:
-    """Return the tensor repeated along each dim."""
+    """Return x repeated that often along each dim; surplus entries are new dims in front."""
 def repeat_interleave(input: _Tensor, repeats: _types.IntOrInts | None = None, dim: builtins.int | None = None, output_size: builtins.int | None = None) -> _Tensor:
     """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index.
 
@@ -1319,15 +1384,15 @@ from sbpjax.nn.functional.norm import rms_norm as rms_norm
 from sbpjax.tensor.lowlevel import roc_auc_score as roc_auc_score
 from sbpjax.tensor.regions import roi_align as roi_align
 def roll(input: _Tensor, shifts: _types.IntOrInts, dims: _types.IntOrInts | None = None) -> _Tensor:
-    """Return the tensor with elements shifted along dims, around the end."""
-def rot90(input: _Tensor, k: builtins.int = 1, dims: _types.IntOrInts = (0, 1)) -> _Tensor:
+    """Return x with its elements moved along dims, those beyond the end coming in at the front."""
+def rot90(input: _Tensor, k: builtins.int = 1, dims: _types.IntOrInts = (0, 1), *, out: _Tensor | None = None) -> _Tensor:
     """Return x turned by k quarter turns in the plane of two dims."""
-def round(input: _Tensor, decimals: builtins.int = 0) -> _Tensor:
+def round(input: _Tensor, decimals: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Return x rounded half to even at ``decimals`` digits; integers stay."""
 def round_(input: _Tensor, decimals: builtins.int = 0) -> _Tensor:
     """Write the result of `round` into this tensor and return it."""
 def row_stack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
-    """Return tensors joined along dim 0, vectors as rows."""
+    """Return the arrays one below the other; vectors are rows."""
 from sbpjax.nn.functional.activation import rrelu as rrelu
 from sbpjax.nn.functional.activation import rrelu_ as rrelu_
 def rsqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -1335,7 +1400,7 @@ def rsqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 def rsqrt_(input: _Tensor) -> _Tensor:
     """Write the result of `rsqrt` into this tensor and return it."""
 def rsub(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1) -> _Tensor:
-    """Return ``other - alpha * input``."""
+    """Return y - alpha * x."""
 def save(obj: _types.ArrayLike, path: builtins.str | os.PathLike, global_dst_rank: builtins.int | None = None) -> None:
     """Write an object as the directory `path`; an older one there is replaced at the end.
 
@@ -1376,11 +1441,12 @@ from sbpjax.tensor.generator import seed as seed
 from sbpjax.tensor.views import select as select
 def select_copy(input: _Tensor, dim: builtins.int, index: builtins.int) -> _Tensor:
     """Return one index of a dim; the dim goes away."""
-def select_scatter(input: _Tensor, src: _Tensor, dim: builtins.int, index: builtins.int) -> _Tensor:
+def select_scatter(input: _Tensor, src: _Tensor, dim: builtins.int, index: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
     """Return x with src at one index of a dim."""
 def selu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the self-normalising elu."""
-from sbpjax.nn.functional.activation import selu_ as selu_
+def selu_(input: _Tensor) -> _Tensor:
+    """Write the result of `selu` into this tensor and return it."""
 def set_default_device(device: _types.DeviceLike) -> None:
     """Let new tensors that say nothing lie on a device; None goes back to JAX's own choice."""
 def set_default_dtype(d: builtins.int) -> None:
@@ -1445,13 +1511,13 @@ def sinh_(input: _Tensor) -> _Tensor:
     """Write the result of `sinh` into this tensor and return it."""
 def slice(input: _Tensor, slice_tup_list: collections.abc.Sequence[collections.abc.Sequence[builtins.int]]) -> _Tensor:
     """Return the part that one ``(start, stop, step)`` per dim names; None is the default of each."""
-def slice_scatter(input: _Tensor, src: _Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1) -> _Tensor:
+def slice_scatter(input: _Tensor, src: _Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return x with src in a slice of a dim."""
 def slice_update(input: _Tensor, update: _Tensor, slice_tup_list: collections.abc.Sequence[collections.abc.Sequence[builtins.int]]) -> _Tensor:
     """Write a tensor into the part that one ``(start, stop, step)`` per dim names, and return the whole."""
 def slogdet(A: _Tensor, *, out: _Tensor | None = None) -> _SignLogabsdet:
     """Return the sign and the logarithm of the absolute value of determinants."""
-def softmax(input: _Tensor, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+def softmax(input: _Tensor, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return e**x normalised to sum 1 along ``dim``.
 
     Args:
@@ -1459,10 +1525,10 @@ def softmax(input: _Tensor, dim: builtins.int | None = None, dtype: _types.DType
         dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
         dtype: cast to it first.
     """
-def softplus(input: _Tensor, beta: builtins.float = 1.0, threshold: builtins.float = 20.0) -> _Tensor:
+def softplus(input: _Tensor, beta: builtins.float = 1.0, threshold: builtins.float = 20.0, *, out: _Tensor | None = None) -> _Tensor:
     """Return log(1 + e**(beta * x)) / beta, and x where beta * x is above the threshold."""
 def softshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x moved by `lambd` towards 0, and 0 where |x| <= lambd; with ``inplace`` written into x."""
+    """Return x moved by lambd towards 0, and 0 where |x| <= lambd."""
 def softsign(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x / (1 + |x|)."""
 def sort(input: _Tensor, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
@@ -1486,13 +1552,14 @@ def square(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x * x."""
 def square_(input: _Tensor) -> _Tensor:
     """Write the result of `square` into this tensor and return it."""
-from sbpjax.tensor.forms import square_relu as square_relu
+def square_relu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    """Return max(x, 0)²."""
 def squeeze(input: _Tensor, dim: _types.IntOrInts | None = None) -> _Tensor:
     """Return a view without dims of size 1: all of them, or those named."""
 def squeeze_copy(input: _Tensor, dim: _types.IntOrInts | None = None) -> _Tensor:
     """Return a view without dims of size 1: all of them, or those named."""
 def stack(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return tensors of one shape joined along a new dim."""
+    """Return arrays of one shape along a new dim."""
 def std(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1, out: _Tensor | None = None) -> _Tensor:
     """Return the standard deviation, over ``n - correction``."""
 def std_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
@@ -1500,11 +1567,13 @@ def std_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: buil
 from sbpjax.tensor.signal import stft as stft
 strided: _layout
 def sub(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input - alpha * other``; with ``inplace=True`` written into ``input``."""
+    """Return x - alpha * y; not for bools."""
 def sub_(input: _Tensor, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
     """Write the result of `sub` into this tensor and return it."""
 def subtract(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input - alpha * other``; with ``inplace=True`` written into ``input``."""
+    """Return x - alpha * y; not for bools."""
+def subtract_(input: _Tensor, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
+    """Write the result of `sub` into this tensor and return it."""
 def sum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the sum over some dims (all by default); bools and integers sum in int64."""
 def svd(input: _Tensor, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out: _Tensor | None = None) -> _SVD:
@@ -1564,11 +1633,12 @@ def tensordot(a: _Tensor, b: _Tensor, dims: _types.IntOrInts = 2, out: _Tensor |
 
     A contracted dim of size 1 broadcasts to the other's size.
     """
-def threshold(input: _Tensor, threshold: builtins.float, value: builtins.float) -> _Tensor:
+def threshold(input: _Tensor, threshold: builtins.float, value: builtins.float, *, out: _Tensor | None = None) -> _Tensor:
     """Return x where it is above the threshold, else ``value``."""
-from sbpjax.nn.functional.activation import threshold_ as threshold_
+def threshold_(input: _Tensor, threshold: builtins.float, value: builtins.float) -> _Tensor:
+    """Write the result of `threshold` into this tensor and return it."""
 def tile(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
-    """Return the tensor repeated along its last dims."""
+    """Return x repeated along its last dims; fewer numbers than dims leave the first dims alone."""
 def to_dlpack(tensor: _Tensor) -> builtins.object:
     """Return the DLPack capsule of a tensor."""
 def to_global(input: _Tensor, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool = True, copy: builtins.bool = False) -> _Tensor:
@@ -1604,16 +1674,7 @@ def to_global(input: _Tensor, placement: _placement | None = None, sbp: _types.S
         >>> sbpjax.ones(4, 4).to_global(p, sbpjax.sbp.split(0)).sbp
         (sbpjax.sbp.split(dim=0),)
     """
-def to_local(input: _Tensor, *, copy: builtins.bool = False) -> _Tensor:
-    """Return what this process holds of a global tensor, as a local tensor; with one process, the whole logical value.
-
-    With several processes: the parts of this process's ranks joined along split dims, the value under broadcast, the
-    sum of its summands under partial_sum; without elements where it owns no rank of the placement. Nothing is
-    communicated.
-
-    Raises:
-        MixedTensorError: the tensor is local already.
-    """
+from sbpjax.tensor.convert import to_local as to_local
 def topk(input: _Tensor, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out: _Tensor | None = None) -> _ValuesIndices:
     """Return the k largest (or smallest) values along a dim, and where each came from."""
 def trace(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -1622,23 +1683,32 @@ def transpose(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None 
     """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
 def transpose_copy(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
     """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
-def trapezoid(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float | None = None, dim: builtins.int = -1) -> _Tensor:
-    """Return the integral along a dim by trapezoids, between samples at ``x`` or ``dx`` apart."""
-def trapz(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float | None = None, dim: builtins.int = -1) -> _Tensor:
-    """Return the integral along a dim by trapezoids, between samples at ``x`` or ``dx`` apart."""
+def trapezoid(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float = 1.0, dim: builtins.int = -1) -> _Tensor:
+    """Return the integral along a dim by trapezoids, between samples ``dx`` apart or at x."""
+def trapz(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float = 1.0, dim: builtins.int = -1) -> _Tensor:
+    """Return the integral along a dim by trapezoids, between samples ``dx`` apart or at x."""
 def triangular_solve(b: _Tensor, A: _Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: _Tensor | None = None) -> _SolutionCoefficient:
     """Return x with ``A x = b`` (``A^T x = b`` with ``transpose``) for triangular matrices, and A."""
-def tril(input: _Tensor, diagonal: builtins.int = 0) -> _Tensor:
+def tril(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0."""
 def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, layout: _layout | None = None) -> _Tensor:
     """Return the rows and the columns of the lower triangle's elements, as two rows."""
 from sbpjax.nn.functional.loss import triplet_margin_loss as triplet_margin_loss
-def triu(input: _Tensor, diagonal: builtins.int = 0) -> _Tensor:
+def triu(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0."""
 def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, layout: _layout | None = None) -> _Tensor:
     """Return the rows and the columns of the upper triangle's elements, as two rows."""
 def true_divide(input: _Tensor, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+    """Return x / y.
+
+    Args:
+        x: any array or number.
+        y: any array or number, broadcast with ``x``.
+        rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
+            down, both keep an integer dtype and have gradient zero.
+    """
+def true_divide_(input: _Tensor, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
+    """Write the result of `div` into this tensor and return it."""
 def trunc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x rounded towards zero; integers stay."""
 def trunc_(input: _Tensor) -> _Tensor:
@@ -1678,10 +1748,10 @@ def unique_consecutive(input: _Tensor, return_inverse: builtins.bool = False, re
 from sbpjax import unittest as unittest
 def unravel_index(indices: _Tensor, shape: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
     """Return flat indices as one index per dim of a shape."""
-def unsafe_chunk(input: _Tensor, *args: builtins.object, **options: builtins.object) -> builtins.tuple[_Tensor, ...]:
-    """Return `Tensor.unsafe_chunk` of a tensor."""
-def unsafe_split(input: _Tensor, *args: builtins.object, **options: builtins.object) -> builtins.tuple[_Tensor, ...]:
-    """Return `Tensor.unsafe_split` of a tensor."""
+def unsafe_chunk(input: _Tensor, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
+    """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
+def unsafe_split(input: _Tensor, split_size: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
+    """Return `split` into parts of one size."""
 from sbpjax.tensor.views import unsqueeze as unsqueeze
 def unsqueeze_copy(input: _Tensor, dim: builtins.int) -> _Tensor:
     """Return a view with a new dim of size 1."""
@@ -1692,7 +1762,7 @@ def var(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.
     """Return the variance, over ``n - correction``."""
 def var_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
     """Return variance and mean."""
-def vdot(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+def vdot(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the dot product of two vectors, the first conjugated."""
 def view(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
     """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
@@ -1735,7 +1805,7 @@ def vmap(func: typing.Any, in_dims: builtins.int = 0, out_dims: builtins.int = 0
 def vsplit(input: _Tensor, indices_or_sections: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
     """Return `tensor_split` along dim 0."""
 def vstack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
-    """Return tensors joined along dim 0, vectors as rows."""
+    """Return the arrays one below the other; vectors are rows."""
 @typing.overload
 def where(condition: _Tensor) -> builtins.tuple[_Tensor, ...]:
     """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds.
@@ -1776,8 +1846,7 @@ def xlogy(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = Non
     """Return x * log(y), and 0 where x is 0 and y is not NaN."""
 def xlogy_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
     """Write the result of `xlogy` into this tensor and return it."""
-def zero_(input: _Tensor) -> _Tensor:
-    """Write zeros."""
+from sbpjax.tensor.inplace import zero_ as zero_
 def zeros(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return a tensor of zeros.
 

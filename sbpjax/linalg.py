@@ -17,6 +17,7 @@ import numpy as np
 
 from sbpjax.errors import LinAlgError as LinAlgError
 from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.functions.table import face as _face
 from sbpjax.ops import decompose, matrix
 from sbpjax.ops import ldl as _ldl
 from sbpjax.ops import matrix_norm as _matrix_norm
@@ -26,7 +27,6 @@ from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.argument_names import NUMPY as _NUMPY
 from sbpjax.tensor.argument_names import take_names as _take_names
 from sbpjax.tensor.binding import bind, hashable, into_out, publish
-from sbpjax.tensor.functions import matmul as matmul
 from sbpjax.tensor.oneflow_arguments import take_oneflow as _take_oneflow
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.reductions import norm as _norm
@@ -364,3 +364,4 @@ publish(globals(), "vector_norm matrix_norm norm cond vecdot")
 _take_names(globals(), "vector_norm norm", **_NUMPY)
 _take_oneflow(globals(), "linalg.")
 _tell(globals())
+__getattr__, __dir__ = _face("linalg", globals())

@@ -1,15 +1,12 @@
 """Written by `make stubs` from the live package; do not edit."""
-# Special functions: the names of ``torch.special``.
+# Special functions: the names of ``torch.special``; the table of ops has them (`sbpjax.functions.rows.special`).
 
-import __future__
 import builtins
 import sbpjax.tensor.types as _types
 from sbpjax.tensor.tensor import Tensor as _Tensor
 
-from sbpjax.tensor.tensor import Tensor as Tensor
 def airy_ai(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return Airy's function Ai; NaN at infinity, as torch does."""
-annotations: __future__._Feature
 def bessel_j0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the Bessel function of the first kind of order 0."""
 def bessel_j1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -18,13 +15,13 @@ def bessel_y0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the Bessel function of the second kind of order 0: minus infinity at 0, NaN below."""
 def bessel_y1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the Bessel function of the second kind of order 1: minus infinity at 0, NaN below."""
-def chebyshev_polynomial_t(input: _Tensor, n: _Tensor) -> _Tensor:
+def chebyshev_polynomial_t(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the polynomial of `polynomial(x, n, family='chebyshev_polynomial_t')`."""
-def chebyshev_polynomial_u(input: _Tensor, n: _Tensor) -> _Tensor:
+def chebyshev_polynomial_u(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the polynomial of `polynomial(x, n, family='chebyshev_polynomial_u')`."""
-def chebyshev_polynomial_v(input: _Tensor, n: _Tensor) -> _Tensor:
+def chebyshev_polynomial_v(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the polynomial of `polynomial(x, n, family='chebyshev_polynomial_v')`."""
-def chebyshev_polynomial_w(input: _Tensor, n: _Tensor) -> _Tensor:
+def chebyshev_polynomial_w(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the polynomial of `polynomial(x, n, family='chebyshev_polynomial_w')`."""
 def digamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
@@ -44,15 +41,15 @@ def expit(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return 1 / (1 + e**-x)."""
 def expm1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return e**x - 1, exact near 0."""
-def gammainc(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+def gammainc(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the lower regularized incomplete gamma function; the gradient is that of x."""
-def gammaincc(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+def gammaincc(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the upper regularized incomplete gamma function; the gradient is that of x."""
 def gammaln(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return log|Γ(x)|."""
-def hermite_polynomial_h(input: _Tensor, n: _Tensor) -> _Tensor:
+def hermite_polynomial_h(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the polynomial of `polynomial(x, n, family='hermite_polynomial_h')`."""
-def hermite_polynomial_he(input: _Tensor, n: _Tensor) -> _Tensor:
+def hermite_polynomial_he(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the polynomial of `polynomial(x, n, family='hermite_polynomial_he')`."""
 def i0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the modified Bessel function of the first kind of order 0."""
@@ -62,17 +59,17 @@ def i1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the modified Bessel function of the first kind of order 1."""
 def i1e(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``i1(x) * exp(-|x|)``."""
-def laguerre_polynomial_l(input: _Tensor, n: _Tensor) -> _Tensor:
+def laguerre_polynomial_l(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the polynomial of `polynomial(x, n, family='laguerre_polynomial_l')`."""
-def legendre_polynomial_p(input: _Tensor, n: _Tensor) -> _Tensor:
+def legendre_polynomial_p(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the polynomial of `polynomial(x, n, family='legendre_polynomial_p')`."""
 def log1p(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return log(1 + x), exact near 0."""
 def log_ndtr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm of `ndtr`, exact where that is 0."""
-def log_softmax(input: _Tensor, dim: builtins.int, *, dtype: _types.DTypeLike | None = None) -> _Tensor:
-    """Return the logarithm of the softmax along a dim."""
-def logit(input: _Tensor, eps: builtins.float | None = None) -> _Tensor:
+def log_softmax(input: _Tensor, dim: builtins.int | None, *, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
+def logit(input: _Tensor, eps: builtins.float | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] if ``eps`` is given."""
 def logsumexp(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
     """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
@@ -84,7 +81,7 @@ def modified_bessel_k0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor
     """Return the modified Bessel function of the second kind of order 0: infinity at 0, NaN below."""
 def modified_bessel_k1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the modified Bessel function of the second kind of order 1: infinity at 0, NaN below."""
-def multigammaln(a: _Tensor, p: builtins.int) -> _Tensor:
+def multigammaln(a: _Tensor, p: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
 def ndtr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the area under the normal density from minus infinity to x."""
@@ -94,29 +91,35 @@ def polygamma(n: builtins.int, input: _Tensor, *, out: _Tensor | None = None) ->
     """Return the n-th derivative of digamma."""
 def psi(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
-def round(input: _Tensor, decimals: builtins.int = 0) -> _Tensor:
+def round(input: _Tensor, decimals: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Return x rounded half to even at ``decimals`` digits; integers stay."""
-def scaled_modified_bessel_k0(x: _Tensor) -> _Tensor:
+def scaled_modified_bessel_k0(x: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``exp(x) * modified_bessel_k0(x)``."""
-def scaled_modified_bessel_k1(x: _Tensor) -> _Tensor:
+def scaled_modified_bessel_k1(x: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``exp(x) * modified_bessel_k1(x)``."""
-def shifted_chebyshev_polynomial_t(input: _Tensor, n: _Tensor) -> _Tensor:
+def shifted_chebyshev_polynomial_t(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the polynomial of `polynomial(x, n, family='shifted_chebyshev_polynomial_t')`."""
-def shifted_chebyshev_polynomial_u(input: _Tensor, n: _Tensor) -> _Tensor:
+def shifted_chebyshev_polynomial_u(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the polynomial of `polynomial(x, n, family='shifted_chebyshev_polynomial_u')`."""
-def shifted_chebyshev_polynomial_v(input: _Tensor, n: _Tensor) -> _Tensor:
+def shifted_chebyshev_polynomial_v(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the polynomial of `polynomial(x, n, family='shifted_chebyshev_polynomial_v')`."""
-def shifted_chebyshev_polynomial_w(input: _Tensor, n: _Tensor) -> _Tensor:
+def shifted_chebyshev_polynomial_w(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the polynomial of `polynomial(x, n, family='shifted_chebyshev_polynomial_w')`."""
 def sinc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return sin(πx) / (πx), and 1 at 0."""
-def softmax(input: _Tensor, dim: builtins.int, *, dtype: _types.DTypeLike | None = None) -> _Tensor:
-    """Return the softmax along a dim."""
+def softmax(input: _Tensor, dim: builtins.int | None, *, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return e**x normalised to sum 1 along ``dim``.
+
+    Args:
+        x: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+        dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
+        dtype: cast to it first.
+    """
 def spherical_bessel_j0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``sin(x) / x``, 1 at 0 and 0 at infinity."""
-def xlog1py(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+def xlog1py(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return ``x log(1 + y)``, 0 where x is 0 and y is no NaN."""
 def xlogy(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return x * log(y), and 0 where x is 0 and y is not NaN."""
-def zeta(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+def zeta(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return Hurwitz' zeta function, the sum of ``(k + q) ** -x``; the gradient is that of q."""

@@ -6,9 +6,9 @@
     relu(bfloat16)                  in none   → as it comes
 
 Two sets are given, by what PyTorch does on each kind of device: `CPU` keeps float32 for losses and for what its CPU
-kernels lack, `ACCELERATOR` also for sums of many terms, exponentials and norms. A name is that of the op's function in
-`sbpjax.ops`. Lists are values: `Lists.changed` gives other ones, for `autocast(lists=...)` and
-`GraphConfig.enable_amp(lists=...)`.
+kernels lack, `ACCELERATOR` also for sums of many terms, exponentials and norms. The table of ops says it (`amp=`), by
+the name of the op's function in `sbpjax.ops`. Lists are values: `Lists.changed` gives other ones, for
+`autocast(lists=...)` and `GraphConfig.enable_amp(lists=...)`.
 
 Tested by `tests/amp/test_autocast.py`, op by op against what PyTorch returns.
 """
@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sbpjax.errors import OpValueError, message
+from sbpjax.tensor.op import CASTS
 
 LOWER, FLOAT32, WIDEST = "lower", "float32", "widest"
 
@@ -100,35 +101,18 @@ def _wrong(name: str, seen: str, rule: str) -> OpValueError:
     return OpValueError(message(f"Lists.changed({name!r})", seen, rule, 'Lists.changed(lower=["softmax"])'))
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+def _of(kind: str) -> Lists:
+    """Return the lists that the table of ops gives a kind of device: ``"cpu"`` or ``"accelerator"``."""
+    found: dict[str, set[str]] = {LOWER: set(), FLOAT32: set(), WIDEST: set()}
+    for name, said in CASTS.items():
+        for part in said.split():
+            where, _, policy = part.rpartition(":")
+            if where in ("", kind):
+                found[policy].add(name)
+    return Lists(*map(frozenset, found.values()))
 
 
-_PRODUCTS = """matmul mm bmm addmm addbmm baddbmm linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d
- conv_transpose3d scaled_dot_product_attention prelu einsum recurrent cell"""
-
-_LOSSES = """binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy
- hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss nll_loss smooth_l1_loss soft_margin_loss
- sparse_softmax_cross_entropy triplet_margin_loss"""
-
-CPU = Lists(
-    lower=_names(f"{_PRODUCTS} tensordot"),
-    float32=_names(f"{_LOSSES} adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d max_pool3d prod quantile trace"),
-    widest=_names("cat stack index_copy hstack vstack dstack column_stack addr"),
-)
-
-ACCELERATOR = Lists(
-    lower=_names(f"{_PRODUCTS} addmv addr mv"),
-    float32=_names(
-        f"""{_LOSSES} acos asin cosh erfinv exp expm1 log log10 log1p log2 pow pow_scalar rpow_scalar reciprocal rsqrt
-        sinh tan cumprod cumsum prod sum logsumexp softmax softmin log_softmax softplus norm normalize layer_norm
-        group_norm rms_norm cosine_similarity pairwise_distance"""
-    ),
-    widest=_names(
-        """addcdiv addcmul atan2 bilinear cross dot scatter_add tensordot cat stack hstack vstack dstack column_stack
-        where"""
-    ),
-)
+CPU, ACCELERATOR = _of("cpu"), _of("accelerator")
 
 
 def lists_of(device_type: str) -> Lists:

@@ -192,7 +192,7 @@ def jacobian(
 
 
 def _stacked(rows: list, out: Tensor, x: Tensor) -> Tensor:
-    from sbpjax.tensor.functions import stack
+    from sbpjax.functions import stack
 
     shape = (*out.shape, *x.shape)
     return stack(rows).reshape(shape) if rows else x.new_zeros(shape)

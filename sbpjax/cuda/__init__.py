@@ -3,14 +3,14 @@
 Without a GPU, `is_available` says False and counts are 0; a function that needs one says so.
 """
 
-from ..tensor.more import BoolTensor as BoolTensor
-from ..tensor.more import ByteTensor as ByteTensor
-from ..tensor.more import CharTensor as CharTensor
-from ..tensor.more import DoubleTensor as DoubleTensor
-from ..tensor.more import FloatTensor as FloatTensor
-from ..tensor.more import HalfTensor as HalfTensor
-from ..tensor.more import IntTensor as IntTensor
-from ..tensor.more import LongTensor as LongTensor
+from ..tensor.typed import BoolTensor as BoolTensor
+from ..tensor.typed import ByteTensor as ByteTensor
+from ..tensor.typed import CharTensor as CharTensor
+from ..tensor.typed import DoubleTensor as DoubleTensor
+from ..tensor.typed import FloatTensor as FloatTensor
+from ..tensor.typed import HalfTensor as HalfTensor
+from ..tensor.typed import IntTensor as IntTensor
+from ..tensor.typed import LongTensor as LongTensor
 from . import amp as amp
 from .devices import current_device as current_device
 from .devices import device as device

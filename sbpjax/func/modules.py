@@ -113,7 +113,7 @@ def stack_module_state(models: Sequence) -> tuple[dict[str, Any], dict[str, Any]
         >>> params["weight"].shape
         sbpjax.Size([3, 2, 2])
     """
-    from sbpjax.tensor.functions import stack
+    from sbpjax.functions import stack
 
     models = list(models)
     if not models or any(type(m) is not type(models[0]) or m.training != models[0].training for m in models):

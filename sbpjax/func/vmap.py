@@ -188,7 +188,7 @@ def _output_dims(out_dims, function: Function, count: int) -> list[int]:
 
 
 def _in_chunks(func, args, kwargs, dims, out_dims, randomness, chunk_size: int):
-    from sbpjax.tensor.functions import cat
+    from sbpjax.functions import cat
 
     leaves, structure = tree.flatten(args)
     size = next(x.shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None)

@@ -1,9 +1,16 @@
-"""Activation functions as layers; each is its function in `sbpjax.nn.functional` with fixed options."""
+"""Activation functions as layers. Those without a state of their own come from the table of ops, the others are here.
+
+A layer of a row, ``nn.ELU(alpha=1.0, inplace=False)``, keeps its options as attributes and calls its function in
+`sbpjax.nn.functional` with them. Its text is that of the op.
+"""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
+from sbpjax.functions.derive import layer_form, source_to_function
+from sbpjax.functions.table import Row, layers
 from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
@@ -12,186 +19,37 @@ from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 
 
-class _Activation(Module):
-    """An activation without options but `inplace`."""
-
-    def __init__(self, inplace: bool = False):
-        super().__init__()
-        self.inplace = inplace
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
-
-
-class ReLU(_Activation):
-    """max(x, 0)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, self.inplace)
-
-
-class ReLU6(_Activation):
-    """min(max(x, 0), 6)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.relu6(input, self.inplace)
-
-
-class SiLU(_Activation):
-    """x * sigmoid(x)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input, self.inplace)
-
-
-class Mish(_Activation):
-    """x * tanh(softplus(x))."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.mish(input, self.inplace)
-
-
-class Hardswish(_Activation):
-    """x * min(max(x + 3, 0), 6) / 6."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardswish(input, self.inplace)
-
-
-class Hardsigmoid(_Activation):
-    """min(max(x + 3, 0), 6) / 6."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardsigmoid(input, self.inplace)
-
-
-class SELU(_Activation):
-    """The self-normalising elu."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.selu(input, self.inplace)
-
-
-class Tanh(Module):
-    """tanh(x)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanh(input)
-
-
-class Sigmoid(Module):
-    """1 / (1 + e**-x)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.sigmoid(input)
-
-
-class LogSigmoid(Module):
-    """log(1 / (1 + e**-x))."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.logsigmoid(input)
-
-
-class Softsign(Module):
-    """x / (1 + |x|)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softsign(input)
-
-
-class Tanhshrink(Module):
-    """x - tanh(x)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanhshrink(input)
-
-
 class _Options(Module):
     """An activation with options, kept as attributes of the names in `_names`."""
 
     _names: tuple[str, ...] = ()
 
     def extra_repr(self) -> str:
+        if not self._names:
+            return "inplace=True" if getattr(self, "inplace", False) else ""
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in self._names)
 
 
-class GELU(_Options):
-    """x times the normal distribution function of x.
-
-    Args:
-        approximate: ``"none"`` for erf, ``"tanh"`` for the tanh formula.
-    """
-
-    _names = ("approximate",)
-
-    def __init__(self, approximate: str = "none"):
-        super().__init__()
-        self.approximate = approximate
+def _layer(row: Row) -> type[Module]:
+    """Return the layer of a row of the table."""
+    name, arguments, options, space = layer_form(row)
+    body = ["Module.__init__(self)", *[f"self.{option} = {option}" for option in options]]
+    init = source_to_function("__init__", ["self", *arguments], body, {"Module": Module, **space}, f"nn.{name}")
+    shown = tuple(option for option in options if option != "inplace")
+    function = row.name
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.gelu(input, approximate=self.approximate)
+        given = {option: getattr(self, option) for option in shown}
+        if getattr(self, "inplace", False):
+            given["inplace"] = True
+        return getattr(F, function)(input, **given)
+
+    text = (inspect.getdoc(row.resolve()) or "").removeprefix("Return ")
+    members = {"__init__": init, "forward": forward, "_names": shown, "__doc__": text[:1].upper() + text[1:]}
+    return type(name, (_Options,), {**members, "__module__": __name__})
 
 
-class QuickGELU(Module):
-    """x * sigmoid(1.702 x)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.quick_gelu(input)
-
-
-class LeakyReLU(_Options):
-    """x where positive, else negative_slope * x.
-
-    Args:
-        negative_slope: the slope below zero.
-        inplace: write into the input.
-    """
-
-    _names = ("negative_slope",)
-
-    def __init__(self, negative_slope: float = 0.01, inplace: bool = False):
-        super().__init__()
-        self.negative_slope, self.inplace = negative_slope, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
-
-
-class ELU(_Options):
-    """x where positive, else alpha * (e**x - 1).
-
-    Args:
-        alpha: the limit below zero, negated.
-        inplace: write into the input.
-    """
-
-    _names = ("alpha",)
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False):
-        super().__init__()
-        self.alpha, self.inplace = alpha, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.elu(input, self.alpha, self.inplace)
-
-
-class CELU(_Options):
-    """max(x, 0) + min(0, alpha * (e**(x / alpha) - 1)).
-
-    Args:
-        alpha: the limit below zero, negated.
-        inplace: write into the input.
-    """
-
-    _names = ("alpha",)
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False):
-        super().__init__()
-        self.alpha, self.inplace = alpha, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.celu(input, self.alpha, self.inplace)
+globals().update({_cls.__name__: _cls for _cls in map(_layer, layers())})
 
 
 class Hardtanh(_Options):
@@ -225,43 +83,6 @@ class Hardtanh(_Options):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
-
-
-class Threshold(_Options):
-    """x where it is above `threshold`, else `value`.
-
-    Args:
-        threshold: the bound.
-        value: what stands for the rest.
-        inplace: write into the input.
-    """
-
-    _names = ("threshold", "value")
-
-    def __init__(self, threshold: float, value: float, inplace: bool = False):
-        super().__init__()
-        self.threshold, self.value, self.inplace = threshold, value, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.threshold(input, self.threshold, self.value, self.inplace)
-
-
-class Softplus(_Options):
-    """log(1 + e**(beta x)) / beta.
-
-    Args:
-        beta: the steepness.
-        threshold: above it, beta x counts as linear.
-    """
-
-    _names = ("beta", "threshold")
-
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0):
-        super().__init__()
-        self.beta, self.threshold = beta, threshold
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softplus(input, self.beta, self.threshold)
 
 
 class Hardshrink(_Options):
@@ -305,57 +126,6 @@ class Softshrink(_Options):
         return F.softshrink(input, self.lambd, self.inplace)
 
 
-class GLU(_Options):
-    """a * sigmoid(b), with a and b the halves of x along `dim`.
-
-    Args:
-        dim: the dim that is halved.
-    """
-
-    _names = ("dim",)
-
-    def __init__(self, dim: int = -1):
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.glu(input, self.dim)
-
-
-class Softmax(_Options):
-    """e**x normalised to sum 1 along `dim`.
-
-    Args:
-        dim: the dim of the classes.
-    """
-
-    _names = ("dim",)
-
-    def __init__(self, dim: int | None = None):
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim)
-
-
-class LogSoftmax(_Options):
-    """The logarithm of the softmax along `dim`.
-
-    Args:
-        dim: the dim of the classes.
-    """
-
-    _names = ("dim",)
-
-    def __init__(self, dim: int | None = None):
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self.dim)
-
-
 class PReLU(_Options):
     """x where positive, else a learned slope times x.
 
@@ -382,13 +152,6 @@ class PReLU(_Options):
         return F.prelu(input, self.weight)
 
 
-class SquareReLU(_Options):
-    """max(x, 0)²."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.square_relu(input)
-
-
 class RReLU(_Options):
     """x where positive, else x times a slope: random in training, else the mean of the bounds.
 
@@ -407,23 +170,6 @@ class RReLU(_Options):
 
     def extra_repr(self) -> str:
         return f"lower={self.lower}, upper={self.upper}{', inplace=True' if self.inplace else ''}"
-
-
-class Softmin(_Options):
-    """The softmax of -x along `dim`.
-
-    Args:
-        dim: the dim of the classes.
-    """
-
-    _names = ("dim",)
-
-    def __init__(self, dim: int | None = None):
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self.dim)
 
 
 class Softmax2d(_Options):

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax import functions
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor, from_data, functions
+from sbpjax.tensor import Tensor, from_data
 from sbpjax.tensor import dtype as dtypes
 
 

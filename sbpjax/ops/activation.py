@@ -52,6 +52,11 @@ def relu(x, /):
     return _pick(lax.le(x, zero), zero, x)
 
 
+def square_relu(x, /):
+    """Return max(x, 0)²."""
+    return lax.square(relu(x))
+
+
 def relu6(x, /):
     """Return min(max(x, 0), 6)."""
     return hardtanh(x, min_val=0.0, max_val=6.0)
@@ -373,6 +378,6 @@ def _log_softmax_jvp(dim: int, primals, tangents):
     return _log_softmax(x, dim), lax.sub(t, lax.expand_dims(mean, (dim,)))
 
 
-def softmin(x, /, dim: int, dtype=None):
+def softmin(x, /, dim: int | None = None, dtype=None):
     """Return the softmax of -x."""
     return softmax(lax.neg(x), dim=dim, dtype=dtype)

@@ -184,7 +184,7 @@ def roll(x, /, shifts, dims=None):
     return x
 
 
-def pad(x, /, pad, mode: str = "constant", value: float | None = None):
+def pad(x, /, pad: tuple[int, ...], mode: str = "constant", value: float | None = None):
     """Return x widened at both ends of its last dims.
 
     Args:

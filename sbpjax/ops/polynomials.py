@@ -84,4 +84,4 @@ def _of(family: str):
 
 
 NAMES = (*FAMILIES, *(f"shifted_chebyshev_polynomial_{kind}" for kind in _SHIFTED))
-OPS = {name: _of(name) for name in NAMES}
+globals().update({name: _of(name) for name in NAMES})

@@ -170,7 +170,9 @@ def _between(low, high, share: float):
     return lax.sub(high, lax.mul(span, np.asarray(1 - share, low.dtype)))
 
 
-def quantile(x, /, q, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"):
+def quantile(
+    x, /, q: float | tuple[float, ...], dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+):
     """Return the q-quantiles along ``dim`` (or of all elements); NaN where there is any NaN.
 
     Args:

@@ -163,7 +163,9 @@ def histogram_counts(x, edges, weight=None, /, density: bool = False):
     return counts / (jnp.sum(counts) * (edges[1:] - edges[:-1])) if density else counts
 
 
-def nanquantile(x, /, q, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"):
+def nanquantile(
+    x, /, q: float | tuple[float, ...], dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+):
     """Return the q-quantiles along ``dim`` (or of all elements) of what is no NaN; arguments as `sort.quantile`."""
     from .arithmetic import lerp
     from .sort import _INTERPOLATIONS, _check_quantile, sort

@@ -18,7 +18,7 @@ from . import printing as printing  # isort: skip
 from . import random as random  # isort: skip
 from . import selection as selection  # isort: skip
 from . import ordering as ordering  # isort: skip
-from . import more as more  # isort: skip
+from . import complex as complex  # isort: skip
 from . import strided as strided  # isort: skip
 from . import interop as interop  # isort: skip
 from .tensor import Tensor as Tensor

@@ -49,14 +49,22 @@ def taking(function: Callable, names: dict[str, str]) -> Callable:
     @functools.wraps(function)
     def public(*args, **options):
         if options and not names.keys().isdisjoint(options):
-            args, options = _renamed(first, names, args, options)
+            args, options = renamed(first, names, args, options)
         return function(*args, **options)
 
     public.takes = names  # type: ignore[attr-defined]
     return public
 
 
-def _renamed(first: str, names: dict[str, str], args: tuple, options: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+def renamed(first: str, names: dict[str, str], args: tuple, options: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    """Return the arguments of a call under a function's own names.
+
+    Args:
+        first: the function's first parameter.
+        names: other name to parameter, `REST` or `NOTHING`.
+        args: the arguments in order.
+        options: those by name.
+    """
     rest: tuple = ()
     found = {}
     for name, value in options.items():

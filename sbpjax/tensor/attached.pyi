@@ -277,7 +277,7 @@ class Attached:
     def absolute(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
     def absolute_(self) -> _Tensor:
-        """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
+        """Write the result of `abs` into this tensor and return it."""
     def acos(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse cosine."""
     def acos_(self) -> _Tensor:
@@ -300,29 +300,29 @@ class Attached:
         """
     def add_(self, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
         """Write the result of `add` into this tensor and return it."""
-    def addbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    def addbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return beta * x + alpha * the sum over the stack of a @ b."""
-    def addbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+    def addbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
         """Write the result of `addbmm` into this tensor and return it."""
-    def addcdiv(self, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1) -> _Tensor:
-        """Return ``input + value * tensor1 / tensor2``."""
+    def addcdiv(self, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1, out: _Tensor | None = None) -> _Tensor:
+        """Return x + value * a / b."""
     def addcdiv_(self, tensor1: _Tensor, tensor2: _Tensor, value: _types.TensorLike = 1) -> _Tensor:
         """Write the result of `addcdiv` into this tensor and return it."""
-    def addcmul(self, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1) -> _Tensor:
-        """Return ``input + value * tensor1 * tensor2``."""
+    def addcmul(self, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1, out: _Tensor | None = None) -> _Tensor:
+        """Return x + value * a * b."""
     def addcmul_(self, tensor1: _Tensor, tensor2: _Tensor, value: _types.TensorLike = 1) -> _Tensor:
         """Write the result of `addcmul` into this tensor and return it."""
-    def addmm(self, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    def addmm(self, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return beta * x + alpha * (a @ b), with x broadcast."""
-    def addmm_(self, mat1: _Tensor, mat2: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+    def addmm_(self, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
         """Write the result of `addmm` into this tensor and return it."""
-    def addmv(self, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    def addmv(self, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return beta * x + alpha * (a @ b) for a matrix a and a vector b."""
-    def addmv_(self, mat: _Tensor, vec: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+    def addmv_(self, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
         """Write the result of `addmv` into this tensor and return it."""
-    def addr(self, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    def addr(self, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return beta * x + alpha * outer(a, b)."""
-    def addr_(self, vec1: _Tensor, vec2: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+    def addr_(self, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
         """Write the result of `addr` into this tensor and return it."""
     def adjoint(self) -> _Tensor:
         """Return matrices with their last two dims exchanged and, if complex, conjugated."""
@@ -348,36 +348,36 @@ class Attached:
         """Return the angle to the positive real axis: of real numbers 0 or π, and NaN of NaN."""
     def any(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return whether any element holds."""
-    def apply_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.apply_` of this tensor."""
+    def apply_(self, callable: typing.Any) -> _Tensor:
+        """Write a Python function of each element into this tensor, on the host."""
     def arccos(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse cosine."""
     def arccos_(self) -> _Tensor:
-        """Return the inverse cosine."""
+        """Write the result of `acos` into this tensor and return it."""
     def arccosh(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse hyperbolic cosine."""
     def arccosh_(self) -> _Tensor:
-        """Return the inverse hyperbolic cosine."""
+        """Write the result of `acosh` into this tensor and return it."""
     def arcsin(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse sine."""
     def arcsin_(self) -> _Tensor:
-        """Return the inverse sine."""
+        """Write the result of `asin` into this tensor and return it."""
     def arcsinh(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse hyperbolic sine."""
     def arcsinh_(self) -> _Tensor:
-        """Return the inverse hyperbolic sine."""
+        """Write the result of `asinh` into this tensor and return it."""
     def arctan(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse tangent."""
     def arctan2(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the angle of the point (x, y)."""
     def arctan2_(self, other: _types.TensorLike) -> _Tensor:
-        """Return the angle of the point (x, y)."""
+        """Write the result of `atan2` into this tensor and return it."""
     def arctan_(self) -> _Tensor:
-        """Return the inverse tangent."""
+        """Write the result of `atan` into this tensor and return it."""
     def arctanh(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse hyperbolic tangent."""
     def arctanh_(self) -> _Tensor:
-        """Return the inverse hyperbolic tangent."""
+        """Write the result of `atanh` into this tensor and return it."""
     def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
         """Return the index of the first largest element, along a dim or of the flattened tensor; int64 unless asked."""
     def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
@@ -392,8 +392,8 @@ class Attached:
         """Make this tensor show its storage with the sizes, strides and offset given."""
     def as_strided_scatter(self, src: _Tensor, size: builtins.tuple[builtins.int, ...], stride: builtins.tuple[builtins.int, ...], storage_offset: builtins.int | None = None) -> _Tensor:
         """Return a copy with ``src`` where `as_strided` looks."""
-    def as_subclass(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.as_subclass` of this tensor."""
+    def as_subclass(self, cls: builtins.type) -> _Tensor:
+        """Return a tensor of a subclass over the same storage and tape."""
     def asin(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse sine."""
     def asin_(self) -> _Tensor:
@@ -416,12 +416,12 @@ class Attached:
         """Write the result of `atanh` into this tensor and return it."""
     def backward(self, gradient: _Tensor | None = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: collections.abc.Sequence[_Tensor] | None = None) -> None:
         """Compute the gradients of this tensor with respect to the leaves; see `sbpjax.autograd.backward`."""
-    def baddbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
+    def baddbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return beta * x + alpha * (a @ b) for stacks of matrices, with x broadcast."""
-    def baddbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: _types.TensorLike = 1, alpha: _types.TensorLike = 1) -> _Tensor:
+    def baddbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
         """Write the result of `baddbmm` into this tensor and return it."""
     def batch_gather(self, indices: _Tensor) -> _Tensor:
-        """Return ``input[b, indices[b, m]]``: an index of its own for each of the leading dims."""
+        """Return ``x[b, index[b, m]]``: rows by an index per leading dims."""
     def bernoulli(self, p: builtins.float | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
         """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``."""
     def bernoulli_(self, p: _types.TensorLike = 0.5, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
@@ -454,7 +454,7 @@ class Attached:
         """Return the bitwise exclusive disjunction of integers or bools."""
     def bitwise_xor_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `bitwise_xor` into this tensor and return it."""
-    def bmm(self, mat2: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0) -> _Tensor:
+    def bmm(self, mat2: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
         """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``; options as in `matmul`."""
     def bool(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.bool."""
@@ -463,19 +463,19 @@ class Attached:
     def byte(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.uint8."""
     def cast(self, dtype: _types.DTypeLike) -> _Tensor:
-        """Return the tensor in another dtype."""
+        """Return the tensor in another dtype; itself if it has that dtype."""
     def cauchy_(self, median: builtins.float = 0.0, sigma: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
         """Write floats of the Cauchy distribution."""
-    def cdouble(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.cdouble` of this tensor."""
+    def cdouble(self) -> _Tensor:
+        """Return the tensor in complex128."""
     def ceil(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the smallest integer value not below x; integers stay."""
     def ceil_(self) -> _Tensor:
         """Write the result of `ceil` into this tensor and return it."""
-    def celu(self, alpha: builtins.float = 1.0) -> _Tensor:
+    def celu(self, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
         """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
-    def cfloat(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.cfloat` of this tensor."""
+    def cfloat(self) -> _Tensor:
+        """Return the tensor in complex64."""
     def char(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.int8."""
     def check_meta_consistency(self) -> None:
@@ -489,19 +489,31 @@ class Attached:
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
         """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
     def clamp(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return ``input`` limited to ``[min, max]``; the bounds are numbers, tensors or None."""
+        """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
+
+        Args:
+            x: array of any dtype but bool.
+            min: number, array or None.
+            max: number, array or None; wins where it is below ``min``.
+        """
     def clamp_(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None) -> _Tensor:
         """Write the result of `clamp` into this tensor and return it."""
-    def clamp_max(self, max: _Tensor) -> _Tensor:
+    def clamp_max(self, max: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
         """Return x limited from above."""
     def clamp_max_(self, max: _types.TensorLike) -> _Tensor:
         """Write the result of `clamp_max` into this tensor and return it."""
-    def clamp_min(self, min: _Tensor) -> _Tensor:
+    def clamp_min(self, min: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
         """Return x limited from below."""
     def clamp_min_(self, min: _types.TensorLike) -> _Tensor:
         """Write the result of `clamp_min` into this tensor and return it."""
     def clip(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return ``input`` limited to ``[min, max]``; the bounds are numbers, tensors or None."""
+        """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
+
+        Args:
+            x: array of any dtype but bool.
+            min: number, array or None.
+            max: number, array or None; wins where it is below ``min``.
+        """
     def clip_(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None) -> _Tensor:
         """Write the result of `clamp` into this tensor and return it."""
     def clone(self, *, memory_format: _memory_format | None = None) -> _Tensor:
@@ -511,7 +523,7 @@ class Attached:
     def conj_physical(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the complex conjugate; real numbers stay."""
     def conj_physical_(self) -> _Tensor:
-        """Return the complex conjugate; real numbers stay."""
+        """Write the result of `conj_physical` into this tensor and return it."""
     def const_data_ptr(self) -> builtins.int:
         """Return the address of the first element: that of its storage, plus the view's offset; 0 if it is empty.
 
@@ -544,7 +556,14 @@ class Attached:
     def count_nonzero(self, *dim: builtins.int, out: _Tensor | None = None) -> _Tensor:
         """Return the int64 number of nonzero elements over ``dim``."""
     def cov(self, *, correction: builtins.int = 1, fweights: _Tensor | None = None, aweights: _Tensor | None = None) -> _Tensor:
-        """Return the covariances of variables in the rows, with samples in the columns."""
+        """Return the covariances ``(V, V)`` of V variables in the rows of x, their samples in its columns.
+
+        Args:
+            x: ``(V, N)``, or ``(N,)`` for one variable.
+            fweights: how often each sample counts: integers ``(N,)``.
+            aweights: how much each sample counts: floats ``(N,)``.
+            correction: taken off the number of samples.
+        """
     def cpu(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor on the CPU; ``memory_format`` is accepted, there is one."""
     def cross(self, other: _Tensor, dim: builtins.int | None = None, *, out: _Tensor | None = None) -> _Tensor:
@@ -583,15 +602,15 @@ class Attached:
         """Return a tensor over the same storage that is a leaf without grad."""
     def detach_(self) -> _Tensor:
         """Take the tensor off the tape, in place."""
-    def diag(self, diagonal: builtins.int = 0) -> _Tensor:
+    def diag(self, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
         """Return the diagonal of a matrix, or the matrix with a vector as its diagonal."""
-    def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> _Tensor:
+    def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1, *, out: _Tensor | None = None) -> _Tensor:
         """Return matrices over two new dims, with the last dim of x on their diagonal."""
-    def diagflat(self, offset: builtins.int = 0) -> _Tensor:
+    def diagflat(self, offset: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
         """Return the matrix with the elements of x on a diagonal."""
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> _Tensor:
         """Return a view of a diagonal of two dims, as a new last dim."""
-    def diagonal_scatter(self, src: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> _Tensor:
+    def diagonal_scatter(self, src: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return x with src on a diagonal of two dims."""
     def diff(self, n: builtins.int = 1, dim: builtins.int = -1, prepend: _Tensor | None = None, append: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
@@ -601,19 +620,37 @@ class Attached:
         """Write the result of `digamma` into this tensor and return it."""
     def dim(self) -> builtins.int:
         ...
-    def dim_order(self, *args: builtins.object, **options: builtins.object) -> builtins.tuple[builtins.int, ...]:
-        """Return `sbpjax.dim_order` of this tensor."""
-    def dist(self, other: _Tensor, p: builtins.float = 2.0) -> _Tensor:
+    def dim_order(self, *, ambiguity_check: builtins.bool = False) -> builtins.tuple[builtins.int, ...]:
+        """Return the dims in the order in which they lie in memory, outermost first.
+
+        With ``ambiguity_check`` a tensor whose strides allow several orders is refused, unless it has exactly one of the
+        memory formats listed there.
+        """
+    def dist(self, other: _Tensor, p: builtins.float = 2.0, *, out: _Tensor | None = None) -> _Tensor:
         """Return the p-norm of x - y, over all elements."""
     def div(self, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+        """Return x / y.
+
+        Args:
+            x: any array or number.
+            y: any array or number, broadcast with ``x``.
+            rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
+                down, both keep an integer dtype and have gradient zero.
+        """
     def div_(self, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
         """Write the result of `div` into this tensor and return it."""
     def divide(self, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+        """Return x / y.
+
+        Args:
+            x: any array or number.
+            y: any array or number, broadcast with ``x``.
+            rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
+                down, both keep an integer dtype and have gradient zero.
+        """
     def divide_(self, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
         """Write the result of `div` into this tensor and return it."""
-    def dot(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    def dot(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the inner product of two vectors."""
     def double(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.float64."""
@@ -659,16 +696,16 @@ class Attached:
         """Write floats of the exponential distribution."""
     def fill_(self, value: _types.TensorLike) -> _Tensor:
         """Write one number into every element."""
-    def fill_diagonal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.fill_diagonal_` of this tensor."""
+    def fill_diagonal_(self, fill_value: _Tensor, wrap: builtins.bool = False) -> _Tensor:
+        """Write the result of `fill_diagonal` into this tensor and return it."""
     def fix(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return x rounded towards zero; integers stay."""
     def fix_(self) -> _Tensor:
-        """Return x rounded towards zero; integers stay."""
+        """Write the result of `trunc` into this tensor and return it."""
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> _Tensor:
         """Return the dims from ``start_dim`` to ``end_dim`` as one."""
     def flip(self, *dims: _types.IntOrInts) -> _Tensor:
-        """Return the tensor with dims reversed."""
+        """Return x with the given dims reversed."""
     def fliplr(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return x with dim 1 reversed."""
     def flipud(self, *, out: _Tensor | None = None) -> _Tensor:
@@ -704,18 +741,18 @@ class Attached:
     def frac_(self) -> _Tensor:
         """Write the result of `frac` into this tensor and return it."""
     def frexp(self, *, out: _Tensor | None = None) -> _MantissaExponent:
-        """Return mantissas and int32 exponents, as ``(mantissa, exponent)``."""
+        """Return mantissas, 0.5 or more and less than 1 in size, and int32 exponents."""
     def gather(self, dim: builtins.int, index: _Tensor, sparse_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return ``input[..., index[...], ...]``: for every place of ``index`` the element it names along ``dim``."""
-    def gcd(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    def gcd(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the greatest common divisors, never negative."""
-    def gcd_(self, other: _types.TensorLike) -> _Tensor:
-        """Return the greatest common divisors, never negative."""
+    def gcd_(self, other: _Tensor) -> _Tensor:
+        """Write the result of `gcd` into this tensor and return it."""
     def ge(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return where x >= y."""
     def ge_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `ge` into this tensor and return it."""
-    def gelu(self, approximate: builtins.str = 'none') -> _Tensor:
+    def gelu(self, approximate: builtins.str = 'none', *, out: _Tensor | None = None) -> _Tensor:
         """Return x * Φ(x), with Φ the normal distribution function.
 
         Args:
@@ -725,12 +762,12 @@ class Attached:
         Source:
             Hendrycks & Gimpel, https://arxiv.org/abs/1606.08415
         """
-    def geometric_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.geometric_` of this tensor."""
-    def ger(self, vec2: _Tensor) -> _Tensor:
+    def geometric_(self, p: builtins.float, *, generator: _Generator | None = None) -> _Tensor:
+        """Write numbers of trials up to the first success, of probability ``p``."""
+    def ger(self, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the products of all pairs of two vectors' elements."""
     def get_device(self) -> builtins.int:
-        ...
+        """Return the index of the device; -1 on the CPU."""
     def global_id(self) -> builtins.int:
         """Return a number that no other living tensor has."""
     def global_to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool = True, copy: builtins.bool = False) -> _Tensor:
@@ -769,20 +806,20 @@ class Attached:
     def greater(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return where x > y."""
     def greater_(self, other: _types.TensorLike) -> _Tensor:
-        """Return where x > y."""
+        """Write the result of `gt` into this tensor and return it."""
     def greater_equal(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return where x >= y."""
     def greater_equal_(self, other: _types.TensorLike) -> _Tensor:
-        """Return where x >= y."""
+        """Write the result of `ge` into this tensor and return it."""
     def gt(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return where x > y."""
     def gt_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `gt` into this tensor and return it."""
     def half(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.float16."""
-    def hardshrink(self, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
+    def hardshrink(self, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
         """Return x, and 0 where |x| <= lambd."""
-    def heaviside(self, values: _Tensor) -> _Tensor:
+    def heaviside(self, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
         """Return 0 where x < 0, 1 where x > 0, and y where x is 0."""
     def heaviside_(self, values: _types.TensorLike) -> _Tensor:
         """Write the result of `heaviside` into this tensor and return it."""
@@ -799,22 +836,22 @@ class Attached:
     def i0(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the modified Bessel function of the first kind of order 0."""
     def i0_(self) -> _Tensor:
-        """Return the modified Bessel function of the first kind of order 0."""
-    def igamma(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Write the result of `i0` into this tensor and return it."""
+    def igamma(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the lower regularized incomplete gamma function; the gradient is that of x."""
-    def igamma_(self, other: _types.TensorLike) -> _Tensor:
-        """Return the lower regularized incomplete gamma function; the gradient is that of x."""
-    def igammac(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    def igamma_(self, other: _Tensor) -> _Tensor:
+        """Write the result of `igamma` into this tensor and return it."""
+    def igammac(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the upper regularized incomplete gamma function; the gradient is that of x."""
-    def igammac_(self, other: _types.TensorLike) -> _Tensor:
-        """Return the upper regularized incomplete gamma function; the gradient is that of x."""
+    def igammac_(self, other: _Tensor) -> _Tensor:
+        """Write the result of `igammac` into this tensor and return it."""
     @property
     def imag(self) -> _Tensor:
         """Return a view of the imaginary part of a complex tensor."""
     @imag.setter
     def imag(self, value: _Tensor) -> None: ...
     def in_top_k(self, predictions: _Tensor, k: builtins.int) -> _Tensor:
-        """Return for each row of ``(N, C)`` predictions whether its target class is among the ``k`` largest."""
+        """Return for each row whether fewer than k classes are predicted above the target's class."""
     def index_add(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: _types.TensorLike = 1) -> _Tensor:
         """Return ``input`` with slices of ``source`` added to the slices of a dim that ``index`` names."""
     def index_add_(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: _types.TensorLike = 1) -> _Tensor:
@@ -832,12 +869,12 @@ class Attached:
     def index_put_(self, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
         """Write (or add) values to the elements that a tuple of index tensors names."""
     def index_reduce(self, dim: builtins.int, index: _Tensor, source: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
-        """Return a copy with slices of ``source`` reduced into the slices of a dim that ``index`` names."""
-    def index_reduce_(self, dim: builtins.int, index: _Tensor, source: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True) -> _Tensor:
-        """Return a copy with slices of ``source`` reduced into the slices of a dim that ``index`` names."""
+        """Return x with slices of source reduced into the slices of a dim that index names."""
+    def index_reduce_(self, dim: builtins.int, index: _Tensor, source: _Tensor, reduce: builtins.str, include_self: builtins.bool = True) -> _Tensor:
+        """Write the result of `index_reduce` into this tensor and return it."""
     def index_select(self, dim: builtins.int, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the slices of a dim that a vector of indices names."""
-    def inner(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    def inner(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the inner products over the last dims: ``(..., K)`` and ``(___, K)`` give ``(..., ___)``."""
     def int(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.int32."""
@@ -847,8 +884,8 @@ class Attached:
         Raises:
             LinAlgError: a matrix is singular.
         """
-    def is_coalesced(self, *args: builtins.object, **options: builtins.object) -> builtins.bool:
-        """Return `sbpjax.is_coalesced` of this tensor."""
+    def is_coalesced(self) -> builtins.bool:
+        """Return True: dense tensors hold every element once."""
     def is_complex(self) -> builtins.bool:
         """Return whether the dtype is a complex one."""
     def is_conj(self) -> builtins.bool:
@@ -861,12 +898,12 @@ class Attached:
     @property
     def is_cuda(self) -> builtins.bool:
         ...
-    def is_distributed(self, *args: builtins.object, **options: builtins.object) -> builtins.bool:
-        """Return `sbpjax.is_distributed` of this tensor."""
+    def is_distributed(self) -> builtins.bool:
+        """Return False, as PyTorch does of tensors that are no part of a process group; see `is_global`."""
     def is_floating_point(self) -> builtins.bool:
         """Return whether the dtype is a floating-point one."""
-    def is_inference(self, *args: builtins.object, **options: builtins.object) -> builtins.bool:
-        """Return `sbpjax.is_inference` of this tensor."""
+    def is_inference(self) -> builtins.bool:
+        """Return False: inference mode only stops recording here."""
     @property
     def is_ipu(self) -> builtins.bool:
         ...
@@ -896,14 +933,14 @@ class Attached:
     @property
     def is_quantized(self) -> builtins.bool:
         ...
-    def is_same_size(self, *args: builtins.object, **options: builtins.object) -> builtins.bool:
-        """Return `sbpjax.is_same_size` of this tensor."""
+    def is_same_size(self, other: _Tensor) -> builtins.bool:
+        """Return whether two tensors have one shape."""
     def is_set_to(self, tensor: _Tensor) -> builtins.bool:
         """Return whether another tensor shows the same storage with the same offset, size and strides."""
     def is_shared(self) -> builtins.bool:
         ...
     def is_signed(self) -> builtins.bool:
-        ...
+        """Return whether the dtype has negative numbers."""
     @property
     def is_sparse(self) -> builtins.bool:
         ...
@@ -912,7 +949,7 @@ class Attached:
         ...
     @property
     def is_view(self) -> builtins.bool:
-        ...
+        """Return whether this tensor is a view of another one."""
     @property
     def is_vulkan(self) -> builtins.bool:
         ...
@@ -922,7 +959,7 @@ class Attached:
     @property
     def is_xpu(self) -> builtins.bool:
         ...
-    def isclose(self, other: _Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> _Tensor:
+    def isclose(self, other: _types.TensorLike, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return where |x - y| <= atol + rtol * |y|; equal infinities are close."""
     def isfinite(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return where x is neither infinite nor NaN."""
@@ -961,34 +998,34 @@ class Attached:
         """Return `sbpjax.kaiming_normal_` of this tensor."""
     def kaiming_uniform_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
         """Return `sbpjax.kaiming_uniform_` of this tensor."""
-    def kron(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    def kron(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the Kronecker product."""
     def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> _ValuesIndices:
         """Return the k-th smallest value along a dim, and its index."""
-    def lcm(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    def lcm(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the least common multiples, never negative."""
-    def lcm_(self, other: _types.TensorLike) -> _Tensor:
-        """Return the least common multiples, never negative."""
-    def ldexp(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    def lcm_(self, other: _Tensor) -> _Tensor:
+        """Write the result of `lcm` into this tensor and return it."""
+    def ldexp(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return ``x * 2**y``; integers y do not change the dtype of floats x."""
-    def ldexp_(self, other: _types.TensorLike) -> _Tensor:
-        """Return ``x * 2**y``; integers y do not change the dtype of floats x."""
+    def ldexp_(self, other: _Tensor) -> _Tensor:
+        """Write the result of `ldexp` into this tensor and return it."""
     def le(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return where x <= y."""
     def le_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `le` into this tensor and return it."""
-    def lerp(self, end: _Tensor, weight: _Tensor) -> _Tensor:
-        """Return ``input + weight * (end - input)``."""
+    def lerp(self, end: _types.TensorLike, weight: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x + weight * (end - x), computed from the nearer end as torch does."""
     def lerp_(self, end: _types.TensorLike, weight: _Tensor) -> _Tensor:
         """Write the result of `lerp` into this tensor and return it."""
     def less(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return where x < y."""
     def less_(self, other: _types.TensorLike) -> _Tensor:
-        """Return where x < y."""
+        """Write the result of `lt` into this tensor and return it."""
     def less_equal(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return where x <= y."""
     def less_equal_(self, other: _types.TensorLike) -> _Tensor:
-        """Return where x <= y."""
+        """Write the result of `le` into this tensor and return it."""
     def lgamma(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return log|Γ(x)|."""
     def lgamma_(self) -> _Tensor:
@@ -1046,16 +1083,16 @@ class Attached:
         """Write the result of `log2` into this tensor and return it."""
     def log_(self) -> _Tensor:
         """Write the result of `log` into this tensor and return it."""
-    def log_normal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.log_normal_` of this tensor."""
-    def log_softmax(self, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    def log_normal_(self, mean: builtins.float = 1.0, std: builtins.float = 2.0, *, generator: _Generator | None = None) -> _Tensor:
+        """Write floats whose logarithms are normal."""
+    def log_softmax(self, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
     def logaddexp(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return log(e**x + e**y) without overflow."""
-    def logaddexp2(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    def logaddexp2(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return ``log2(2**x + 2**y)`` without overflow."""
-    def logaddexp2_(self, other: _types.TensorLike) -> _Tensor:
-        """Return ``log2(2**x + 2**y)`` without overflow."""
+    def logaddexp2_(self, other: _Tensor) -> _Tensor:
+        """Write the result of `logaddexp2` into this tensor and return it."""
     def logaddexp_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `logaddexp` into this tensor and return it."""
     def logcumsumexp(self, dim: builtins.int) -> _Tensor:
@@ -1078,7 +1115,7 @@ class Attached:
         """Return where exactly one is nonzero."""
     def logical_xor_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `logical_xor` into this tensor and return it."""
-    def logit(self, eps: builtins.float | None = None) -> _Tensor:
+    def logit(self, eps: builtins.float | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] if ``eps`` is given."""
     def logit_(self, eps: builtins.float | None = None) -> _Tensor:
         """Write the result of `logit` into this tensor and return it."""
@@ -1104,10 +1141,10 @@ class Attached:
     @property
     def mT(self) -> _Tensor:
         ...
-    def map2_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.map2_` of this tensor."""
-    def map_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.map_` of this tensor."""
+    def map2_(self, x: _Tensor, y: _Tensor, callable: typing.Any) -> _Tensor:
+        """Write a Python function of each element and those of two other tensors into this tensor, on the host."""
+    def map_(self, tensor: _Tensor, callable: typing.Any) -> _Tensor:
+        """Write a Python function of each element and another tensor's into this tensor, on the host."""
     def masked_fill(self, mask: _Tensor, value: _types.TensorLike) -> _Tensor:
         """Return ``input`` with a number (or 0-d tensor) where the mask holds."""
     def masked_fill_(self, mask: _Tensor, value: _types.TensorLike) -> _Tensor:
@@ -1173,7 +1210,7 @@ class Attached:
         """Write the result of `minimum` into this tensor and return it."""
     def mish(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return x * tanh(softplus(x))."""
-    def mm(self, mat2: _Tensor) -> _Tensor:
+    def mm(self, mat2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the product of two matrices."""
     def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> _ValuesIndices:
         """Return the most frequent value along a dim, and an index of it."""
@@ -1183,26 +1220,26 @@ class Attached:
         """Return a view with dims moved to other positions."""
     def msort(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return x sorted along dim 0."""
-    def mul(self, other: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-        """Return ``input * other``; with ``inplace=True`` written into ``input``."""
+    def mul(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return x * y; of bools, their conjunction."""
     def mul_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `mul` into this tensor and return it."""
     def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
         """Return indices drawn by the weights in ``input``."""
-    def multiply(self, other: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-        """Return ``input * other``; with ``inplace=True`` written into ``input``."""
+    def multiply(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+        """Return x * y; of bools, their conjunction."""
     def multiply_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `mul` into this tensor and return it."""
-    def mv(self, vec: _Tensor) -> _Tensor:
+    def mv(self, vec: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the product of a matrix and a vector."""
-    def mvlgamma(self, p: builtins.int) -> _Tensor:
+    def mvlgamma(self, p: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
         """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
     def mvlgamma_(self, p: builtins.int) -> _Tensor:
-        """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
+        """Write the result of `mvlgamma` into this tensor and return it."""
     @property
     def name(self) -> builtins.str:
         ...
-    def nan_to_num(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> _Tensor:
+    def nan_to_num(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return x with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
     def nan_to_num_(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> _Tensor:
         """Write the result of `nan_to_num` into this tensor and return it."""
@@ -1218,8 +1255,8 @@ class Attached:
     @typing.overload
     def nanmedian(self, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
         """Return the lower median of what is no NaN; along ``dim`` with its index."""
-    def nanquantile(self, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
-        """Return quantiles of what is no NaN, along a dim or of all elements."""
+    def nanquantile(self, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
+        """Return the q-quantiles along ``dim`` (or of all elements) of what is no NaN; arguments as `sort.quantile`."""
     @typing.overload
     def nansum(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
         """Return the sum over ``dim`` with NaN counted as 0."""
@@ -1246,7 +1283,7 @@ class Attached:
     def negative(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return -x; not for bool."""
     def negative_(self) -> _Tensor:
-        """Return -x; not for bool."""
+        """Write the result of `neg` into this tensor and return it."""
     def nelement(self) -> builtins.int:
         ...
     def new(self, *data: _types.ArrayLike, **options: builtins.object) -> _Tensor:
@@ -1263,10 +1300,10 @@ class Attached:
         """Return `tensor` of data with this tensor's dtype unless told otherwise; on its device if that is local."""
     def new_zeros(self, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
         """Return `zeros` of a size, with the dtype and layout of this tensor unless told otherwise."""
-    def nextafter(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
+    def nextafter(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the floats next to x in the direction of y; there is no gradient."""
-    def nextafter_(self, other: _types.TensorLike) -> _Tensor:
-        """Return the floats next to x in the direction of y; there is no gradient."""
+    def nextafter_(self, other: _Tensor) -> _Tensor:
+        """Write the result of `nextafter` into this tensor and return it."""
     @typing.overload
     def nonzero(self, as_tuple: typing.Literal[False] = False) -> _Tensor:
         """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
@@ -1282,7 +1319,7 @@ class Attached:
     def not_equal(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return where x != y."""
     def not_equal_(self, other: _types.TensorLike) -> _Tensor:
-        """Return where x != y."""
+        """Write the result of `ne` into this tensor and return it."""
     def numel(self) -> builtins.int:
         """Return the number of elements."""
     def numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
@@ -1293,7 +1330,7 @@ class Attached:
         """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
     def orthogonal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
         """Return `sbpjax.orthogonal_` of this tensor."""
-    def outer(self, vec2: _Tensor) -> _Tensor:
+    def outer(self, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the products of all pairs of two vectors' elements."""
     def permute(self, *dims: _types.IntOrInts) -> _Tensor:
         """Return a view with the dims in another order."""
@@ -1301,10 +1338,10 @@ class Attached:
         ...
     def pinverse(self, rcond: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
         """Return the pseudoinverses; singular values up to ``max(atol, rtol * the largest)`` count as 0."""
-    def polygamma(self, input: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the n-th derivative of digamma; as a method, ``x.polygamma(n)``."""
-    def polygamma_(self, input: _Tensor | None = None) -> _Tensor:
-        """Return the n-th derivative of digamma; as a method, ``x.polygamma(n)``."""
+    def polygamma(self, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the n-th derivative of digamma."""
+    def polygamma_(self, n: builtins.int) -> _Tensor:
+        """Write the result of `polygamma` into this tensor and return it."""
     def positive(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return x; not for bool."""
     def positive_(self) -> _Tensor:
@@ -1313,7 +1350,7 @@ class Attached:
         """Return ``input ** exponent``; either may be a number; with ``inplace=True`` written into ``input``."""
     def pow_(self, exponent: _types.TensorLike) -> _Tensor:
         """Write ``self ** exponent`` into this tensor and return it."""
-    def prelu(self, weight: _Tensor) -> _Tensor:
+    def prelu(self, weight: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return x where positive, else weight * x.
 
         Args:
@@ -1323,9 +1360,9 @@ class Attached:
     def prod(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
         """Return the product over one dim, or all."""
     def put(self, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
-        """Return a copy with elements of ``source`` written (or added) where a flat index names."""
+        """Return x with elements of source written (or added) where a flat index names, counted from the end if < 0."""
     def put_(self, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
-        """Return a copy with elements of ``source`` written (or added) where a flat index names."""
+        """Write the result of `put` into this tensor and return it."""
     def qr(self, some: builtins.bool = True, *, out: _Tensor | None = None) -> _QR:
         """Return Q and R, with as many columns as the smaller dim, or all."""
     def quantile(self, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear') -> _Tensor:
@@ -1347,26 +1384,26 @@ class Attached:
         """Return 1 / x."""
     def reciprocal_(self) -> _Tensor:
         """Write the result of `reciprocal` into this tensor and return it."""
-    def record_stream(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.record_stream` of this tensor."""
+    def record_stream(self, stream: typing.Any) -> None:
+        """Do nothing: XLA orders its own work."""
     def register_hook(self, hook: typing.Callable[[_Tensor], builtins.object]) -> _RemovableHandle:
         """Call ``hook(grad)`` when this tensor's gradient is known; what it returns, if anything, replaces the gradient."""
     def register_post_accumulate_grad_hook(self, hook: typing.Callable[[_Tensor], builtins.object]) -> _RemovableHandle:
         """Call ``hook(tensor)`` after a leaf's ``.grad`` was updated."""
-    def relu(self, inplace: builtins.bool = False, *, out: _Tensor | None = None, x: _Tensor | None = None) -> _Tensor:
-        """Return ``max(input, 0)``; with ``inplace`` written into ``input``. OneFlow calls the tensor ``x``."""
+    def relu(self, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
+        """Return max(x, 0), with gradient 0 at 0."""
     def relu_(self) -> _Tensor:
         """Write the result of `relu` into this tensor and return it."""
     def remainder(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the remainder of x / y with the sign of y (Python's ``%``)."""
     def remainder_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `remainder` into this tensor and return it."""
-    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> _Tensor:
+    def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: _Tensor | None = None) -> _Tensor:
         """Return x with the slices of a dim scaled down to a p-norm of at most ``maxnorm``."""
     def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> _Tensor:
-        """Return x with the slices of a dim scaled down to a p-norm of at most ``maxnorm``."""
+        """Write the result of `renorm` into this tensor and return it."""
     def repeat(self, *repeats: _types.IntOrInts) -> _Tensor:
-        """Return the tensor repeated along each dim."""
+        """Return x repeated that often along each dim; surplus entries are new dims in front."""
     def repeat_interleave(self, repeats: _types.IntOrInts | None = None, dim: builtins.int | None = None, output_size: builtins.int | None = None) -> _Tensor:
         """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index.
 
@@ -1376,12 +1413,12 @@ class Attached:
         """Return the elements in another shape: a view where strides allow it, else a copy."""
     def reshape_as(self, other: _Tensor) -> _Tensor:
         """Return `reshape` in the shape of another tensor."""
-    def resize(self, *size: _types.IntOrInts, memory_format: _memory_format | None = None) -> _Tensor:
-        """Give this tensor another size; its elements stay, in row-major order, new ones are not initialised."""
+    def resize(self, *size: _types.IntOrInts) -> _Tensor:
+        """Return `resize_` of a copy."""
     def resize_(self, *size: _types.IntOrInts, memory_format: _memory_format | None = None) -> _Tensor:
         """Give this tensor another size; its elements stay, in row-major order, new ones are not initialised."""
-    def resize_as(self, other: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
-        """Give this tensor the size of another one."""
+    def resize_as(self, other: _Tensor) -> _Tensor:
+        """Return `resize_as_` of a copy."""
     def resize_as_(self, other: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
         """Give this tensor the size of another one."""
     def resolve_conj(self) -> _Tensor:
@@ -1391,10 +1428,10 @@ class Attached:
     def retain_grad(self) -> None:
         """Keep the gradient of a computed tensor in its ``.grad``; on a leaf it does nothing."""
     def roll(self, shifts: _types.IntOrInts, dims: _types.IntOrInts | None = None) -> _Tensor:
-        """Return the tensor with elements shifted along dims, around the end."""
-    def rot90(self, k: builtins.int = 1, dims: _types.IntOrInts = (0, 1)) -> _Tensor:
+        """Return x with its elements moved along dims, those beyond the end coming in at the front."""
+    def rot90(self, k: builtins.int = 1, dims: _types.IntOrInts = (0, 1), *, out: _Tensor | None = None) -> _Tensor:
         """Return x turned by k quarter turns in the plane of two dims."""
-    def round(self, decimals: builtins.int = 0) -> _Tensor:
+    def round(self, decimals: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
         """Return x rounded half to even at ``decimals`` digits; integers stay."""
     def round_(self, decimals: builtins.int = 0) -> _Tensor:
         """Write the result of `round` into this tensor and return it."""
@@ -1403,7 +1440,7 @@ class Attached:
     def rsqrt_(self) -> _Tensor:
         """Write the result of `rsqrt` into this tensor and return it."""
     def rsub(self, other: _types.TensorLike, *, alpha: _types.TensorLike = 1) -> _Tensor:
-        """Return ``other - alpha * input``."""
+        """Return y - alpha * x."""
     def scatter(self, dim: builtins.int, index: _Tensor, src: _Tensor | None = None, *, value: _types.TensorLike | None = None, reduce: builtins.str | None = None) -> _Tensor:
         """Return ``input`` with ``src`` (a tensor or number) written or reduced in where ``index`` names along ``dim``."""
     def scatter_(self, dim: builtins.int, index: _Tensor, src: _Tensor | None = None, *, value: _types.TensorLike | None = None, reduce: builtins.str | None = None) -> _Tensor:
@@ -1418,7 +1455,7 @@ class Attached:
         """Write `scatter_reduce` into this tensor and return it."""
     def select(self, dim: builtins.int, index: builtins.int) -> _Tensor:
         """Return one index of a dim; the dim goes away."""
-    def select_scatter(self, src: _Tensor, dim: builtins.int, index: builtins.int) -> _Tensor:
+    def select_scatter(self, src: _Tensor, dim: builtins.int, index: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
         """Return x with src at one index of a dim."""
     def selu(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the self-normalising elu."""
@@ -1427,7 +1464,7 @@ class Attached:
     def sgn(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return x / |x|, 0 at 0; of real numbers the sign."""
     def sgn_(self) -> _Tensor:
-        """Return x / |x|, 0 at 0; of real numbers the sign."""
+        """Write the result of `sgn` into this tensor and return it."""
     def share_memory_(self) -> _Tensor:
         """Return the tensor; one process drives all devices, so there is nobody to share memory with."""
     def short(self, memory_format: _memory_format | None = None) -> _Tensor:
@@ -1462,11 +1499,11 @@ class Attached:
     @typing.overload
     def size(self, dim: builtins.int) -> builtins.int:
         """Return the shape, or the size of one dim."""
-    def slice_scatter(self, src: _Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1) -> _Tensor:
+    def slice_scatter(self, src: _Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return x with src in a slice of a dim."""
     def slogdet(self, *, out: _Tensor | None = None) -> _SignLogabsdet:
         """Return the sign and the logarithm of the absolute value of determinants."""
-    def softmax(self, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    def softmax(self, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return e**x normalised to sum 1 along ``dim``.
 
         Args:
@@ -1474,9 +1511,9 @@ class Attached:
             dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
             dtype: cast to it first.
         """
-    def softmax_(self, dim: _types.IntOrInts | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    def softmax_(self, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
         """Write the result of `softmax` into this tensor and return it."""
-    def softplus(self, beta: builtins.float = 1.0, threshold: builtins.float = 20.0) -> _Tensor:
+    def softplus(self, beta: builtins.float = 1.0, threshold: builtins.float = 20.0, *, out: _Tensor | None = None) -> _Tensor:
         """Return log(1 + e**(beta * x)) / beta, and x where beta * x is above the threshold."""
     def softsign(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return x / (1 + |x|)."""
@@ -1528,11 +1565,11 @@ class Attached:
     def stride(self, dim: builtins.int) -> builtins.int:
         """Return the strides in elements; a global tensor's shards are always contiguous, so are its strides."""
     def sub(self, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-        """Return ``input - alpha * other``; with ``inplace=True`` written into ``input``."""
+        """Return x - alpha * y; not for bools."""
     def sub_(self, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
         """Write the result of `sub` into this tensor and return it."""
     def subtract(self, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-        """Return ``input - alpha * other``; with ``inplace=True`` written into ``input``."""
+        """Return x - alpha * y; not for bools."""
     def subtract_(self, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
         """Write the result of `sub` into this tensor and return it."""
     @typing.overload
@@ -1541,8 +1578,8 @@ class Attached:
     @typing.overload
     def sum(self, *dim: builtins.int, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
         """Return the sum over some dims (all by default); bools and integers sum in int64."""
-    def sum_to_size(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.sum_to_size` of this tensor."""
+    def sum_to_size(self, *size: _types.IntOrInts) -> _Tensor:
+        """Return the tensor summed to a shape that broadcasts to its own."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out: _Tensor | None = None) -> _SVD:
         """Return U, S and V with ``input = U diag(S) V^H``."""
     def swapaxes(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
@@ -1572,7 +1609,7 @@ class Attached:
     def tensor_split(self, indices_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, indices: _types.IntOrInts | None = None, sections: typing.Any = None) -> builtins.tuple[_Tensor, ...]:
         """Return views of parts of a dim: a number of nearly equal ones, or cut at the indices."""
     def tile(self, *dims: _types.IntOrInts) -> _Tensor:
-        """Return the tensor repeated along its last dims."""
+        """Return x repeated along its last dims; fewer numbers than dims leave the first dims alone."""
     @typing.overload
     def to(self, dtype: _types.DTypeLike, non_blocking: builtins.bool = False, copy: builtins.bool = False) -> _Tensor:
         """Return the tensor with another dtype, on another device, or as another tensor is.
@@ -1615,8 +1652,8 @@ class Attached:
             memory_format: accepted; there is one format.
             other: the other tensor, by name.
         """
-    def to_dense(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.to_dense` of this tensor."""
+    def to_dense(self, dtype: _types.DTypeLike | None = None, *, masked_grad: builtins.bool = True) -> _Tensor:
+        """Return the tensor itself, in another dtype if asked: all tensors are dense."""
     def to_global(self, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool = True, copy: builtins.bool = False) -> _Tensor:
         """Return this tensor as a global tensor on ``placement`` in ``sbp``.
 
@@ -1674,18 +1711,25 @@ class Attached:
         """Write `transpose` into this tensor, which takes the new shape, and return it."""
     def triangular_solve(self, A: _Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: _Tensor | None = None) -> _SolutionCoefficient:
         """Return x with ``A x = b`` (``A^T x = b`` with ``transpose``) for triangular matrices, and A."""
-    def tril(self, diagonal: builtins.int = 0) -> _Tensor:
+    def tril(self, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
         """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0."""
     def tril_(self, diagonal: builtins.int = 0) -> _Tensor:
         """Write the result of `tril` into this tensor and return it."""
-    def triu(self, diagonal: builtins.int = 0) -> _Tensor:
+    def triu(self, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
         """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0."""
     def triu_(self, diagonal: builtins.int = 0) -> _Tensor:
         """Write the result of `triu` into this tensor and return it."""
     def true_divide(self, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
-    def true_divide_(self, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None) -> _Tensor:
-        """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
+        """Return x / y.
+
+        Args:
+            x: any array or number.
+            y: any array or number, broadcast with ``x``.
+            rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
+                down, both keep an integer dtype and have gradient zero.
+        """
+    def true_divide_(self, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
+        """Write the result of `div` into this tensor and return it."""
     def trunc(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return x rounded towards zero; integers stay."""
     def trunc_(self) -> _Tensor:
@@ -1726,10 +1770,10 @@ class Attached:
     @typing.overload
     def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None) -> builtins.tuple[_Tensor, ...]:
         """Return the elements (along a dim, the slices) that differ from their predecessor."""
-    def unsafe_chunk(self, *args: builtins.object, **options: builtins.object) -> builtins.tuple[_Tensor, ...]:
-        """Return `sbpjax.unsafe_chunk` of this tensor."""
-    def unsafe_split(self, *args: builtins.object, **options: builtins.object) -> builtins.tuple[_Tensor, ...]:
-        """Return `sbpjax.unsafe_split` of this tensor."""
+    def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
+        """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
+    def unsafe_split(self, split_size: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
+        """Return `split` into parts of one size."""
     def unsqueeze(self, dim: builtins.int) -> _Tensor:
         """Return a view with a new dim of size 1."""
     def unsqueeze_(self, dim: builtins.int) -> _Tensor:
@@ -1738,7 +1782,7 @@ class Attached:
         """Return the memory that this tensor shares with its views, in bytes."""
     def var(self, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: _types.IntOrInts = 1) -> _Tensor:
         """Return the variance, over ``n - correction``."""
-    def vdot(self, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+    def vdot(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the dot product of two vectors, the first conjugated."""
     def view(self, *shape: _types.IntOrInts) -> _Tensor:
         """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.

@@ -90,6 +90,21 @@ def must_be_tensor(name: str, value) -> None:
         raise _wants_tensor(name, value)
 
 
+def listed(tensors, asked: str) -> tuple:
+    """Return the tensors of a list that a function was given, and refuse anything else."""
+    if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
+        raise OpTypeError(
+            message(
+                asked, f"a {type(tensors).__name__}", "the tensors come as one list or tuple", f"{asked[:-5]}([x, y])"
+            )
+        )
+    for position, x in enumerate(tensors):
+        if not hasattr(x, "shape"):
+            rule = f"expected Tensor as element {position}, but got {type(x).__name__}"
+            raise OpTypeError(message(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)"))
+    return tuple(tensors)
+
+
 class Form:
     """The call form of an op: the names and defaults of its tensors, then of its attributes."""
 

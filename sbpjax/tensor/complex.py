@@ -9,19 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from sbpjax.errors import OpError, message
-from sbpjax.ops import complex as _ops
 
-from . import dispatch, steps, views
-from .binding import bind, must_be_tensor, publish
-from .op import op_of
+from . import steps, views
+from .binding import must_be_tensor
 from .storage import steps_of
 from .tensor import Tensor, attach
-
-angle = bind(_ops.angle, ("input",))
-sgn = bind(_ops.sgn, ("input",))
-complex = bind(_ops.complex, ("real", "imag"))
-polar = bind(_ops.polar, ("abs", "angle"))
-conj_physical = bind(_ops.conj, ("input",), "conj_physical")
 
 
 def real(input: Tensor) -> Tensor:
@@ -84,11 +76,6 @@ def view_as_complex(input: Tensor) -> Tensor:
     return views.view_of(input, steps.as_complex)
 
 
-def isreal(input: Tensor) -> Tensor:
-    """Return where the imaginary part is 0."""
-    return dispatch.run(op_of(_ops.isreal), (input,))
-
-
 def _set(part):
     def setter(self: Tensor, value) -> None:
         part(self).copy_(value) if isinstance(value, Tensor) else part(self).fill_(value)
@@ -96,7 +83,4 @@ def _set(part):
     return setter
 
 
-attach(conj, is_conj, resolve_conj, resolve_neg, is_neg, conj_physical, angle, sgn, isreal)
 attach(real=property(real, _set(real)), imag=property(imag, _set(imag)))
-publish(globals(), "conj real imag is_conj resolve_conj resolve_neg is_neg isreal", out=False)
-publish(globals(), "view_as_real view_as_complex", out=False)

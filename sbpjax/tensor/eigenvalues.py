@@ -156,6 +156,6 @@ def _rounds(A, B, X, iK, k: int, niter: int, tol: float, largest: bool) -> tuple
 
 
 def _joined(parts: list[Tensor]) -> Tensor:
-    from .functions import cat
+    from sbpjax.functions import cat
 
     return cat(parts, dim=-1)

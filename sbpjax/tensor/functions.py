@@ -1,84 +1,26 @@
-"""Public functions and methods of the elementwise, comparison, linear algebra and arrangement ops.
-
-Most are bound from the op's signature (`sbpjax.tensor.binding`); written out are those whose call form differs from
-the op's. A name in `METHODS` is a method of `Tensor` too, one in `INPLACE` also has an in-place form with a trailing
-underscore.
-"""
+"""Elementwise functions, products and arrangements that have logic of their own; the table of ops makes them public."""
 
 from __future__ import annotations
 
 from operator import index as as_int
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sbpjax.errors import OpError, OpTypeError, message
-from sbpjax.ops import activation, arithmetic, arrange, compare, elementwise, linalg, matrix
+from sbpjax.ops import arithmetic, arrange, elementwise, linalg, matrix
 from sbpjax.ops import einsum as _einsum
 
 from . import dispatch, unread
 from . import dtype as dtypes
-from .argument_names import NUMPY, REST, take_names
-from .binding import bind, hashable, inplace_of, into_out, must_be_tensor, publish
+from .binding import hashable, into_out, must_be_tensor
 from .inplace import inplace as write_into
-from .oneflow_arguments import take_oneflow
 from .op import op_of
-from .tensor import Tensor, attach
-
-_UNARY = """exp exp2 expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
- sigmoid erf erfc erfinv lgamma digamma reciprocal neg positive abs square sign floor ceil trunc round frac isnan
- isfinite isinf isposinf isneginf nan_to_num logit sinc deg2rad rad2deg logical_not bitwise_not""".split()
-_BINARY = """floor_divide remainder fmod maximum minimum fmax fmin clamp_min clamp_max atan2 hypot logaddexp
- xlogy copysign heaviside float_power""".split()
-_COMPARE = """eq ne lt le gt ge isclose logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor
- bitwise_left_shift bitwise_right_shift""".split()
-_ACTIVATION = "softmax log_softmax selu celu prelu".split()
-_LINALG = "mm bmm mv dot outer inner addmm baddbmm addbmm addmv addr kron".split()
-_MATRIX = "tril triu trace diag_embed diag".split()
-_ARRANGE = "fliplr flipud rot90".split()
-
-_THIRD = {
-    "addmm": ("input", "mat1", "mat2"),
-    "baddbmm": ("input", "batch1", "batch2"),
-    "addbmm": ("input", "batch1", "batch2"),
-    "addmv": ("input", "mat", "vec"),
-    "addr": ("input", "vec1", "vec2"),
-    "bmm": ("input", "mat2"),
-    "mm": ("input", "mat2"),
-    "mv": ("input", "vec"),
-    "outer": ("input", "vec2"),
-    "clamp_min": ("input", "min"),
-    "clamp_max": ("input", "max"),
-    "heaviside": ("input", "values"),
-    "prelu": ("input", "weight"),
-}
-
-# of the in-place forms alone
-_SECOND = {"addcmul": ("tensor1", "tensor2"), "addcdiv": ("tensor1", "tensor2"), "lerp": ("end", "weight")}
-
-_bound = {}
-for _module, _names in (
-    (elementwise, _UNARY),
-    (arithmetic, _BINARY),
-    (compare, _COMPARE),
-    (activation, _ACTIVATION),
-    (linalg, _LINALG),
-    (matrix, _MATRIX),
-    (arrange, _ARRANGE),
-):
-    for _name in _names:
-        _bound[_name] = bind(getattr(_module, _name), _THIRD.get(_name, ("input", "other")))
-globals().update(_bound)
-
-if TYPE_CHECKING:  # the bound functions
-
-    def __getattr__(name: str) -> Any: ...
-
+from .tensor import Tensor
 
 # ------------------------------------------------------------------------------------------------------ arithmetic
 
-_ADD, _SUB, _MUL, _DIV = (op_of(f) for f in (arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div))
-_RELU = op_of(activation.relu)
+_ADD = op_of(arithmetic.add)
 
 
 def _finish(result, out):
@@ -131,58 +73,11 @@ def add(input=None, other=None, *more, alpha: float = 1, inplace: bool = False, 
     return _finish(_two(op, input, other), out)
 
 
-def sub(input, other, *, alpha=1, inplace: bool = False, out=None) -> Tensor:
-    """Return ``input - alpha * other``; with ``inplace=True`` written into ``input``."""
-    if inplace:
-        return input.sub_(other, alpha=alpha)
-    op = _SUB if alpha == 1 else op_of(arithmetic.sub, (("alpha", hashable(alpha)),))
-    return _finish(_two(op, input, other), out)
-
-
-def rsub(input, other, *, alpha=1) -> Tensor:
-    """Return ``other - alpha * input``."""
-    return _two(op_of(arithmetic.rsub, (("alpha", hashable(alpha)),)), input, other)
-
-
-def mul(input, other, *, inplace: bool = False, out=None) -> Tensor:
-    """Return ``input * other``; with ``inplace=True`` written into ``input``."""
-    if inplace:
-        return input.mul_(other)
-    return _finish(_two(_MUL, input, other), out)
-
-
-def div(input, other, *, rounding_mode: str | None = None, out=None) -> Tensor:
-    """Return ``input / other``: exact, or rounded ``"trunc"`` or ``"floor"``."""
-    op = _DIV if rounding_mode is None else op_of(arithmetic.div, (("rounding_mode", rounding_mode),))
-    return _finish(_two(op, input, other), out)
-
-
-def relu(input=None, inplace: bool = False, *, out=None, x=None) -> Tensor:
-    """Return ``max(input, 0)``; with ``inplace`` written into ``input``. OneFlow calls the tensor ``x``."""
-    if input is None:
-        input = x
-    if inplace:
-        return write_into(input, _RELU)
-    result = dispatch.unary(_RELU, input) if input.__class__ is Tensor else dispatch.run(_RELU, (input,))
-    return result if out is None else into_out(out, result)
-
-
 def pow(input, exponent, *, inplace: bool = False, out=None) -> Tensor:
     """Return ``input ** exponent``; either may be a number; with ``inplace=True`` written into ``input``."""
     if inplace:
         return input.pow_(exponent)
     return _finish(input**exponent, out)
-
-
-def clamp(input: Tensor, min=None, max=None, *, out=None) -> Tensor:
-    """Return ``input`` limited to ``[min, max]``; the bounds are numbers, tensors or None."""
-    if min is None and max is None:
-        raise OpTypeError(
-            message(
-                "clamp(x)", "neither min nor max", "At least one of 'min' or 'max' must not be None", "x.clamp(min=0)"
-            )
-        )
-    return _finish(dispatch.run(op_of(arithmetic.clamp), (input, min, max)), out)
 
 
 def where(condition: Tensor, input=None, other=None, *, out=None, x=None, y=None):
@@ -199,21 +94,6 @@ def where(condition: Tensor, input=None, other=None, *, out=None, x=None, y=None
 
         return nonzero(condition, as_tuple=True)
     return _finish(dispatch.run(op_of(arithmetic.where), (condition, input, other)), out)
-
-
-def lerp(input: Tensor, end: Tensor, weight) -> Tensor:
-    """Return ``input + weight * (end - input)``."""
-    return dispatch.run(op_of(arithmetic.lerp), (input, end, weight))
-
-
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
-    """Return ``input + value * tensor1 * tensor2``."""
-    return dispatch.run(op_of(arithmetic.addcmul, (("value", hashable(value)),)), (input, tensor1, tensor2))
-
-
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
-    """Return ``input + value * tensor1 / tensor2``."""
-    return dispatch.run(op_of(arithmetic.addcdiv, (("value", hashable(value)),)), (input, tensor1, tensor2))
 
 
 # ---------------------------------------------------------------------------------------------------- linear algebra
@@ -238,10 +118,6 @@ def matmul(
         static = (("transpose_a", bool(transpose_a)), ("transpose_b", bool(transpose_b)), ("alpha", hashable(alpha)))
         return _finish(dispatch.run(op_of(linalg.matmul, static), (input, other)), out)
     return _finish(_two(_MATMUL, input, other), out)
-
-
-def _matmul_operator(self: Tensor, other: Tensor) -> Tensor:
-    return dispatch.binary(_MATMUL, self, other) if other.__class__ is Tensor else matmul(self, other)
 
 
 def tensordot(a: Tensor, b: Tensor, dims=2, out=None) -> Tensor:
@@ -279,80 +155,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out=None) -> 
     return _finish(dispatch.run(op_of(matrix.cross, (("dim", as_int(dim)),)), (input, other)), out)
 
 
-def vdot(input: Tensor, other: Tensor, *, out=None) -> Tensor:
-    """Return the dot product of two vectors, the first conjugated."""
-    if input.dtype.is_complex:
-        return _finish(_bound["dot"](input.conj(), other), out)
-    return _finish(_bound["dot"](input, other), out)
-
-
 # ------------------------------------------------------------------------------------------------------- arrangement
-
-
-def _listed(tensors, asked: str) -> tuple:
-    if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
-        raise OpTypeError(
-            message(
-                asked, f"a {type(tensors).__name__}", "the tensors come as one list or tuple", f"{asked[:-5]}([x, y])"
-            )
-        )
-    for position, x in enumerate(tensors):
-        if not hasattr(x, "shape"):
-            rule = f"expected Tensor as element {position}, but got {type(x).__name__}"
-            raise OpTypeError(message(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)"))
-    return tuple(tensors)
-
-
-def cat(tensors, dim: int = 0, *, out=None) -> Tensor:
-    """Return tensors joined along a dim they have."""
-    found = dispatch.run(op_of(arrange.cat, (("dim", as_int(dim)),)), _listed(tensors, "cat(...)"))
-    return _finish(found, out)
-
-
-def stack(tensors, dim: int = 0, *, out=None) -> Tensor:
-    """Return tensors of one shape joined along a new dim."""
-    found = dispatch.run(op_of(arrange.stack, (("dim", as_int(dim)),)), _listed(tensors, "stack(...)"))
-    return _finish(found, out)
-
-
-def hstack(tensors) -> Tensor:
-    """Return tensors joined along dim 1 (0 for vectors)."""
-    return dispatch.run(op_of(arrange.hstack), _listed(tensors, "hstack(...)"))
-
-
-def vstack(tensors) -> Tensor:
-    """Return tensors joined along dim 0, vectors as rows."""
-    return dispatch.run(op_of(arrange.vstack), _listed(tensors, "vstack(...)"))
-
-
-def dstack(tensors) -> Tensor:
-    """Return tensors joined along dim 2."""
-    return dispatch.run(op_of(arrange.dstack), _listed(tensors, "dstack(...)"))
-
-
-def column_stack(tensors) -> Tensor:
-    """Return vectors as the columns of a matrix."""
-    return dispatch.run(op_of(arrange.column_stack), _listed(tensors, "column_stack(...)"))
-
-
-def _spread(values) -> tuple:
-    return tuple(values[0]) if len(values) == 1 and isinstance(values[0], (list, tuple)) else tuple(values)
-
-
-def repeat(input: Tensor, *repeats) -> Tensor:
-    """Return the tensor repeated along each dim."""
-    return dispatch.run(op_of(arrange.repeat, (("repeats", hashable(_spread(repeats))),)), (input,))
-
-
-def _some(name: str, dims: tuple) -> None:
-    if not dims:
-        raise OpTypeError(message(f"{name}(x)", "no dims", "dims is a required argument", f"{name}(x, (0,))"))
-
-
-def tile(input: Tensor, *dims) -> Tensor:
-    """Return the tensor repeated along its last dims."""
-    _some("tile", dims)
-    return dispatch.run(op_of(arrange.tile, (("dims", hashable(_spread(dims))),)), (input,))
 
 
 def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, output_size: int | None = None) -> Tensor:
@@ -366,17 +169,6 @@ def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, outpu
         input, repeats, dim = arange(input.shape[0], dtype=input.dtype, device=input.device), input, 0
     repeats = tuple(repeats.tolist()) if isinstance(repeats, Tensor) and repeats.ndim else hashable(repeats)
     return dispatch.run(op_of(arrange.repeat_interleave, (("repeats", repeats), ("dim", dim))), (input,))
-
-
-def flip(input: Tensor, *dims) -> Tensor:
-    """Return the tensor with dims reversed."""
-    _some("flip", dims)
-    return dispatch.run(op_of(arrange.flip, (("dims", hashable(_spread(dims))),)), (input,))
-
-
-def roll(input: Tensor, shifts, dims=None) -> Tensor:
-    """Return the tensor with elements shifted along dims, around the end."""
-    return dispatch.run(op_of(arrange.roll, (("shifts", hashable(shifts)), ("dims", hashable(dims)))), (input,))
 
 
 def meshgrid(*tensors, indexing: str = "ij") -> tuple:
@@ -510,75 +302,32 @@ def can_cast(from_, to) -> bool:
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Return whether all elements are close."""
-    return bool(_bound["isclose"](input, other, rtol, atol, equal_nan).all())
+    return bool(input.isclose(other, rtol, atol, equal_nan).all())
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether shape and all elements agree."""
     if not isinstance(other, Tensor):
         raise OpTypeError(message("equal(x, y)", f"a {type(other).__name__}", "y is a tensor", "(x == y).all()"))
-    return input.shape == other.shape and bool(_bound["eq"](input, other).all())
+    return input.shape == other.shape and bool((input == other).all())
 
 
-subtract, multiply, divide, true_divide, negative, absolute = sub, mul, div, div, _bound["neg"], _bound["abs"]
-arcsin, arccos, arctan, arctan2 = _bound["asin"], _bound["acos"], _bound["atan"], _bound["atan2"]
-arcsinh, arccosh, arctanh = _bound["asinh"], _bound["acosh"], _bound["atanh"]
-clip, concat, concatenate, ger = clamp, cat, cat, _bound["outer"]
-greater, greater_equal, less, less_equal, not_equal = (_bound[n] for n in ("gt", "ge", "lt", "le", "ne"))
-
-# ------------------------------------------------------------------------------------------------------------- methods
-
-METHODS = (
-    *_UNARY,
-    *_BINARY,
-    *_COMPARE,
-    *_ACTIVATION,
-    *_LINALG,
-    *_MATRIX,
-    *_ARRANGE,
-    *"""relu add sub rsub mul div pow clamp lerp addcmul addcdiv matmul repeat tile repeat_interleave flip roll clone
- is_floating_point is_complex is_nonzero numel allclose equal subtract multiply divide true_divide negative absolute
- arcsin arccos arctan arctan2 arcsinh arccosh arctanh clip cross ger greater greater_equal less less_equal
- not_equal""".split(),
-)
-INPLACE = {
-    **{n: getattr(elementwise, n) for n in _UNARY if not n.startswith("is")},
-    **{
-        n: getattr(arithmetic, n) for n in (*_BINARY, "add", "sub", "mul", "div", "clamp", "lerp", "addcmul", "addcdiv")
-    },
-    **{n: getattr(compare, n) for n in _COMPARE if n != "isclose"},
-    **{n: getattr(activation, n) for n in ("relu", "softmax")},
-    **{n: getattr(matrix, n) for n in ("tril", "triu")},
-    **{n: getattr(linalg, n) for n in ("addmm", "baddbmm", "addbmm", "addmv", "addr")},
-}
-
-
-_SAME_INPLACE = (
-    *(("multiply", "mul"), ("divide", "div"), ("true_divide", "div"), ("subtract", "sub"), ("clip", "clamp")),
-    *(("absolute", "abs"), ("negative", "neg"), ("arctan2", "atan2"), ("greater", "gt"), ("greater_equal", "ge")),
-    *(("less", "lt"), ("less_equal", "le"), ("not_equal", "ne"), ("arcsin", "asin"), ("arccos", "acos")),
-    *(("arctan", "atan"), ("arcsinh", "asinh"), ("arccosh", "acosh"), ("arctanh", "atanh")),
-)
-
-
-def _pow_(self: Tensor, exponent) -> Tensor:
+def pow_(self: Tensor, exponent) -> Tensor:
     """Write ``self ** exponent`` into this tensor and return it."""
-    from .inplace import inplace
-
     if isinstance(exponent, Tensor):
-        return inplace(self, op_of(arithmetic.pow), (exponent,))
-    return inplace(self, op_of(arithmetic.pow_scalar, (("exponent", hashable(exponent)),)))
+        return write_into(self, op_of(arithmetic.pow), (exponent,))
+    return write_into(self, op_of(arithmetic.pow_scalar, (("exponent", hashable(exponent)),)))
 
 
-def _float_power_(self: Tensor, exponent) -> Tensor:
+def float_power_(self: Tensor, exponent) -> Tensor:
     """Write ``self ** exponent``, which is float64 or complex128, into this tensor and return it."""
     if self.dtype not in (dtypes.float64, dtypes.complex128):
         rule = "the result of float_power is float64, or complex128, and so is the tensor it is written into"
         raise OpTypeError(message("x.float_power_(y)", f"x of {self.dtype!r}", rule, "x = x.float_power(y)"))
-    return inplace_of(arithmetic.float_power, "float_power_")(self, exponent)
+    return write_into(self, op_of(arithmetic.float_power), (exponent,))
 
 
-def _where_method(self: Tensor, condition=None, other=None, *, x=None, y=None) -> Tensor:
+def where_method(self: Tensor, condition=None, other=None, *, x=None, y=None) -> Tensor:
     """Return this tensor where the condition holds, else ``other``.
 
     The condition may also come first, of bools or integers as in OneFlow: ``condition.where(x, y)``.
@@ -589,44 +338,3 @@ def _where_method(self: Tensor, condition=None, other=None, *, x=None, y=None) -
         self, condition = condition, self
     chosen: Any = where(condition, self, other)
     return chosen
-
-
-def _operator_inplace(name: str):
-    def method(self, other):
-        return getattr(self, name)(other)
-
-    return method
-
-
-def _attach() -> None:
-    space = globals()
-    for name in METHODS:
-        setattr(Tensor, name, space[name])
-    for name, fn in INPLACE.items():
-        setattr(Tensor, f"{name}_", inplace_of(fn, f"{name}_", _SECOND.get(name, _THIRD.get(name, ())[1:])))
-    attach(pow_=_pow_, float_power_=_float_power_, vdot=vdot)
-    for name, same in _SAME_INPLACE:
-        setattr(Tensor, f"{name}_", getattr(Tensor, f"{same}_"))
-    attach(where=_where_method)
-    for name in ("add", "sub", "mul", "pow"):
-        setattr(Tensor, f"__i{name}__", _operator_inplace(f"{name}_"))
-    attach(__itruediv__=_operator_inplace("div_"))
-    attach(__ifloordiv__=_operator_inplace("floor_divide_"))
-    attach(__imod__=_operator_inplace("remainder_"))
-    attach(__iand__=_operator_inplace("bitwise_and_"))
-    attach(__ior__=_operator_inplace("bitwise_or_"))
-    attach(__ixor__=_operator_inplace("bitwise_xor_"))
-    attach(__matmul__=_matmul_operator)
-    attach(__rmatmul__=lambda self, other: matmul(other, self))
-
-
-_attach()
-publish(globals(), "addcmul addcdiv lerp hstack vstack dstack column_stack tensordot float_power vdot")
-publish(globals(), "is_floating_point is_complex is_nonzero numel clone allclose equal", out=False)
-publish(globals(), "atleast_1d atleast_2d atleast_3d broadcast_tensors cross", out=False)
-take_names(globals(), "cat concat concatenate stack repeat_interleave", **NUMPY)
-take_names(globals(), "flip tile", dims=REST)
-take_names(globals(), "repeat", repeats=REST, repeat_shape=REST)
-take_names(globals(), "dot", tensor="other")
-take_names(globals(), "float_power", exponent="other")
-take_oneflow(globals())

@@ -208,7 +208,7 @@ def _resolved(x: Tensor, items: tuple) -> tuple[tuple, list]:
         spec, arrays = _index.parse(items, tuple(x.shape))
     except TypeError as error:
         raise error if isinstance(error, OpTypeError) else OpTypeError(str(error)) from None
-    arrays = [_with(a, x) for a in arrays]
+    arrays = [with_layout_of(a, x) for a in arrays]
     _check_bounds(spec, arrays, x.shape)
     return spec, arrays
 
@@ -236,7 +236,7 @@ def _as_index(item):
     return item
 
 
-def _with(index, x: Tensor) -> Tensor:
+def with_layout_of(index, x: Tensor) -> Tensor:
     """Return an index tensor that lies where ``x`` lies."""
     from .from_data import tensor
 
@@ -267,7 +267,7 @@ def _check_bounds(spec: tuple, arrays: list, shape) -> None:
 def _places(mask: Tensor, x: Tensor) -> list[Tensor]:
     """Return the indices where a mask holds, one vector per dim; the mask is read on the host."""
     found = np.nonzero(mask.numpy()) if mask.ndim else (np.zeros(int(mask.item()), np.int64),)
-    return [_with(part.astype(np.int64), x) for part in found]
+    return [with_layout_of(part.astype(np.int64), x) for part in found]
 
 
 def _write_at(x: Tensor, items: tuple, value, accumulate: bool) -> None:

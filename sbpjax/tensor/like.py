@@ -138,6 +138,9 @@ def _new(maker):
     return new
 
 
+new_zeros, new_ones, new_empty = map(_new, (zeros, ones, empty))
+
+
 def new_full(
     self: Tensor,
     size: Sequence[int],
@@ -187,10 +190,7 @@ def new_tensor(self: Tensor, data, dtype=None, device=None, requires_grad=False,
 
 
 def _attach() -> None:
-    for maker in (zeros, ones, empty):
-        setattr(Tensor, f"new_{maker.__name__}", _new(maker))
-    attach(new_full=new_full)
-    attach(new_tensor=new_tensor)
+    attach(new_zeros, new_ones, new_empty, new_full, new_tensor)
 
 
 _attach()

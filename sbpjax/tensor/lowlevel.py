@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sbpjax import linalg
+from sbpjax import functions, linalg
 from sbpjax.errors import OpValueError, message
 
-from . import functions
 from .creation import empty, full
 from .tensor import Tensor
 
@@ -343,8 +342,8 @@ def roc_auc_score(label: Tensor, pred: Tensor) -> Tensor:
 
 def fused_get_intersection_area(b1_x1, b1_x2, b2_x1, b2_x2, b1_y1, b1_y2, b2_y1, b2_y2) -> Tensor:
     """Return the areas that boxes share."""
-    wide = functions._bound["minimum"](b1_x2, b2_x2) - functions._bound["maximum"](b1_x1, b2_x1)
-    high = functions._bound["minimum"](b1_y2, b2_y2) - functions._bound["maximum"](b1_y1, b2_y1)
+    wide = b1_x2.minimum(b2_x2) - b1_x1.maximum(b2_x1)
+    high = b1_y2.minimum(b2_y2) - b1_y1.maximum(b2_y1)
     return wide.clamp(min=0) * high.clamp(min=0)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.ops import arithmetic, compare, elementwise
+from sbpjax.ops import arithmetic, compare, elementwise, linalg
 
 from . import dispatch
 from .op import Op, op_of
@@ -23,6 +23,7 @@ MUL = op_of(arithmetic.mul)
 DIV = op_of(arithmetic.div)
 RSUB = op_of(arithmetic.rsub)
 NEG = op_of(elementwise.neg)
+MATMUL = op_of(linalg.matmul)
 
 
 def _reciprocal_times(x, y, /):
@@ -52,6 +53,17 @@ def _operator(op: Op):
         return NotImplemented
 
     return method
+
+
+def _in_place(name: str):
+    def method(self, other):
+        return getattr(self, name)(other)
+
+    return method
+
+
+def _matmul(self: Tensor, other: Tensor) -> Tensor:
+    return binary(MATMUL, self, other) if other.__class__ is Tensor else self.matmul(other)
 
 
 def _attach() -> None:
@@ -95,6 +107,11 @@ def _attach() -> None:
     attach(__pow__=power)
     attach(__rpow__=_rpow)
     attach(__hash__=lambda self: id(self))
+    for name in ("add", "sub", "mul", "pow"):
+        attach(**{f"__i{name}__": _in_place(f"{name}_")})
+    attach(__itruediv__=_in_place("div_"), __ifloordiv__=_in_place("floor_divide_"), __imod__=_in_place("remainder_"))
+    attach(__iand__=_in_place("bitwise_and_"), __ior__=_in_place("bitwise_or_"), __ixor__=_in_place("bitwise_xor_"))
+    attach(__matmul__=_matmul, __rmatmul__=lambda self, other: dispatch.run(MATMUL, (other, self)))
 
 
 _SQUARE = op_of(arithmetic.pow_scalar, (("exponent", 2),))

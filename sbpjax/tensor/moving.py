@@ -198,13 +198,14 @@ def _attach() -> None:
     attach(itemsize=property(lambda self: self.dtype.itemsize))
     attach(nbytes=property(lambda self: self.dtype.itemsize * self.shape.numel()))
     attach(is_cuda=property(lambda self: self._layout is None and self.device.type == "cuda"))
-    attach(is_signed=lambda self: self.dtype.is_signed)
+    attach(is_signed=is_signed, detach_=detach_, get_device=get_device)
+    attach(is_pinned=lambda self: False)
+    attach(pin_memory=lambda self: self)
     attach(__deepcopy__=_deepcopy)
     attach(__reduce_ex__=_reduce)
-    attach(detach_=_detach_)
 
 
-def _detach_(self: Tensor) -> Tensor:
+def detach_(self: Tensor) -> Tensor:
     """Take the tensor off the tape, in place."""
     from sbpjax.errors import InplaceError
 
@@ -213,6 +214,16 @@ def _detach_(self: Tensor) -> Tensor:
         raise InplaceError(message("x.detach_()", "a view", "Can't detach views in-place", "use x.detach()"))
     self._edge, self._idx = None, 0
     return self
+
+
+def is_signed(self: Tensor) -> bool:
+    """Return whether the dtype has negative numbers."""
+    return self.dtype.is_signed
+
+
+def get_device(self: Tensor) -> int:
+    """Return the index of the device; -1 on the CPU."""
+    return -1 if self.device.type == "cpu" else self.device.index or 0
 
 
 def _caster(name: str, dtype):

@@ -109,7 +109,7 @@ IGNORED = {
 }
 
 
-def _parts(form: str) -> list[tuple[str, str]]:
+def parts(form: str) -> list[tuple[str, str]]:
     """Return ``(name there, name here)`` for the arguments of a form; `NOTHING` if it is ignored here."""
     found = []
     for part in form.removeprefix("flags ").replace("*", "").split():
@@ -131,17 +131,17 @@ def _forms() -> dict[str, str]:
 
 def renames(path: str) -> dict[str, str]:
     """Return which other names the arguments of a function have in OneFlow."""
-    return {there: here for there, here in _parts(_forms().get(path, "")) if there != here != NOTHING}
+    return {there: here for there, here in parts(_forms().get(path, "")) if there != here != NOTHING}
 
 
 def in_order(path: str) -> list[str]:
     """Return what the arguments that a function takes in OneFlow's order are called here."""
-    return [here for _, here in _parts(_forms().get(path, "").partition("*")[0])]
+    return [here for _, here in parts(_forms().get(path, "").partition("*")[0])]
 
 
 def ignored() -> list[tuple[str, str]]:
     """Return ``(function, argument)`` for the arguments that are taken and ignored."""
-    return [(path, there) for path, form in _forms().items() for there, here in _parts(form) if here == NOTHING]
+    return [(path, there) for path, form in _forms().items() for there, here in parts(form) if here == NOTHING]
 
 
 def take_oneflow(space: dict, room: str = "") -> None:
@@ -166,15 +166,10 @@ def take_oneflow(space: dict, room: str = "") -> None:
 
 def adapted(function: Callable, form: str) -> Callable:
     """Return a function that takes arguments in a form of OneFlow's too."""
-    parts = _parts(form)
     own = {*getattr(function, "also_takes", ()), *inspect.signature(function).parameters}  # without a wrapper
-    names = {there: here for there, here in parts if there != here and there not in own}
-    order = [here for _, here in _parts(form.partition("*")[0])]
-    here = _in_order(function)
-    if order and order[0] == "self":
-        order[0] = here[0]
-    same = next((i for i, (a, b) in enumerate(zip(order, here)) if a != b), min(len(order), len(here)))
-    if len(order) > same:
+    names = {there: here for there, here in parts(form) if there != here and there not in own}
+    order, same = in_oneflow(form, list(inspect.signature(function).parameters.values()))
+    if order:
         function = _ordered(function, order, same, form.startswith("flags "))
     function = taking(function, names) if names else function
     function.oneflow = form  # type: ignore[attr-defined]
@@ -185,7 +180,7 @@ def _ordered(function: Callable, order: list[str], same: int, flags: bool) -> Ca
     @functools.wraps(function)
     def public(*args, **options):
         more = len(args) - same
-        if 0 < more <= len(order) - same and not (flags and _flags(args[same : same + 2])):
+        if 0 < more <= len(order) - same and not (flags and are_flags(args[same : same + 2])):
             given = {name: value for name, value in zip(order[same:], args[same:]) if name != NOTHING}
             if given.keys().isdisjoint(options):
                 return function(*args[:same], **given, **options)
@@ -194,11 +189,21 @@ def _ordered(function: Callable, order: list[str], same: int, flags: bool) -> Ca
     return public
 
 
-def _flags(values: tuple) -> bool:
+def are_flags(values: tuple) -> bool:
+    """Return whether arguments in order can be PyTorch's `size_average` and `reduce`."""
     return all(value is None or value is True or value is False for value in values)
 
 
-def _in_order(function: Callable) -> list[str]:
-    """Return the names of the arguments that a function takes in order."""
-    parameters = inspect.signature(function).parameters.values()
-    return [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+def in_oneflow(form: str, parameters: list[inspect.Parameter]) -> tuple[list[str], int]:
+    """Return the arguments that a function takes in OneFlow's order, and how many stand there in its own order.
+
+    Args:
+        form: the form; no arguments are returned where it has none that the function's own order has not.
+        parameters: the function's.
+    """
+    order = [here for _, here in parts(form.partition("*")[0])]
+    own = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+    if order and order[0] in ("self", "input"):
+        order[0] = own[0]
+    same = next((i for i, (a, b) in enumerate(zip(order, own)) if a != b), min(len(order), len(own)))
+    return (order, same) if len(order) > same else ([], same)

@@ -51,7 +51,7 @@ class Op:
         self.entries = {}
         self.shapes = {}
         self.programs = 0
-        self.check = _VERSION_CHECK.get(self.name, "inputs")
+        self.check = SAVES.get(self.name, "inputs")
 
     def __getattr__(self, name: str):
         """Make `call` on first use: importing sbpjax makes hundreds of ops, a program uses a few."""
@@ -90,10 +90,10 @@ def _closed(fn, keywords: dict, name: str, rule: str | None = None):
     return closed
 
 
-# What PyTorch saves for backward where this package saves something else; it decides which in-place write is an error.
-_SAVES_OUTPUT = "exp exp2 expm1 sigmoid tanh tan sqrt rsqrt reciprocal relu softmax log_softmax cumprod".split()
-_SAVES_NO_INPUT = "sort topk max_dim min_dim cummax cummin median_dim kthvalue sum mean put_row".split()
-_VERSION_CHECK: dict[str, str] = {**dict.fromkeys(_SAVES_OUTPUT, "outputs"), **dict.fromkeys(_SAVES_NO_INPUT, "none")}
+# What PyTorch saves for backward where this package saves something else, "outputs" or "none", by the op's name: it
+# decides which in-place write is an error. The table of ops says it.
+SAVES: dict[str, str] = {"put_row": "none"}
+CASTS: dict[str, str] = {}  # what autocasting does with an op, by its name, from the table too; see `sbpjax.amp.lists`
 
 
 def op_of(fn, static: tuple = ()) -> Op:

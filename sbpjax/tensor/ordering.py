@@ -17,7 +17,7 @@ from . import dtype as dtypes
 from .argument_names import NUMPY, take_names
 from .binding import bind, hashable, into_out, must_be_tensor, publish
 from .convert import host
-from .indexing import _with
+from .indexing import with_layout_of
 from .inplace import inplace
 from .oneflow_arguments import take_oneflow
 from .op import op_of
@@ -98,7 +98,7 @@ def quantile(
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=None) -> Tensor:
     """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
     if prepend is not None or append is not None:
-        from .functions import cat
+        from sbpjax.functions import cat
 
         input = cat([x for x in (prepend, input, append) if x is not None], dim)
     found = dispatch.run(op_of(cumulative.diff, (("n", as_int(n)), ("dim", as_int(dim)))), (input,))
@@ -125,7 +125,7 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
             must_be_tensor("isin", x)
     like = elements if isinstance(elements, Tensor) else test_elements
     left, right = (host(x) if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements))
-    return _with(np.isin(left, right, invert=invert), like)
+    return with_layout_of(np.isin(left, right, invert=invert), like)
 
 
 def cumsum_(self: Tensor, dim: int, *, dtype=None) -> Tensor:

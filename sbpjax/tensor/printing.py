@@ -148,7 +148,7 @@ def _corners(x: Tensor) -> Tensor:
     keep = 2 * options.edgeitems + 1
     for dim, n in enumerate(x.shape):
         if n > keep:
-            from .functions import cat
+            from sbpjax.functions import cat
 
             head = x.narrow(dim, 0, options.edgeitems + 1)
             x = cat([head, x.narrow(dim, n - options.edgeitems, options.edgeitems)], dim)

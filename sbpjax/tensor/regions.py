@@ -11,7 +11,7 @@ from sbpjax.ops import regions
 
 from . import dispatch
 from .convert import host
-from .indexing import _with
+from .indexing import with_layout_of
 from .op import op_of
 from .tensor import Tensor
 
@@ -24,7 +24,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         scores: ``(K,)``.
         iou_threshold: of the area that two boxes share to that of both.
     """
-    return _with(regions.keep_boxes(host(boxes.detach()), host(scores.detach()), iou_threshold), boxes)
+    return with_layout_of(regions.keep_boxes(host(boxes.detach()), host(scores.detach()), iou_threshold), boxes)
 
 
 def roi_align(

@@ -23,7 +23,7 @@ from .argument_names import NUMPY, take_names
 from .binding import hashable, into_out, publish
 from .bounds import check_dim, check_natural, check_size, check_tuples
 from .convert import host
-from .indexing import _with, getitem
+from .indexing import getitem, with_layout_of
 from .inplace import inplace
 from .oneflow_arguments import take_oneflow
 from .op import op_of
@@ -250,9 +250,9 @@ def nonzero(input: Tensor, as_tuple: bool = False):
     """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
     found = np.nonzero(np.atleast_1d(host(input)))
     if as_tuple:
-        return tuple(_with(part.astype(np.int64), input) for part in found)
+        return tuple(with_layout_of(part.astype(np.int64), input) for part in found)
     rows = np.stack(found, axis=1).astype(np.int64)
-    return _with(rows[:, : input.ndim], input)
+    return with_layout_of(rows[:, : input.ndim], input)
 
 
 def masked_select(input: Tensor, mask: Tensor, *, out=None) -> Tensor:
@@ -292,11 +292,11 @@ def unique(
         host(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
     shape = tuple(input.shape) if dim is None else (input.shape[dim],)
-    out = [_with(values, input)]
+    out = [with_layout_of(values, input)]
     if return_inverse:
-        out.append(_with(inverse.reshape(shape).astype(counted), input))
+        out.append(with_layout_of(inverse.reshape(shape).astype(counted), input))
     if return_counts:
-        out.append(_with(counts.astype(counted), input))
+        out.append(with_layout_of(counts.astype(counted), input))
     return out[0] if len(out) == 1 else tuple(out)
 
 
@@ -314,12 +314,12 @@ def unique_consecutive(
         shape = rows.shape[:1]
     starts = np.ones(rows.shape[0], bool)
     starts[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
-    out = [_with(np.moveaxis(rows[starts], 0, along), input)]
+    out = [with_layout_of(np.moveaxis(rows[starts], 0, along), input)]
     if return_inverse:
-        out.append(_with((np.cumsum(starts) - 1).reshape(shape).astype(np.int64), input))
+        out.append(with_layout_of((np.cumsum(starts) - 1).reshape(shape).astype(np.int64), input))
     if return_counts:
         edges = np.append(np.flatnonzero(starts), rows.shape[0])
-        out.append(_with(np.diff(edges).astype(np.int64), input))
+        out.append(with_layout_of(np.diff(edges).astype(np.int64), input))
     return out[0] if len(out) == 1 else tuple(out)
 
 
@@ -351,7 +351,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if low == high:
         low, high = low - 1, high + 1
     counts = np.histogram(values, bins=bins, range=(low, high))[0]
-    return _with(counts.astype(input.dtype.np), input)
+    return with_layout_of(counts.astype(input.dtype.np), input)
 
 
 def argwhere(input: Tensor, dtype=None) -> Tensor:

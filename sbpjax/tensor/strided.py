@@ -190,7 +190,7 @@ def resize_(self: Tensor, *size, memory_format=None) -> Tensor:
         set_data(self, as_strided(root.detach(), shape, steps.contiguous_strides(shape), offset).detach())
         return self
     more = flat.new_zeros(offset + count - flat.shape[0])
-    from .functions import cat
+    from sbpjax.functions import cat
 
     set_data(self, cat([flat, more])[offset:].reshape(shape).detach())
     return self

@@ -510,7 +510,7 @@ def _attach() -> None:
     attach(mT=property(lambda self: transpose(self, -2, -1)))
     attach(H=property(lambda self: transpose(self, 0, 1).conj()))
     attach(mH=property(adjoint), adjoint=adjoint)
-    attach(_is_view=_is_view)
+    attach(_is_view=_is_view, is_view=property(_is_view))
     attach(_base=property(lambda self: None if self._meta is None else self._meta.base))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import inspect
 
-from sbpjax.tensor.oneflow_arguments import FORMS, IGNORED, _parts, ignored
+from sbpjax.tensor.oneflow_arguments import FORMS, IGNORED, ignored, parts
 
 from . import signatures
 from .coverage import HERE, resolve
@@ -46,7 +46,7 @@ def section() -> str:
     renamed = collections.defaultdict(list)
     for room, forms in FORMS.items():
         for form, names in forms.items():
-            for there, here in _parts(form):
+            for there, here in parts(form):
                 if there != here and here:
                     renamed[there, here].extend(f"{room}{name}" for name in names.split())
     for (there, here), names in sorted(renamed.items()):

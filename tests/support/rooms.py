@@ -69,6 +69,7 @@ PLACES = {
     "sbpjax/fft.py": "functions",
     "sbpjax/func/": "trace",
     "sbpjax/func/__init__.py": "faces",
+    "sbpjax/functions/": "functions",
     "sbpjax/graph/": "graph",
     "sbpjax/graph/__init__.py": "faces",
     "sbpjax/graph/auto_views.py": "inspect",

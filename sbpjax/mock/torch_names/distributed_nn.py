@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax import functions
 from sbpjax.distributed import ReduceOp as ReduceOp
 from sbpjax.distributed import functional as _f
 from sbpjax.distributed.group import group_of
-from sbpjax.tensor import Tensor, functions
+from sbpjax.tensor import Tensor
 
 from .absent import absent
 

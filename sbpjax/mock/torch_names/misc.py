@@ -27,7 +27,7 @@ def _take_tensors(tensors, size_limit: int):
 
 def _flatten_dense_tensors(tensors):
     """Return all elements of some tensors as one vector."""
-    from sbpjax.tensor.functions import cat
+    from sbpjax.functions import cat
 
     return cat([t.reshape(-1) for t in tensors])
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sbpjax import functions
 from sbpjax.nn.data_parallel import DataParallel as DataParallel
 from sbpjax.nn.parallel import DistributedDataParallel as DistributedDataParallel
-from sbpjax.tensor import Tensor, functions
+from sbpjax.tensor import Tensor
 
 from .absent import absent
 

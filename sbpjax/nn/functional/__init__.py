@@ -1,43 +1,5 @@
 """The functions behind the layers, with PyTorch's signatures; one family per file."""
 
-from .activation import celu as celu
-from .activation import celu_ as celu_
-from .activation import elu as elu
-from .activation import elu_ as elu_
-from .activation import gelu as gelu
-from .activation import glu as glu
-from .activation import gumbel_softmax as gumbel_softmax
-from .activation import hardshrink as hardshrink
-from .activation import hardsigmoid as hardsigmoid
-from .activation import hardswish as hardswish
-from .activation import hardtanh as hardtanh
-from .activation import hardtanh_ as hardtanh_
-from .activation import leaky_relu as leaky_relu
-from .activation import leaky_relu_ as leaky_relu_
-from .activation import log_softmax as log_softmax
-from .activation import logsigmoid as logsigmoid
-from .activation import mish as mish
-from .activation import prelu as prelu
-from .activation import quick_gelu as quick_gelu
-from .activation import relu as relu
-from .activation import relu6 as relu6
-from .activation import relu_ as relu_
-from .activation import rrelu as rrelu
-from .activation import rrelu_ as rrelu_
-from .activation import selu as selu
-from .activation import selu_ as selu_
-from .activation import sigmoid as sigmoid
-from .activation import silu as silu
-from .activation import softmax as softmax
-from .activation import softmin as softmin
-from .activation import softplus as softplus
-from .activation import softshrink as softshrink
-from .activation import softsign as softsign
-from .activation import square_relu as square_relu
-from .activation import tanh as tanh
-from .activation import tanhshrink as tanhshrink
-from .activation import threshold as threshold
-from .activation import threshold_ as threshold_
 from .attention import scaled_dot_product_attention as scaled_dot_product_attention
 from .conv import conv1d as conv1d
 from .conv import conv2d as conv2d
@@ -136,6 +98,8 @@ from .unpool import max_unpool1d as max_unpool1d
 from .unpool import max_unpool2d as max_unpool2d
 from .unpool import max_unpool3d as max_unpool3d
 
+from sbpjax.functions.table import face as _face  # isort: skip
 from sbpjax.tensor.wrong_call import tell as _tell  # isort: skip
 
 _tell(globals())
+__getattr__, __dir__ = _face("nn.functional", globals())

@@ -78,9 +78,10 @@ from sbpjax.nn.functional.norm import batch_norm as batch_norm
 from sbpjax.nn.functional.linear import bilinear as bilinear
 from sbpjax.nn.functional.loss import binary_cross_entropy as binary_cross_entropy
 from sbpjax.nn.functional.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
-def celu(input: _Tensor | None = None, alpha: builtins.float = 1.0, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
+def celu(input: _Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = False) -> _Tensor:
     """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
-from sbpjax.nn.functional.activation import celu_ as celu_
+def celu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
+    """Write the result of `celu` into this tensor and return it."""
 from sbpjax.nn.functional.resize import channel_shuffle as channel_shuffle
 from sbpjax.nn.functional import channels as channels
 from sbpjax.nn.functional.losses import combined_margin_loss as combined_margin_loss
@@ -167,9 +168,10 @@ def dropout2d(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool =
     """Return `(N, C, H, W)` with whole channels zero; arguments as in `dropout`."""
 def dropout3d(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = True, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return `(N, C, D, H, W)` with whole channels zero; arguments as in `dropout`."""
-def elu(input: _Tensor | None = None, alpha: builtins.float = 1.0, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
-    """Return x where positive, else alpha * (e**x - 1)."""
-from sbpjax.nn.functional.activation import elu_ as elu_
+def elu(input: _Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = False) -> _Tensor:
+    """Return scale * (x where positive, else alpha * (e**(input_scale * x) - 1))."""
+def elu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
+    """Write the result of `elu` into this tensor and return it."""
 from sbpjax.nn.functional.embedding import embedding as embedding
 from sbpjax.nn.functional.embedding import embedding_bag as embedding_bag
 def feature_alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
@@ -245,9 +247,18 @@ def gaussian_nll_loss(input: _Tensor, target: _Tensor, var: builtins.float | _Te
         eps: the smallest variance.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
-def gelu(input: _Tensor | None = None, approximate: builtins.str = 'none', *, x: _Tensor | None = None) -> _Tensor:
-    """Return x * Φ(x), with Φ the normal distribution function; by erf, or with ``"tanh"`` by the tanh formula."""
-from sbpjax.nn.functional.activation import glu as glu
+def gelu(input: _Tensor, approximate: builtins.str = 'none') -> _Tensor:
+    """Return x * Φ(x), with Φ the normal distribution function.
+
+    Args:
+        x: floats of any shape.
+        approximate: ``"none"`` uses erf, ``"tanh"`` the tanh formula.
+
+    Source:
+        Hendrycks & Gimpel, https://arxiv.org/abs/1606.08415
+    """
+def glu(input: _Tensor, dim: builtins.int = -1) -> _Tensor:
+    """Return a * sigmoid(b), with a and b the two halves of x along ``dim``."""
 from sbpjax.nn.functional import grid as grid
 from sbpjax.nn.functional.grid import grid_sample as grid_sample
 from sbpjax.nn.functional.norm import group_norm as group_norm
@@ -262,14 +273,16 @@ def gumbel_softmax(logits: _Tensor, tau: builtins.float = 1, hard: builtins.bool
         dim: the dim of the classes.
         generator: where the noise comes from.
     """
-def hardshrink(input: _Tensor | None = None, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
+def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
     """Return x, and 0 where |x| <= lambd."""
-from sbpjax.nn.functional.activation import hardsigmoid as hardsigmoid
-def hardswish(input: _Tensor | None = None, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
+def hardsigmoid(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
+    """Return min(max(x + 3, 0), 6) / 6."""
+def hardswish(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return x * min(max(x + 3, 0), 6) / 6."""
-def hardtanh(input: _Tensor | None = None, min_val: builtins.float = -1.0, max_val: builtins.float = 1.0, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
-    """Return x limited to [min_val, max_val]."""
-from sbpjax.nn.functional.activation import hardtanh_ as hardtanh_
+def hardtanh(input: _Tensor, min_val: builtins.float = -1.0, max_val: builtins.float = 1.0, inplace: builtins.bool = False) -> _Tensor:
+    """Return x limited to [min_val, max_val], with gradient 0 at both bounds."""
+def hardtanh_(input: _Tensor, min_val: builtins.float = -1.0, max_val: builtins.float = 1.0) -> _Tensor:
+    """Write the result of `hardtanh` into this tensor and return it."""
 from sbpjax.nn.functional.loss import hinge_embedding_loss as hinge_embedding_loss
 from sbpjax.nn.functional.loss import huber_loss as huber_loss
 from sbpjax.nn.functional.norm import instance_norm as instance_norm
@@ -290,15 +303,16 @@ from sbpjax.nn.functional.resize import interpolate_like as interpolate_like
 from sbpjax.nn.functional.loss import kl_div as kl_div
 from sbpjax.nn.functional.loss import l1_loss as l1_loss
 from sbpjax.nn.functional.norm import layer_norm as layer_norm
-def leaky_relu(input: _Tensor | None = None, negative_slope: builtins.float = 0.01, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
+def leaky_relu(input: _Tensor, negative_slope: builtins.float = 0.01, inplace: builtins.bool = False) -> _Tensor:
     """Return x where positive, else negative_slope * x."""
-from sbpjax.nn.functional.activation import leaky_relu_ as leaky_relu_
+def leaky_relu_(input: _Tensor, negative_slope: builtins.float = 0.01) -> _Tensor:
+    """Write the result of `leaky_relu` into this tensor and return it."""
 from sbpjax.nn.functional.linear import linear as linear
 from sbpjax.nn.functional.norm import local_response_norm as local_response_norm
-def log_softmax(input: _Tensor | None = None, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None, *, x: _Tensor | None = None) -> _Tensor:
-    """Return the logarithm of the softmax along `dim`; arguments as in `softmax`."""
-def logsigmoid(input: _Tensor | None = None, *, x: _Tensor | None = None) -> _Tensor:
-    """Return log(1 / (1 + e**-x)), without overflow."""
+def log_softmax(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
+def logsigmoid(input: _Tensor) -> _Tensor:
+    """Return log(1 / (1 + e**-x)) without overflow."""
 from sbpjax.nn.functional import loss as loss
 from sbpjax.nn.functional import losses as losses
 def lp_pool1d(input: _Tensor, norm_type: builtins.float, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, ceil_mode: builtins.bool = False) -> _Tensor:
@@ -404,7 +418,7 @@ def max_unpool2d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts
     """Return zeros with the pooled values where `max_pool2d` found them; arguments as in `max_unpool1d`."""
 def max_unpool3d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, output_size: _types.IntOrInts | None = None) -> _Tensor:
     """Return zeros with the pooled values where `max_pool3d` found them; arguments as in `max_unpool1d`."""
-def mish(input: _Tensor | None = None, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
+def mish(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return x * tanh(softplus(x))."""
 from sbpjax.nn.functional.loss import mse_loss as mse_loss
 from sbpjax.nn.functional.multihead import multi_head_attention_forward as multi_head_attention_forward
@@ -425,52 +439,63 @@ from sbpjax.nn.functional.resize import pixel_shuffle as pixel_shuffle
 from sbpjax.nn.functional.resize import pixel_unshuffle as pixel_unshuffle
 from sbpjax.nn.functional.losses import poisson_nll_loss as poisson_nll_loss
 from sbpjax.nn.functional import pooling as pooling
-from sbpjax.nn.functional.activation import prelu as prelu
-def quick_gelu(input: _Tensor | None = None, *, x: _Tensor | None = None) -> _Tensor:
-    """Return x * sigmoid(1.702 x)."""
-def relu(input: _Tensor | None = None, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
-    """Return max(x, 0)."""
-from sbpjax.nn.functional.activation import relu6 as relu6
-from sbpjax.nn.functional.activation import relu_ as relu_
+def prelu(input: _Tensor, weight: _Tensor) -> _Tensor:
+    """Return x where positive, else weight * x.
+
+    Args:
+        x: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
+        weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
+    """
+def quick_gelu(input: _Tensor) -> _Tensor:
+    """Return x * sigmoid(1.702 * x)."""
+def relu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
+    """Return max(x, 0), with gradient 0 at 0."""
+def relu6(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
+    """Return min(max(x, 0), 6)."""
+def relu_(input: _Tensor) -> _Tensor:
+    """Write the result of `relu` into this tensor and return it."""
 from sbpjax.nn.functional import resize as resize
 from sbpjax.nn.functional.norm import rms_norm as rms_norm
 from sbpjax.nn.functional.activation import rrelu as rrelu
 from sbpjax.nn.functional.activation import rrelu_ as rrelu_
 from sbpjax.nn.functional.attention import scaled_dot_product_attention as scaled_dot_product_attention
-def selu(input: _Tensor | None = None, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
-    """Return the self-normalising elu of x."""
-from sbpjax.nn.functional.activation import selu_ as selu_
-def sigmoid(input: _Tensor | None = None, *, x: _Tensor | None = None) -> _Tensor:
+def selu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
+    """Return the self-normalising elu."""
+def selu_(input: _Tensor) -> _Tensor:
+    """Write the result of `selu` into this tensor and return it."""
+def sigmoid(input: _Tensor) -> _Tensor:
     """Return 1 / (1 + e**-x)."""
-def silu(input: _Tensor | None = None, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
+def silu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return x * sigmoid(x)."""
 from sbpjax.nn.functional.loss import smooth_l1_loss as smooth_l1_loss
 from sbpjax.nn.functional.loss import soft_margin_loss as soft_margin_loss
-def softmax(input: _Tensor | None = None, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None, *, x: _Tensor | None = None) -> _Tensor:
-    """Return e**x normalised to sum 1 along `dim`.
+def softmax(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return e**x normalised to sum 1 along ``dim``.
 
     Args:
-        input: any shape; any sbp. A split of `dim` costs a reduction of the maximum and one of the sum.
-        dim: the dim of the classes.
-        _stacklevel: accepted for compatibility.
+        x: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+        dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
         dtype: cast to it first.
-        x: OneFlow's name of the input.
     """
 def softmin(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
-    """Return the softmax of -x; arguments as in `softmax`."""
-def softplus(input: _Tensor | None = None, beta: builtins.float = 1.0, threshold: builtins.float = 20.0, *, x: _Tensor | None = None) -> _Tensor:
-    """Return log(1 + e**(beta x)) / beta, and x where beta x is above the threshold."""
-def softshrink(input: _Tensor | None = None, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, x: _Tensor | None = None) -> _Tensor:
-    """Return x moved by `lambd` towards 0, and 0 where |x| <= lambd."""
-def softsign(input: _Tensor | None = None, *, x: _Tensor | None = None) -> _Tensor:
+    """Return the softmax of -x."""
+def softplus(input: _Tensor, beta: builtins.float = 1.0, threshold: builtins.float = 20.0) -> _Tensor:
+    """Return log(1 + e**(beta * x)) / beta, and x where beta * x is above the threshold."""
+def softshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
+    """Return x moved by lambd towards 0, and 0 where |x| <= lambd."""
+def softsign(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return x / (1 + |x|)."""
 from sbpjax.nn.functional.losses import sparse_softmax_cross_entropy as sparse_softmax_cross_entropy
-from sbpjax.nn.functional.activation import square_relu as square_relu
-def tanh(input: _Tensor | None = None, *, x: _Tensor | None = None) -> _Tensor:
+def square_relu(input: _Tensor) -> _Tensor:
+    """Return max(x, 0)²."""
+def tanh(input: _Tensor) -> _Tensor:
     """Return the hyperbolic tangent."""
-from sbpjax.nn.functional.activation import tanhshrink as tanhshrink
-from sbpjax.nn.functional.activation import threshold as threshold
-from sbpjax.nn.functional.activation import threshold_ as threshold_
+def tanhshrink(input: _Tensor) -> _Tensor:
+    """Return x - tanh(x)."""
+def threshold(input: _Tensor, threshold: builtins.float, value: builtins.float, inplace: builtins.bool = False) -> _Tensor:
+    """Return x where it is above the threshold, else ``value``."""
+def threshold_(input: _Tensor, threshold: builtins.float, value: builtins.float) -> _Tensor:
+    """Write the result of `threshold` into this tensor and return it."""
 from sbpjax.nn.functional.loss import triplet_margin_loss as triplet_margin_loss
 from sbpjax.nn.functional.losses import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 def unfold(input: _Tensor, kernel_size: _types.IntOrInts, dilation: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, stride: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:

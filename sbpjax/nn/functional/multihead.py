@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.nn.functional.activation import softmax
+from sbpjax.functions import cat
 from sbpjax.nn.functional.attention import scaled_dot_product_attention
 from sbpjax.nn.functional.dropout import dropout
 from sbpjax.nn.functional.linear import linear
@@ -12,7 +12,6 @@ from sbpjax.nn.functional.pad import pad
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.functions import cat
 from sbpjax.tensor.like import zeros_like
 
 
@@ -98,7 +97,7 @@ def multi_head_attention_forward(
     found = None
     if need_weights:
         scores = (q * (q.shape[-1] ** -0.5)) @ k.transpose(-2, -1)  # (N, H, L, S)
-        found = softmax(scores if mask is None else scores + mask, dim=-1)
+        found = (scores if mask is None else scores + mask).softmax(-1)
         found = dropout(found, dropped) if dropped else found
         out = found @ v
     else:

@@ -1,5 +1,6 @@
 """PyTorch's place for these names: transformers."""
 
+from sbpjax import functions
 from sbpjax.nn.transformer import Transformer as Transformer
 from sbpjax.nn.transformer import TransformerDecoder as TransformerDecoder
 from sbpjax.nn.transformer import TransformerDecoderLayer as TransformerDecoderLayer
@@ -7,7 +8,7 @@ from sbpjax.nn.transformer import TransformerEncoder as TransformerEncoder
 from sbpjax.nn.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from sbpjax.nn.transformer import _activation as _activation
 from sbpjax.nn.transformer import _copies as _copies
-from sbpjax.tensor import Tensor, functions
+from sbpjax.tensor import Tensor
 
 _get_activation_fn, _get_clones = _activation, _copies
 

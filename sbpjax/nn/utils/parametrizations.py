@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax import functions
 from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.errors import OpNotSupportedError, message
 from sbpjax.nn import functional as F
@@ -12,7 +13,7 @@ from sbpjax.nn.utils.parametrize import register_parametrization
 from sbpjax.nn.utils.weight_norm import lengths, scaled
 from sbpjax.ops.decompose import reflections
 from sbpjax.ops.dims import fail
-from sbpjax.tensor import Tensor, creation, dispatch, functions
+from sbpjax.tensor import Tensor, creation, dispatch
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.random import randn_like
 

@@ -15,8 +15,9 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
+from sbpjax import functions
 from sbpjax.errors import OpError, OpTypeError, OpValueError, message
-from sbpjax.tensor import functions, like, ordering, reductions
+from sbpjax.tensor import like, ordering, reductions
 from sbpjax.tensor import random as random_ops
 
 

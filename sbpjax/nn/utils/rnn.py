@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax import functions
 from sbpjax.nn.functional.pad import pad
 from sbpjax.ops.dims import fail
 from sbpjax.sbp.algebra import broadcast
-from sbpjax.tensor import Tensor, from_data, functions
+from sbpjax.tensor import Tensor, from_data
 from sbpjax.tensor import dtype as dtypes
 
 _Fields = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sbpjax import functions
 from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.nn.names import needs_tensor
-from sbpjax.tensor import Tensor, functions
+from sbpjax.tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

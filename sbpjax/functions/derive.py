@@ -1,0 +1,283 @@
+"""From a row of the table to its functions: the source of each is written from the call form, and compiled.
+
+    op("gather(input, dim, index, sparse_grad=False)", "gather.gather", ignores="sparse_grad", check="index_in_dim")
+
+gives, since ``gather.gather(x, index, /, dim: int)`` has two tensors and one attribute,
+
+    def gather(input: Tensor, dim: int, index: Tensor, sparse_grad=False, *, out: Tensor | None = None) -> Tensor:
+        _check("gather", input=input, dim=dim, index=index)
+        result = _run(_op_of(_fn, (("dim", _hashable(dim)),)), (input, index))
+        return result if out is None else _into_out(out, result)
+
+Python reads the arguments then, so that a call costs no more than a function written by hand, and `help` shows the
+form. A call of one or two tensors and nothing else goes to dispatch at once.
+"""
+
+from __future__ import annotations
+import __future__
+
+import functools
+import importlib
+import inspect
+import os
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sbpjax.tensor import dispatch
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.argument_names import NUMPY, REST
+from sbpjax.tensor.binding import hashable, into_out, listed
+from sbpjax.tensor.inplace import inplace as write_into
+from sbpjax.tensor.op import op_of
+from sbpjax.tensor.tensor import Tensor
+
+from .public import public
+from .row import FN, NN, Row
+
+_MISSING = inspect.Parameter.empty
+_FOLDER = os.path.dirname(__file__)  # derived functions are the library's own in the trail of an error
+_WITH_NUMBERS = ("arithmetic.", "compare.")  # ops whose further tensors may be numbers
+
+
+def derived(row: Row, kind: str) -> Callable:
+    """Return what a row gives: its ``"function"``, the one of `nn.functional` (``"nn"``), or what writes in place.
+
+    The method that writes (``"inplace"``) and the function (``"inplace function"``) differ in the first name.
+    """
+    if row.written:
+        function = public(row.resolve(), row.names, row.oneflow, row.out, row.strict)
+        return named(function, row.name, function.__doc__, row.room) if function.__name__ != row.name else function
+    form = Form(row, row.resolve())
+    plain = form.compiled(kind)
+    several = {p.name: REST for p in form.parameters if p.kind is p.VAR_POSITIONAL}
+    function: Any = public(plain, {**NUMPY, **several, **row.names}, row.oneflow, strict=row.strict)
+    if not form.attributes and not row.check:
+        function = _fast(kind, form, function)
+    return function
+
+
+def named(function: Any, name: str, doc: str | None, room: str) -> Any:
+    """Give a function its public name, text and home."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    function.__module__ = f"sbpjax.{room}".rstrip(".") if room != "Tensor" else "sbpjax"
+    return function
+
+
+def source_to_function(
+    name: str, arguments: list[str], body: list[str], space: dict[str, Any], path: str, returns: str = "None"
+) -> Any:
+    """Return a function compiled from source: its name, its arguments and the lines of its body.
+
+    Args:
+        name: its name.
+        arguments: its arguments, each with type and default.
+        body: its lines.
+        space: what the source names.
+        path: the name that a traceback shows instead of a file's.
+        returns: the type that it returns.
+    """
+    lines = [f"def {name}({', '.join(arguments)}) -> {returns}:", *[f"    {line}" for line in body]]
+    filename = os.path.join(_FOLDER, f"<{path}>")
+    flags = __future__.annotations.compiler_flag
+    exec(compile("\n".join(lines), filename, "exec", flags, dont_inherit=True), space)
+    return space[name]
+
+
+def layer_form(row: Row) -> tuple[str, list[str], list[str], dict[str, Any]]:
+    """Return of a row's layer the name, the arguments as source, its options, and what the source names."""
+    name, _, given = row.layer.partition("(")
+    form = Form(row, row.resolve(), given.removesuffix(")") if given else None)
+    found = [p for p in form.parameters if p.name in form.attributes]
+    arguments = [form.argument(p) for p in found]
+    if row.inplace & NN:
+        arguments.append("inplace: bool = False")
+    options = [p.name for p in found] + ["inplace"] * bool(row.inplace & NN)
+    return name, arguments, options, form.defaults
+
+
+class Form:
+    """A call form, read against the pure op.
+
+    Attributes:
+        tensors: the names of the op's tensors in the form, in the op's order.
+        attributes: the names of its static attributes.
+    """
+
+    def __init__(self, row: Row, fn: Callable, given: str | None = None) -> None:
+        self.row, self.fn = row, fn
+        given = row.form.partition("(")[2].removesuffix(")") if given is None else given
+        self.parameters = list(inspect.signature(eval(f"lambda {given}: 0")).parameters.values())
+        of_op = list(inspect.signature(fn).parameters.values())
+        self.types = {p.name: p.annotation for p in of_op if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
+        ignored = row.ignores.split()
+        self.attributes = [p.name for p in self.parameters if p.name in self.types]
+        self.tensors = [p.name for p in self.parameters if p.name not in self.types and p.name not in ignored]
+        self.defaults = {f"_default_{p.name}": p.default for p in self.parameters if p.default is not _MISSING}
+        self.takes_list = any(p.kind is p.VAR_POSITIONAL for p in of_op)  # ``cat(tensors)`` of ``cat(*arrays)``
+
+    def compiled(self, kind: str) -> Any:
+        """Return the function of a kind."""
+        row = self.row
+        writes = kind.startswith("inplace")
+        name = f"{row.name}_" if writes else row.name
+        returns = "tuple" if row.result else "Tensor"
+        function = source_to_function(name, self._arguments(kind), self._body(kind), self._space(), row.path, returns)
+        doc = f"Write the result of `{row.name}` into this tensor and return it." if writes else inspect.getdoc(self.fn)
+        return named(function, name, doc, "nn.functional" if kind == "nn" else row.room)
+
+    def _arguments(self, kind: str) -> list[str]:
+        """Return the arguments of the function as source."""
+        found, by_name = [], []
+        for i, p in enumerate(self.parameters):
+            name = "self" if kind == "inplace" and not i else p.name
+            if p.kind is p.VAR_POSITIONAL:
+                found.append(f"*{name}")
+                continue
+            text = self.argument(p, name, i)
+            (by_name if p.kind is p.KEYWORD_ONLY and not kind.startswith("inplace") else found).append(text)
+        if self._takes_inplace(kind):
+            (by_name or found).append("inplace: bool = False")
+        if kind == "function" and self.row.out:
+            by_name.append("out: Tensor | None = None")
+        if kind == "function" and self._is_pair():
+            by_name.append("inplace: bool = False")
+        return [*found, "*", *by_name] if by_name else found
+
+    def argument(self, p: inspect.Parameter, name: str = "", place: int = 1) -> str:
+        """Return one argument as source."""
+        text = f"{name or p.name}: {self._type(p, place)}".removesuffix(": ")
+        return text if p.default is _MISSING else f"{text} = _default_{p.name}"
+
+    def _takes_inplace(self, kind: str) -> bool:
+        return bool(self.row.inplace & {"function": FN, "nn": NN}.get(kind, 0))
+
+    def _is_pair(self) -> bool:
+        """Return whether this is a plain function of two tensors, which OneFlow lets write into the first."""
+        return [p.name for p in self.parameters] == ["input", "other"]
+
+    def _type(self, p: inspect.Parameter, place: int) -> str:
+        if p.name in self.tensors:
+            if self.takes_list:
+                return "Sequence[Tensor]"
+            if place and self.row.home.startswith(_WITH_NUMBERS):
+                return ""
+            return "Tensor | None" if p.default is None else "Tensor"
+        said = self.types.get(p.name, _MISSING)
+        return "" if said is _MISSING else said
+
+    def _body(self, kind: str) -> list[str]:
+        row = self.row
+        first, *others = ["self" if kind == "inplace" and not i else t for i, t in enumerate(self.tensors)]
+        lines = []
+        if row.check:
+            asked = f"x.{row.name}_" if kind.startswith("inplace") else row.name
+            wanted = inspect.signature(_check_of(row)).parameters
+            given = [f"{p}={first if p == self.tensors[0] else p}" for p in list(wanted)[1:]]
+            lines.append(f"_check({', '.join([repr(asked), *given])})")
+        if self.attributes:
+            pairs = "".join(f'("{a}", {self._value(a)}), ' for a in self.attributes)
+            as_ever = " and ".join(
+                f"{p.name} is _default_{p.name}" for p in self.parameters if p.name in self.attributes
+            )
+            chosen = f"_op_of(_fn, ({pairs}))"
+            lines.append(f"op = _op if {as_ever} else {chosen}" if self._defaults() is not None else f"op = {chosen}")
+        else:
+            lines.append("op = _op")
+        rest = "".join(f"{t}, " for t in others)
+        inputs = f"({first}, {rest})"
+        if self.takes_list:
+            inputs = first if f"*{first}" in row.form else f"_listed({first}, '{row.name}(...)')"
+        if kind.startswith("inplace"):
+            return [*lines, f"return _write_into({first}, op, ({rest}))"]
+        if self._takes_inplace(kind) or (kind == "function" and self._is_pair()):
+            lines += ["if inplace:", f"    return _write_into({first}, op, ({rest}))"]
+        lines.append(f"result = _run(op, {inputs})")
+        if row.result:
+            lines.append("result = _Result(*result)")
+        if row.habit:
+            lines.append(
+                "result = _habit(result, out)" if row.out and kind == "function" else "result = _habit(result)"
+            )
+        if kind == "function" and row.out:
+            result = "tuple(result)" if row.result else "result"
+            return [*lines, f"return result if out is None else _into_out(out, {result})"]
+        return [*lines, "return result"]
+
+    def _value(self, name: str) -> str:
+        """Return the source of what an attribute is passed as."""
+        if name == "dtype":
+            return "_dtype(dtype)"
+        if f"*{name}" in self.row.form:
+            return f"_hashable(_spread({name}))"
+        kind = str(self.types[name])
+        return f"{'_number' if kind == 'float' else '_several' if 'tuple[' in kind else '_hashable'}({name})"
+
+    def _defaults(self) -> tuple | None:
+        """Return the attributes of a call that says nothing of them, None if it has to."""
+        found = [(p.name, p.default) for p in self.parameters if p.name in self.attributes]
+        return None if any(value is _MISSING for _, value in found) else tuple(found)
+
+    def _space(self) -> dict[str, Any]:
+        row, fn, defaults = self.row, self.fn, self._defaults()
+        space = {
+            "_fn": fn, "_op": None if defaults is None else op_of(fn, defaults), "_op_of": op_of, "_run": dispatch.run,
+            "_hashable": hashable, "_number": _number, "_several": _several, "_dtype": dtypes.np_of,
+            "_write_into": write_into, "_into_out": into_out, "_listed": listed, "_spread": _spread, "Tensor": Tensor,
+            "Sequence": Sequence, "__name__": __name__, **self.defaults,
+        }  # fmt: skip
+        if row.check:
+            space["_check"] = _check_of(row)
+        if row.result:
+            space["_Result"] = namedtuple(row.path.replace(".", "_"), row.result)
+        if row.habit:
+            space["_habit"] = getattr(importlib.import_module("sbpjax.functions.habits"), row.habit)
+        return space
+
+
+def _check_of(row: Row) -> Callable:
+    return getattr(importlib.import_module("sbpjax.functions.checks"), row.check)
+
+
+def _spread(values: tuple) -> tuple:
+    return tuple(values[0]) if len(values) == 1 and isinstance(values[0], (list, tuple)) else values
+
+
+def _several(value):
+    return tuple(value.tolist()) if isinstance(value, Tensor) and value.ndim else hashable(value)
+
+
+def _number(value):
+    return float(value) if value.__class__ is int else hashable(value)
+
+
+# ------------------------------------------------------------------------------------------------------ the short ways
+
+
+def _fast(kind: str, form: Form, function: Any) -> Any:
+    """Return a function whose calls with its tensors alone, in order, go to dispatch at once."""
+    names = [p.name for p in form.parameters]
+    if names not in (["input"], ["input", "other"]) or kind.startswith("inplace"):
+        return function
+    short = (_unary if len(names) == 1 else _binary)(op_of(form.fn), function)
+    functools.update_wrapper(short, function)
+    return short
+
+
+def _unary(op, function):
+    def public(input=_MISSING, *rest, **options):
+        if input.__class__ is Tensor and not options and not rest:
+            return dispatch.unary(op, input)
+        return function(*(() if input is _MISSING else (input, *rest)), **options)
+
+    return public
+
+
+def _binary(op, function):
+    def public(input=_MISSING, other=_MISSING, *rest, **options):
+        if input.__class__ is Tensor and other is not _MISSING and not options and not rest:
+            return dispatch.binary(op, input, other)
+        return function(*[x for x in (input, other, *rest) if x is not _MISSING], **options)
+
+    return public

@@ -1,0 +1,87 @@
+"""A function as users call it: with other names and orders of arguments, ``out=``, and errors in the usual words.
+
+One Python call stands around the function, whatever it takes:
+
+    flow.sum(x, axis=1)            → sum(x, dim=1)             NumPy's names
+    flow.addmm(c, a, b, 2.0, 3.0)  → addmm(c, a, b, alpha=2.0, beta=3.0)      OneFlow's order
+    flow.hstack(xs, out=y)         → into_out(y, hstack(xs))
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from sbpjax.tensor.argument_names import NOTHING, REST, renamed
+from sbpjax.tensor.binding import into_out
+from sbpjax.tensor.oneflow_arguments import are_flags, in_oneflow, parts
+from sbpjax.tensor.wrong_call import misfit, of_call, told
+
+
+def public(
+    function: Callable, names: dict[str, str], oneflow: str = "", out: bool = False, strict: bool = False
+) -> Any:
+    """Return a function as users call it.
+
+    Args:
+        function: the function.
+        names: other names of arguments; those that lead to none of the function's are left out.
+        oneflow: the form of the call in OneFlow.
+        out: whether to take ``out=`` for it.
+        strict: whether to look at the types of arguments before each call.
+    """
+    parameters = inspect.signature(function).parameters
+    first = next(iter(parameters), "")
+    names = {**dict.fromkeys(("x", "input") if first in ("self", "input") else (), first), **names}
+    takes = {there: here for there, here in names.items() if here in parameters or here in (REST, NOTHING)}
+    takes.update((there, here) for there, here in parts(oneflow) if there != here)
+    takes = {
+        a: b for a, b in takes.items() if a not in parameters or parameters[a].kind is inspect.Parameter.VAR_POSITIONAL
+    }
+    order, same = in_oneflow(oneflow, list(parameters.values()))
+    out = out and "out" not in parameters
+    if not (takes or order or out):
+        return told(function, strict)
+    flags = oneflow.startswith("flags ")
+    known, longest = takes.keys(), len(order)
+    same = same if order else sys.maxsize
+
+    @functools.wraps(function)
+    def called(*args, **options):
+        target = None
+        if options:
+            if out:
+                target = options.pop("out", None)
+            if not known.isdisjoint(options):
+                args, options = renamed(first, takes, args, options)
+        if same < len(args) <= longest and not (flags and are_flags(args[same : same + 2])):
+            given = {name: value for name, value in zip(order[same:], args[same:]) if name != NOTHING}
+            if given.keys().isdisjoint(options):
+                args, options = args[:same], {**given, **options}
+        wrong = misfit(function, args, options) if strict else None
+        if wrong is not None:
+            raise wrong
+        try:
+            result = function(*args, **options)
+        except Exception as error:
+            better = of_call(error, function, args, options)
+            if better is error:
+                raise
+            raise better from None
+        return result if target is None else into_out(target, result)
+
+    chosen: Any = called
+    chosen.takes, chosen.oneflow, chosen.is_told = takes, oneflow, True
+    if out:
+        chosen.__signature__ = _with_out(inspect.signature(function))
+    return chosen
+
+
+def _with_out(signature: inspect.Signature) -> inspect.Signature:
+    option = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    parameters = list(signature.parameters.values())
+    place = next((i for i, p in enumerate(parameters) if p.kind is p.VAR_KEYWORD), len(parameters))
+    return signature.replace(parameters=[*parameters[:place], option, *parameters[place:]])

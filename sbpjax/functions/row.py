@@ -1,0 +1,78 @@
+"""`Row`: what the table of ops says of one op, and the flags of where it shows."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+FN = 1  # a function of the room that the name says
+METHOD = 2  # x.f(...)
+INPLACE = 4  # x.f_(...)
+INPLACE_FN = 8  # sbpjax.f_(x, ...)
+NN = 16  # nn.functional.f(...)
+NN_INPLACE = 32  # nn.functional.f_(...)
+
+OUTPUT, NOTHING_SAVED = "outputs", "none"
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """What the table says of one op.
+
+    Attributes:
+        form: the call form; of a written function its name.
+        home: the pure op below `sbpjax.ops`, or the module and name of a written function.
+        shows: where the op shows, flags of this module.
+        also: further names of all that the row gives, by spaces; a dotted one is a function of that room.
+        written: whether `home` is a function with logic of its own, made public as it is.
+        names: other names of arguments, as `sbpjax.tensor.argument_names.take_names` has them.
+        oneflow: the form in OneFlow, where it is another one; see `sbpjax.tensor.oneflow_arguments`.
+        ignores: arguments of the form that mean nothing here.
+        check: a function of `sbpjax.functions.checks` that looks at the arguments first.
+        result: the fields of the named tuple that is returned.
+        habit: a function of `sbpjax.functions.habits` for the result, under OneFlow's name.
+        out: whether the function takes ``out=``.
+        inplace: which of `FN` and `NN` take ``inplace=``; functions of two tensors do, by name.
+        strict: whether types of arguments are looked at before each call: it would turn 2.5 into 2 itself.
+        layer: the activation layer, a class of `sbpjax.nn`; with its form, where that is not the function's.
+        made: what was derived already, by kind.
+    """
+
+    form: str
+    home: str
+    shows: int = FN
+    also: str = ""
+    written: bool = False
+    names: dict[str, str] = field(default_factory=dict)
+    oneflow: str = ""
+    ignores: str = ""
+    check: str = ""
+    result: str = ""
+    habit: str = ""
+    out: bool = True
+    inplace: int = 0
+    strict: bool = False
+    layer: str = ""
+    made: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """The dotted name."""
+        return self.form.partition("(")[0]
+
+    @property
+    def room(self) -> str:
+        """Where in the package the function is: ``""``, ``"nn.functional"``, ``"special"`` and so on."""
+        return self.path.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """The name without its room."""
+        return self.path.rpartition(".")[2]
+
+    def resolve(self) -> Callable:
+        """Import what the row names, and return it."""
+        module, _, name = self.home.rpartition(".")
+        return getattr(importlib.import_module(module if self.written else f"sbpjax.ops.{module}"), name)

@@ -1,0 +1,27 @@
+"""Joining, repeating and turning tensors, and what is asked of its kind. Dims that are not moved keep a split."""
+
+from __future__ import annotations
+
+from ..table import FN, METHOD, op, written
+
+FUNCTIONS = "sbpjax.tensor.functions"
+READ = FN | METHOD
+AXIS = {"axis": "dim"}
+
+op("cat(tensors, dim=0)", "arrange.cat", also="concat concatenate", names={"inputs": "tensors"}, amp="widest")
+op("stack(tensors, dim=0)", "arrange.stack", names={"inputs": "tensors"}, amp="widest")
+op("hstack(tensors)", "arrange.hstack", amp="widest")
+op("vstack(tensors)", "arrange.vstack", also="row_stack", amp="widest")
+op("dstack(tensors)", "arrange.dstack", amp="widest")
+op("column_stack(tensors)", "arrange.column_stack", amp="widest")
+op("repeat(input, *repeats)", "arrange.repeat", READ, names={"repeat_shape": "*"}, out=False)
+op("tile(input, *dims)", "arrange.tile", READ, check="some_dims", out=False)
+op("flip(input, *dims)", "arrange.flip", READ, check="some_dims", out=False)
+op("roll(input, shifts, dims=None)", "arrange.roll", READ, out=False)
+op("fliplr(input)", "arrange.fliplr", READ)
+op("flipud(input)", "arrange.flipud", READ)
+op("rot90(input, k=1, dims=(0, 1))", "arrange.rot90", READ)
+written("repeat_interleave", FUNCTIONS, READ, names=AXIS)
+written("meshgrid atleast_1d atleast_2d atleast_3d broadcast_tensors", FUNCTIONS)
+written("is_floating_point is_complex is_nonzero numel clone", FUNCTIONS, READ)
+written("is_tensor result_type promote_types can_cast", FUNCTIONS)

@@ -1,0 +1,25 @@
+"""Parts of tensors, copies of views, other shapes in place. Views show the same memory and keep a split."""
+
+from __future__ import annotations
+
+from ..table import FN, METHOD, written
+
+PARTS = "sbpjax.functions.parts"
+IN_PLACE = "sbpjax.tensor.reshape_in_place"
+READ = FN | METHOD
+AXIS = {"axis": "dim"}
+SECTIONS = {"indices": "indices_or_sections", "sections": "indices_or_sections"}
+
+written("hsplit vsplit", PARTS, READ, names=SECTIONS)
+written("dsplit split_with_sizes unsafe_split narrow_copy", PARTS, READ)
+written("broadcast_shapes slice_update", PARTS)
+written("slice", PARTS, own="slice_")
+written(
+    """alias_copy detach_copy diagonal_copy expand_copy permute_copy select_copy split_copy split_with_sizes_copy
+    squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_copy view_as_complex_copy
+    view_as_real_copy""",
+    PARTS,
+    out=True,
+)
+written("Tensor.squeeze_ Tensor.unsqueeze_ Tensor.t_", IN_PLACE)
+written("Tensor.transpose_", IN_PLACE, also="swapaxes_ swapdims_")

@@ -1,0 +1,39 @@
+"""Products of matrices. A split of a contracted dim gives a partial sum, splits of the others split the result."""
+
+from __future__ import annotations
+
+from ..table import FN, INPLACE, INPLACE_FN, METHOD, op, written
+
+FUNCTIONS = "sbpjax.tensor.functions"
+READ = FN | METHOD
+WRITE = READ | INPLACE
+
+written("matmul", FUNCTIONS, READ, also="_C.matmul linalg.matmul", amp="lower")
+op("mm(input, mat2)", "linalg.mm", READ, amp="lower")
+op("bmm(input, mat2, transpose_a=False, transpose_b=False, alpha=1.0)", "linalg.bmm", READ, amp="lower",
+   names={"a": "input", "b": "mat2"})  # fmt: skip
+op("mv(input, vec)", "linalg.mv", READ, amp="accelerator:lower")
+op("dot(input, other)", "linalg.dot", READ, names={"tensor": "other"}, amp="accelerator:widest")
+op("outer(input, vec2)", "linalg.outer", READ, also="ger")
+op("inner(input, other)", "linalg.inner", READ)
+op("kron(input, other)", "linalg.kron", READ)
+op(
+    "addmm(input, mat1, mat2, beta=1, alpha=1)",
+    "linalg.addmm",
+    WRITE,
+    oneflow="input mat1 mat2 alpha beta",
+    amp="lower",
+)
+op("baddbmm(input, batch1, batch2, beta=1, alpha=1)", "linalg.baddbmm", WRITE, also="_C.baddbmm", amp="lower")
+op("addbmm(input, batch1, batch2, beta=1, alpha=1)", "linalg.addbmm", WRITE, amp="lower")
+op("addmv(input, mat, vec, beta=1, alpha=1)", "linalg.addmv", WRITE | INPLACE_FN, amp="accelerator:lower")
+op("addr(input, vec1, vec2, beta=1, alpha=1)", "linalg.addr", WRITE, amp="cpu:widest accelerator:lower")
+written("tensordot", FUNCTIONS, amp="cpu:lower accelerator:widest")
+written("einsum", FUNCTIONS, amp="lower")
+written("cross", FUNCTIONS, READ, amp="accelerator:widest")
+op("vdot(input, other)", "place.vdot", READ)
+op("tril(input, diagonal=0)", "matrix.tril", WRITE)
+op("triu(input, diagonal=0)", "matrix.triu", WRITE)
+op("trace(input)", "matrix.trace", READ, amp="cpu:float32")
+op("diag(input, diagonal=0)", "matrix.diag", READ)
+op("diag_embed(input, offset=0, dim1=-2, dim2=-1)", "matrix.diag_embed", READ)
