@@ -24,6 +24,7 @@ from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, Literal, Primitive, Var
 from jax.interpreters import mlir
 
+from sbpjax.programs.primitives import MOVES, PRODUCTS
 from sbpjax.sbp.rewrite import rewritten
 
 # What the backward of a cast traces: `convert_element_type` of a gradient to the dtype of its weight.
@@ -33,9 +34,6 @@ cast_back_p.def_abstract_eval(lambda x, *, new_dtype: ShapedArray(x.shape, new_d
 mlir.register_lowering(
     cast_back_p, mlir.lower_fun(lambda x, *, new_dtype: jax.lax.convert_element_type(x, new_dtype), False)
 )
-
-_MOVES = frozenset({"transpose", "reshape", "squeeze", "expand_dims", "rev", "copy"})
-_PRODUCTS = frozenset({"dot_general", "conv_general_dilated"})
 
 
 def cast_back(x: Any, dtype: Any) -> Any:
@@ -105,11 +103,11 @@ class _Pass:
             return False
         eqn = self._eqns[i]
         name = eqn.primitive.name
-        if name in _MOVES:
+        if name in MOVES:
             return self._can(eqn.invars[0], dtype)
         if name == "add_any":
             return eqn.invars[0] is not eqn.invars[1] and all(self._can(u, dtype) for u in eqn.invars)
-        return name in _PRODUCTS or name == "reduce_sum"
+        return name in PRODUCTS or name == "reduce_sum"
 
     def _wide(self, v: Var, dtype) -> Var:
         """Change the equations that make a value, and return the variable of its wide form."""
@@ -117,9 +115,9 @@ class _Pass:
         eqn = self._eqns[i]
         name = eqn.primitive.name
         wide = Var(ShapedArray(_shape(v), dtype))
-        if name in _MOVES or name == "add_any":
+        if name in MOVES or name == "add_any":
             self._instead[i] = [eqn.replace(invars=[self._wide(u, dtype) for u in eqn.invars], outvars=[wide])]
-        elif name in _PRODUCTS:
+        elif name in PRODUCTS:
             params = {**eqn.params, "preferred_element_type": dtype}
             self._instead[i] = [eqn.replace(outvars=[wide], params=params)]
         else:  # a sum is as exact as what it adds up in

@@ -19,12 +19,12 @@ from typing import Any
 
 from jax.extend.core import Var
 
+from sbpjax.programs.primitives import PRODUCTS
 from sbpjax.sbp.normalise import Program, source_line
 from sbpjax.sbp.plan.control import body_program
 from sbpjax.sbp.plan.types import Codes, Plan
 
 _MODULE = re.compile(r"^\w+(\.\w+)*$")
-_PRODUCTS = ("dot_general", "conv_general_dilated", "gather")
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _candidates(program: Program, around: str, loops: tuple, scoped: bool) -> It
         eqn = program.eqns[i]
         if eqn.primitive.name == "scan":
             yield from _candidates(body_program(eqn.params["jaxpr"]), path[i], (*loops, i), scoped)
-        elif not scoped and eqn.primitive.name in _PRODUCTS:
+        elif not scoped and eqn.primitive.name in PRODUCTS | {"gather"}:
             yield loops, i, 0, eqn.primitive.name
         for position, v in enumerate(eqn.outvars if scoped and path[i] else ()):
             left = [_outermost(path[i], reader) for reader in readers.get(v, ())]

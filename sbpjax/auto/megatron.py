@@ -20,6 +20,7 @@ from collections.abc import Iterable
 
 from jax.extend.core import Var
 
+from sbpjax.programs.primitives import BARRIERS, CASTS, LINEAR, MOVES, PRODUCTS
 from sbpjax.sbp import algebra
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.normalise import Program, scan_counts
@@ -27,11 +28,8 @@ from sbpjax.sbp.plan.control import body_program
 from sbpjax.sbp.rules import Row, rows_of
 
 # What gives the elements of a parameter again; the split goes back through it to the parameter itself.
-_ALIASES = frozenset(
-    "transpose reshape squeeze expand_dims convert_element_type broadcast_in_dim copy optimization_barrier "
-    "stop_gradient slice dynamic_slice neg".split()
-)
-_PRODUCTS = ("dot_general", "conv_general_dilated", "gather")
+_ALIASES = MOVES | CASTS | LINEAR | BARRIERS | {"broadcast_in_dim", "slice", "dynamic_slice"}
+_READ_TABLES = PRODUCTS | {"gather"}
 
 
 def tensor_parallel(program: Program, parameters: Iterable[int], size: int) -> dict[int, int]:
@@ -111,14 +109,14 @@ class _Walk:
         fits = [r for r in fits if all(self._even(v, c) for v, c in zip(eqn.invars, r.ins, strict=True))]
         if not split:
             whole = every[-1]
-            if not (None in given and eqn.primitive.name in _PRODUCTS):
+            if not (None in given and eqn.primitive.name in _READ_TABLES):
                 return whole
             at = given.index(None)
             own = [r for r in fits if r.ins[at] >= 0 and all(c == B for k, c in enumerate(r.ins) if k != at)]
             table = [r for r in own if eqn.primitive.name == "gather" and r.outs == (P,)]
             return max(table or own or [whole], key=lambda r: r.outs[0])  # the last dim: the columns
         kept = [r for r in fits if all(c == g for g, c in zip(given, r.ins, strict=True) if g is not None and g >= 0)]
-        if None in given and eqn.primitive.name in _PRODUCTS:
+        if None in given and eqn.primitive.name in _READ_TABLES:
             kept.sort(key=lambda r: r.outs[0] != P)  # the rows that meet the split dim
         else:
             kept.sort(key=lambda r: sum(c != B for g, c in zip(given, r.ins, strict=True) if g == B))

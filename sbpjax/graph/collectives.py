@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sbpjax.errors import MixedTensorError, message
+from sbpjax.programs.primitives import CONTROL
 from sbpjax.sbp import hlo
 from sbpjax.sbp.layout import local_shape
 from sbpjax.sbp.links import written_as_all_reduce
@@ -130,7 +131,7 @@ def _add_inside(found: dict[str, int], plan, times: int, placement) -> None:
     for i, eqn in enumerate(plan.program.eqns):
         if i in plan.bodies:  # its boxings are among the plan's
             _add_inside(found, plan.bodies[i], times * eqn.params["length"], placement)
-        elif eqn.primitive.name in ("scan", "while", "cond"):
+        elif eqn.primitive.name in CONTROL:
             if inner_bytes(eqn, plan.rows[i], plan.sizes):
                 bodies = [planned_bytes(b, placement) for b in body_plans(eqn, plan.sizes, plan.ins(i), plan.outs(i))]
                 if eqn.primitive.name == "cond":

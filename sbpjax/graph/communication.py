@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sbpjax.errors import MixedTensorError, message
+from sbpjax.programs.primitives import CONTROL
 from sbpjax.sbp import algebra
 from sbpjax.sbp.explain import Explanation
 from sbpjax.sbp.normalise import source_line
@@ -147,7 +148,7 @@ def _inside(plan: Any, names: Names, times: int, around: str):
             aval = eqn.outvars[0].aval
             text = f"{_short(str(aval.dtype))}{list(aval.shape)} inside the op"
             name = eqn.primitive.name
-            kind = "of its body" if name in ("scan", "while", "cond") else "all_reduce"
+            kind = "of its body" if name in CONTROL else "all_reduce"
             yield Move(place.module, place.backward, text, kind, count * times, times, name, source_line(eqn))
 
 

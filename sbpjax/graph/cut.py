@@ -18,13 +18,10 @@ from typing import Any
 import numpy as np
 from jax.extend.core import DropVar, Var
 
+from sbpjax.programs.primitives import CHEAP, MOVES, TRANSCENDENTAL
+
 # One pass over the operands, of which a compiler makes part of its reader.
-POINTWISE = frozenset(
-    "add sub mul div neg max min abs sign square one_minus_square integer_pow pow select_n clamp "
-    "convert_element_type broadcast_in_dim reshape transpose squeeze expand_dims eq ne lt le gt ge and or not xor "
-    "add_any floor ceil round is_finite exp exp2 expm1 log log1p log2 tanh logistic erf erfc rsqrt sqrt cbrt sin "
-    "cos tan stop_gradient copy slice rev".split()
-)
+POINTWISE = CHEAP | TRANSCENDENTAL | MOVES | {"div", "broadcast_in_dim", "slice"}
 _SCALE = 1 << 28  # capacities are 32-bit integers
 
 

@@ -18,9 +18,9 @@ from jax.extend.core import Literal, Var
 from sbpjax.sbp.normalise import scan_counts
 from sbpjax.sbp.plan.types import Plan
 
-from .split import MOVES
+from .split import COPIES
 
-_COPIES = MOVES | {"optimization_barrier"}
+_COPIES = COPIES | {"optimization_barrier"}
 
 
 def owners(plan: Plan, program: Any, state: Any) -> dict[Var, str]:

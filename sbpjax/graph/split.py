@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import jax
 from jax.extend.core import DropVar, Literal, Primitive, Var
 
+from sbpjax.programs.primitives import MOVES
 from sbpjax.sbp.normalise import Program, evaluate, normalise
 
 from .cut import least_saved
@@ -29,7 +30,7 @@ from .cut import least_saved
 cotangent_p = Primitive("cotangent")
 
 # What gives the elements of one operand again, in another order, shape or precision.
-MOVES = frozenset({"transpose", "reshape", "squeeze", "expand_dims", "convert_element_type", "to_sbp", "rev", "copy"})
+COPIES = MOVES | {"convert_element_type", "to_sbp"}
 
 
 @cotangent_p.def_abstract_eval
@@ -77,7 +78,7 @@ def split(name: str, closed, outputs: int, policy=None) -> Halves:
             late_eqns.append(eqn)
         else:
             early_eqns.append(eqn)
-            cheap = eqn.primitive.name in MOVES and all(v in fixed or v in turned for v in reads)
+            cheap = eqn.primitive.name in COPIES and all(v in fixed or v in turned for v in reads)
             if all(v in fixed for v in reads) and not eqn.effects:
                 fixed.update(eqn.outvars)
             elif cheap:

@@ -35,7 +35,7 @@ from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.normalise import bind, normalise, scan_again, scan_counts
 from sbpjax.tensor import Tensor
 
-from .split import MOVES
+from .split import COPIES
 
 
 def data_axes(arguments: Sequence[Tensor]) -> tuple[int, ...]:
@@ -197,7 +197,7 @@ def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout], shared: set[int]
         stretch = sum(loop < i for loop in loops) if loops else None
         if not any(isinstance(x, _Rests) for x in held):
             env.update(zip(eqn.outvars, bind(eqn, held), strict=True))
-        elif eqn.primitive.name in MOVES and len(held) == 1:
+        elif eqn.primitive.name in COPIES and len(held) == 1:
             env[eqn.outvars[0]] = held[0].moved(eqn)
         elif eqn.primitive.name == "scan":
             env.update(zip(eqn.outvars, _scan(eqn, held, stretch), strict=True))

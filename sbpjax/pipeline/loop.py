@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
 from sbpjax.errors import GraphError, message
+from sbpjax.programs.primitives import CONTROL
 from sbpjax.sbp.normalise import Program, evaluate, normalise, scan_counts, source_line
 from sbpjax.sbp.stage import stage_transfer_p
 
@@ -104,7 +105,7 @@ def find_loop(program: Program, placed: set[Var], asked: str) -> Loop | None:
     if not loops:
         return None
     for eqn in loops[0].params["jaxpr"].jaxpr.eqns:
-        if eqn.primitive.name in ("scan", "while", "cond") and any(map(crosses_stages, _inner(eqn))):
+        if eqn.primitive.name in CONTROL and any(map(crosses_stages, _inner(eqn))):
             raise _inside(asked, eqn)
     return _split(program, placed, loops[0])
 

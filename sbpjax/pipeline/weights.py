@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from jax.extend.core import Var
 
+from sbpjax.programs.primitives import PRODUCTS
+
 from .partition import Partition, Task, with_sources
 
 
@@ -33,7 +35,7 @@ def _split(task: Task, sent: set[Var], cut: Partition) -> list[Task]:
         else:
             later.append(eqn)
     urgent, later = urgent[::-1], later[::-1]
-    if not any(eqn.primitive.name in ("dot_general", "conv_general_dilated") for eqn in later):
+    if not any(eqn.primitive.name in PRODUCTS for eqn in later):
         return [task]
     free = {v: eqn for eqn in urgent for v in eqn.outvars if cut.where.get(v) is None}
     later = with_sources(later, free)

@@ -36,6 +36,16 @@ import functools
 import math
 from dataclasses import dataclass
 
+from sbpjax.programs.primitives import (
+    ARG_REDUCTIONS,
+    CONTROL,
+    CUMULATIVE,
+    PRODUCTS,
+    REDUCTIONS,
+    SCATTERS,
+    WINDOWS,
+)
+
 from .steps import Step
 
 
@@ -236,7 +246,7 @@ def flops(eqn) -> float:
 # that it mostly is: as cheap as the rest, norms that begin with one are worth doing on every rank for the gather that
 # it saves, and 64.7B in checkpointed layers on 64 chips hold their inputs whole, 18.4 GB in all and not 11.4.
 _CAST = "convert_element_type"
-_READS = ("reduce", "dot_general", "conv_general", "gather", "scatter", "sort", "cum", "arg")
+READS = PRODUCTS | SCATTERS | REDUCTIONS | ARG_REDUCTIONS | CUMULATIVE | WINDOWS | {"gather", "sort", "reduce"}
 
 
 def products_us(model: CostModel, eqn) -> float:
@@ -270,7 +280,7 @@ def work_us(model: CostModel, eqn) -> float:
     if name == "cond":
         return max(_body_us(model, b) for b in params["branches"])
     moved = sum(_nbytes(v) for v in eqn.outvars)
-    if name.startswith(_READS) or name == _CAST and not model.tiles:
+    if name in READS or name == _CAST and not model.tiles:
         moved += sum(_nbytes(v) for v in eqn.invars)
     else:
         moved *= model.fused
@@ -285,7 +295,7 @@ def _body_us(model: CostModel, closed) -> float:
     total = 0.0
     for eqn in closed.jaxpr.eqns:
         inner = next((p for p in eqn.params.values() if hasattr(p, "jaxpr") and hasattr(p, "consts")), None)
-        if inner is not None and eqn.primitive.name not in ("scan", "while", "cond"):
+        if inner is not None and eqn.primitive.name not in CONTROL:
             total += _body_us(model, inner)
         else:
             total += work_us(model, eqn)

@@ -30,7 +30,10 @@ from __future__ import annotations
 
 import math
 
+from sbpjax.programs.primitives import SCATTERS
+
 from .algebra import P
+from .cost import READS
 from .layout import local_shape
 from .tiles import BF16_BYTES, LANES, SUBLANES, in_tiles, is_turned_table
 
@@ -43,12 +46,10 @@ _ADDED_ELEMENT, _ADDED_NARROW = 2, 32
 # Fewer rows than this share of a table's own are added one by one, to a table that is read and written for that.
 _FEW = 0.25
 
-_READS = ("reduce", "dot_general", "conv_general", "sort", "cum", "arg")
-
 
 def is_divided(name: str) -> bool:
     """Return whether the work of a primitive is that of the whole, divided: that of pointwise ones is."""
-    return not name.startswith((*_READS, "gather", "scatter"))
+    return name not in READS
 
 
 def local_bytes(eqn, ins, outs, sizes: tuple[int, ...], is_rounded: bool = False) -> float | None:
@@ -66,7 +67,7 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...], is_rounded: bool = False
         rows = _looked_up(eqn.outvars[0], outs[0], eqn.invars[1], ins[1], sizes)
         item = BF16_BYTES if is_rounded and P not in outs[0] else eqn.invars[0].aval.dtype.itemsize
         return rows + _turned(eqn.invars[0], ins[0], sizes, item)
-    if name.startswith("scatter"):
+    if name in SCATTERS:
         return _added(eqn, ins, outs, sizes)
     if is_divided(name):
         return None

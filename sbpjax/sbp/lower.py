@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import DropVar, Literal, Var
 
+from sbpjax.programs.primitives import CONTROL
+
 from . import boxing
 from .algebra import B, P
 from .in_place import in_place, written_over
@@ -202,7 +204,7 @@ def _call(ctx: Context, plan):
     return lambda *blocks: run_plan(plan, ctx.shard, blocks)
 
 
-@local("scan", "while", "cond")
+@local(*CONTROL)
 def control_local(ctx: Context, *blocks):
     """Run the loop or branch over local blocks, its bodies lowered by their own plans."""
     params = ctx.params

@@ -14,25 +14,7 @@ import jax
 from jax.extend import core
 from jax.extend.core import Literal, Var
 
-_CALLS = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
-    "call": "call_jaxpr",
-    "remat2": "jaxpr",
-    "checkpoint": "jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "custom_vmap_call": "call",
-    "linear_call": "callee",
-    "composite": "jaxpr",
-    "program_order": "call_jaxpr",
-    "xla_metadata_call": "jaxpr",
-}
-_JITS = {"jit": "jaxpr", "pjit": "jaxpr"}
-# Hints of GSPMD programs: what they pin is the planner's to choose, and inside `shard_map` they have no meaning.
-_HINTS = frozenset({"sharding_constraint", "layout_constraint", "reshard", "relayout", "device_put"})
+from sbpjax.programs.primitives import CALLS, HINTS, JITS
 
 
 @dataclass
@@ -54,7 +36,7 @@ class Program:
 
 def normalise(closed) -> Program:
     """Return the flat program of a closed jaxpr."""
-    return _flat(closed, _CALLS, {})
+    return _flat(closed, CALLS, {})
 
 
 def _flat(inner, calls: dict[str, str], bodies: dict) -> Program:
@@ -86,9 +68,9 @@ def _inline(source, env: dict, eqns: list, consts: dict, calls: dict[str, str], 
         name = primitive.name
         if name in calls and calls[name] in eqn.params:
             inner = eqn.params[calls[name]]
-        elif calls is not _CALLS:
+        elif calls is not CALLS:
             inner = None
-        elif name in _HINTS and len(invars) == len(eqn.outvars) and not _moves_to_other_memory(eqn):
+        elif name in HINTS and len(invars) == len(eqn.outvars) and not _moves_to_other_memory(eqn):
             env.update(zip(eqn.outvars, invars, strict=True))
             continue
         elif name == "custom_linear_solve":
@@ -179,7 +161,7 @@ def _fresh(v: Var) -> tuple:
 
 def body_of(closed) -> Body:
     """Return a closed jaxpr, the ``jit`` calls in it inlined, as what takes the place of its calls."""
-    return Body(_flat(closed, _JITS, {}), closed)
+    return Body(_flat(closed, JITS, {}), closed)
 
 
 def _moves_to_other_memory(eqn) -> bool:

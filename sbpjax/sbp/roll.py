@@ -24,13 +24,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, DropVar, Literal, Var, jaxpr_as_fun
 
+from sbpjax.programs.primitives import LOOPS, PRODUCTS
+
 from .normalise import Program, bind, scan_again, scan_counts
 from .plan.signature import Signatures
 from .plan.tie import repetitions
 
 _LEAST_WORK = 16
 LEAST_TURNS = 3
-_CONTRACTIONS = ("dot_general", "conv_general_dilated", "scan", "while")
+_CONTRACTIONS = PRODUCTS | LOOPS
 
 
 @dataclass

@@ -9,8 +9,9 @@ import pytest
 from jax import lax
 from row_checker import MESHES, check, equations
 
+from sbpjax.programs.primitives import NONLINEAR
 from sbpjax.sbp.algebra import P
-from sbpjax.sbp.rules import elementwise, rows_of
+from sbpjax.sbp.rules import rows_of
 from sbpjax.sbp.rules.report import primitives
 
 _RNG = np.random.default_rng(1)
@@ -73,7 +74,7 @@ def _cases():
     names = [
         n
         for n in (
-            *elementwise._PLAIN,
+            *sorted(NONLINEAR),
             "neg",
             "real",
             "imag",

@@ -111,6 +111,7 @@ PLACES = {
     "sbpjax/processes/difference.py": "ground",
     "sbpjax/processes/store.py": "ground",
     "sbpjax/profiler/": "compat",
+    "sbpjax/programs/": "programs",
     "sbpjax/run.py": "compat",
     "sbpjax/sbp/": "sbp",
     "sbpjax/sbp/call_sites.py": "compiler",

@@ -11,6 +11,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+from sbpjax.programs.primitives import CONTROL
+
 from ..algebra import B, P, shifted
 from ..normalise import Program, normalise, scan_counts, while_counts
 from ..rules.table import Row, rows
@@ -62,7 +64,7 @@ def inner_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes, rough: bool = False)
             plan per row of an axis instead of one per combination of rows.
     """
     name = eqn.primitive.name
-    if name not in ("scan", "while", "cond") or all(c == B for row in chosen for c in (*row.ins, *row.outs)):
+    if name not in CONTROL or all(c == B for row in chosen for c in (*row.ins, *row.outs)):
         return 0
     if rough and len(sizes) > 1 and any(is_long(body_program(body)) for body in _bodies(eqn)):
         return sum(inner_bytes(eqn, (row,), (n,)) for row, n in zip(chosen, sizes, strict=True))

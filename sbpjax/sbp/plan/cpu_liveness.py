@@ -22,13 +22,15 @@ from collections import defaultdict
 
 from jax.extend.core import Literal, Var
 
+from sbpjax.programs.primitives import BROADCASTS, COSTLY, LIGHT, LOOPS, MOVES, REDUCTIONS, WINDOWS
+
 from ..layout import local_shape
 from ..roll import loops
-from .liveness import ALIASES, COSTLY, LIGHT, Spans
+from .liveness import Spans
 from .tpu_liveness import OnTpu
 
-_BROADCASTS = frozenset({"broadcast_in_dim", "iota"})
-_WHERE_READ = _BROADCASTS | ALIASES | {"optimization_barrier"}
+_WHERE_READ = BROADCASTS | MOVES | {"optimization_barrier"}
+_REDUCTIONS = REDUCTIONS | WINDOWS
 
 
 def spans_on(device: str, program) -> type[Spans]:
@@ -40,7 +42,7 @@ def spans_on(device: str, program) -> type[Spans]:
     """
     if device == "tpu":
         return OnTpu
-    rolled = any(eqn.primitive.name in ("scan", "while") for eqn in program.eqns)  # what a loop leaves is in stacks
+    rolled = any(eqn.primitive.name in LOOPS for eqn in program.eqns)  # what a loop leaves is in stacks
     return OnCpu if device == "cpu" and not rolled else Spans
 
 
@@ -115,10 +117,10 @@ class OnCpu(Spans):
             if self._single(eqn) is None:
                 for v in operands:
                     readers[self._carrier(v)].add(i)
-            if eqn.primitive.name not in ALIASES:
+            if eqn.primitive.name not in MOVES:
                 for v in operands:
                     count[self._behind_aliases(v)] += 1
-            if eqn.primitive.name.startswith("reduce_"):
+            if eqn.primitive.name in _REDUCTIONS:
                 reduced += [self._behind_aliases(v) for v in operands[:1]]
         for v in reduced:
             stored.update([v] if count[v] > 1 else self._before_reduction(v))
@@ -143,11 +145,11 @@ class OnCpu(Spans):
         return [self._behind_aliases(u) for u in operands if u.aval.shape == v.aval.shape and not self._is_spread(u)]
 
     def _is_spread(self, v) -> bool:
-        return self._name(self._behind_aliases(v)) in _BROADCASTS
+        return self._name(self._behind_aliases(v)) in BROADCASTS
 
     def _single(self, eqn):
         """Return the one value of which a pointwise equation is made, None if it is made of more."""
-        if eqn.primitive.name in ALIASES:
+        if eqn.primitive.name in MOVES:
             return eqn.invars[0] if isinstance(eqn.invars[0], Var) else None
         name = eqn.primitive.name
         if name == "div" and isinstance(eqn.invars[1], Var) and not self._is_spread(eqn.invars[1]):
@@ -188,7 +190,7 @@ def _merged(eqns) -> dict:
     seen: dict = {}
     for eqn in eqns:
         name = eqn.primitive.name
-        if name not in LIGHT and name not in COSTLY and not name.startswith("reduce_"):
+        if name not in LIGHT and name not in COSTLY and name not in _REDUCTIONS:
             continue
         if name == "optimization_barrier" or len(eqn.outvars) != 1 or eqn.effects:
             continue

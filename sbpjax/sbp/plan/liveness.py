@@ -18,30 +18,32 @@ from dataclasses import dataclass
 
 from jax.extend.core import Var
 
+from sbpjax.programs.primitives import (
+    CONTROL,
+    COSTLY,
+    CUMULATIVE,
+    DYNAMIC,
+    KERNELS,
+    LIGHT,
+    LOOPS,
+    MOVES,
+    PRODUCTS,
+    SCATTERS,
+    SELECTIONS,
+    WINDOW_SELECTIONS,
+    WINDOWS,
+)
+
 from .. import boxing
 from ..layout import local_shape
 from .control import body_plans, body_program
 from .types import Copies
 
-ALIASES = frozenset("reshape squeeze expand_dims transpose copy stop_gradient rev".split())
-LIGHT = ALIASES | frozenset(
-    "add sub mul neg max min abs sign square one_minus_square integer_pow select_n clamp convert_element_type "
-    "broadcast_in_dim iota eq ne lt le gt ge and or not xor add_any floor ceil round is_finite pad slice "
-    "concatenate split copy_p real imag reduce_precision shift_left shift_right_logical shift_right_arithmetic "
-    "nextafter rem optimization_barrier".split()
-)
-COSTLY = frozenset(
-    "exp exp2 expm1 log log1p log2 polynomial tanh logistic erf erfc erf_inv rsqrt sqrt pow div sin cos tan atan2 cbrt "
-    "digamma lgamma random_bits threefry2x32 random_wrap random_unwrap random_fold_in".split()
-)
 READS_BUFFERS = (
-    "dot_general", "conv_general_dilated", "gather", "scatter", "sort", "scan", "while", "cond", "cum", "dynamic",
-    "reduce_window", "select_and", "top_k", "custom", "pallas",
-)  # fmt: skip
-
-
+    PRODUCTS | SCATTERS | SELECTIONS | CONTROL | CUMULATIVE | DYNAMIC | WINDOWS | WINDOW_SELECTIONS | KERNELS
+) | {"gather", "sort"}
 # Written over their first operand, where nothing reads that any more.
-_WRITE_OVER = ("scatter", "dynamic_update_slice")
+_WRITE_OVER = SCATTERS | {"dynamic_update_slice"}
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class Spans:
             for v in eqn.invars:
                 if isinstance(v, Var):
                     readers[v].add(i)
-            if name.startswith(READS_BUFFERS):
+            if name in READS_BUFFERS:
                 stored.update(self._behind_aliases(v) for v in eqn.invars if isinstance(v, Var))
         for v, who in readers.items():
             i = self._producer.get(v)
@@ -121,7 +123,7 @@ class Spans:
 
     def _behind_aliases(self, v):
         i = self._producer.get(v)
-        while i is not None and self.program.eqns[i].primitive.name in ALIASES:
+        while i is not None and self.program.eqns[i].primitive.name in MOVES:
             inner = self.program.eqns[i].invars[0]
             if not isinstance(inner, Var):
                 break
@@ -161,7 +163,7 @@ class Spans:
                 self._bytes[v, codes] = self._size(v, codes)
                 if v in self._stored:
                     self._span[v, codes] = [i, i]
-            if eqn.primitive.name in ("scan", "while"):
+            if eqn.primitive.name in LOOPS:
                 self._inner[i] = self._peak_inside(i, eqn)
         end = len(program.eqns)
         for k, v in enumerate(program.outvars):
@@ -172,7 +174,7 @@ class Spans:
     def _write_over(self) -> None:
         """End what an equation writes over before it: the zeros to which a table's gradient is added."""
         for i, eqn in enumerate(self.program.eqns):
-            if eqn.primitive.name.startswith(_WRITE_OVER) and isinstance(eqn.invars[0], Var):
+            if eqn.primitive.name in _WRITE_OVER and isinstance(eqn.invars[0], Var):
                 codes = self.plan.ins(i)[0] if self.plan else ()
                 span = self._span.get((self._behind_aliases(eqn.invars[0]), codes))
                 if span is not None and span[1] == i:

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sbpjax.programs.primitives import MOVES
+
 from ..layout import local_shape
 from ..tiles import BF16_BYTES, LANES, in_tiles, is_turned_table
 from .graph import Fixed, Graph, Value
-from .liveness import ALIASES
 from .types import Codes
 
 
@@ -30,7 +31,7 @@ def is_rounded(value, readers: Callable[[Any], list]) -> bool:
     """
 
     def rounds(eqn, result) -> bool:
-        if eqn is not None and eqn.primitive.name in ALIASES:
+        if eqn is not None and eqn.primitive.name in MOVES:
             return is_rounded(result, readers)
         return eqn is not None and eqn.primitive.name == "dot_general" and eqn.params.get("precision") is None
 

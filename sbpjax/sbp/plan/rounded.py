@@ -18,15 +18,13 @@ from __future__ import annotations
 
 from jax.extend.core import Var
 
+from sbpjax.programs.primitives import CHOICES, DYNAMIC, MOVES, PIECES
+
 from ..normalise import scan_counts
 from .types import Boxing, Plan
 
 # What gives the numbers that it is given: their operands are read as their results are.
-_MOVES = frozenset({
-    "broadcast_in_dim", "clamp", "concatenate", "copy", "dynamic_slice", "dynamic_update_slice", "expand_dims",
-    "gather", "max", "min", "pad", "reduce_max", "reduce_min", "reshape", "rev", "select_n", "slice", "squeeze",
-    "transpose",
-})  # fmt: skip
+_GIVES = MOVES | PIECES | DYNAMIC | CHOICES | {"broadcast_in_dim", "gather"}
 _SUMS = ("psum", "psum_scatter")
 
 
@@ -64,7 +62,7 @@ def _collect(plan: Plan, outs: list[bool], summed: set[Var], found: set[Var]) ->
 def _moves(eqn) -> bool:
     if eqn.primitive.name == "reduce_sum":
         return all(eqn.invars[0].aval.shape[dim] == 1 for dim in eqn.params["axes"])
-    return eqn.primitive.name in _MOVES
+    return eqn.primitive.name in _GIVES
 
 
 def _of_loop(eqn, body: Plan, outs: list[bool], summed: set[Var], found: set[Var]) -> list[bool]:

@@ -27,15 +27,16 @@ from collections import defaultdict
 
 from jax.extend.core import Var
 
+from sbpjax.programs.primitives import COSTLY, LIGHT, PRODUCTS
+
 from .. import boxing
 from ..layout import local_shape
 from ..local_work import is_added_in_rows
 from ..tiles import BF16_BYTES, in_tiles, is_turned
-from .liveness import COSTLY, LIGHT, READS_BUFFERS, Spans
+from .liveness import READS_BUFFERS, Spans
 from .lookups import is_lookup, is_rounded
 
-_TAKES_IN = ("dot_general", "conv_general_dilated")
-_WHOLE = tuple(name for name in READS_BUFFERS if name not in _TAKES_IN)
+_WHOLE = READS_BUFFERS - PRODUCTS
 _NARROW_BYTES = 256  # rows of less are read as they lie
 
 
@@ -48,7 +49,7 @@ class OnTpu(Spans):
             name = eqn.primitive.name
             if name not in LIGHT and name not in COSTLY:
                 stored.update(eqn.outvars)
-            if name.startswith(_WHOLE):
+            if name in _WHOLE:
                 stored.update(self._behind_aliases(v) for v in eqn.invars if isinstance(v, Var))
         return stored
 

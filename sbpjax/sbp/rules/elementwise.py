@@ -10,30 +10,24 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax.extend.core import Literal
 
+from sbpjax.programs.primitives import BARRIERS, CASTS, LINEAR, NONLINEAR, SUMS
+
 from .table import B, P, Row, is_number, rows, same_dims
 
-_PLAIN = (
-    "abs acos acosh and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz cos cosh digamma eq "
-    "eq_to erf erf_inv erfc exp exp2 expm1 floor ge gt igamma igamma_grad_a igammac integer_pow is_finite le le_to "
-    "lgamma log log1p log2 logistic lt lt_to max min mulhi ne nextafter not one_minus_square or polygamma polynomial "
-    "population_count pow reduce_precision regularized_incomplete_beta rem round rsqrt shift_left "
-    "shift_right_arithmetic shift_right_logical sign sin sinh sqrt square tan tanh xor zeta random_gamma_grad"
-).split()
 
-
-@rows(*_PLAIN)
+@rows(*NONLINEAR)
 def plain(eqn, size: int) -> list[Row]:
     """S(d) on every operand; nothing partial."""
     return same_dims(eqn)
 
 
-@rows("neg", "complex", "real", "imag", "conj", "copy", "copy_p", "name", "zeros_like")
+@rows(*LINEAR)
 def linear(eqn, size: int) -> list[Row]:
     """S(d) → S(d) and P → P, on all operands."""
     return [*same_dims(eqn), Row((P,) * len(eqn.invars), (P,))]
 
 
-@rows("convert_element_type", "bitcast_convert_type", "stop_gradient", "device_put", "sharding_constraint")
+@rows(*CASTS, "stop_gradient", "device_put", "sharding_constraint")
 def cast(eqn, size: int) -> list[Row]:
     """As `linear`, but P only to a dtype as fine or finer: rounding every summand is not rounding the sum."""
     if eqn.invars[0].aval.shape != eqn.outvars[0].aval.shape or len(eqn.invars) != 1:
@@ -46,7 +40,7 @@ def cast(eqn, size: int) -> list[Row]:
     return found
 
 
-@rows("add", "sub", "add_any")
+@rows(*SUMS)
 def additive(eqn, size: int) -> list[Row]:
     """S(d),S(d) → S(d) and P,P → P; a broadcast operand becomes partial for free, on the first rank."""
     return [*same_dims(eqn), Row((P, P), (P,))]
@@ -75,7 +69,7 @@ def select(eqn, size: int) -> list[Row]:
     return [*same_dims(eqn), Row((B,) + (P,) * (len(eqn.invars) - 1), (P,))]
 
 
-@rows("optimization_barrier", "tie", "pin", "unpin")
+@rows(*BARRIERS)
 def barrier(eqn, size: int) -> list[Row]:
     """Each operand keeps its layout: all S(d) where the dim exists, or all P."""
     if len(eqn.invars) != len(eqn.outvars):

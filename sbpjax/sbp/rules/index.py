@@ -18,6 +18,8 @@ import jax
 import jax.numpy as jnp
 from jax.lax import GatherScatterMode
 
+from sbpjax.programs.primitives import SCATTER_SUMS, SCATTERS
+
 from .table import B, Context, P, Row, is_number, local, rows
 
 
@@ -136,11 +138,7 @@ def gather_local(ctx: Context, x, indices):
     return jnp.where(along(inside), result, value)
 
 
-_SCATTERS = ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max")
-_SUMS = ("scatter-add", "scatter-sub")
-
-
-@rows(*_SCATTERS)
+@rows(*SCATTERS)
 def scatter(eqn, size: int) -> list[Row]:
     """Window and indexed dims S; sums of split updates give P, partial updates add to a partial operand."""
     dims, name = _scatter_dims(eqn), eqn.primitive.name
@@ -149,19 +147,19 @@ def scatter(eqn, size: int) -> list[Row]:
     found += [Row((d, B, B), (d,)) for d in dims.picked()]
     if not is_number(eqn.invars[0]):
         return found
-    if name in _SUMS and dims.indexed:
+    if name in SCATTER_SUMS and dims.indexed:
         free = [i for i in range(len(dims.batch)) if i not in dims.paired and dims.indices[i] > 1]
         found += [Row((P, i, dims.batch[i]), (P,)) for i in free]
     # Where two updates meet, ranks could each keep another one; sums and single updates know no such choice.
     alone = eqn.params["unique_indices"] or all(n == 1 for n in dims.indices[:-1])
-    if name in _SUMS or (name == "scatter" and alone):
+    if name in SCATTER_SUMS or (name == "scatter" and alone):
         found.append(Row((P, B, P), (P,)))
     if name == "scatter-mul":
         found.append(Row((P, B, B), (P,)))
     return found
 
 
-@local(*_SCATTERS)
+@local(*SCATTERS)
 def scatter_local(ctx: Context, x, indices, updates):
     """Scatter into the block; updates of other ranks' rows, and padded ones, are dropped."""
     dims = _scatter_dims(ctx.eqn)

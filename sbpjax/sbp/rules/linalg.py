@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
+from sbpjax.programs.primitives import MATRIX_DIMS
+
 from .table import B, Context, P, Row, compute_whole, is_number, local, rows
 
-# How many dims of each operand belong to one matrix or vector; the dims before them are batch dims.
-_CORE = {
-    "cholesky": (2,),
-    "eig": (2,),
-    "eigh": (2,),
-    "geqrf": (2,),
-    "hessenberg": (2,),
-    "householder_product": (2, 1),
-    "lu": (2,),
-    "lu_pivots_to_permutation": (1,),
-    "qr": (2,),
-    "schur": (2,),
-    "svd": (2,),
-    "symmetric_product": (2, 2),
-    "triangular_solve": (2, 2),
-    "tridiagonal": (2,),
-    "tridiagonal_solve": (1, 1, 1, 2),
-}
 _SOLVES = ("triangular_solve", "tridiagonal_solve")
 
 
-@rows(*_CORE)
+@rows(*MATRIX_DIMS)
 def decomposition(eqn, size: int) -> list[Row]:
     """Batch dims on every operand and output; a solve takes a partial right-hand side, and one split by columns."""
     shape = eqn.invars[0].aval.shape
-    batch = len(shape) - _CORE[eqn.primitive.name][0]
+    batch = len(shape) - MATRIX_DIMS[eqn.primitive.name][0]
     found = [Row((d,) * len(eqn.invars), (d,) * len(eqn.outvars)) for d in range(batch) if shape[d] > 1]
     if eqn.primitive.name in _SOLVES:
         others = (B,) * (len(eqn.invars) - 1)
@@ -40,10 +24,10 @@ def decomposition(eqn, size: int) -> list[Row]:
     return found
 
 
-@local(*_CORE)
+@local(*MATRIX_DIMS)
 def decomposition_local(ctx: Context, *blocks):
     """Decompose the blocks; padded matrices are zeros, since LAPACK may not return from NaN."""
-    batch = range(len(ctx.in_shape(0)) - _CORE[ctx.eqn.primitive.name][0])
+    batch = range(len(ctx.in_shape(0)) - MATRIX_DIMS[ctx.eqn.primitive.name][0])
     return compute_whole(ctx, [ctx.mask(x, i, batch, 0) for i, x in enumerate(blocks)])
 
 

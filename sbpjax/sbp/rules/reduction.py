@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .table import B, Context, P, Row, local, rows
+from sbpjax.programs.primitives import ARG_REDUCTIONS, REDUCTIONS
 
-_REDUCE = ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor")
+from .table import B, Context, P, Row, local, rows
 
 
 def _kept(eqn, axes) -> list[Row]:
@@ -22,7 +22,7 @@ def _kept(eqn, axes) -> list[Row]:
     return [Row((d,), (k,) * len(eqn.outvars)) for k, d in enumerate(kept) if shape[d] > 1]
 
 
-@rows(*_REDUCE)
+@rows(*REDUCTIONS)
 def reduce(eqn, size: int) -> list[Row]:
     """Kept dims stay split; over reduced dims a sum gives P, max/min/and/or end in an all-reduce of their own."""
     axes = eqn.params["axes"]
@@ -40,13 +40,13 @@ def reduce(eqn, size: int) -> list[Row]:
 def _all_reduce(name: str, dtype):
     """Return the collective that ends a reduction over a split dim, or None: there is none for bitwise and, or."""
     if dtype == jnp.bool_:
-        return {"reduce_and": pmin, "reduce_min": pmin, "reduce_or": pmax, "reduce_max": pmax}.get(name)
-    if jnp.issubdtype(dtype, jnp.complexfloating):
+        name = {"reduce_and": "reduce_min", "reduce_or": "reduce_max"}.get(name, name)
+    elif jnp.issubdtype(dtype, jnp.complexfloating):
         return None
     return {"reduce_max": pmax, "reduce_min": pmin}.get(name)
 
 
-@local(*_REDUCE)
+@local(*REDUCTIONS)
 def reduce_local(ctx: Context, x):
     """Reduce the block, with padding set to the neutral element, then across the axes that split a reduced dim."""
     name, axes = ctx.eqn.primitive.name, ctx.params["axes"]
@@ -99,7 +99,7 @@ def _neutral(name: str, dtype):
     return info.min if name == "reduce_max" else info.max
 
 
-@rows("argmax", "argmin")
+@rows(*ARG_REDUCTIONS)
 def arg_reduce(eqn, size: int) -> list[Row]:
     """Kept dims S; over the searched dim an all-reduce of value and index together, where both fit 64 bits."""
     axes, aval = eqn.params["axes"], eqn.invars[0].aval
@@ -110,7 +110,7 @@ def arg_reduce(eqn, size: int) -> list[Row]:
     return found
 
 
-@local("argmax", "argmin")
+@local(*ARG_REDUCTIONS)
 def arg_reduce_local(ctx: Context, x):
     """Search the block; across the axes that split the searched dim, the best value with the smallest index wins."""
     (axis,) = ctx.params["axes"]

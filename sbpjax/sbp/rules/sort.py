@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sbpjax.programs.primitives import SELECTIONS
+
 from .table import Row, rows, untouched
 
 
@@ -11,7 +13,7 @@ def sort(eqn, size: int) -> list[Row]:
     return untouched(eqn, {eqn.params["dimension"]})
 
 
-@rows("top_k", "approx_top_k")
+@rows(*SELECTIONS)
 def top_k(eqn, size: int) -> list[Row]:
     """Dims that are not searched."""
     ndim = len(eqn.invars[0].aval.shape)

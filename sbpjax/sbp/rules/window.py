@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 
+from sbpjax.programs.primitives import CUMULATIVE, WINDOW_REDUCTIONS
+
 from .table import B, Context, P, Row, local, rows, untouched
 
 
@@ -70,7 +72,7 @@ def _windowed(params) -> set[int]:
     }
 
 
-@rows("reduce_window_sum", "reduce_window_max", "reduce_window_min")
+@rows(*WINDOW_REDUCTIONS)
 def reduce_window(eqn, size: int) -> list[Row]:
     """Dims outside the window; a sum keeps P."""
     found = untouched(eqn, _windowed(eqn.params))
@@ -91,7 +93,7 @@ def select_window(eqn, size: int) -> list[Row]:
     return [*untouched(eqn, _windowed(eqn.params)), Row((P, B), (P,))]
 
 
-@rows("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
+@rows(*CUMULATIVE)
 def cumulative(eqn, size: int) -> list[Row]:
     """Dims other than the one that is run along; a cumulative sum keeps P."""
     found = untouched(eqn, {eqn.params["axis"]})
