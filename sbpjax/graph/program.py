@@ -34,8 +34,7 @@ from sbpjax.sbp.abstract import Abstract
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.cost import DEFAULT, CostModel
 from sbpjax.sbp.in_place import in_place, partners
-from sbpjax.sbp.lower import evaluate_whole
-from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.normalise import normalise, run_program
 from sbpjax.sbp.outline import run_outlined
 from sbpjax.sbp.roll import rolled
 from sbpjax.tensor import Tensor
@@ -505,7 +504,7 @@ def _outlined(closed, donated: Sequence[int]) -> Callable:
     kinds = [[(v.aval.shape, v.aval.dtype) for v in variables] for variables in (flat.invars, flat.outvars)]
     written = in_place(flat, partners(*kinds, donated))
     if jax.default_backend() != "cpu":
-        return jaxpr_as_fun(closed) if written is flat else lambda *arrays: evaluate_whole(written, arrays)
+        return jaxpr_as_fun(closed) if written is flat else lambda *arrays: run_program(written, arrays)
     return lambda *arrays: run_outlined(written, arrays)
 
 

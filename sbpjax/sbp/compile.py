@@ -29,6 +29,7 @@ from .placement import placement as Placement
 from .plan import disk
 from .plan.program import plan_program
 from .plan.types import Plan
+from .roll import rolled
 
 LOWERINGS = ("gspmd", "spmd")
 
@@ -85,7 +86,7 @@ def compile_program(
         donate: positions of inputs whose memory the outputs may take.
         lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints).
         roll: run repeated layers as loops: the program does not grow with depth, at the price of stacking their weights
-            (``"spmd"`` only). Without it they are calls of one function on CPU (`sbpjax.sbp.outline`), and copies
+            (`sbpjax.sbp.roll`). Without it they are calls of one function on CPU (`sbpjax.sbp.outline`), and copies
             elsewhere.
         free_inputs: positions of inputs whose layout the planner chooses.
         whole_dims: position of a free input → dims of it that stay whole.
@@ -121,7 +122,10 @@ def compile_program(
                     "move it there with to_global(placement=...)",
                 )
             )
-    program = fn if isinstance(fn, Program) else normalise(fn if isinstance(fn, ClosedJaxpr) else trace(fn, in_layouts))
+    if not isinstance(fn, Program):
+        closed = fn if isinstance(fn, ClosedJaxpr) else trace(fn, in_layouts)
+        fn = normalise(rolled(closed).closed if roll else closed)
+    program = fn
     pins = _codes_of_pins(program, placement, out_pins)
     whole = {i: tuple(dims) for i, dims in sorted(whole_dims.items())}
     codes = tuple(x.codes for x in in_layouts)
@@ -133,7 +137,7 @@ def compile_program(
         for v, c in zip(program.outvars, plan.out_codes, strict=True)
     )
     if lowering == "spmd":
-        repeats = "loops" if roll else "calls" if placement.type == "cpu" else "copies"
+        repeats = "calls" if placement.type == "cpu" else "copies"
         function = spmd_function(plan, placement, repeats=repeats, over=partners(laid_in, laid_out, donate))
     else:
         function = gspmd_function(plan, placement)

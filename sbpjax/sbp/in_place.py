@@ -20,9 +20,9 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Literal, Var, jaxpr_as_fun
+from jax.extend.core import Var, jaxpr_as_fun
 
-from .normalise import Program, at_source, bind, normalise, scan_counts
+from .normalise import Program, at_source, bind, normalise, run_program, scan_counts
 
 
 def partners(ins: Sequence[Hashable], outs: Sequence[Hashable], donated: Sequence[int]) -> dict[int, int]:
@@ -80,19 +80,10 @@ def in_place(program: Program, given: Mapping[int, int]) -> Program:
         for v in program.invars
     ]
 
-    def run(*arrays):
-        env = {**program.consts, **dict(zip(program.invars, arrays, strict=True))}
-        for i, eqn in enumerate(program.eqns):
-            operands = [_value(v, env) for v in eqn.invars]
-            results = _scan(eqn, operands, pairs[i]) if i in pairs else bind(eqn, operands)
-            env.update(zip(eqn.outvars, results, strict=True))
-        return [_value(v, env) for v in program.outvars]
+    def equation(i: int, eqn, operands: list) -> list:
+        return _scan(eqn, operands, pairs[i]) if i in pairs else bind(eqn, operands)
 
-    return normalise(jax.make_jaxpr(run)(*avals))
-
-
-def _value(v, env: dict):
-    return jnp.asarray(v.val, v.aval.dtype) if isinstance(v, Literal) else env[v]
+    return normalise(jax.make_jaxpr(lambda *arrays: run_program(program, arrays, equation))(*avals))
 
 
 def _scan(eqn, operands: list, pairs: list[tuple[int, int]]) -> list:

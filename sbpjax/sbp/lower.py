@@ -23,11 +23,10 @@ from .algebra import B, P
 from .in_place import in_place, written_over
 from .layout import local_shape, physical_spec
 from .links import written_as_all_reduce
-from .normalise import Program, at_source, evaluate, normalise, scan_again, scan_counts, while_counts
+from .normalise import at_source, normalise, run_program, scan_again, scan_counts, while_counts
 from .outline import run_outlined
 from .plan.control import body_plans
 from .plan.types import Copies, Plan
-from .roll import run_rolled
 from .rules import Context, compute
 from .rules.table import is_number, local
 from .steps import Shard
@@ -134,16 +133,6 @@ def stack(block, codes):
     return block.reshape((1,) * stacked + block.shape) if stacked else block
 
 
-def evaluate_whole(program: Program, arrays: Sequence) -> tuple:
-    """Run a flat program on whole arrays, in a trace."""
-    env = {**program.consts, **dict(zip(program.invars, arrays, strict=True))}
-    evaluate(program.eqns, env)
-    return tuple(jnp.asarray(v.val, v.aval.dtype) if isinstance(v, Literal) else env[v] for v in program.outvars)
-
-
-_REPEATS = {"copies": evaluate_whole, "calls": run_outlined, "loops": run_rolled}
-
-
 def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mapping[int, int] = MappingProxyType({})):
     """Return the function of a plan over physical arrays, as a `shard_map` over the placement's mesh.
 
@@ -151,7 +140,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
         plan: what to run.
         placement: where.
         repeats: what becomes of repeated layers: ``"copies"`` leaves them as they are, ``"calls"`` makes them calls of
-            one function (`sbpjax.sbp.outline`), ``"loops"`` loops (`sbpjax.sbp.roll`).
+            one function (`sbpjax.sbp.outline`).
         over: output → the input whose memory it gets: loops write such stacks in place (`sbpjax.sbp.in_place`), and on
             a TPU what is gathered is.
     """
@@ -168,7 +157,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
             results = run_plan(plan, shard, blocks)
         else:
             flat = in_place(normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, shard, xs))(*blocks)), over)
-            results = _REPEATS[repeats](flat, blocks)
+            results = (run_program if repeats == "copies" else run_outlined)(flat, blocks)
         results = [_in_place(r, shard) if o in gathered else r for o, r in enumerate(results)]
         return tuple(
             stack(jnp.asarray(r, a.dtype), c) if not hasattr(a.dtype, "_rules") else r
@@ -178,7 +167,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
     replicated = all(c == B for codes in (*plan.in_codes, *plan.out_codes) for c in codes)
     if replicated and avals_in and not any(math.prod(a.shape) for a in avals_in):
         # Shardy refuses a call whose operands are all empty and the same everywhere; every rank computes alike anyway.
-        return lambda *arrays: evaluate_whole(plan.program, arrays)
+        return lambda *arrays: run_program(plan.program, arrays)
     full = [math.prod(a.shape) > 0 for a in avals_in]
 
     def body_of_full(*physical):  # Shardy refuses a call all of whose operands are empty, so the ranks make those

@@ -8,9 +8,12 @@ equations.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.extend import core
 from jax.extend.core import Literal, Var
 
@@ -224,6 +227,23 @@ def evaluate(eqns, env: dict) -> None:
     for eqn in eqns:
         operands = [v.val if isinstance(v, Literal) else env[v] for v in eqn.invars]
         env.update(zip(eqn.outvars, bind(eqn, operands), strict=True))
+
+
+def run_program(program: Program, arrays: Sequence, equation: Callable | None = None) -> tuple[jax.Array, ...]:
+    """Run a flat program on whole arrays, in a trace.
+
+    Args:
+        program: what to run.
+        arrays: its inputs.
+        equation: ``(position, equation, operands) -> results``, where some run otherwise than by `bind`.
+    """
+    env = {**program.consts, **dict(zip(program.invars, arrays, strict=True))}
+    for i, eqn in enumerate(program.eqns):
+        operands = [v.val if isinstance(v, Literal) else env[v] for v in eqn.invars]
+        results = bind(eqn, operands) if equation is None else equation(i, eqn, operands)
+        env.update(zip(eqn.outvars, results, strict=True))
+    outvars: list[Any] = program.outvars
+    return tuple(jnp.asarray(v.val, v.aval.dtype) if isinstance(v, Literal) else env[v] for v in outvars)
 
 
 def bind(eqn, operands) -> list:

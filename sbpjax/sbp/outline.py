@@ -7,7 +7,7 @@ step came to 303 kernels of 3.5 MB of LLVM code.
 
 Here the layers are found (`sbpjax.sbp.roll`) and each becomes a call that XLA is told not to inline. Nothing is fused
 across the call, so all layers have the same kernels: 149 of 0.9 MB, and the long sums are not recomputed. Unlike a loop
-(`run_rolled`), a call needs no stacks: weights and saved activations stay where they are.
+(`sbpjax.sbp.roll`), a call needs no stacks: weights and saved activations stay where they are.
 
 A collective is never in such a call: it stands between two of them. XLA:CPU (jaxlib 0.10) starts collectives in
 program order but does not look into calls for them. A call that waits for a kernel lets what follows it begin, the

@@ -280,13 +280,6 @@ def _partition(count: int, groups: Sequence) -> list[tuple[int, ...]]:
     return [of.get(i, (i,)) for i in range(count) if i not in of or min(of[i]) == i]
 
 
-def run_rolled(program: Program, arrays: Sequence) -> list:
-    """Run a flat program on arrays (traced), its repeated layers as loops."""
-    return _Run(program, loops(program), {}).run(
-        arrays, _partition(len(program.invars), ()), _partition(len(program.outvars), ())
-    )
-
-
 class _Run:
     def __init__(self, program: Program, found: list[Loop], bodies: dict[int, Rolled]) -> None:
         self.program = program

@@ -9,8 +9,7 @@ from sbpjax.compiler.conversions import from_logical, to_logical
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.in_place import in_place, partners, written_over
 from sbpjax.sbp.layout import Layout
-from sbpjax.sbp.lower import evaluate_whole
-from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.normalise import normalise, run_program
 from sbpjax.sbp.placement import placement
 
 TURNS, WIDTH = 5, 64
@@ -40,7 +39,7 @@ def _program(fn, count=3):
 
 
 def _compiled(program, donated):
-    call = jax.jit(lambda *arrays: evaluate_whole(program, arrays), donate_argnums=donated)
+    call = jax.jit(lambda *arrays: run_program(program, arrays), donate_argnums=donated)
     return call.lower(*[jax.ShapeDtypeStruct(SHAPE, np.float32)] * len(program.invars)).compile()
 
 
@@ -84,7 +83,7 @@ def test_exchanged_stacks_have_the_values_of_separate_ones():
     program = _program(_update)
     changed = in_place(program, {0: 1, 1: 0})
     assert changed is not program
-    for a, b in zip(evaluate_whole(changed, _values()), evaluate_whole(program, _values()), strict=True):
+    for a, b in zip(run_program(changed, _values()), run_program(program, _values()), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
 
 

@@ -15,7 +15,7 @@ from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.placement import placement
-from sbpjax.sbp.roll import loops, rolled, run_rolled
+from sbpjax.sbp.roll import loops, rolled
 
 LAYERS = 6
 TOLERANCE = 2e-6
@@ -23,6 +23,17 @@ TOLERANCE = 2e-6
 
 def _program(fn, *args):
     return normalise(jax.make_jaxpr(fn)(*args))
+
+
+def _run_rolled(fn, *args):
+    """Return a function of the flat arguments: the calls in it inlined, and its repeated layers as loops."""
+    closed = jax.make_jaxpr(fn)(*args)
+    program = normalise(closed)
+    debug_info = closed.jaxpr.debug_info.with_unknown_names()
+    flat = closed.jaxpr.replace(
+        constvars=list(program.consts), eqns=program.eqns, outvars=program.outvars, debug_info=debug_info
+    )
+    return jax.extend.core.jaxpr_as_fun(rolled(closed.replace(jaxpr=flat, consts=list(program.consts.values()))).closed)
 
 
 def _layer(x, w, b):
@@ -58,7 +69,7 @@ def test_forward_layers_are_one_loop():
     assert loop.turns >= LAYERS - 1
     assert (len(loop.carried), len(loop.own)) == (1, 2)
     flat = jax.tree.leaves(_values())
-    _close(jax.jit(lambda *xs: run_rolled(program, xs))(*flat), [_stack(*_values())])
+    _close(jax.jit(_run_rolled(_stack, *_values()))(*flat), [_stack(*_values())])
 
 
 def test_backward_layers_scan_the_stacks_of_the_forward_ones():
@@ -70,7 +81,7 @@ def test_backward_layers_scan_the_stacks_of_the_forward_ones():
     program = _program(fn, weights, biases, x)
     found = loops(program)
     assert len(found) == 2
-    rolled = jax.jit(lambda *xs: run_rolled(program, xs))
+    rolled = jax.jit(_run_rolled(fn, weights, biases, x))
     flat = jax.tree.leaves((weights, biases, x))
     _close(rolled(*flat), jax.tree.leaves(fn(weights, biases, x)))
     stacks = jax.make_jaxpr(rolled)(*flat).jaxpr.eqns[0].params["jaxpr"].jaxpr.eqns
@@ -95,8 +106,9 @@ def test_a_backward_that_begins_anew_finds_what_layers_began_with():
     program = _program(fn, weights, biases, x)
     forth, back = loops(program)
     flat = jax.tree.leaves((weights, biases, x))
-    _close(jax.jit(lambda *xs: run_rolled(program, xs))(*flat), jax.tree.leaves(fn(weights, biases, x)))
-    eqns = jax.make_jaxpr(lambda *xs: run_rolled(program, xs))(*flat).jaxpr.eqns
+    run = _run_rolled(fn, weights, biases, x)
+    _close(jax.jit(run)(*flat), jax.tree.leaves(fn(weights, biases, x)))
+    eqns = jax.make_jaxpr(run)(*flat).jaxpr.eqns
     assert (forth.turns, back.turns) == (LAYERS, LAYERS - 1)  # the first input needs no gradient
     first, second = [e for e in eqns if e.primitive.name == "scan"]
     begun = [e for e in eqns if e.outvars[0] in second.invars and e.outvars[0].aval.shape == (LAYERS - 1, *x.shape)]
@@ -124,7 +136,7 @@ def test_what_a_layer_reads_may_come_from_anywhere(case):
 
     program = _program(fn, x, weights, biases)
     assert bool(loops(program)) == (case != "two back")
-    got = run_rolled(program, jax.tree.leaves((x, weights, biases)))
+    got = _run_rolled(fn, x, weights, biases)(*jax.tree.leaves((x, weights, biases)))
     _close(got, jax.tree.leaves(fn(x, weights, biases)))
 
 

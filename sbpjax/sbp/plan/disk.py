@@ -77,9 +77,9 @@ def digest(program: Program, *request) -> str:
 @functools.cache
 def _sources() -> str:
     """Return a hash of the sources that a plan depends on."""
-    room = pathlib.Path(__file__).resolve().parent.parent
+    house = pathlib.Path(__file__).resolve().parent.parent.parent
     found = hashlib.sha256()
-    for path in sorted([*room.glob("*.py"), *room.glob("rules/*.py"), *room.glob("plan/*.py")]):
+    for path in sorted(file for room in ("sbp", "programs") for file in (house / room).rglob("*.py")):
         found.update(path.name.encode() + path.read_bytes())
     return found.hexdigest()
 
