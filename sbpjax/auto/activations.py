@@ -20,7 +20,7 @@ from typing import Any
 from jax.extend.core import Var
 
 from sbpjax.programs.primitives import PRODUCTS
-from sbpjax.sbp.normalise import Program, source_line
+from sbpjax.sbp.normalise import Program, is_backward, source_line
 from sbpjax.sbp.plan.control import body_program
 from sbpjax.sbp.plan.types import Codes, Plan
 
@@ -95,11 +95,6 @@ def module_of(eqn) -> str:
     """Return the dotted name of the module in whose call an equation was traced; a formula of `einsum` is none."""
     names = [part.name for part in eqn.source_info.name_stack.stack if type(part).__name__ == "Scope"]
     return ".".join(name for name in names if _MODULE.match(name))
-
-
-def is_backward(eqn) -> bool:
-    """Return whether an equation is part of a backward."""
-    return any(getattr(part, "name", "") == "transpose" for part in eqn.source_info.name_stack.stack)
 
 
 def _has_modules(program: Program) -> bool:

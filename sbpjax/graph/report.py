@@ -23,7 +23,7 @@ import jax
 from jax.extend.core import Var
 
 from sbpjax.sbp import algebra
-from sbpjax.sbp.normalise import source_line
+from sbpjax.sbp.normalise import is_backward, source_line
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dtype import _BY_NP
 
@@ -152,11 +152,6 @@ def phases(program: Any) -> str:
 def module_of(eqn: Any) -> str:
     """Return the dotted name of the module in whose call an equation was traced, forward or backward."""
     return ".".join(part.name for part in eqn.source_info.name_stack.stack if type(part).__name__ == "Scope")
-
-
-def is_backward(eqn: Any) -> bool:
-    """Return whether an equation is part of a backward."""
-    return any(getattr(part, "name", "") == "transpose" for part in eqn.source_info.name_stack.stack)
 
 
 class Sbps:

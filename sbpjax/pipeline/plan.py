@@ -17,10 +17,9 @@ from typing import Any
 
 from jax.extend.core import Var
 
-from sbpjax.graph.report import is_backward
 from sbpjax.sbp.cost import CostModel
 from sbpjax.sbp.layout import Layout
-from sbpjax.sbp.normalise import Program
+from sbpjax.sbp.normalise import Program, is_backward
 from sbpjax.sbp.placement import placement as Placement
 
 from .loop import Carry, find_loop

@@ -305,6 +305,11 @@ def while_counts(params: dict) -> tuple[int, int]:
     return params["cond_nconsts"], params["body_nconsts"]
 
 
+def is_backward(eqn) -> bool:
+    """Return whether an equation came of transposing, so that it is part of a backward: JAX says so in its name."""
+    return any(getattr(part, "name", "") == "transpose" for part in eqn.source_info.name_stack.stack)
+
+
 def source_line(eqn) -> str:
     """Return ``file:line`` of the user's code that made an equation, or an empty string."""
     from jax._src import source_info_util  # no public accessor

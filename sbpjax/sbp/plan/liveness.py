@@ -36,6 +36,7 @@ from sbpjax.programs.primitives import (
 
 from .. import boxing
 from ..layout import local_shape
+from ..normalise import is_backward
 from .control import body_plans, body_program
 from .types import Copies
 
@@ -69,8 +70,8 @@ class Held:
 
 
 def _is_backward(eqn) -> bool:
-    """Return whether an equation, or one inside it, came of transposing: JAX says so in its name."""
-    if "transpose(" in str(eqn.source_info.name_stack):
+    """Return whether an equation, or one inside it, is part of a backward."""
+    if is_backward(eqn):
         return True
     inner = [p for p in eqn.params.values() if hasattr(p, "jaxpr") or hasattr(p, "eqns")]
     return any(_is_backward(e) for p in inner for e in getattr(p, "jaxpr", p).eqns)
