@@ -1320,6 +1320,7 @@ from sbpjax import processes as processes
 def prod(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the product over one dim, or all."""
 from sbpjax import profiler as profiler
+from sbpjax import programs as programs
 def promote_types(type1: _types.DTypeLike, type2: _types.DTypeLike) -> _dtype:
     """Return the smallest dtype that holds both."""
 def put(input: _Tensor, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
@@ -1679,6 +1680,7 @@ def topk(input: _Tensor, k: builtins.int, dim: builtins.int = -1, largest: built
     """Return the k largest (or smallest) values along a dim, and where each came from."""
 def trace(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sum of the main diagonal of a matrix; integers add up in int64."""
+from sbpjax import tracing as tracing
 def transpose(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
     """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
 def transpose_copy(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:

@@ -145,10 +145,10 @@ def _all_reduce_s(placement: Placement, axis: int, nbytes: int) -> float:
     share = 1.0 / placement.hierarchy[axis]
 
     def run(times: int) -> float:
-        def turn(_, y):
+        def iteration(_, y):
             return jax.lax.psum(y, name) * share
 
-        return _seconds(_local(placement, lambda y: jax.lax.fori_loop(0, times, turn, y)), x)
+        return _seconds(_local(placement, lambda y: jax.lax.fori_loop(0, times, iteration, y)), x)
 
     short, long = run(_SHORT), run(_LONG)
     return max(long - short, 1e-2 * long) / (_LONG - _SHORT)

@@ -21,7 +21,7 @@ from sbpjax.sbp.normalise import Program
 from sbpjax.sbp.plan.types import Codes, Plan
 
 from .activations import forward_of, module_of
-from .rows import NUMBER, Row
+from .rows import NUMBER, TensorRow
 from .subject import PARAMETER
 from .totals import Totals
 
@@ -67,7 +67,7 @@ def bars(totals: Sequence[Totals]) -> str:
 
     panels = (
         ("modelled time per step", [(t.compute_us, t.wire_us) for t in totals], lambda v: microseconds(sum(v))),
-        ("received over the wire", [(0.0, float(t.bytes)) for t in totals], lambda v: bytes_text(sum(v))),
+        ("received over the interconnect", [(0.0, float(t.bytes)) for t in totals], lambda v: bytes_text(sum(v))),
         ("memory per device", [(float(t.memory_bytes), 0.0) for t in totals], lambda v: bytes_text(sum(v))),
     )
     names = 10 + 7 * max((len(t.name) for t in totals), default=0)
@@ -110,7 +110,7 @@ class Box:
 
     name: str
     count: int = 1
-    chips: list[Row] = field(default_factory=list)
+    chips: list[TensorRow] = field(default_factory=list)
     order: int = 0
 
 

@@ -1,7 +1,7 @@
 """Pins inside a program: a value is given a layout where it is made, as if the user had written `to_global` there.
 
 The value's readers read the pinned copy; how the value is made, and what its readers convert it to, stays the
-planner's choice. A value in a loop's body is pinned in every turn.
+planner's choice. A value in a loop's body is pinned in every iteration.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from sbpjax.sbp import algebra
 from sbpjax.sbp.plan.types import Codes, Plan
 
 from .activations import Activation
-from .rows import Row, activation_rows, grouped, unknown
+from .rows import TensorRow, activation_rows, grouped, unknown
 from .subject import BATCH, BUFFER, PARAMETER, STATE, Input, Subject
 
 _FORMAT = 1
@@ -250,10 +250,10 @@ def _table(table: Any, hierarchy: tuple[int, ...], section: str, path: Path) -> 
 
 def sharding_of(subject: Subject, plan: Plan) -> Sharding:
     """Return the names and layouts of a plan, equal layers as patterns."""
-    rows: list[Row] = []
+    rows: list[TensorRow] = []
     for x, codes in zip(subject.inputs, plan.in_codes, strict=True):
         if x.shape and x.kind in _SECTIONS:
-            rows.append(Row(x.kind, x.name, x.names, x.tensor_shape, x.dtype, x.told(codes)))
+            rows.append(TensorRow(x.kind, x.name, x.names, x.tensor_shape, x.dtype, x.told(codes)))
     entries: dict[str, dict[str, Codes]] = {}
     notes: dict[str, dict[str, str]] = {}
     names = [n for r in rows for n in r.names]
@@ -264,14 +264,14 @@ def sharding_of(subject: Subject, plan: Plan) -> Sharding:
     return Sharding(subject.sizes, entries, notes, subject.title)
 
 
-def _safe(rows: list[Row], names: list[str] | None) -> Iterable[Row]:
+def _safe(rows: list[TensorRow], names: list[str] | None) -> Iterable[TensorRow]:
     """Return rows of equal layers under a pattern that fits no other name."""
     every = [n for r in rows for n in r.names] if names is None else names
     for row in grouped(rows) if names is not None else rows:
         others = [n for n in every if n not in row.names and fnmatch.fnmatchcase(n, row.name)]
         if len(row.names) > 1 and others:
             for name in row.names:
-                yield Row(row.kind, name, (name,), row.shape, row.dtype, row.codes)
+                yield TensorRow(row.kind, name, (name,), row.shape, row.dtype, row.codes)
         else:
             yield row
 

@@ -30,7 +30,7 @@ from sbpjax.sbp import algebra
 from sbpjax.sbp.plan.types import Codes, Plan
 
 from .hand import hand_pins, strategies, title
-from .rows import Row, activation_rows, input_rows, unknown
+from .rows import TensorRow, activation_rows, input_rows, unknown
 from .subject import BATCH, BUFFER, PARAMETER, Subject
 from .totals import Totals, totals
 
@@ -158,7 +158,7 @@ def report(subject: Subject, plan: Plan | None = None, *, against: Sequence[str]
     for name in names:
         pins = subject.own_pins() if name == "own" else hand_pins(subject, name)
         marks = subject.marks if name == "own" else None
-        plans[OWN if name == "own" else title(name)] = subject.plan(pins, marks, obeys=False)
+        plans[OWN if name == "own" else title(name)] = subject.plan(pins, marks, constrained=False)
     return Report(subject, plan, plans)
 
 
@@ -171,7 +171,7 @@ def _total_cells(t: Totals) -> tuple[str, ...]:
     return t.name, microseconds(t.time_us), microseconds(t.wire_us), bytes_text(t.bytes), bytes_text(t.memory_bytes)
 
 
-def _input_cells(rows: list[Row]) -> list[tuple[str, ...]]:
+def _input_cells(rows: list[TensorRow]) -> list[tuple[str, ...]]:
     from sbpjax.graph.memory import bytes_text
 
     return [
@@ -183,7 +183,7 @@ def _input_cells(rows: list[Row]) -> list[tuple[str, ...]]:
     ]  # fmt: skip
 
 
-def _activation_cells(rows: list[Row]) -> list[tuple[str, ...]]:
+def _activation_cells(rows: list[TensorRow]) -> list[tuple[str, ...]]:
     return [
         (r.name, str(len(r.names)), str(list(r.shape)), algebra.nd_name(r.codes), _several(r.others), r.line)
         for r in rows

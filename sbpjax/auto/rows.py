@@ -19,7 +19,7 @@ from .subject import BATCH, BUFFER, PARAMETER, STATE, Subject
 
 
 @dataclass(frozen=True)
-class Row:
+class TensorRow:
     """One line of the tables: an input or an activation, or several of equal layers.
 
     Attributes:
@@ -61,7 +61,7 @@ def unknown(name: str, known: Sequence[str], asked: str) -> SbpError:
     )
 
 
-def input_rows(subject: Subject, plan: Plan) -> list[Row]:
+def input_rows(subject: Subject, plan: Plan) -> list[TensorRow]:
     """Return a row for every parameter, buffer and batch of a step, with the layouts of its state."""
     states: dict[int, set[Codes]] = {}
     for i, x in enumerate(subject.inputs):
@@ -74,11 +74,13 @@ def input_rows(subject: Subject, plan: Plan) -> list[Row]:
             continue
         others = tuple(sorted(x.told(c) for c in states.get(i, set()) - {codes}))
         held = math.prod(local_shape(x.tensor_shape, x.told(codes), subject.sizes)) * x.dtype.itemsize
-        rows.append(Row(x.kind, x.name, x.names, x.tensor_shape, x.dtype, x.told(codes), others, x.told(x.own), held))
+        rows.append(
+            TensorRow(x.kind, x.name, x.names, x.tensor_shape, x.dtype, x.told(codes), others, x.told(x.own), held)
+        )
     return grouped(rows)
 
 
-def activation_rows(subject: Subject, plan: Plan) -> list[Row]:
+def activation_rows(subject: Subject, plan: Plan) -> list[TensorRow]:
     """Return a row for every boundary activation of a step, with the layouts that it is read in besides its own."""
     rows = []
     for a in activations(plan.program):
@@ -87,7 +89,9 @@ def activation_rows(subject: Subject, plan: Plan) -> list[Row]:
             others = tuple(sorted(_read_as(plan, a) - {codes}))
             held = math.prod(local_shape(a.shape, codes, subject.sizes)) * a.dtype.itemsize
             rows.append(
-                Row("activation", a.name, (a.name,), a.shape, a.dtype, codes, others, None, held, a.line.split("/")[-1])
+                TensorRow(
+                    "activation", a.name, (a.name,), a.shape, a.dtype, codes, others, None, held, a.line.split("/")[-1]
+                )
             )
     return grouped(rows)
 
@@ -113,9 +117,9 @@ def _read_as(plan: Plan, a: Activation) -> set[Codes]:
 NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 
 
-def grouped(rows: list[Row]) -> list[Row]:
+def grouped(rows: list[TensorRow]) -> list[TensorRow]:
     """Return the rows with those of equal layers as one, where all of a pattern lie alike."""
-    patterns: dict[str, list[Row]] = {}
+    patterns: dict[str, list[TensorRow]] = {}
     for row in rows:
         patterns.setdefault(NUMBER.sub("*", row.name), []).append(row)
     found = []
@@ -127,7 +131,7 @@ def grouped(rows: list[Row]) -> list[Row]:
         else:
             names = tuple(n for r in members for n in r.names)
             found.append(
-                Row(first.kind, pattern, names, first.shape, first.dtype, first.codes, first.others, first.own,
+                TensorRow(first.kind, pattern, names, first.shape, first.dtype, first.codes, first.others, first.own,
                     first.per_device, first.line)
             )  # fmt: skip
     return found

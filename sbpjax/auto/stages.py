@@ -21,14 +21,13 @@ from sbpjax import optim
 from sbpjax.errors import GraphConfigError, message
 from sbpjax.graph.blocks import form_of
 from sbpjax.graph.capture import State
-from sbpjax.graph.fitting import planned
+from sbpjax.graph.fitting import options_of, owners_of, planned
 from sbpjax.graph.graph import Graph
 from sbpjax.graph.signature import Call, TensorSpec, as_tensor
-from sbpjax.graph.step import Step
+from sbpjax.graph.step import GraphStep
 from sbpjax.nn.containers import Sequential
 from sbpjax.sbp.cost import CostModel
 from sbpjax.sbp.links import between
-from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.placement import placement as Placement
 
 
@@ -53,11 +52,10 @@ class _Row(Graph):
         return out if start.grad is None else (out, start.grad)
 
     def planned(self, x: Any) -> tuple[Any, Any, State]:
-        """Return the planned program for an argument, the state that stands on the placement, and the state."""
-        state, call = State(self._owners()), Call((as_tensor(x),), {})
-        options = self._options(state)
-        program, lent = planned(f"{self.name}.build", Step(self, state, {}), state, call, options, None)
-        return program, lent, state
+        """Return the planned program for an argument, what lays the state out so, and the state."""
+        state, call = State(owners_of(self)), Call((as_tensor(x),), {})
+        options = options_of(self, state)
+        return *planned(f"{self.name}.build", GraphStep(self, state, {}), state, call, options, None), state
 
 
 def row_costs(
@@ -110,11 +108,9 @@ def lay_out(modules: Sequence, place: Placement, example: Any, cost: str | CostM
         A tensor without data like the result of the last module: the next stage's example.
     """
     row = _Row(modules, place, cost)
-    program, lent, state = row.planned(example)
-    if program.plan is None:
-        lent.give_back()
-    else:
-        program.settle(lent, state)
+    program, stand_ins, state = row.planned(example)
+    if program.plan is not None:
+        program.lay_out(stand_ins, state)
     return _result(program)
 
 
@@ -165,13 +161,12 @@ def _kind(place: Placement) -> str:
 
 def _planned_us(row: _Row, spec: TensorSpec) -> tuple[float, TensorSpec, CostModel]:
     """Return the modelled time of a row, what it returns, and the prices."""
-    program, lent, _ = row.planned(spec)
-    lent.give_back()
+    program, _, _ = row.planned(spec)
     cost = program.options.cost
     if program.plan is not None:
         return program.plan.modelled_us, _result(program), cost
     ranks = math.prod(row.config.auto_placement.hierarchy)  # nothing to lay out: pointwise work, divided
-    us = sum(cost.equation_us(eqn) for eqn in normalise(program.jaxpr).eqns) / ranks
+    us = sum(cost.equation_us(eqn) for eqn in program.flat.eqns) / ranks
     return us, _result(program), cost
 
 

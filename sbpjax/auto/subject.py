@@ -138,21 +138,21 @@ class Subject:
         pins: Mapping[int, Codes] | None = None,
         marks: Mapping[Activation, Codes] | None = None,
         *,
-        obeys: bool = True,
+        constrained: bool = True,
     ) -> Plan:
         """Return the cheapest plan found with some layouts given.
 
         Args:
             pins: position of an input → its nd-sbp; free inputs that are not named are the planner's to choose.
             marks: boundary activation → its nd-sbp.
-            obeys: whether the subject's limit of memory and its pinned activations count.
+            constrained: whether the subject's limit of memory and its pinned activations count.
         """
         pins = dict(pins or {})
         codes = tuple(pins.get(i, x.own) for i, x in enumerate(self.inputs))
         free = tuple(i for i in self.free if i not in pins)
-        marks = {**(self.marks if obeys else {}), **(marks or {})}
+        marks = {**(self.marks if constrained else {}), **(marks or {})}
         program = pinned(self.program, marks, self.placement) if marks else self.program
-        limit = self.memory_bytes if obeys else None
+        limit = self.memory_bytes if constrained else None
         whole = {i: (0,) for i in free if self.inputs[i].members}
         where = self.placement.type
         return self.planner(program, self.sizes, codes, self.out_pins, free, self.cost, limit, whole, where)

@@ -1,4 +1,4 @@
-"""What a plan costs in total: modelled time, bytes on the wire, bytes in memory.
+"""What a plan costs in total: modelled time, bytes on the interconnect, bytes in memory.
 
 For a plan of Adam on 8 ranks:
 
@@ -31,7 +31,7 @@ class Totals:
         name: of the plan.
         time_us: modelled time.
         wire_us: of it in collectives.
-        bytes: received over the wire.
+        bytes: received over the interconnect.
         memory_bytes: held at the fullest moment.
         standing_bytes: of it held before and after the step.
         gap: how far the plan may be from the planner's lower bound, as a share.

@@ -65,7 +65,7 @@ class Why:
 
     @property
     def bytes(self) -> int:
-        """By how many the bytes on the wire grow."""
+        """By how many the bytes on the interconnect grow."""
         return self.forced.bytes - self.found.bytes
 
     @property

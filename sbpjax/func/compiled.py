@@ -42,7 +42,7 @@ def compiled(fn: Any, *, fullgraph: bool = False) -> Any:
     """
     if isinstance(fn, Module):
         return CompiledModule(fn, fullgraph)
-    wrapped = Compiled(fn, fullgraph)
+    wrapped = CompiledFunction(fn, fullgraph)
 
     @functools.wraps(fn)
     def call(*args, **kwargs):
@@ -51,7 +51,7 @@ def compiled(fn: Any, *, fullgraph: bool = False) -> Any:
     return call
 
 
-class Compiled:
+class CompiledFunction:
     """A function with its traced programs, one per signature; the latest sixteen are kept.
 
     Args:
@@ -91,14 +91,14 @@ class Compiled:
                 self._traces.pop(next(iter(self._traces)))
             self._traces[key] = found
         function, trace = found
-        return function.outputs(trace.run(call.tensors))
+        return function.results.filled(trace.run(call.tensors))
 
     def _traced(self, args, kwargs) -> tuple[Function, Trace]:
         function = Function(self._fn, args, kwargs)
         name = getattr(self._fn, "__name__", type(self._fn).__name__)
         body = lambda arrays: function.on_arrays(arrays)[0]  # noqa: E731
         trace = Trace(f"compile({name})", body, function.tensors, writes=True)
-        function.tensors = function._leaves = []  # a program keeps no arguments of its first call alive
+        function.forget_arguments()
         return function, trace
 
     def _say(self, error: Exception) -> None:
@@ -115,7 +115,7 @@ class CompiledModule(Module):
     def __init__(self, module: Module, fullgraph: bool = False) -> None:
         super().__init__()
         self._orig_mod = module
-        self.__dict__["_programs"] = Compiled(module, fullgraph, [module])
+        self.__dict__["_programs"] = CompiledFunction(module, fullgraph, [module])
 
     def forward(self, *args, **kwargs):
         """Run the module's program."""

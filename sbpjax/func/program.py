@@ -9,8 +9,8 @@ something else then; a program that was met before is not compiled again.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,15 +22,18 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from sbpjax.compiler import conversions
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.graph import tree
-from sbpjax.graph.capture import Lifted
+from sbpjax.graph.signature import Call
 from sbpjax.graph.watch import Watch
 from sbpjax.sbp import broadcast
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import Op
+from sbpjax.tensor.op_calls import inlined
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import as_traced, logical
+from sbpjax.tracing.captured import Captured, example
+from sbpjax.tracing.traced import Traced
 
 _PROGRAMS: dict[str, Op] = {}
 _MOST = 4096
@@ -44,26 +47,28 @@ class Function:
         args: its arguments.
         kwargs: its keyword arguments.
         has_aux: it returns ``(outputs, more)``, and `more` is not differentiated.
+
+    Attributes:
+        tensors: the tensors among the arguments.
+        places: where they stand among the leaves of the arguments.
+        results: the outputs without their tensors, once the function ran.
+        along: the same of what goes along.
     """
+
+    results: tree.Skeleton
+    along: tree.Skeleton
 
     def __init__(self, fn: Callable, args: tuple, kwargs: dict, has_aux: bool = False) -> None:
         self.fn = fn
         self.has_aux = has_aux
-        self._leaves, self._tree = tree.flatten((args, kwargs))
-        self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Tensor)]
-        self.tensors = [self._leaves[i]._fresh() for i in self.places]
-        self._outs: Any = None
-        self._aux: Any = None
+        self._call = Call(args, kwargs)
+        self.places = self._call.places
+        self.tensors = [t._fresh() for t in self._call.tensors]
 
     def on_arrays(self, arrays) -> tuple[list, list]:
         """Run the function on arrays in the place of its tensors; return those of the outputs and of the rest."""
-        leaves = list(self._leaves)
-        given = [_stand_in(t, array) for t, array in zip(self.tensors, arrays, strict=True)]
-        for i, t in zip(self.places, given, strict=True):
-            leaves[i] = t
-        args, kwargs = tree.unflatten(self._tree, leaves)
-        result = self.fn(*args, **kwargs)
-        aux = ()
+        args, kwargs = self._call.rebuilt([_stand_in(t, array) for t, array in zip(self.tensors, arrays, strict=True)])
+        result, aux = self.fn(*args, **kwargs), ()
         if self.has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise OpTypeError(
@@ -75,38 +80,17 @@ class Function:
                     )
                 )
             result, aux = result
-        found, self._outs = _apart(result)
-        more, self._aux = _apart(aux)
-        return found, more
+        found, self.results = tree.apart(result)
+        more, self.along = tree.apart(aux)
+        return [logical(t) for t in found], [logical(t) for t in more]
 
-    def outputs(self, values: list) -> Any:
-        """Return the outputs, put together of one value per tensor."""
-        return _together(self._outs, values)
-
-    def aux(self, tensors: list) -> Any:
-        """Return what went along."""
-        return _together(self._aux, tensors)
-
-    @property
-    def out_leaves(self) -> list:
-        """The leaves of the outputs; None where a tensor stands."""
-        return self._outs[1]
+    def forget_arguments(self) -> None:
+        """Let go of the arguments: a program that is kept needs only the results."""
+        self.tensors, self._call = [], None
 
 
 def _stand_in(like: Tensor, array) -> Tensor:
     return wrap_any(array, as_traced(like._layout, array.ndim))
-
-
-def _apart(value) -> tuple[list, tuple]:
-    leaves, structure = tree.flatten(value)
-    arrays = [logical(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
-    return arrays, (structure, [None if isinstance(leaf, Tensor) else (leaf,) for leaf in leaves])
-
-
-def _together(taken: tuple, values: list) -> Any:
-    structure, leaves = taken
-    rest = iter(values)
-    return tree.unflatten(structure, [next(rest) if leaf is None else leaf[0] for leaf in leaves])
 
 
 def current_key():
@@ -141,44 +125,24 @@ class Trace:
 
     def __init__(self, asked: str, body: Callable[[list], list], tensors: list[Tensor], writes: bool = False) -> None:
         self.written: list[Tensor] = []
-        self._lifted = _Closure()
-        examples = [_example(t) for t in tensors]
-        key = [jax.ShapeDtypeStruct((), np.uint32)] * 2
-        for _ in range(3):  # what is read from outside is found in one trace, and is an input in the next
-            watch = Watch(())
-            closed = jax.make_jaxpr(self._pure(asked, body, watch, len(tensors), writes))(
-                *key, *examples, *[_example(t) for t in self._lifted.tensors]
-            )
-            if self._lifted.complete:
-                break
+        traced = Traced(
+            body,
+            [jax.ShapeDtypeStruct((), np.uint32)] * 2,
+            lambda first, second: jax.random.wrap_key_data(jnp.stack([first, second])),
+            [example(t) for t in tensors],
+            check=lambda watch: watch.check_storage(asked) if writes else watch.check(asked),
+            captured=_Closure(),
+            more=(lambda watch: self._writes(asked, watch)) if writes else None,
+        )
+        self.is_random, self._captured = traced.is_random, traced.captured
+        closed = inlined(traced.closed)
         self._consts = list(closed.consts)
         self.op = _op(closed, asked)
-
-    def _pure(self, asked: str, body, watch: Watch, count: int, writes: bool):
-        def pure(first, second, *arrays):
-            key = jax.random.wrap_key_data(jnp.stack([first, second]))
-            with (
-                watch.watching(),
-                self._lifted.collecting(arrays[count:]),
-                default_generator.under_trace(key) as stream,
-            ):
-                outs = list(body(list(arrays[:count])))
-                self.is_random = stream.drawn > 0
-                if writes:
-                    outs += self._writes(asked, watch)
-            if not writes:
-                watch.check(asked, ())
-            return outs
-
-        return pure
 
     def _writes(self, asked: str, watch: Watch) -> list:
         """Return the new values of the tensors that were written, and note which they are."""
         self.written, arrays = [], []
-        for ref, saved, _, grad in watch._written.values():
-            x = ref()
-            if x is None:
-                continue
+        for x, (array, grad) in watch.written():
             if x.grad is not grad:
                 raise OpError(
                     message(
@@ -188,7 +152,7 @@ class Trace:
                         "sbpjax.compile(step, state=(model, optimizer)) compiles whole steps",
                     )
                 )
-            if x._array is not saved[0]:
+            if x._array is not array:
                 self.written.append(x)
                 arrays.append(logical(x))
         return arrays
@@ -197,9 +161,10 @@ class Trace:
         """Run the program, write what it writes, and return the rest."""
         words = _words() if self.is_random else (0, 0)
         key = [wrap_any(jnp.asarray(w, np.uint32)) for w in words]
-        place = next((t._layout.placement for t in (*tensors, *self._lifted.tensors) if t._layout is not None), None)
+        place = next((t._layout.placement for t in (*tensors, *self._captured) if t._layout is not None), None)
         consts = [_constant(c, place) for c in self._consts]
-        inputs = (*consts, *key, *tensors, *self._lifted.tensors)
+        captured = self._captured if place is None else [_on(place, t) for t in self._captured]
+        inputs = (*consts, *key, *tensors, *captured)
         pins = None
         count = len(self.written)
         if count and any(t._layout is not None and t._layout.shape is not None for t in self.written):
@@ -210,6 +175,11 @@ class Trace:
         for t, value in zip(self.written, new, strict=True):
             t._set(value._array, value._layout)
         return rest
+
+
+def _on(place, t: Tensor) -> Tensor:
+    """Return a captured tensor where the op runs: a local one is read whole, by a `to_global` in the function."""
+    return t if t._layout is not None or not t.ndim else t.to_global(place, (broadcast,) * len(place.hierarchy))
 
 
 def _constant(value, placement) -> Tensor:
@@ -225,13 +195,6 @@ def _constant(value, placement) -> Tensor:
 def _words() -> tuple:
     data = jax.random.key_data(default_generator.key())
     return data[0], data[1]
-
-
-def _example(t: Tensor):
-    layout = t._fresh()._layout
-    shape = t._array.shape if layout is None or layout.shape is None else layout.shape
-    weak = layout is None and bool(getattr(t._array, "weak_type", False))
-    return jax.ShapeDtypeStruct(shape, t._array.dtype, weak_type=weak)
 
 
 class ProgramOp(Op):
@@ -266,42 +229,27 @@ def _op(closed, asked: str) -> Op:
     return found
 
 
-class _Closure(Lifted):
+class _Closure(Captured):
     """Tensors read from outside: concrete ones, and those of an enclosing trace that are on the tape."""
 
     def __init__(self) -> None:
         super().__init__()
         self._outer = _enclosing()
 
+    @contextlib.contextmanager
     def collecting(self, tracers):
-        outer = self._outer
-        context = super().collecting(tracers)
+        """Answer `mode.lift` and `mode.closure` within the block."""
+        with super().collecting(tracers):
+            before, mode.closure = mode.closure, self._take
+            try:
+                yield
+            finally:
+                mode.closure = before
 
-        class Both:
-            def __enter__(inner):
-                context.__enter__()
-                inner.before, mode.closure = mode.closure, take
-
-            def __exit__(inner, *exc):
-                mode.closure = inner.before
-                return context.__exit__(*exc)
-
-        def take(tensor):
-            if tensor._edge is None or tensor._array._trace not in outer:
-                return tensor._array
-            return self._lift(tensor)
-
-        return Both()
-
-    def _lift(self, tensor: Tensor):
-        if isinstance(tensor._array, Tracer):
-            found = self.tracers.get(id(tensor))
-            if found is None:
-                self.complete = False
-                self.tensors.append(tensor)
-                found = self.tracers[id(tensor)] = jnp.zeros(tensor._array.shape, tensor._array.dtype)
-            return found
-        return super()._lift(tensor)
+    def _take(self, tensor: Tensor):
+        if tensor._edge is None or tensor._array._trace not in self._outer:
+            return tensor._array
+        return self._lift(tensor)
 
 
 def _enclosing() -> list:

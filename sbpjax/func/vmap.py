@@ -150,7 +150,7 @@ def _whole(func, args, kwargs, dims, out_dims, randomness):
                     "vmap(func, randomness='different')  # or 'same'",
                 )
             )
-        if any(leaf is not None for leaf in function.out_leaves):
+        if any(leaf is not None for leaf in function.results.static):
             raise OpValueError(
                 message(
                     "vmap(...)",
@@ -166,7 +166,8 @@ def _whole(func, args, kwargs, dims, out_dims, randomness):
         placed = _output_dims(out_dims, function, len(outs))
         return [out if d == 0 else jax.numpy.moveaxis(out, 0, d) for out, d in zip(outs, placed, strict=True)]
 
-    return function.outputs(run("vmap(...)", body, function.tensors))
+    found = run("vmap(...)", body, function.tensors)
+    return function.results.filled(found)
 
 
 def _output_dims(out_dims, function: Function, count: int) -> list[int]:

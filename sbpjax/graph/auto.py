@@ -3,11 +3,11 @@
     self.config.enable_auto_parallel(True)                      # the state lies on a placement, broadcast
     self.config.enable_auto_parallel(True, placement=p)         # the state is local: an ordinary model
 
-A tensor of the state (parameter, buffer, optimizer state) is *released* if it is local, or broadcast on every axis:
-nobody has said how it should lie. Whoever wrote ``weight.to_global(sbp=split(0))`` has, and is obeyed, but with
-``enable_auto_parallel_ignore_user_sbp_config(True)``. The program is planned with released tensors as free inputs, an
-updated one coming back in the layout it came in; then `settle` converts them, once. So ``param.sbp`` tells the truth
-afterwards, in eager code too.
+A tensor of the state (parameter, buffer, optimizer state) is *free* if it is local, or broadcast on every axis: nobody
+has said how it should lie. Whoever wrote ``weight.to_global(sbp=split(0))`` has, and that stands, but with
+``enable_auto_parallel_ignore_user_sbp_config(True)``. The program is planned with free tensors as free inputs, an
+updated one coming back in the layout it came in; then `StandIns.lay_out` converts them, once. So ``param.sbp`` tells
+the truth afterwards, in eager code too.
 
 What a plan has laid out stays so: it is marked, and later programs of this and of other graphs (another batch size, an
 evaluation) take it as it is, or two programs would convert the model back and forth. `release` takes the marks away,
@@ -38,7 +38,7 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 
 from .proxy import _options, checkpoints_of, note_options
-from .slots import Slot
+from .slots import StateSlot
 
 log = logging.getLogger("sbpjax.graph")
 
@@ -54,12 +54,12 @@ class Auto:
         placement: where a local state goes, or devices whose grid is to be chosen; None if the state lies on its
             placement already.
         ignore_user: whether layouts that the user gave to state and intermediate values are given up.
-        given: a `sbpjax.auto.plan_file.Sharding` whose layouts are obeyed.
+        user_plan: a `sbpjax.auto.plan_file.Sharding` whose layouts are pinned.
     """
 
     placement: Placement | Hierarchies | None = None
     ignore_user: bool = False
-    given: Any = None
+    user_plan: Any = None
 
     @contextlib.contextmanager
     def tracing(self):
@@ -70,7 +70,7 @@ class Auto:
         finally:
             mode.auto = before
 
-    def is_released(self, t: Tensor) -> bool:
+    def is_free(self, t: Tensor) -> bool:
         """Return whether the planner may choose the layout of a tensor of the state; a local one was not asked for."""
         layout = t._layout
         mark = t.__dict__.get(_MARK)
@@ -91,46 +91,49 @@ def release(tensors: Iterable[Tensor]) -> None:
         t.__dict__[_MARK] = _FREE
 
 
-class Lent:
-    """A state with its local tensors standing on a placement, without data, while a program is made of them."""
+class StandIns:
+    """Local tensors of a state as global ones without data, within the block in which a program is made of them."""
 
     def __init__(self, tensors: Sequence[Tensor], placement: Placement | None) -> None:
-        self._saved: dict[int, tuple] = {}
+        self._layouts: dict[int, Layout] = {}
+        self._saved: list[tuple] = []
         if placement is None:
             return
         everywhere = (B,) * len(placement.hierarchy)
         for t in tensors:
-            if t._fresh()._layout is not None:
-                continue
-            layout = layout_of(placement, everywhere, tuple(t._array.shape), t._array.dtype)
-            self._saved[id(t)] = t, t._array, t._kind, t._cell, layout
+            if t._fresh()._layout is None:
+                self._layouts[id(t)] = layout_of(placement, everywhere, tuple(t._array.shape), t._array.dtype)
+                self._saved.append((t, t._array, t._kind, t._cell))
+
+    def __enter__(self) -> StandIns:
+        for t, *_ in self._saved:
+            layout = self._layouts[id(t)]
             t._hold(of_layout(layout), layout)
             t._cell = None
+        return self
 
-    def give_back(self) -> None:
-        """Make the tensors local again, as they were."""
-        for t, array, kind, cell, _ in self._saved.values():
+    def __exit__(self, *exc) -> None:
+        for t, array, kind, cell in self._saved:
             t._array, t._layout, t._kind, t._cell = array, None, kind, cell
 
-    def settle(self, tensors: Sequence[Tensor], laid: dict[int, Layout]) -> None:
+    def lay_out(self, tensors: Sequence[Tensor], chosen: dict[int, Layout]) -> None:
         """Lay tensors of the state out as a program takes them, and mark them.
 
         Args:
             tensors: the state.
-            laid: position in the state → its layout; local tensors without one become broadcast.
+            chosen: position in the state → its layout; local tensors without one become broadcast.
         """
-        stood = {i: self._saved[id(t)][-1] for i, t in enumerate(tensors) if id(t) in self._saved}
-        self.give_back()
-        for i, layout in {**stood, **laid}.items():
+        stood = {i: self._layouts[id(t)] for i, t in enumerate(tensors) if id(t) in self._layouts}
+        for i, layout in {**stood, **chosen}.items():
             t = tensors[i]
             if t._layout is None:
                 t._set(*conversions.from_logical(t._fresh()._array, layout.placement, layout.sbp))
             elif t._layout is not layout:
                 t._set(*conversions.convert(t._fresh()._array, t._layout, layout.placement, layout.sbp))
-        keep(tensors[i] for i in {*stood, *laid})
+        keep(tensors[i] for i in {*stood, *chosen})
 
 
-def layouts_of_slots(slots: Sequence[Slot], chosen: dict[int, Layout]) -> dict[int, Layout]:
+def layouts_of_slots(slots: Sequence[StateSlot], chosen: dict[int, Layout]) -> dict[int, Layout]:
     """Return position in the state → layout, for slots of which a plan has chosen the layout.
 
     Args:

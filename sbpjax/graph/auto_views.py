@@ -14,12 +14,11 @@ from sbpjax.auto.report import Report, report
 from sbpjax.auto.subject import Input, Subject
 from sbpjax.auto.why import Why, why
 from sbpjax.errors import MixedTensorError, message
-from sbpjax.sbp.normalise import normalise
 
 from . import tree
 from .capture import State
-from .given import named_inputs
 from .signature import TensorSpec, argument_paths
+from .user_plan import named_inputs
 
 
 def subject_of_program(graph: Any, state: State, program: Any) -> Subject:
@@ -45,9 +44,9 @@ def subject_of_program(graph: Any, state: State, program: Any) -> Subject:
     leaves, structure = tree.flatten(program.arguments)
     paths = argument_paths(structure, graph.build)
     named = [path for path, leaf in zip(paths, leaves, strict=True) if isinstance(leaf, TensorSpec)]
-    asked = program.given
-    laid = asked.codes if asked else {}
-    free = {*(1 + number for number in program.released), *program._arguments} - set(laid)
+    user_plan = program.user_plan
+    laid = user_plan.codes if user_plan else {}
+    free = {*(1 + number for number in program.free_slots), *program._arguments} - set(laid)
     facts = zip(named_inputs(state, program, named), program.jaxpr.in_avals, program.asked_codes, strict=True)
     inputs = tuple(
         Input(name, kind, tuple(aval.shape), aval.dtype, laid.get(i, codes), parent, i in free, members)
@@ -56,16 +55,16 @@ def subject_of_program(graph: Any, state: State, program: Any) -> Subject:
     rest = len(program.jaxpr.out_avals) - len(program.written)
     back = (*(1 + i for i in program.written), *(None,) * rest)
     options = program.options
-    flat = normalise(program.jaxpr) if asked else program.plan.program
-    limit, marks = options.memory_bytes, asked.marks if asked else {}
+    flat = program.flat if user_plan else program.plan.program
+    limit, marks = options.memory_bytes, user_plan.marks if user_plan else {}
     return Subject(flat, program.placement, inputs, back, options.cost, limit, graph.name, marks)
 
 
 def report_of(graph: Any, state: State, program: Any, against: Any) -> Report:
-    """Return the report of a graph's program; see `Views.auto_parallel_report`."""
+    """Return the report of a graph's program; see `Graph.auto_parallel_report`."""
     return report(subject_of_program(graph, state, program), program.plan, against=against)
 
 
 def why_of(graph: Any, state: State, program: Any, name: str, sbp: Any) -> Why:
-    """Return the price of a layout in a graph's program; see `Views.why`."""
+    """Return the price of a layout in a graph's program; see `Graph.why`."""
     return why(subject_of_program(graph, state, program), program.plan, name, sbp)

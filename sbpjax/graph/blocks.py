@@ -38,8 +38,10 @@ from sbpjax.tensor.op_calls import inlined
 from sbpjax.tensor.tensor import restore, wrap_any
 from sbpjax.tensor.traced import as_traced, logical, unpinned
 
+from . import tree
 from .capture import place_tracer
 from .casts import Cast, without_casts
+from .signature import Call
 from .split import Halves, cotangent_p, split
 
 log = logging.getLogger("sbpjax.graph")
@@ -179,14 +181,13 @@ def _place(layout):
     return None if layout is None else (layout.placement, layout.pinned if layout.shape is None else layout.codes)
 
 
-class _Call:
+class _Call(Call):
     """One call of a module: its tensors, and what else its trace depends on."""
 
     def __init__(self, module, args: tuple, kwargs: dict) -> None:
+        super().__init__(args, kwargs)
         self.module = module
-        self.leaves, self.tree = jax.tree.flatten((args, kwargs), is_leaf=lambda x: isinstance(x, Tensor))
-        self.places = [i for i, x in enumerate(self.leaves) if isinstance(x, Tensor)]
-        self.arguments = [self.leaves[i]._fresh() for i in self.places]
+        self.arguments = [t._fresh() for t in self.tensors]
         self.owned = [t._fresh() for t in (*module.parameters(), *module.buffers())]
         self.wanted: list[Layout | None] = []  # of each owned tensor the layout in which its gradient is wanted
 
@@ -197,7 +198,7 @@ class _Call:
         number: dict[int, int] = {}
         same = tuple(number.setdefault(id(t), len(number)) for t in tensors)
         described = tuple((tuple(t.shape), t.dtype, _place(t._layout), t._edge is not None) for t in tensors)
-        return self.tree, static, same, described, mode.grad, mode.autocast and mode.autocast.key
+        return self.structure, static, same, described, mode.grad, mode.autocast and mode.autocast.key
 
 
 def _static(leaf):
@@ -246,22 +247,19 @@ class _Block:
         """Run the module on tracers, and its backward on stand-ins for the cotangents."""
         count = len(call.arguments)
         arguments, owned = arrays[:count], arrays[count : count + len(call.owned)]
-        rebuilt = list(call.leaves)
-        handles = []
-        for i, outer, tracer in zip(call.places, call.arguments, arguments, strict=True):
-            handles.append(_leaf(wrap_any(tracer, as_traced(outer._layout)), outer._edge is not None))
-            rebuilt[i] = handles[-1]
-        args, kwargs = jax.tree.unflatten(call.tree, rebuilt)
+        handles = [
+            _leaf(wrap_any(tracer, as_traced(outer._layout)), outer._edge is not None)
+            for outer, tracer in zip(call.arguments, arguments, strict=True)
+        ]
+        args, kwargs = call.rebuilt(handles)
         with _held(call.owned, owned), _drawing(arrays[count + len(call.owned) :]), fresh():
             result = call.module._call_impl(args, kwargs)
             self._draws = default_generator._counter
             if any(h._fresh()._array is not a for h, a in zip(handles, arguments, strict=True)):
                 raise NotPlain("it writes an argument in place")
-            outs, self._tree = jax.tree.flatten(result, is_leaf=lambda x: isinstance(x, Tensor))
-            self._static = [None if isinstance(o, Tensor) else (o,) for o in outs]
-            tensors = [o._fresh() for o in outs if isinstance(o, Tensor)]
+            tensors, self._results = tree.apart(result)
             self._outputs = len(tensors)
-            self._layouts = [as_traced(o._layout) for o in tensors]
+            self._layouts = [as_traced(o._fresh()._layout) for o in tensors]
             self._written = [i for i, (t, a) in enumerate(zip(call.owned, owned)) if t._fresh()._array is not a]
             if any(call.owned[i]._edge is not None for i in self._written):
                 raise NotPlain("it writes a parameter")
@@ -300,9 +298,7 @@ class _Block:
             self._record(outs, inputs, arrays, results[self._halves.outputs :])
         for i, array in zip(self._written, written, strict=True):
             call.owned[i]._set(array, unpinned(call.owned[i]._layout))
-        produced = iter(outs)
-        leaves = [next(produced) if static is None else static[0] for static in self._static]
-        return jax.tree.unflatten(self._tree, leaves)
+        return self._results.filled(outs)
 
     def _record(self, outs, inputs, arrays, saved) -> None:
         node = BlockNode()

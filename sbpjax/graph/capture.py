@@ -22,9 +22,8 @@ from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import Fields, Group, Items, States, Table
 from sbpjax.tensor.device import default_jax_device
-from sbpjax.tensor.mode import mode
 from sbpjax.tensor.parked import is_parked
-from sbpjax.tensor.traced import as_traced, constant
+from sbpjax.tensor.traced import as_traced
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 _PLAIN = {bool, int, float, str, type(None)}
@@ -279,39 +278,6 @@ def infos(tensors: list) -> list:
 def place_tracer(tensor: Tensor, tracer) -> None:
     """Make a tensor's payload a tracer of its logical value."""
     tensor._hold(tracer, as_traced(tensor._layout))
-
-
-class Lifted:
-    """Tensors that a function reads without being given them: they become inputs of its program."""
-
-    def __init__(self) -> None:
-        self.tensors: list[Tensor] = []
-        self.tracers: dict[int, object] = {}
-        self.complete = True
-        self.last = False
-
-    @contextlib.contextmanager
-    def collecting(self, tracers):
-        """Answer `mode.lift` within the block: with the tracers of known tensors, and with stand-ins for new ones."""
-        self.tracers = {id(t): tracer for t, tracer in zip(self.tensors, tracers, strict=True)}
-        self.complete = True
-        before, mode.lift = mode.lift, self._lift
-        try:
-            yield
-        finally:
-            mode.lift = before
-
-    def _lift(self, tensor: Tensor):
-        found = self.tracers.get(id(tensor))
-        if found is None:
-            if self.last:  # each trace makes it anew, as `x.new_zeros(3)` does: a constant
-                return constant(tensor)
-            self.complete = False
-            self.tensors.append(tensor)
-            layout = tensor._layout
-            facts = tensor._array if layout is None else layout
-            found = self.tracers[id(tensor)] = jax.numpy.zeros(facts.shape, facts.dtype)
-        return found
 
 
 def _flat(name: str, owners):

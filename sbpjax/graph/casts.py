@@ -1,6 +1,6 @@
 """Casts of weights: moved out of what runs many times into what runs once.
 
-Under autocasting a layer casts its weights. In the forward and the backward of a block, and in the turns of a loop,
+Under autocasting a layer casts its weights. In the forward and backward of a block, and in the iterations of a loop,
 that is the same cast of the same array again and again: such casts leave the traced part, which gets their results as
 further inputs, and the program around it makes each of them once per step.
 

@@ -4,9 +4,9 @@
     all-gather       42.4 MB      42.4 MB        0.0 %
     reduce-scatter   42.4 MB      42.3 MB       -0.1 %
 
-Bytes are what one device receives over the wire in one run. The compiler may say a kind in another way (an all-reduce
-fused with a slice is a reduce-scatter, a pair of asynchronous halves is one collective, a loop's body runs as often as
-the loop turns); `sbpjax.sbp.hlo` reads all of them. What the TPU compiler writes as an all-reduce
+Bytes are what one device receives over the interconnect in one run. The compiler may say a kind in another way (an
+all-reduce fused with a slice is a reduce-scatter, a pair of asynchronous halves is one collective, a loop's body runs
+as often as the loop iterates); `sbpjax.sbp.hlo` reads all of them. What the TPU compiler writes as an all-reduce
 (`sbpjax.sbp.slabs`, `sbpjax.sbp.links`) is planned as one, and what it sends in bfloat16 (`sbpjax.sbp.plan.rounded`) as
 that.
 """
@@ -37,7 +37,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes on the wire per device and run, by kind.
+    """Bytes on the interconnect per device and run, by kind.
 
     Attributes:
         planned: the plan's, by HLO's names of the kinds.

@@ -5,9 +5,10 @@
     model.0 backward  f32[256,64] P → B   all_reduce(a0)      98,304       1  mul          train.py:33
     Adam              f32[64] P → S0      reduce_scatter(a0)     224       1  square       gradient of model.1.bias
 
-A boxing is a conversion that the plan asks for, with what one device receives over the wire; in a loop it happens once
-per turn. Some equations move bytes inside themselves (a maximum over a split dim): they are listed too, so that the sum
-of the table is the plan's. The last part is the same sum per kind, and what the compiler made of it.
+A boxing is a conversion that the plan asks for, with what one device receives over the interconnect; in a loop it
+happens once per iteration. Some equations move bytes inside themselves (a maximum over a split dim): they are listed
+too, so that the sum of the table is the plan's. The last part is the same sum per kind, and what the compiler made of
+it.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from sbpjax.sbp.plan.exact import hidden_bytes
 
 from .capture import State
 from .collectives import Traffic, traffic_of
+from .fitting import owners_of
 from .names import Names
-from .owners import owners
 from .table import aligned
+from .value_names import value_names
 
 _NAMES = {"psum": "all_reduce", "psum_scatter": "reduce_scatter"}
 _HEAD = ("module", "boxing", "collective", "bytes", "times", "for", "line")
@@ -70,7 +72,7 @@ class Communication(Explanation):
     """What a step of a graph moves.
 
     Attributes:
-        moves: every conversion, in program order; those without a byte on the wire too.
+        moves: every conversion, in program order; those without a byte on the interconnect too.
         traffic: the sums per kind, planned and compiled; None if the compiler was not asked.
     """
 
@@ -86,7 +88,7 @@ class Communication(Explanation):
             )
         super().__init__(program.plan, graph.name)
         names = Names(graph)
-        whose = owners(program.plan, program, State(graph._owners()))
+        whose = value_names(program.plan, program, State(owners_of(graph)))
         self.moves = [*_boxings(program.plan, names, whose), *_inside(program.plan, names, 1, "")]
         self.traffic: Traffic | None = traffic_of(program) if check else None
 
@@ -104,7 +106,7 @@ class Communication(Explanation):
             parts.append(aligned([_HEAD, *(move.cells() for move in moving)], _RIGHT))
         free = len(self.moves) - len(moving)
         if free:
-            parts.append(f"{free} more conversion{'s' * (free != 1)} without a byte on the wire")
+            parts.append(f"{free} more conversion{'s' * (free != 1)} without a byte on the interconnect")
         if self.traffic is not None:
             parts.append(str(self.traffic))
         return parts

@@ -94,7 +94,7 @@ class GraphConfig:
         auto_compute_ratio: what the time of computing is multiplied with, or None.
         auto_wait_time: what a collective costs apart from its bytes, or None.
         auto_cost: the prices, or None for those of the devices.
-        auto_plan: a plan that is obeyed, or None.
+        auto_plan: a plan whose layouts are pinned, or None.
     """
 
     training: bool = False

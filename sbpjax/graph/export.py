@@ -38,9 +38,10 @@ from sbpjax.tensor.tensor import wrap_any
 
 from . import manifest, reading, tree
 from .capture import State
+from .fitting import owners_of, prepared
 from .program import Options, Program
 from .signature import Call, as_tensor
-from .step import Step
+from .step import GraphStep
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
@@ -65,7 +66,7 @@ def export(
     if dynamic_batch:
         state, call, program = _with_free_batch(graph, asked, args, kwargs)
     else:
-        state, call, program = graph._prepared(args, kwargs)
+        state, program, call = prepared(graph, args, kwargs)
     _check_data(asked, state)
     if program.pipeline is not None:
         program = program.sequential()
@@ -98,7 +99,7 @@ def export(
 # -- the program -------------------------------------------------------------------------------------------------------
 
 
-def _exported(asked: str, program: Program, platforms: tuple[str, ...] | None):
+def _exported(asked: str, program: Any, platforms: tuple[str, ...] | None):
     structs = program._structs
     if program.placement is None:  # committed arrays say on which device; the export runs on any
         structs = [jax.ShapeDtypeStruct(s.shape, s.dtype, weak_type=s.weak_type) for s in structs]
@@ -120,7 +121,7 @@ def _exported(asked: str, program: Program, platforms: tuple[str, ...] | None):
 
 def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     """Trace a graph with a free number of rows: dim 0 of every tensor argument."""
-    state, call = State(graph._owners()), Call(args, kwargs)
+    state, call = State(owners_of(graph)), Call(args, kwargs)
     if any(layout is not None for layout in (*state.layouts(), *(t._layout for t in call.tensors))):
         seen, rule = "a sharded graph", "a plan is made for given sizes; the batch can be free on one device only"
         raise ExportError(message(asked, seen, rule, "export without dynamic_batch, once per batch size"))
@@ -135,7 +136,7 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     call = Call(args, kwargs)
     before, graph.config.block_scan = graph.config.block_scan, False  # what is kept of a block is chosen by its size
     try:
-        return state, call, Program(Step(graph, state, {}), state, call, Options(), f"{graph.name}.build")
+        return state, call, Program(GraphStep(graph, state, {}), state, call, Options(), f"{graph.name}.build")
     except Exception as error:
         what = str(error).strip().partition("\n")[0]
         why: BaseException = error
@@ -171,16 +172,16 @@ def _inputs_json(graph: Any, call: Call, program: Program, asked: str) -> dict:
 
 
 def _outputs_json(program: Program, asked: str) -> dict:
-    skip = len(program.written)
-    produced = iter(zip(program.jaxpr.out_avals[skip:], program.out_layouts[skip:], program._global_outs, strict=True))
-    found = []
-    for path, static in zip(tree.paths(program._out_tree, "output"), program._static_outs, strict=True):
+    skip, outputs = len(program.written), program.outputs
+    produced = iter(zip(program.jaxpr.out_avals[skip:], program.out_layouts[skip:], outputs.are_global, strict=True))
+    found, (structure, leaves) = [], outputs.results
+    for path, static in zip(tree.paths(structure, "output"), leaves, strict=True):
         if static is not None:
             found.append(manifest.static_json(static[0], path, asked))
             continue
         aval, layout, is_global = next(produced)
         found.append({**manifest.tensor_json(path, aval.shape, aval.dtype, layout), "global": bool(is_global)})
-    return {"structure": manifest.structure_json(program._out_tree, asked), "leaves": found}
+    return {"structure": manifest.structure_json(structure, asked), "leaves": found}
 
 
 def _placement_json(program: Program) -> dict | None:
@@ -195,7 +196,7 @@ def _state_json(graph: Any, state: State, program: Program) -> tuple[dict, dict[
     tensors, captured = [], []
     for name, t in zip(_unique(state.names), state.tensors, strict=True):
         tensors.append({**_stored(name, t, program, weights), "kind": kinds.get(id(t), "tensor")})
-    for i, t in enumerate(program._lifted.tensors):
+    for i, t in enumerate(program.captured):
         captured.append(_stored(f"captured[{i}]", t, program, weights))
     written = set(program.written)
     inputs = [

@@ -23,7 +23,9 @@ eager code and other graphs see it. Parameters' ``.grad`` is left as it was.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sbpjax.errors import GraphError, GraphTypeError, message
@@ -32,35 +34,44 @@ from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor.changes import changes
 
-from . import report, runtime, saving, tree
+from . import report, runtime, saving
 from .capture import State
 from .collectives import Traffic, traffic_of
 from .config import GraphConfig
-from .fitting import Fitting
-from .life import Entry, Life, life_of
+from .fitting import fit, owners_of, prepared, prepared_or_last
+from .internals import Internals, internals_of
 from .memory import Memory, estimate, memory
 from .program import Program
 from .proxy import ProxyModule
 from .repeat import MISSED, repeat_of
-from .signature import Call, as_tensor
-from .views import Views
+from .signature import Call
 
-if TYPE_CHECKING:  # a call takes and returns what the subclass's `build` does
+if TYPE_CHECKING:
     from typing import ParamSpec, Protocol, TypeVar
+
+    from .profile import Profile
 
     _P = ParamSpec("_P")
     _R = TypeVar("_R", covariant=True)
 
-    class _HasBuild(Protocol[_P, _R]):
+    class _HasBuild(Protocol[_P, _R]):  # a call takes and returns what the subclass's `build` does
         def build(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
 
 
 _counts: dict[str, int] = {}
 
+_SHOWN: dict[str, Callable[..., Any]] = {}
+
 _MOST_MISSED = 3  # a call that is never quite the same, such as one whose weights somebody holds, is not tried forever
 
 
-class Graph(Fitting, Views):
+def shows(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register what the method of a function's name returns: reports build on graphs, so graphs do not import them."""
+    _SHOWN[function.__name__] = function
+    return function
+
+
+class Graph:
     """Base class of graphs; a subclass assigns modules in ``__init__`` and overrides `build`.
 
     Attributes:
@@ -72,7 +83,7 @@ class Graph(Fitting, Views):
     def __init__(self) -> None:
         kind = type(self).__name__
         number = _counts[kind] = _counts.get(kind, -1) + 1
-        object.__setattr__(self, "_g", Life(f"{kind}_{number}"))
+        object.__setattr__(self, "_g", Internals(f"{kind}_{number}"))
         object.__setattr__(self, "config", GraphConfig())
 
     def __del__(self) -> None:
@@ -105,34 +116,7 @@ class Graph(Fitting, Views):
             GraphTypeError: these are no optimizer and schedule.
             GraphError: the schedule is of another optimizer, or a parameter has an optimizer already.
         """
-        life = life_of(self)
-        asked = f"{type(self).__name__}.add_optimizer"
-        if not isinstance(optim, Optimizer):
-            raise GraphTypeError(
-                message(asked, f"a {type(optim).__name__}", "optim is a sbpjax.optim.Optimizer", "optim.SGD(params)")
-            )
-        if lr_sch is not None and not hasattr(lr_sch, "step"):
-            raise GraphTypeError(
-                message(asked, f"lr_sch of type {type(lr_sch).__name__}", "lr_sch is a learning-rate schedule",
-                        "lr_sch=optim.lr_scheduler.StepLR(optimizer, 10)")
-            )  # fmt: skip
-        owner = getattr(lr_sch, "optimizer", optim)
-        if owner is not optim:
-            raise GraphError(
-                message(asked, "a schedule of another optimizer", "a schedule sets the learning rates of its own",
-                        f"make it as {type(lr_sch).__name__}(optim, ...)")
-            )  # fmt: skip
-        taken = {id(p) for entry in life.optimizers for group in entry.optimizer.param_groups for p in group["params"]}
-        if any(id(p) in taken for group in optim.param_groups for p in group["params"]):
-            raise GraphError(
-                message(asked, "a parameter of an optimizer that was added before",
-                        "a parameter is updated by one optimizer", "give each optimizer parameters of its own")
-            )  # fmt: skip
-        if is_sparse:
-            optim.use_sparse_updates()
-        life.optimizers.append(Entry(optim, lr_sch, bool(is_sparse)))
-        if lr_sch is not None and getattr(lr_sch, "is_pure", True):
-            life.schedules.append(lr_sch.stepped_by(self) if isinstance(lr_sch, LRScheduler) else lr_sch.step)
+        internals_of(self).add_optimizer(self, optim, lr_sch, bool(is_sparse))
         changes.note()
         self.config.training = True
 
@@ -153,40 +137,40 @@ class Graph(Fitting, Views):
                     "sbpjax.amp.GradScaler()",
                 )
             )
-        life_of(self).scaler = grad_scaler
+        internals_of(self).scaler = grad_scaler
         changes.note()
 
     def __setattr__(self, name: str, value: Any = None) -> None:
-        life = life_of(self)
+        own = internals_of(self)
         asked = f"{type(self).__name__}.{name} = ..."
         if isinstance(value, ProxyModule):
             value = value.to(Module)
         if isinstance(value, Module):
             self.__dict__.pop(name, None)
-            life.blocks[name] = value
+            own.blocks[name] = value
         elif isinstance(value, Optimizer):
             raise GraphTypeError(
                 message(asked, f"a {type(value).__name__}", "a graph steps the optimizers that were added to it",
                         "self.add_optimizer(optimizer, lr_sch=scheduler)")
             )  # fmt: skip
-        elif name in life.blocks and value is not None:
+        elif name in own.blocks and value is not None:
             raise GraphTypeError(
                 message(asked, f"a {type(value).__name__}", f"{name} is a module of the graph", "assign a Module")
             )
         else:
-            life.blocks.pop(name, None)
+            own.blocks.pop(name, None)
             object.__setattr__(self, name, value)
         changes.note()
 
     def __getattr__(self, name: str) -> Any:
         # Reached only when the instance has no such plain attribute.
-        life = self.__dict__.get("_g")
-        if life is not None and name in life.blocks:
-            return self._proxy(life.blocks[name], name)
+        own = self.__dict__.get("_g")
+        if own is not None and name in own.blocks:
+            return self._proxy(own.blocks[name], name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
-        if life_of(self).blocks.pop(name, None) is None:
+        if internals_of(self).blocks.pop(name, None) is None:
             object.__delattr__(self, name)
         changes.note()
 
@@ -241,21 +225,21 @@ class Graph(Fitting, Views):
 
         The first call of a signature traces and compiles.
         """
-        life = life_of(self)
-        last, result = life.last, MISSED
+        own = internals_of(self)
+        last, result = own.last, MISSED
         if last is not None and last.repeat is not None:
             result = last.repeat.again(args, kwargs)
             if result is not MISSED:
                 last.missed = 0
         if result is MISSED:
             result = self._run(Call(args, kwargs))  # type: ignore[attr-defined]
-        for step in life.schedules:
+        for step in own.schedules:
             step()
         return result
 
     def _run(self, call: Call) -> Any:
         """Run the program of a call, and find out whether such a call can be made again the quick way."""
-        state, program = self._fit(call)
+        state, program = fit(self, call)
         if not program.is_compiled:
             self._compile(program)
         result = program.run(state, call.tensors)
@@ -287,9 +271,7 @@ class Graph(Fitting, Views):
 
     def build_graph(self, *args: Any, **kwargs: Any) -> None:
         """Trace and plan for arguments, abstract or not, without compiling."""
-        leaves, structure = tree.flatten((args, kwargs))
-        args, kwargs = tree.unflatten(structure, map(as_tensor, leaves))
-        self._prepared(args, kwargs)
+        prepared(self, args, kwargs)
 
     def finish_compile_and_init_runtime(self) -> Graph:
         """Compile what `build_graph` planned, and return the graph."""
@@ -309,7 +291,7 @@ class Graph(Fitting, Views):
         """
         if args or kwargs:
             self.build_graph(*args, **kwargs)
-        return (memory if compiled else estimate)(self.program, State(self._owners()))
+        return (memory if compiled else estimate)(self.program, State(owners_of(self)))
 
     def traffic(self, *args: Any, **kwargs: Any) -> Traffic:
         """Return what a step moves between devices, planned and compiled, by kind; nothing runs.
@@ -327,6 +309,145 @@ class Graph(Fitting, Views):
         if not program.is_compiled:
             program.compile(to_run=True)
             self._g.debug.compiled(self, program)
+
+    # -- reports and files ----------------------------------------------------------------------------------------
+
+    def explain(self, *args: Any, check: bool = True, **kwargs: Any) -> Any:
+        """Return what a step moves between devices: every boxing with its module, source line, collective and bytes.
+
+        Nothing runs.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            check: compile the program and hold the plan's sums against its collectives.
+            **kwargs: arguments by name.
+
+        Raises:
+            MixedTensorError: the program runs on one device, and moves nothing.
+            GraphError: no arguments, and the graph was not built.
+
+        Example:
+            >>> print(graph.explain(x, y))
+        """
+        return _SHOWN["explain"](self, prepared_or_last(self, args, kwargs)[1], check)
+
+    def pipeline_report(self, *args: Any, turns: int = 3, **kwargs: Any) -> Any:
+        """Return when each stage of a pipeline works and waits, the bubble, and what it holds.
+
+        Tasks are timed alone, on zeros; no parameter changes.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            turns: how often each task is timed; the median counts.
+            **kwargs: arguments by name.
+
+        Raises:
+            GraphError: the graph lies on one placement, or has no micro-batches.
+
+        Example:
+            >>> graph.pipeline_report().save("step.svg")
+        """
+        return _SHOWN["pipeline_report"](self, prepared_or_last(self, args, kwargs)[1], turns)
+
+    def profile(
+        self, steps: int = 10, *args: Any, directory: str | os.PathLike | None = None, **kwargs: Any
+    ) -> Profile:
+        """Run steps under the profiler, and return which ops of which modules take the time.
+
+        Parameters, optimizers, schedules and the random stream are as before afterwards. The program is compiled once
+        more, since a program out of the compiler's cache may carry the names of another graph.
+
+        Args:
+            steps: how many steps are measured; one more runs before them.
+            *args: arguments of ``build``; none for zeros of the last call's signature.
+            directory: where the trace for TensorBoard and Perfetto goes; by default a new temporary directory. Of
+                several processes each takes a folder of its own in it, ``rank0`` and so on.
+            **kwargs: arguments by name.
+
+        Returns:
+            A `Profile`: print it, or show it in a notebook.
+
+        Raises:
+            GraphError: no arguments, and the graph was not built; less than one step.
+
+        Example:
+            >>> print(graph.profile(5, x, y, directory="traces"))
+        """
+        return _SHOWN["profile"](self, args, kwargs, steps, directory)
+
+    def auto_parallel_report(self, *args: Any, against: Sequence[str] | None = None, **kwargs: Any) -> Any:
+        """Return how the tensors of a step lie and what that costs, beside the usual strategies; nothing runs.
+
+        The plan is that of `build`'s program: with ``config.enable_auto_parallel(True)`` the one that was found. The
+        other strategies are planned for this call, which takes as long as the plan did, for each.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            against: strategies to compare with: ``"dp"``, ``"zero1"``, ``"fsdp"``, ``"tp"``, ``"own"``, on several
+                axes their products such as ``"dp+tp"``; all of them by default.
+            **kwargs: arguments by name.
+
+        Returns:
+            A `sbpjax.auto.report.Report`: print it, show it in a notebook, or save it as a page, a picture or a plan.
+
+        Raises:
+            MixedTensorError: the program runs on one device, or on several placements.
+
+        Example:
+            >>> graph.auto_parallel_report(x, y).save("plan.html")
+        """
+        return _SHOWN["auto_parallel_report"](self, *prepared_or_last(self, args, kwargs), against)
+
+    def why(self, name: str, sbp: Any) -> Any:
+        """Return what it would cost to lay one tensor of the last program otherwise, and what would follow.
+
+        Args:
+            name: a parameter, state, argument or boundary activation as `auto_parallel_report` names it, or a pattern.
+            sbp: its nd-sbp, in any form.
+
+        Raises:
+            SbpError: no tensor has that name, or the layout does not fit it.
+
+        Example:
+            >>> print(graph.why("model.blocks.*.up.weight", "B"))
+        """
+        return _SHOWN["why"](self, *prepared_or_last(self, (), {}), name, sbp)
+
+    def _repr_html_(self) -> str:
+        return _SHOWN["page"](self)
+
+    def export(
+        self,
+        path: str | os.PathLike,
+        *args: Any,
+        platforms: Sequence[str] | None = None,
+        dynamic_batch: bool = False,
+        key: bytes | None = None,
+        **kwargs: Any,
+    ) -> Path:
+        """Write the graph as files that `sbpjax.load_graph` runs without the code of the model.
+
+        Args:
+            path: the directory to write: a StableHLO program, the weights as safetensors, and a manifest in JSON.
+            *args: example arguments of ``build``, abstract or not: the export has their signature.
+            platforms: kinds of devices that it shall run on, of ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; by
+                default the present one.
+            dynamic_batch: leave the size of dim 0 of all tensor arguments free (local graphs only).
+            key: sign the export, for ``load_graph(path, key=key)``: at least 16 secret bytes.
+            **kwargs: example arguments by name.
+
+        Returns:
+            The directory.
+
+        Raises:
+            ExportError: something is not of a kind that can be written, or a file is in the way; nothing is written.
+
+        Example:
+            >>> graph.export("classifier", TensorSpec((1, 784)), platforms=["cpu", "tpu"])
+        """
+        from .export import export
+
+        return export(self, path, args, kwargs, platforms, dynamic_batch, key)
 
     # -- state -----------------------------------------------------------------------------------------------------
 

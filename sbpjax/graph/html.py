@@ -10,7 +10,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from sbpjax.sbp import algebra
-from sbpjax.sbp.normalise import normalise, source_line
+from sbpjax.sbp.normalise import source_line
 
 from .memory import bytes_text
 from .names import Names
@@ -35,8 +35,8 @@ class _Op(NamedTuple):
 
 def page(graph: Any) -> str:
     """Return the HTML of a graph."""
-    life = graph._g
-    program = None if life.latest is None else life.latest[1]
+    own = graph._g
+    program = None if own.latest is None else own.latest[1]
     ops = {} if program is None else _ops(program, Names(graph))
     moved: dict[str, int] = {}
     if program is not None and program.plan is not None:
@@ -47,7 +47,7 @@ def page(graph: Any) -> str:
     parts = [_STYLE, '<div class="sbpjax">', f"<b>{escape(graph.name)}</b> ({escape(type(graph).__name__)})"]
     parts.append(f"<div>{escape(_about(program))}</div>")
     shown: set[str] = set()
-    for name, module in life.blocks.items():
+    for name, module in own.blocks.items():
         parts.append(_module(name, module, program, ops, moved, shown, is_open=True))
     for path in ops:
         if path not in shown:
@@ -114,7 +114,7 @@ def _ops(program: Any, names: Names) -> dict[str, list[_Op]]:
     """Return by module the ops of a program, those in loops too."""
     found: dict[str, list[_Op]] = {}
     if program.plan is None:
-        for eqn in normalise(program.jaxpr).eqns:
+        for eqn in program.flat.eqns:
             _add(found, eqn, names, "", 1, "")
     else:
         _planned(found, program.plan, names, "", 1)

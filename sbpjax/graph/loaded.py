@@ -32,9 +32,9 @@ from sbpjax.tensor.parked import is_parked
 from sbpjax.tensor.tensor import wrap_any
 
 from . import manifest, reading, tree
-from .capture import Lifted
+from .outputs import Outputs
 from .program import Options, Program
-from .slots import Slot
+from .slots import StateSlot
 
 
 def load_graph(
@@ -298,10 +298,8 @@ class Saved(Program):
         self._present = True
         self.is_random: bool = found["program"]["random"]
         state = found["state"]
-        self._lifted = Lifted()
-        self._lifted.tensors = captured
+        self.captured = captured
         self.slots = [self._slot(facts, tensors) for facts in state["inputs"]]
-        self._plain = all(slot.own and slot.places == (i,) for i, slot in enumerate(self.slots))
         self.written = list(state["order"])
         self._numbers = len(state["numbers"])
         self._held = [(None, None)] * self._numbers
@@ -315,11 +313,15 @@ class Saved(Program):
         ]
         outs = found["outputs"]
         results = [leaf for leaf in outs["leaves"] if "static" not in leaf]
-        self._state_layouts = [self.slots[i].layout for i in self.written]
-        self.out_layouts = [*self._state_layouts, *map(self._layout, results)]
-        self._global_outs = [leaf["global"] for leaf in results]
-        self._static_outs = [(manifest.static_of(leaf),) if "static" in leaf else None for leaf in outs["leaves"]]
-        self._out_tree = manifest.structure_of(outs["structure"])
+        self.out_layouts = [*(self.slots[i].layout for i in self.written), *map(self._layout, results)]
+        static = [(manifest.static_of(leaf),) if "static" in leaf else None for leaf in outs["leaves"]]
+        self.outputs = Outputs(
+            self.slots,
+            self.written,
+            self.out_layouts,
+            tree.Skeleton(manifest.structure_of(outs["structure"]), static),
+            [leaf["global"] for leaf in results],
+        )
         self._free = any(d.__class__ is str for leaf in arguments for d in leaf["shape"])
         self._structs = self._made_structs()
         first = 1 + len(self.slots)
@@ -334,16 +336,16 @@ class Saved(Program):
                 owned = [tensors[place] for place in slot.places]
                 slot.give(owned, slot.array(owned))
 
-    def _slot(self, facts: dict, tensors: list) -> Slot:
+    def _slot(self, facts: dict, tensors: list) -> StateSlot:
         places = tuple(facts["tensors"])
         if facts["own"]:
-            return Slot(places, tensors[places[0]]._layout, True)
+            return StateSlot(places, tensors[places[0]]._layout, True)
         if facts["sbp"] is None:
-            return Slot(places, None, False)
+            return StateSlot(places, None, False)
         first = tensors[places[0]]._layout
         shape = (len(places), *first.shape) if facts["stacked"] else first.shape
         codes = algebra.parse(facts["sbp"], self.placement.hierarchy, len(shape))
-        return Slot(places, layout_of(self.placement, codes, shape, first.dtype), False)
+        return StateSlot(places, layout_of(self.placement, codes, shape, first.dtype), False)
 
     def _layout(self, facts: dict) -> Layout | None:
         if self.placement is None or facts["sbp"] is None:

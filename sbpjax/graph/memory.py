@@ -27,7 +27,6 @@ import jax
 
 from sbpjax.errors import OutOfMemoryError, message
 from sbpjax.sbp.cost import PRESETS
-from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.plan.cpu_liveness import spans_on
 from sbpjax.sbp.plan.liveness import Held
 
@@ -148,7 +147,7 @@ def estimate(program, state) -> Memory:
     """
     if program.pipeline is not None:
         return program.memory(state, False)
-    flat = program.plan.program if program.plan is not None else normalise(program.jaxpr)
+    flat = program.flat if program.plan is None else program.plan.program
     held = spans_on(_device_type(program), flat)(flat, program.plan).at_peak()
     return replace(
         _standing(program, state),

@@ -36,9 +36,9 @@ class Names:
     """
 
     def __init__(self, graph: Any) -> None:
-        life = graph._g
-        known = {name for block, m in life.blocks.items() for name, _ in m.named_modules(prefix=block)}
-        known |= {type(entry.optimizer).__name__ for entry in life.optimizers}
+        own = graph._g
+        known = {name for block, m in own.blocks.items() for name, _ in m.named_modules(prefix=block)}
+        known |= {type(entry.optimizer).__name__ for entry in own.optimizers}
         self._known = known
         self._starts = {name[: k + 1] for name in known for k in range(len(name)) if name[k + 1 : k + 2] in (".", "")}
 

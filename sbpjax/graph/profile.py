@@ -43,7 +43,7 @@ _CACHE_KEY = "jax_compilation_cache_include_metadata_in_key"
 
 
 @dataclass(frozen=True)
-class Row:
+class ModuleTime:
     """Instructions of one op in one module.
 
     Attributes:
@@ -76,7 +76,7 @@ class Profile:
     steps: int
     devices: int
     step_us: float
-    rows: list[Row]
+    rows: list[ModuleTime]
     unattributed_us: float
     directory: Path
 
@@ -252,7 +252,7 @@ def _instructions(text: str) -> dict[str, str]:
     return dict(_INSTRUCTION.findall(text))
 
 
-def _rows(events: list[dict], names_of: dict, names: Names, steps: int, devices: int) -> tuple[list[Row], float]:
+def _rows(events: list[dict], names_of: dict, names: Names, steps: int, devices: int) -> tuple[list[ModuleTime], float]:
     """Return the rows, and for how many µs per step a device was busy."""
     us: dict[Place, float] = defaultdict(float)
     calls: dict[Place, int] = defaultdict(int)
@@ -262,7 +262,7 @@ def _rows(events: list[dict], names_of: dict, names: Names, steps: int, devices:
         us[place] += own
         calls[place] += 1
     share = steps * devices
-    rows = [Row(place, us[place] / share, calls[place] / share) for place in us]
+    rows = [ModuleTime(place, us[place] / share, calls[place] / share) for place in us]
     return sorted(rows, key=lambda row: -row.us), _busy(events) / share
 
 

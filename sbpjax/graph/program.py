@@ -11,13 +11,11 @@ alias, two tensors of one array) is copied first, since a donated array is gone.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -25,40 +23,33 @@ import numpy as np
 from jax.extend.core import jaxpr_as_fun
 
 from sbpjax import world
-from sbpjax.amp.casting import fresh
-from sbpjax.amp.widen import widened
 from sbpjax.compiler import conversions
-from sbpjax.errors import MixedTensorError, SbpjaxError, message
-from sbpjax.sbp import Layout, algebra, broadcast, spread
+from sbpjax.errors import MixedTensorError, message
+from sbpjax.sbp import Layout, broadcast, spread
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.sbp.compile import compile_program
 from sbpjax.sbp.cost import DEFAULT, CostModel
 from sbpjax.sbp.in_place import in_place, partners
-from sbpjax.sbp.normalise import normalise, run_program
+from sbpjax.sbp.normalise import Program as FlatProgram
+from sbpjax.sbp.normalise import run_program
 from sbpjax.sbp.outline import run_outlined
-from sbpjax.sbp.roll import rolled
-from sbpjax.tensor import Tensor
 from sbpjax.tensor.abstract import check_runnable
 from sbpjax.tensor.generator import default_generator
-from sbpjax.tensor.op_calls import called, inlined
-from sbpjax.tensor.parked import Elsewhere, is_parked
+from sbpjax.tensor.parked import Elsewhere
 from sbpjax.tensor.storage import drop_own_cell
-from sbpjax.tensor.tensor import wrap_any
-from sbpjax.tensor.traced import TracedLayout, as_traced, logical
+from sbpjax.tracing.step import TracedStep
 
-from . import tree
 from .agreement import agree, agree_on_numbers
-from .auto import Auto, Lent, layouts_of_slots
+from .auto import Auto, StandIns, layouts_of_slots
 from .auto import check_arguments as check_local_arguments
-from .capture import Lifted, State
+from .capture import State
 from .interrupt import Uninterrupted
+from .outputs import Outputs
+from .passes import passed
 from .signature import Call
-from .slots import Slot, stackable, stacked_layout
-from .watch import Watch
-from .zero import Zero, gathered_per_use
+from .zero import Zero
 
-_SEED = jax.ShapeDtypeStruct((2,), np.int64)  # seed and counter; every random op in the program folds its number in
-_NO_SEED = np.zeros(2, np.int64)
+NO_SEED = np.zeros(2, np.int64)
 
 
 @dataclass(frozen=True)
@@ -93,34 +84,34 @@ class Program:
 
     Attributes:
         jaxpr: what was traced, in the logical view.
+        flat: the same, flat: what is planned.
         plan: the layouts chosen, None on one device.
         placement: where it runs, None on one device.
         slots: how it takes the state's tensors, one per input.
         written: the numbers of the slots that it writes.
         in_layouts: the layouts of its inputs, None on one device and for numbers.
         out_layouts: the layouts of its outputs.
-        released: the numbers of the slots whose layouts the planner chose.
+        outputs: what puts the outputs where they belong.
+        captured: the tensors that the function reads without being given them.
+        free_slots: the numbers of the slots whose layouts the planner chose.
         asked_codes: the nd-sbp of every input before the planner chose, None on one device.
-        given: the layouts that the user gave by a file, a `sbpjax.graph.given.Given`.
+        user_plan: the layouts that a file of the user's pins, a `sbpjax.graph.user_plan.UserPlan`.
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
     """
 
     _local_inputs = False  # what it makes is global, and nothing that it is given
-    _elsewhere: Mapping[int, TracedLayout] = MappingProxyType({})  # results that lie on another placement
     pipeline: Any = None  # its tasks and schedule, if its state lies on several placements
     scope: Any  # the module calls of a graph's trace, and its arguments without data: what `repr` shows
     arguments: Any
     is_random: bool
-    released: Sequence[int] = ()
+    free_slots: Sequence[int] = ()
     _names: tuple[str, ...] = ()  # of the numbers
     _together: Any = None  # what notes its runs, if several processes run it
     asked_codes: tuple | None = None
-    given: Any = None
+    user_plan: Any = None
     _arguments: Sequence[int] = ()
     written: list[int]
-    _out_tree: Any
-    _static_outs: list
-    _global_outs: list[bool]
+    outputs: Outputs
 
     def __init__(
         self, fn: Callable, state: State, call: Call, options: Options, asked: str, zero: Zero | None = None
@@ -129,127 +120,72 @@ class Program:
         self.options = options
         self.seconds: dict[str, float] = {}
         self._compiled: Any = None
-        self._no_seed: Any = _NO_SEED
+        self._no_seed: Any = NO_SEED
         start = time.perf_counter()
         layouts = state.layouts() + [t._layout for t in call.tensors]
         self.placement = _common_placement(asked, layouts)
         self._numbers = len(state.options)
         self._names = tuple(name for _, name in state.options)
         self._held: list[tuple[float | None, Any]] = [(None, None)] * self._numbers
-        self._lifted = Lifted()
         auto = options.auto
         if auto is not None:
             check_local_arguments(asked, self.placement, call.tensors)
-        examples = [_example(t) for t in state.tensors] + state.numbers() + [_example(t) for t in call.tensors]
-        for turn in range(3):  # what is read from outside is found in one trace, and is an input in the next
-            self._lifted.last = turn == 2
-            self.jaxpr = self._trace(fn, state, call, [_SEED, *examples])
-            if self._lifted.complete:
-                break
-        rests = {} if zero is None else zero.at_rest(state.tensors)
-        self.slots = [_slot((i,), state, rests) for i in range(len(state.tensors))]
-        if options.roll:
-            self._roll(state, rests)
-        if rests and zero is not None and zero.per_use:
-            resting = {1 + i: slot.layout for i, slot in enumerate(self.slots) if slot.places[0] in rests}
-            self.jaxpr = gathered_per_use(self.jaxpr, resting)
+        traced = TracedStep(fn, state, call, asked, auto)
+        self.captured, self.is_random = traced.captured, traced.is_random
+        stored = {} if zero is None else zero.stored(state.tensors)
+        per_use = zero is not None and zero.per_use
+        self.jaxpr, self.flat, self.slots, self.written = passed(traced, state, stored, options.roll, per_use)
         now = time.perf_counter()
         self.seconds["trace"] = now - start
-        rest = call.tensors + self._lifted.tensors
+        rest = call.tensors + self.captured
         layouts = [None, *(slot.layout for slot in self.slots), *[None] * self._numbers, *(t._layout for t in rest)]
         self.placement = _common_placement(asked, layouts)
         self._local_inputs = self.placement is None
         if self._local_inputs:
-            self.placement = _common_placement(asked, self._asked_outs)
+            self.placement = _common_placement(asked, traced.layouts)
             self._local_inputs = self.placement is not None
         first = 1 + len(self.slots)
-        self.released = self._released(state, rests, call)
+        self.free_slots = self._free_slots(state, stored, call)
         self._arguments = self._local_arguments(call, first + self._numbers)
-        if auto is not None and auto.given is not None and self.placement is not None:
-            self._obey(auto.given, state, call, fn)
+        if auto is not None and auto.user_plan is not None and self.placement is not None:
+            self._pin_user_plan(auto.user_plan, state, call, fn)
         self._plan(layouts)
         self._present = self.placement is None or self.placement.is_present
         self._structs = self._input_structs([state.tensors[slot.places[0]] for slot in self.slots], rest, layouts)
-        self._plain = all(slot.own and slot.places == (i,) for i, slot in enumerate(self.slots))
         self._loose = [
             i
             for i, layout in enumerate(layouts)
             if self.placement is not None and i and layout is None and not first <= i < first + self._numbers
         ]
-        if auto is not None and call.tensors and all(t._layout is None for t in call.tensors):
-            self._global_outs = [False] * len(self._global_outs)
+        as_local = auto is not None and call.tensors and all(t._layout is None for t in call.tensors)
+        self.outputs = Outputs(
+            self.slots,
+            self.written,
+            self.out_layouts,
+            traced.results,
+            [layout is not None and not as_local for layout in traced.layouts],
+            {
+                i: layout
+                for i, layout in enumerate(traced.layouts)
+                if self.placement is not None and layout is not None and layout.placement != self.placement
+            },
+            self._local_inputs,
+        )
         self.seconds["plan"] = time.perf_counter() - now
-
-    # -- trace -----------------------------------------------------------------------------------------------------
-
-    def _trace(self, fn: Callable, state: State, call: Call, examples: list):
-        count = len(state.tensors)
-        arguments = count + len(state.options)
-        watch = Watch(state.tensors, state.optimizers)
-        results: list[Tensor] = []
-
-        def pure(seed, *inputs):
-            tensors = [
-                _tracer_tensor(t, tracer)
-                for t, tracer in zip(call.tensors, inputs[arguments : arguments + len(call.tensors)], strict=True)
-            ]
-            args, kwargs = call.rebuilt(tensors)
-            key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
-            with (
-                self.options.auto.tracing() if self.options.auto is not None else contextlib.nullcontext(),
-                watch.watching(),
-                state.traced(inputs[:arguments]),
-                self._lifted.collecting(inputs[arguments + len(call.tensors) :]),
-                default_generator.under_trace(key) as stream,
-                fresh(),
-            ):
-                result = fn(*args, **kwargs)
-                self.is_random = stream.drawn > 0
-                after = [logical(t) for t in state.tensors]
-                self.written = [i for i in range(count) if after[i] is not inputs[i]]
-                outs, self._out_tree = tree.flatten(result)
-                self._static_outs = [None if isinstance(o, Tensor) else (o,) for o in outs]
-                found = [o for o in outs if isinstance(o, Tensor)]
-                self._global_outs = [o._layout is not None for o in found]
-                self._asked_outs = [o._layout for o in found]
-                results.extend(found)
-                return (*(after[i] for i in self.written), *(logical(o) for o in found))
-
-        extra = [_example(t) for t in self._lifted.tensors]
-        try:
-            with called():
-                closed = jax.make_jaxpr(pure)(*examples, *extra)
-        except SbpjaxError as error:
-            error.__notes__ = []  # what JAX says about its own frames helps no user
-            raise error from None
-        watch.check(self.asked, results)
-        return widened(inlined(closed))
-
-    def _roll(self, state: State, rests: dict[int, Layout]) -> None:
-        """Make loops of repeated layers, and stacks of the state that they own."""
-        back = {place: position for position, place in enumerate(self.written)}
-        resident = {1 + i: (stackable(t), back.get(i)) for i, t in enumerate(state.tensors)}
-        movable = {i: ((*e[0], rests.get(i - 1)), e[1]) for i, e in resident.items() if e[0] is not None}
-        found = rolled(self.jaxpr, movable, self.options.roll)
-        self.jaxpr = found.closed
-        kept = [group for group in found.inputs if 1 <= group[0] <= len(state.tensors)]
-        self.slots = [_slot(tuple(i - 1 for i in group), state, rests) for group in kept]
-        number = {slot.places[0]: n for n, slot in enumerate(self.slots)}
-        self.written = [number[self.written[group[0]]] for group in found.outputs if group[0] < len(self.written)]
 
     # -- plan and compile ------------------------------------------------------------------------------------------
 
-    def _released(self, state: State, rests: dict[int, Layout], call: Call) -> list[int]:
+    def _free_slots(self, state: State, stored: dict[int, Layout], call: Call) -> list[int]:
         """Return the numbers of the slots whose layouts the planner chooses."""
         auto = self.options.auto
         if auto is None or self.placement is None:
             return []
-        given = {id(t) for t in call.tensors}  # what is an argument too comes as it lies
+        arguments = {id(t) for t in call.tensors}  # what is an argument too comes as it lies
         return [
             number
             for number, slot in enumerate(self.slots)
-            if not any(id(state.tensors[place]) in given for place in slot.places)
-            and all(place not in rests and auto.is_released(state.tensors[place]) for place in slot.places)
+            if not any(id(state.tensors[place]) in arguments for place in slot.places)
+            and all(place not in stored and auto.is_free(state.tensors[place]) for place in slot.places)
         ]
 
     def _local_arguments(self, call: Call, first: int) -> list[int]:
@@ -258,28 +194,28 @@ class Program:
             return []
         return [first + i for i, t in enumerate(call.tensors) if t._layout is None and t.ndim]
 
-    def _obey(self, sharding: Any, state: State, call: Call, step: Any) -> None:
-        """Release what a file lays out otherwise than it lies."""
-        from .given import given  # only here: few programs have a file
+    def _pin_user_plan(self, sharding: Any, state: State, call: Call, step: Any) -> None:
+        """Pin what a file lays out; slots that it names are laid out anew."""
+        from .user_plan import user_plan_of  # only here: few programs have a file
 
-        self.given = given(sharding, self, state, call, step._graph)
-        named = (i - 1 for i in self.given.codes if 1 <= i <= len(self.slots))
-        self.released = sorted({*self.released, *named})
+        self.user_plan = user_plan_of(sharding, self, state, call, step._graph)
+        named = (i - 1 for i in self.user_plan.codes if 1 <= i <= len(self.slots))
+        self.free_slots = sorted({*self.free_slots, *named})
 
-    def settle(self, lent: Lent, state: State) -> None:
+    def lay_out(self, stand_ins: StandIns, state: State) -> None:
         """Lay the state out as this program takes it."""
-        chosen = {number: self.in_layouts[1 + number] for number in self.released}
-        lent.settle(state.tensors, layouts_of_slots(self.slots, chosen))
+        chosen = {number: self.in_layouts[1 + number] for number in self.free_slots}
+        stand_ins.lay_out(state.tensors, layouts_of_slots(self.slots, chosen))
 
     def _plan(self, layouts: list) -> None:
-        """Plan and lower the program; the chosen layouts of released slots and local arguments go into ``layouts``."""
+        """Plan and lower the program; the chosen layouts of free slots and local arguments go into ``layouts``."""
         closed = self.jaxpr
         donate = tuple(1 + i for i in self.written)
         if self.placement is None:
             self.plan = None
             self.in_layouts = [None] * len(layouts)
             self.out_layouts = [None] * len(closed.out_avals)
-            self._call = jax.jit(_outlined(closed, donate), donate_argnums=donate)
+            self._call = jax.jit(_outlined(closed, self.flat, donate), donate_argnums=donate)
         else:
             everywhere = (broadcast,) * len(self.placement.hierarchy)
             whole = [
@@ -287,36 +223,31 @@ class Program:
                 for lay, aval in zip(layouts, closed.in_avals, strict=True)
             ]
             self.asked_codes = tuple(layout.codes for layout in whole)
-            laid = {*(1 + number for number in self.released), *self._arguments}
-            pinned = {} if self.given is None else {i: c for i, c in self.given.codes.items() if i in laid}
+            laid = {*(1 + number for number in self.free_slots), *self._arguments}
+            pinned = {} if self.user_plan is None else {i: c for i, c in self.user_plan.codes.items() if i in laid}
             whole = [lay.with_codes(pinned[i]) if i in pinned else lay for i, lay in enumerate(whole)]
             free = sorted(laid - set(pinned))
-            before = [1 + i if i in self.released else self.slots[i].layout for i in self.written]
+            before = [1 + i if i in self.free_slots else self.slots[i].layout for i in self.written]
             pins: list = [everywhere if p is None else p.sbp if isinstance(p, Layout) else p for p in before]
             pins += [None] * (len(closed.out_avals) - len(pins))
             made = compile_program(
-                closed if self.given is None else self.given.flat,
+                self.flat if self.user_plan is None else self.user_plan.flat,
                 self.placement,
                 whole,
                 pins,
                 donate,
                 lowering=self.options.lowering,
                 free_inputs=free,
-                whole_dims={1 + i: (0,) for i in self.released if 1 + i in free and len(self.slots[i].places) > 1},
+                whole_dims={1 + i: (0,) for i in self.free_slots if 1 + i in free and len(self.slots[i].places) > 1},
                 cost=self.options.cost,
                 memory_bytes=self.options.memory_bytes,
             )
             self.plan, self.in_layouts, self.out_layouts = made.plan, list(made.in_layouts), list(made.out_layouts)
             self._call = made.call
-            for number in self.released:
+            for number in self.free_slots:
                 self.slots[number].layout = made.in_layouts[1 + number]
             for i in laid:
                 layouts[i] = made.in_layouts[i]
-        self._state_layouts = self._whole_state = self.out_layouts[: len(self.written)]
-        if self._local_inputs:
-            self._state_layouts = [None] * len(self.written)
-        asked = dict(enumerate(self._asked_outs)) if self.placement is not None else {}
-        self._elsewhere = {k: lay for k, lay in asked.items() if lay is not None and lay.placement != self.placement}
 
     def _input_structs(self, owned: list, rest: list, layouts: list) -> list:
         """Return for every input of the compiled program its physical shape, dtype and sharding."""
@@ -344,15 +275,8 @@ class Program:
     def is_simple(self) -> bool:
         """Whether it is compiled and takes its state and arguments as they are, in one process."""
         spread_out = self.placement is not None and self.placement.spans_processes
-        return self.is_compiled and self._plain and self._present and not (self._loose or self._arguments or spread_out)
-
-    @property
-    def one_result(self) -> tuple | None:
-        """The layout of the result, in a tuple, if the function returns one tensor as it comes; else None."""
-        if self._out_tree is not tree.LEAF or self._static_outs != [None]:
-            return None
-        layout = self.out_layouts[-1]
-        return (layout,) if (layout is None or self._global_outs[0]) and not self._elsewhere else None
+        plain = self.outputs.plain and not (self._loose or self._arguments)
+        return self.is_compiled and plain and self._present and not spread_out
 
     def lower(self):
         """Return the lowered program; nothing is compiled."""
@@ -381,7 +305,7 @@ class Program:
                 spread.come_together(self.asked, self.placement.devices)  # some may have compiled longer
             self.seconds["compile"] = time.perf_counter() - start
             if self._present and not self.is_random:  # on the device once, since a NumPy array goes there every time
-                self._no_seed = spread.on(_NO_SEED, self._where(0))
+                self._no_seed = spread.on(NO_SEED, self._where(0))
         return self._compiled
 
     def _where(self, place: int) -> Any:
@@ -394,7 +318,7 @@ class Program:
     def run(self, state: State, arguments: list):
         """Run the program, write the new state, and return the function's result."""
         tensors = state.tensors
-        if self._plain:
+        if self.outputs.plain:
             arrays = [t._array for t in tensors]
         else:
             arrays = [
@@ -402,10 +326,10 @@ class Program:
                 for slot in self.slots
             ]
         if Elsewhere in map(type, arrays):  # parked by another graph, taken whole by this one
-            own = tensors if self._plain else [tensors[slot.places[0]] for slot in self.slots]
+            own = tensors if self.outputs.plain else [tensors[slot.places[0]] for slot in self.slots]
             arrays = [t._fresh()._array if a.__class__ is Elsewhere else a for t, a in zip(own, arrays, strict=True)]
-        given = [t._fresh()._array for t in arguments]
-        if Abstract in map(type, arrays) or Abstract in map(type, given) or not self._present:
+        passed_in = [t._fresh()._array for t in arguments]
+        if Abstract in map(type, arrays) or Abstract in map(type, passed_in) or not self._present:
             check_runnable(self.asked, self.placement, (*tensors, *arguments))
         compiled = self._compiled or self.compile(to_run=True)
         numbers = state.numbers()
@@ -418,15 +342,15 @@ class Program:
         if self.is_random and self.placement is not None and self.placement.spans_processes:
             seed = spread.from_first(seed, self.placement)
         for i in self.written:
-            if sys.getrefcount(arrays[i]) == _UNSHARED:
+            if sys.getrefcount(arrays[i]) == UNSHARED:
                 continue
             slot = self.slots[i]
             alone = slot.own and drop_own_cell(tensors[slot.places[0]])
-            held = _UNSHARED + (not alone)  # a cell holds the array too, and so does the shelf of parked tensors
+            held = UNSHARED + (not alone)  # a cell holds the array too, and so does the shelf of parked tensors
             if sys.getrefcount(arrays[i]) > held:
                 arrays[i] = jax.numpy.copy(arrays[i])
         numbers = self._on_device(numbers)
-        inputs = [seed, *arrays, *numbers, *given, *[t._fresh()._array for t in self._lifted.tensors]]
+        inputs = [seed, *arrays, *numbers, *passed_in, *[t._fresh()._array for t in self.captured]]
         del arrays
         if self._loose:
             self._replicate(inputs)
@@ -435,10 +359,10 @@ class Program:
         count = len(self.written)
         with Uninterrupted():
             outs = compiled(*inputs)
-            self._write(tensors, outs[:count])
+            self.outputs.write(tensors, outs[:count])
         if self.is_random:
             generator._counter += 1
-        return self._results(outs[count:])
+        return self.outputs.rebuilt(outs[count:])
 
     def _on_device(self, numbers: list[float]) -> list:
         """Return the numbers, those that stay as they were on the device: a number goes there in every call."""
@@ -454,66 +378,19 @@ class Program:
             found.append(number if array is None or number != value else array)
         return found
 
-    def _write(self, tensors: list[Tensor], arrays) -> None:
-        """Write what the program returned into the handles of the state."""
-        if self._local_inputs:
-            arrays = [conversions.to_logical(a, lay) for a, lay in zip(arrays, self._whole_state, strict=True)]
-        for i, array, layout in zip(self.written, arrays, self._state_layouts, strict=True):
-            if self._plain and tensors[i]._cell is None:  # what nearly every tensor of most programs is
-                tensor = tensors[i]
-                tensor._array = array
-                tensor._layout = layout
-                tensor._ver += 1
-                continue
-            slot = self.slots[i]
-            tensor = tensors[slot.places[0]]
-            if not slot.own:
-                slot.give([tensors[place] for place in slot.places], array)
-            elif tensor._cell is None:
-                tensor._array = array
-                tensor._layout = layout
-                tensor._ver += 1
-            else:
-                tensor._set(array, layout)
-
     def _replicate(self, inputs: list) -> None:
         for i in self._loose:
             if isinstance(inputs[i], jax.Array):
                 inputs[i] = spread.on(inputs[i], self._structs[i].sharding)
 
-    def _results(self, arrays):
-        layouts = self.out_layouts[len(self.written) :]
-        produced = iter(enumerate(zip(arrays, layouts, self._global_outs, strict=True)))
-        outs = []
-        for static in self._static_outs:
-            if static is not None:
-                outs.append(static[0])
-                continue
-            count, (array, layout, is_global) = next(produced)
-            if layout is not None and not is_global:
-                array, layout = conversions.to_logical(array, layout), None
-            elif count in self._elsewhere:
-                array, layout = conversions.convert(array, layout, *_where_asked(self._elsewhere[count], layout))
-            outs.append(wrap_any(array, layout))
-        return tree.unflatten(self._out_tree, outs)
 
-
-def _outlined(closed, donated: Sequence[int]) -> Callable:
+def _outlined(closed, flat: FlatProgram, donated: Sequence[int]) -> Callable:
     """Return a program of one device as a function; on CPU its repeated layers are calls of one function."""
-    flat = normalise(closed)
     kinds = [[(v.aval.shape, v.aval.dtype) for v in variables] for variables in (flat.invars, flat.outvars)]
     written = in_place(flat, partners(*kinds, donated))
     if jax.default_backend() != "cpu":
         return jaxpr_as_fun(closed) if written is flat else lambda *arrays: run_program(written, arrays)
     return lambda *arrays: run_outlined(written, arrays)
-
-
-def _slot(places: tuple[int, ...], state: State, rests: dict[int, Layout]) -> Slot:
-    own = state.tensors[places[0]]._layout
-    layout = rests.get(places[0], own)
-    if len(places) == 1:
-        return Slot(places, layout, layout is own)
-    return Slot(places, stacked_layout(layout, len(places)), False)
 
 
 def _references(arrays: list, place: int) -> int:
@@ -526,29 +403,7 @@ class _Holder:
 
 
 _HOLDER = _Holder()
-_UNSHARED = _references([_HOLDER.array], 0)  # what a payload counts that its tensor and one list hold, and nothing else
-
-
-def _example(t: Tensor):
-    """Return what stands for a tensor in a trace: its logical shape and dtype."""
-    layout = t._layout
-    if layout is not None:
-        return jax.ShapeDtypeStruct(layout.shape, layout.dtype)
-    array = t._array if is_parked(t) else t._fresh()._array
-    return jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=getattr(array, "weak_type", False))
-
-
-def _tracer_tensor(like: Tensor, tracer) -> Tensor:
-    tensor = wrap_any(tracer, as_traced(like._layout))
-    return tensor.requires_grad_() if like._edge is not None else tensor
-
-
-def _where_asked(asked: TracedLayout, layout: Layout) -> tuple:
-    """Return placement and nd-sbp of a result that lies elsewhere than the program runs."""
-    codes = asked.pinned or layout.codes
-    if len(codes) != len(asked.placement.hierarchy) or algebra.FREE in codes:
-        codes = (algebra.B,) * len(asked.placement.hierarchy)
-    return asked.placement, algebra.to_sbp(codes)
+UNSHARED = _references([_HOLDER.array], 0)  # what a payload counts that its tensor and one list hold, and nothing else
 
 
 def _common_placement(asked: str, layouts):

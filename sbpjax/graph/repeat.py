@@ -57,7 +57,7 @@ class Repeat:
         self._program, self._state, self._tensors = program, state, state.tensors
         self._structure, self._static = call.structure, static
         self._flat = len(call.tensors) == len(call.leaves) and call.is_flat
-        self._one = program.one_result
+        self._one = program.outputs.single
         self._layouts = [t._layout for t in state.tensors]
         self._edges = [t._edge for t in state.tensors]
         self._written = None if len(program.written) == len(state.tensors) else program.written
@@ -118,8 +118,8 @@ class Repeat:
         seed = program._no_seed
         if program.is_random:
             seed = np.array((default_generator._seed, default_generator._counter), np.int64)
-        if program._lifted.tensors:
-            given += [t._fresh()._array for t in program._lifted.tensors]
+        if program.captured:
+            given += [t._fresh()._array for t in program.captured]
         inputs = [seed, *arrays, *numbers, *given]
         del arrays, written, given
         with Uninterrupted():
@@ -134,7 +134,7 @@ class Repeat:
         if program.is_random:
             default_generator._counter += 1
         if self._one is None:
-            return program._results(outs[len(targets) :])
+            return program.outputs.rebuilt(outs[len(targets) :])
         return wrap_any(outs[-1], self._one[0])
 
 
@@ -149,7 +149,7 @@ def repeat_of(program: Any, state: State, call: Call, static: list, mark: object
             return None
     if any(x._fresh()._array.__class__ is not ArrayImpl for x in call.tensors):
         return None
-    if any(layout is not state.tensors[i]._layout for i, layout in zip(program.written, program._state_layouts)):
+    if any(layout is not state.tensors[i]._layout for i, layout in zip(program.written, program.outputs.state_layouts)):
         return None
     return Repeat(program, state, call, static, mark)
 

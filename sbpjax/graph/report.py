@@ -35,8 +35,8 @@ _INDENT = "  "
 
 def text(graph: Any) -> str:
     """Return the text of a graph; see `Graph.__repr__`."""
-    life = graph._g
-    program = None if life.latest is None else life.latest[1]
+    own = graph._g
+    program = None if own.latest is None else own.latest[1]
     sbps = None if program is None or program.plan is None else Sbps(program.plan)
     lines = [_config(graph.config)]
     if program is not None:
@@ -44,16 +44,16 @@ def text(graph: Any) -> str:
         for path, leaf in zip(argument_paths(structure, graph.build), leaves, strict=True):
             if isinstance(leaf, TensorSpec):
                 lines.append(f"(INPUT:{path}:{_spec(leaf)})")
-    for name, module in life.blocks.items():
+    for name, module in own.blocks.items():
         lines += _module(graph, name, module, program, sbps)
-    for i, entry in enumerate(life.optimizers):
+    for i, entry in enumerate(own.optimizers):
         schedule = "" if entry.scheduler is None else f", lr_sch={type(entry.scheduler).__name__}"
         sparse = ", is_sparse=True" if entry.is_sparse else ""
         lines.append(
             f"(OPTIMIZER:optimizer[{i}]:{type(entry.optimizer).__name__}(lr={_rates(entry)}{schedule}{sparse}))"
         )
-    if life.scaler is not None:
-        lines.append(f"(GRAD_SCALER:{type(life.scaler).__name__})")
+    if own.scaler is not None:
+        lines.append(f"(GRAD_SCALER:{type(own.scaler).__name__})")
     if program is not None:
         lines += _outputs(program)
         lines.append(f"(PROGRAM:{phases(program)})")
@@ -129,11 +129,11 @@ def _seen(path: str, seen: Any, sbps: Sbps | None, side: str) -> str:
 
 
 def _outputs(program: Any) -> list[str]:
-    found = []
+    found, results = [], program.outputs.results
     avals = program.jaxpr.out_avals[len(program.written) :]
     layouts = program.out_layouts[len(program.written) :]
-    tensors = iter(zip(avals, layouts, program._global_outs, strict=True))
-    for path, static in zip(tree.paths(program._out_tree, "output"), program._static_outs, strict=True):
+    tensors = iter(zip(avals, layouts, program.outputs.are_global, strict=True))
+    for path, static in zip(tree.paths(results.structure, "output"), results.static, strict=True):
         if static is not None:
             continue
         aval, layout, is_global = next(tensors)

@@ -20,36 +20,36 @@ OPTIMIZERS, SCHEDULES, SCALER, RNG = "graph.optimizers", "graph.lr_schedulers", 
 
 def state_dict(graph: Any, destination: dict | None = None) -> dict[str, Any]:
     """Collect the state of a graph; see `Graph.state_dict`."""
-    life = graph._g
+    own = graph._g
     found: dict[str, Any] = OrderedDict() if destination is None else destination
-    for name, module in life.blocks.items():
+    for name, module in own.blocks.items():
         found[name] = module.state_dict(keep_vars=False)
-    found[OPTIMIZERS] = [entry.optimizer.state_dict() for entry in life.optimizers]
-    found[SCHEDULES] = [None if e.scheduler is None else e.scheduler.state_dict() for e in life.optimizers]
-    if life.scaler is not None:
-        found[SCALER] = life.scaler.state_dict()
+    found[OPTIMIZERS] = [entry.optimizer.state_dict() for entry in own.optimizers]
+    found[SCHEDULES] = [None if e.scheduler is None else e.scheduler.state_dict() for e in own.optimizers]
+    if own.scaler is not None:
+        found[SCALER] = own.scaler.state_dict()
     found[RNG] = default_generator.get_state()
     return found
 
 
 def load_state_dict(graph: Any, state: dict[str, Any], strict: bool) -> None:
     """Load the state of a graph; see `Graph.load_state_dict`."""
-    life = graph._g
+    own = graph._g
     asked = f"{graph.name}.load_state_dict"
     if not isinstance(state, dict):
         raise _refused(asked, f"a {type(state).__name__}", "a state is a dict, as state_dict() returns it")
-    known = [*life.blocks, OPTIMIZERS, SCHEDULES, RNG] + ([SCALER] if life.scaler is not None else [])
+    known = [*own.blocks, OPTIMIZERS, SCHEDULES, RNG] + ([SCALER] if own.scaler is not None else [])
     unknown, missing = [k for k in state if k not in known], [k for k in known if k not in state]
     if strict and (unknown or missing):
         rule = f"the keys are those of the graph: {known}"
         raise _refused(asked, f"unknown keys {unknown}, missing keys {missing}", rule)
     for key in (OPTIMIZERS, SCHEDULES):
-        if key in state and len(state[key]) != len(life.optimizers):
-            rule = f"the graph has {len(life.optimizers)} optimizers"
+        if key in state and len(state[key]) != len(own.optimizers):
+            rule = f"the graph has {len(own.optimizers)} optimizers"
             raise _refused(asked, f"{len(state[key])} entries in {key!r}", rule)
     undo = _snapshot(graph)
     try:
-        _load(life, state, strict)
+        _load(own, state, strict)
     except BaseException as error:
         undo()
         if isinstance(error, (SbpjaxError, ValueError, KeyError, TypeError, RuntimeError)):
@@ -59,37 +59,37 @@ def load_state_dict(graph: Any, state: dict[str, Any], strict: bool) -> None:
         raise
 
 
-def _load(life: Any, state: dict[str, Any], strict: bool) -> None:
-    for name, module in life.blocks.items():
+def _load(own: Any, state: dict[str, Any], strict: bool) -> None:
+    for name, module in own.blocks.items():
         if name in state:
             module.load_state_dict(state[name], strict=strict)
-    for entry, saved in zip(life.optimizers, state.get(OPTIMIZERS, ())):
+    for entry, saved in zip(own.optimizers, state.get(OPTIMIZERS, ())):
         entry.optimizer.load_state_dict(saved)
     # after the optimizers: a schedule writes its rates into the groups, and the groups say what the user set since
-    for entry, saved in zip(life.optimizers, state.get(SCHEDULES, ())):
+    for entry, saved in zip(own.optimizers, state.get(SCHEDULES, ())):
         if entry.scheduler is not None and saved is not None:
             rates = [group["lr"] for group in entry.optimizer.param_groups]
             entry.scheduler.load_state_dict(saved)
             for group, rate in zip(entry.optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate
-    if life.scaler is not None and SCALER in state:
-        life.scaler.load_state_dict(state[SCALER])
+    if own.scaler is not None and SCALER in state:
+        own.scaler.load_state_dict(state[SCALER])
     if RNG in state:
         default_generator.set_state(state[RNG])
 
 
 def _snapshot(graph: Any) -> Any:
     """Return a function that puts everything back as it is now."""
-    life = graph._g
-    tensors = [t for m in life.blocks.values() for t in (*m.parameters(), *m.buffers())]
-    if life.scaler is not None:
-        tensors += life.scaler.state_tensors()
+    own = graph._g
+    tensors = [t for m in own.blocks.values() for t in (*m.parameters(), *m.buffers())]
+    if own.scaler is not None:
+        tensors += own.scaler.state_tensors()
     arrays = [(t, t._fresh()._array, t._layout) for t in tensors]
     optimizers = [
         (e.optimizer, {p: dict(s) for p, s in e.optimizer.state.items()}, [dict(g) for g in e.optimizer.param_groups])
-        for e in life.optimizers
+        for e in own.optimizers
     ]
-    schedules = [(e.scheduler, copy.copy(e.scheduler.__dict__)) for e in life.optimizers if e.scheduler is not None]
+    schedules = [(e.scheduler, copy.copy(e.scheduler.__dict__)) for e in own.optimizers if e.scheduler is not None]
     generator = default_generator._seed, default_generator._counter
 
     def undo() -> None:

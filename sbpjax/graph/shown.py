@@ -1,4 +1,4 @@
-"""What the methods of `sbpjax.graph.views.Views` return: reports on graphs, loaded when they are asked for."""
+"""What the methods of `Graph` that report return."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 from . import tree
 from .capture import State
 from .communication import Communication
+from .fitting import prepared
+from .graph import shows
 from .html import page
 from .profile import Profile, example_arguments
 from .profile import profile as _profile
 from .signature import TensorSpec
-from .views import shows
 
 shows(page)
 
@@ -44,7 +45,7 @@ def profile(graph: Any, args: tuple, kwargs: dict, steps: int, directory: str | 
         zeros = iter(example_arguments(graph.program))
         found = [next(zeros) if isinstance(leaf, TensorSpec) else leaf for leaf in leaves]
         args, kwargs = tree.unflatten(structure, found)
-    state, call, program = graph._prepared(args, kwargs)
+    state, program, call = prepared(graph, args, kwargs)
     return _profile(graph, program, state, list(call.tensors), steps, directory)
 
 

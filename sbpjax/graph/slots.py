@@ -7,7 +7,7 @@ ranks. The user's tensors are *parked* then (`sbpjax.tensor.parked`): they look 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import jax
@@ -23,7 +23,7 @@ from sbpjax.tensor.storage import drop_own_cell
 
 
 @dataclass
-class Slot:
+class StateSlot:
     """One input of a program that is state.
 
     Attributes:
@@ -81,6 +81,21 @@ def stacked_layout(layout: Layout | None, count: int) -> Layout | None:
     if layout is None:
         return None
     return layout_of(layout.placement, shifted(layout.codes, 1), (count, *layout.shape), layout.dtype)
+
+
+def slot_of(places: tuple[int, ...], tensors: Sequence[Tensor], stored: Mapping[int, Layout]) -> StateSlot:
+    """Return the slot of one tensor of the state, or of a stack of several.
+
+    Args:
+        places: their positions in the state.
+        tensors: the state.
+        stored: position → the layout in which a tensor is stored, if that is not its own.
+    """
+    own = tensors[places[0]]._layout
+    layout = stored.get(places[0], own)
+    if len(places) == 1:
+        return StateSlot(places, layout, layout is own)
+    return StateSlot(places, stacked_layout(layout, len(places)), False)
 
 
 def stackable(t: Tensor) -> tuple | None:

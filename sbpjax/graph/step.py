@@ -36,7 +36,7 @@ from .scope import Scope
 from .signature import Call
 
 
-class Step:
+class GraphStep:
     """The function of one graph that is traced.
 
     Args:
@@ -175,14 +175,14 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     closed = inlined(closed)
     if not body.random:
         default_generator._counter = drawn
-    casts: list[jax.Array] = []  # of weights: made once, not in every turn
+    casts: list[jax.Array] = []  # of weights: made once, not in every iteration
     if mode.autocast is not None:
         fixed = [2 + i for i in range(len(before)) if i not in body.written]
         closed, wanted = without_casts(closed, fixed)
         casts = [jax.lax.convert_element_type(before[c.place - 2], c.dtype) for c in wanted]
     run = jaxpr_as_fun(closed)
 
-    def turn(carry, xs):
+    def iteration(carry, xs):
         written, sums = carry
         arrays = list(before)
         for i, array in zip(body.written, written, strict=True):
@@ -198,27 +198,26 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
 
     zeros = [jnp.zeros(before[i].shape, before[i].dtype) for i in body.graded]
     start = ([before[i] for i in body.written], zeros)
-    (written, sums), outs = jax.lax.scan(turn, start, (jnp.arange(count, dtype=jnp.uint32), micros), length=count)
+    (written, sums), outs = jax.lax.scan(iteration, start, (jnp.arange(count, dtype=jnp.uint32), micros), length=count)
     for i, array in zip(body.written, written, strict=True):
         state.tensors[i]._set(array, unpinned(state.tensors[i]._layout))
     for i, total in zip(body.graded, sums, strict=True):
         state.tensors[i].grad = wrap_any(total, unpinned(state.tensors[i]._layout))
-    produced = iter(zip(outs, body.layouts, strict=True))
-    leaves = [_whole(*next(produced)) if static is None else static[0] for static in body.static]
-    return tree.unflatten(body.structure, leaves)
+    return body.results.filled(map(_whole, outs, body.layouts))
 
 
 class _Body:
-    """One turn of the loop, to be traced once.
+    """One iteration of the loop, to be traced once.
 
     Attributes:
         written: the places of the state tensors that it writes.
         graded: the places of those that get a gradient.
         layouts: of the tensors that it returns.
-        static: what else it returns, at its place.
-        structure: the structure of what it returns.
+        results: what it returns, without the tensors.
         random: whether it draws random numbers.
     """
+
+    results: tree.Skeleton
 
     def __init__(self, graph, state: State, call: Call, split: list[int], numbers: list) -> None:
         self._graph, self._state, self._call, self._split = graph, state, call, split
@@ -226,8 +225,6 @@ class _Body:
         self.written: list[int] = []
         self.graded: list[int] = []
         self.layouts: list = []
-        self.static: list = []
-        self.structure: Any = None
         self.random = False
 
     def __call__(self, base, index, arrays: list, micros: list) -> list:
@@ -244,9 +241,7 @@ class _Body:
             self.written = [i for i, array in enumerate(after) if array is not arrays[i]]
             self.graded = [i for i, t in enumerate(state.tensors) if t.grad is not None]
             grads = [logical(state.tensors[i].grad) for i in self.graded]
-            leaves, self.structure = tree.flatten(result)
-            self.static = [None if isinstance(o, Tensor) else (o,) for o in leaves]
-            outs = [o for o in leaves if isinstance(o, Tensor)]
+            outs, self.results = tree.apart(result)
             self.layouts = [unpinned(o._layout) for o in outs]
             return [after[i] for i in self.written] + grads + [logical(o) for o in outs]
 
@@ -257,7 +252,7 @@ def _like(tensor: Tensor, array) -> Tensor:
 
 
 def _whole(array, layout) -> Tensor:
-    """Return the results of all turns as one tensor: 0-d ones stacked, others one behind the other."""
+    """Return the results of all iterations as one tensor: 0-d ones stacked, others one behind the other."""
     return wrap_any(array if array.ndim == 1 else array.reshape(-1, *array.shape[2:]), layout)
 
 

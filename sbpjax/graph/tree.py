@@ -2,6 +2,8 @@
 
     leaves, structure = flatten({"ids": x, "sizes": [3, None]})     # [x, 3, None]
     unflatten(structure, leaves)                                    # {"ids": x, "sizes": [3, None]}
+    tensors, skeleton = apart({"ids": x, "sizes": [3, None]})       # [x], and the rest
+    skeleton.filled([y])                                            # {"ids": y, "sizes": [3, None]}
     paths(structure, "batch")                                       # ["batch['ids']", "batch['sizes'][0]", …]
 
 Containers are lists, tuples, dicts and their subclasses, named tuples, and dataclasses that hold a tensor somewhere;
@@ -109,6 +111,30 @@ def _unflatten(structure: Any, leaves) -> Any:
     for name, value in zip(keys, values, strict=True):
         object.__setattr__(made, name, value)
     return made
+
+
+class Skeleton(NamedTuple):
+    """A nested value without its tensors.
+
+    Attributes:
+        structure: its structure.
+        static: for every leaf None if it is a tensor, else the leaf in a tuple.
+    """
+
+    structure: Any
+    static: list
+
+    def filled(self, tensors) -> Any:
+        """Return the value with these tensors, or what stands for them, in their places."""
+        rest = iter(tensors)
+        return unflatten(self.structure, [next(rest) if leaf is None else leaf[0] for leaf in self.static])
+
+
+def apart(value: Any) -> tuple[list[Tensor], Skeleton]:
+    """Return the tensors of a nested value in order, and the rest of it."""
+    leaves, structure = flatten(value)
+    static = [None if isinstance(leaf, Tensor) else (leaf,) for leaf in leaves]
+    return [leaf for leaf in leaves if isinstance(leaf, Tensor)], Skeleton(structure, static)
 
 
 def paths(structure: Any, start: str = "") -> list[str]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import weakref
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
 import jax
 
@@ -18,20 +20,34 @@ from sbpjax.errors import AutogradError, message
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 
-_FIELDS = ("_array", "_layout", "_kind", "_cell", "_edge", "_idx", "_ver")
+_FIELDS = ("_array", "_layout", "_kind", "_edge", "_idx", "_ver")
+
+
+def weak(value: Any) -> Callable[[], Any]:
+    """Return a weak reference, also to None."""
+    return weakref.ref(value) if value is not None else lambda: None
+
+
+class _Write(NamedTuple):
+    """One tensor that was written: what it was before, and its storage."""
+
+    ref: Callable[[], Tensor | None]
+    fields: tuple
+    storage: Callable[[], Any]
+    inner: tuple
+    grad: Any
 
 
 class Watch:
     """The tensors that a trace wrote without having been given them.
 
     Args:
-        owned: the tensors that the trace may write.
-        optimizers: the optimizers that it may step.
+        owned: the tensors that the trace may write, and the optimizers that it may step.
     """
 
-    def __init__(self, owned, optimizers=()) -> None:
-        self._owned = {id(t) for t in owned} | {id(o) for o in optimizers}
-        self._written: dict[int, tuple] = {}
+    def __init__(self, owned=()) -> None:
+        self._owned = set(map(id, owned))
+        self._written: dict[int, _Write] = {}
 
     def touch(self, x) -> None:
         """Note that a tensor, or its ``.grad``, is about to be written, or that an optimizer is about to step."""
@@ -42,9 +58,9 @@ class Watch:
         if id(x) in self._written or isinstance(x._array, jax.core.Tracer):
             return
         cell = x._cell
-        inner = None if cell is None else (cell.array, cell.layout, cell.stamp, cell.version)
-        saved = tuple(getattr(x, name) for name in _FIELDS)
-        self._written[id(x)] = weakref.ref(x), saved, inner, x.grad
+        inner = () if cell is None else (cell.array, cell.layout, cell.stamp, cell.version)
+        fields = tuple(getattr(x, name) for name in _FIELDS)
+        self._written[id(x)] = _Write(weakref.ref(x), fields, weak(cell), inner, x.grad)
         base = None if x._meta is None else x._meta.base
         if base is not None:
             self.touch(base)
@@ -57,25 +73,38 @@ class Watch:
             yield
         finally:
             mode.touch = before
-            for ref, saved, inner, grad in self._written.values():
+            for ref, fields, storage, inner, grad in self._written.values():
+                cell = storage()
+                if cell is not None:  # tensors that nobody touched may show it
+                    cell.array, cell.layout, cell.stamp, cell.version = inner
                 x = ref()
                 if x is None:
                     continue
-                for name, value in zip(_FIELDS, saved, strict=True):
+                for name, value in zip(_FIELDS, fields, strict=True):
                     setattr(x, name, value)
-                if inner is not None:
-                    x._cell.array, x._cell.layout, x._cell.stamp, x._cell.version = inner
-                    x._seen = x._cell.stamp
+                x._cell = cell
+                if cell is not None:
+                    x._seen = cell.stamp
                 if x._meta is not None:
                     x._meta.grad = grad
 
-    def check(self, asked: str, results) -> None:
+    def written(self):
+        """Yield the tensors that live and were written, with their payloads and grads of before."""
+        for write in self._written.values():
+            x = write.ref()
+            if x is not None:
+                yield x, (write.fields[0], write.grad)
+
+    def check(self, asked: str, returned: Collection[int] = ()) -> None:
         """Raise if a written tensor lives on without being one of the results.
+
+        Args:
+            asked: what was asked, for the error.
+            returned: the ids of the results.
 
         Raises:
             AutogradError: the function changes a tensor that is not in ``state=``.
         """
-        returned = {id(t) for t in results}
         if self._left(returned):
             gc.collect()
         left = self._left(returned)
@@ -83,10 +112,26 @@ class Watch:
             x = left[0]
             kind = "the grad of a tensor" if x.requires_grad and x.is_leaf else "a tensor"
             raise _unnamed(asked, f"it writes {kind} {x.dtype.name}{list(x.shape)} that is not in state=")
+        self.check_storage(asked)
 
-    def _left(self, returned: set[int]) -> list[Tensor]:
-        found = [entry[0]() for entry in self._written.values()]
+    def check_storage(self, asked: str) -> None:
+        """Raise if a written tensor is gone, but others show its storage: ``w.detach().add_(1)`` writes ``w``.
+
+        Raises:
+            AutogradError: there is one.
+        """
+        if self._shown():
+            gc.collect()
+        if self._shown():
+            raise _unnamed(asked, "it writes an alias of a tensor that is not in state=")
+
+    def _left(self, returned: Collection[int]) -> list[Tensor]:
+        found = [write.ref() for write in self._written.values()]
         return [x for x in found if x is not None and id(x) not in returned]
+
+    def _shown(self) -> bool:
+        """Return whether somebody shows the storage of a written tensor that is gone."""
+        return any(w.ref() is None and w.storage() is not None for w in self._written.values())
 
 
 def check_arguments(asked: str, arguments, tracers) -> None:

@@ -1,7 +1,7 @@
 """ZeRO: what data parallelism holds once per rank is divided over the ranks.
 
     stage 1   optimizer state                       1/n per device
-    stage 2   and the sums of gradients under accumulation, reduce-scattered in every turn
+    stage 2   and the sums of gradients under accumulation, reduce-scattered in every iteration
     stage 3   and the parameters: they rest divided, and are gathered at every use
 
 An axis of the placement is one of *data* if an argument of the graph is split on it. A tensor is divided on the data
@@ -10,9 +10,9 @@ rest is the planner's: the gradient is a partial sum, the update wants a part of
 parameter goes back whole, so its parts are gathered.
 
 A parameter that lies divided on a data axis already, because the user laid it out so, is gathered at every use too. A
-use is a turn of a loop, a stretch between two loops, or in a program without loops an equation: the forward of a layer
-gathers its weights, the backward does so again, and between the two a device holds its part. A copy gathered once would
-move half as much, and be held from the first layer's forward to its backward.
+use is an iteration of a loop, a stretch between two loops, or in a program without loops an equation: the forward of a
+layer gathers its weights, the backward does so again, and between the two a device holds its part. A copy gathered once
+would move half as much, and be held from the first layer's forward to its backward.
 
 A parameter keeps the sbp that the user gave it: in stage 3 it is parked (`sbpjax.tensor.parked`). A graph without
 optimizers divides the parameters of its modules in stage 3, so that an evaluation gathers layer by layer, as the
@@ -116,8 +116,8 @@ class Zero:
             if isinstance(t, Tensor) and tuple(t.shape) == tuple(param.shape) and t._layout is not None:
                 _lay(t, layout)
 
-    def at_rest(self, tensors: Sequence[Tensor]) -> dict[int, Layout]:
-        """Return place → layout of the tensors of a state that rest divided."""
+    def stored(self, tensors: Sequence[Tensor]) -> dict[int, Layout]:
+        """Return place → layout of the tensors of a state that are stored divided."""
         return self._from_stage(3, tensors)
 
     def sums(self, tensors: Sequence[Tensor]) -> dict[int, Layout]:

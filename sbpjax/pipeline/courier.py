@@ -113,7 +113,7 @@ class Courier:
         for place, v in enumerate(parcel.arrived):
             env[v] = Coming(future, place)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait until nothing that this process sends or receives is on its way.
 
         What the script does next may use the same connections; two programs there at once would mix their values.

@@ -84,7 +84,7 @@ class Driver:
         """Make what every step needs again."""
         places = [p for p in self.pipeline.stages if here(p)]
         self._turns = [
-            {p: spread.on(np.int32(i), replicated(p, body.turn.aval).sharding) for p in places}
+            {p: spread.on(np.int32(i), replicated(p, body.iteration.aval).sharding) for p in places}
             for i in range(body.count)
         ]
         self._starts = {
@@ -98,7 +98,8 @@ class Driver:
         self._sent_each = [s for s in body.first if s.value in carried]
         fixed = {*body.outer, *(s.arrived for s in self._sent_once), *(c.before for c in body.carries)} - carried
         self._holes = [
-            [(i, None if v is body.turn else v) for i, v in enumerate(t.task.ins) if v not in fixed] for t in body.tasks
+            [(i, None if v is body.iteration else v) for i, v in enumerate(t.task.ins) if v not in fixed]
+            for t in body.tasks
         ]
         self._after = {c.after: c.before for c in body.carries if c.before in carried}
         entry = {w.stage: i for i, w in reversed(list(enumerate(works)))}
@@ -138,7 +139,7 @@ class Driver:
             self._micro_batches(self.pipeline.body, env)
         self._once(self.pipeline.post, env)
         found = [self._out(v, env) for v in outs]
-        self.courier.settle()
+        self.courier.wait()
         return found
 
     def _out(self, v, env: dict):
@@ -181,11 +182,11 @@ class Driver:
 
     def _micro_batches(self, body: Body, env: dict) -> None:
         schedule, courier = body.schedule, self.courier
-        turns, rows = self._begun(body, env)
+        iterations, rows = self._begun(body, env)
         done: list[dict[int, object]] = [{} for _ in range(schedule.stages)]  # micro-batch → what says that it is out
         waiting: dict[tuple[int, int], list] = {}  # what a task made for other processes, until its send is due
         for work, micro, runs, sends in self._events:
-            own = turns[micro]
+            own = iterations[micro]
             if not runs:
                 for parcel, arrays in waiting.pop((work, micro), None) or self._taken(body, work, own):
                     courier.move(parcel, arrays, own)
@@ -204,7 +205,7 @@ class Driver:
                 what = f"{schedule.works[work].kind} of micro-batch {micro}"
                 raise self._nan(error, task.task.placement, what) from None
             del arguments
-            following = turns[micro + 1]
+            following = iterations[micro + 1]
             for v, array in zip(task.task.outs, results, strict=False):
                 own[v] = array
                 if v in self._after:
@@ -224,7 +225,7 @@ class Driver:
         # What follows takes over the memory of the state, so it starts when no stage can fail any more.
         jax.block_until_ready(done)
         for c in body.carries:
-            last = turns[-1] if c.before in turns[-1] else turns[0]
+            last = iterations[-1] if c.before in iterations[-1] else iterations[0]
             if c.before in last:
                 env[c.last] = last[c.before]
 
@@ -244,17 +245,18 @@ class Driver:
 
     def _begun(self, body: Body, env: dict) -> tuple[list[dict], list[list]]:
         """Return what each micro-batch reads so far, and per task its arguments with holes for what differs."""
-        turns: list[dict] = [{} for _ in range(body.count + 1)]
+        iterations: list[dict] = [{} for _ in range(body.count + 1)]
         for c in body.carries:
             start = self._starts.get(c.before)
             if start is not None:
-                turns[0][c.before] = start(env)
+                iterations[0][c.before] = start(env)
             elif c.before not in body.starts and c.start in env:
-                turns[0][c.before] = env[c.start]
+                iterations[0][c.before] = env[c.start]
         constant = {own: env[v] for own, v in body.outer.items() if v in env}
-        constant |= {c.before: turns[0][c.before] for c in body.carries if c.after is c.before and c.before in turns[0]}
+        first = iterations[0]
+        constant |= {c.before: first[c.before] for c in body.carries if c.after is c.before and c.before in first}
         self.courier.send(self._sent_once, constant)
-        self.courier.send(self._sent_each, turns[0])
+        self.courier.send(self._sent_each, iterations[0])
         rows = []
         for task in body.tasks:
             place = task.task.placement
@@ -262,7 +264,7 @@ class Driver:
                 rows.append([self._given(v, constant, place) if v in constant else None for v in task.task.ins])
             else:
                 rows.append([])
-        return turns, rows
+        return iterations, rows
 
 
 def _compile_equal(group: list) -> None:
@@ -283,7 +285,7 @@ def _compile_equal(group: list) -> None:
 
 
 def _start(pipeline: Pipeline, carry, layout: Layout):
-    """Return a function of what is known that makes what the first turn reads: zeros, or a value without placement."""
+    """Return a function of known values that makes what the first iteration reads: zeros, or one without placement."""
     eqns = live(pipeline.free, [carry.start])
     read = {carry.start, *(v for eqn in eqns for v in eqn.invars if isinstance(v, Var))}
     sources = [v for v in pipeline.program.invars if v in read]

@@ -4,10 +4,10 @@ A step under gradient accumulation is traced as
 
     pre (micro-batches, casts of weights) → scan(body) → post (clip, optimizers, loss scale)
 
-The ``scan`` is taken apart here. Its body becomes a program of one turn with the number of the turn as an input; what
-the ``scan`` stacks becomes a carry that the turn writes one slice of. So a turn reads
+The ``scan`` is taken apart here. Its body becomes a program of one iteration with its number as an input; what the
+``scan`` stacks becomes a carry that the iteration writes one slice of. So an iteration reads
 
-    turn │ numbers, seed │ constants │ carries │ whole inputs, of which it takes its slice
+    iteration │ numbers, seed │ constants │ carries │ whole inputs, of which it takes its slice
 
 and returns the carries.
 """
@@ -29,13 +29,13 @@ from sbpjax.sbp.stage import stage_transfer_p
 
 @dataclass
 class Carry:
-    """A value that goes from turn to turn.
+    """A value that goes from iteration to iteration.
 
     Attributes:
-        before: the variable that a turn reads.
-        after: what the turn makes of it.
-        start: what the first turn reads: an operand of the loop, or None for zeros.
-        last: the variable of the program around it that holds what the last turn made.
+        before: the variable that an iteration reads.
+        after: what the iteration makes of it.
+        start: what the first iteration reads: an operand of the loop, or None for zeros.
+        last: the variable of the program around it that holds what the last iteration made.
     """
 
     before: Var
@@ -45,17 +45,17 @@ class Carry:
 
 
 @dataclass
-class Loop:
+class MicroBatchLoop:
     """A loop of a program, and what is around it.
 
     Attributes:
-        count: how many turns.
+        count: how many iterations.
         pre: the equations before it that depend on arrays.
         free: those that depend on none, such as the random key and zeros; the body makes them anew.
-        body: one turn; its outputs are the carries.
-        turn: the input of the body that is the turn's number.
-        outer: input of the body → the variable of the program around it that it reads in every turn.
-        carries: what goes from turn to turn.
+        body: one iteration; its outputs are the carries.
+        iteration: the input of the body that is the iteration's number.
+        outer: input of the body → the variable of the program around it that it reads in every iteration.
+        carries: what goes from iteration to iteration.
         post: the equations behind it.
     """
 
@@ -63,7 +63,7 @@ class Loop:
     pre: list
     free: list
     body: Program
-    turn: Var
+    iteration: Var
     outer: dict[Var, Var]
     carries: list[Carry]
     post: list
@@ -87,7 +87,7 @@ def _inner(eqn) -> list:
     return found
 
 
-def find_loop(program: Program, placed: set[Var], asked: str) -> Loop | None:
+def find_loop(program: Program, placed: set[Var], asked: str) -> MicroBatchLoop | None:
     """Return the loop over micro-batches of a flat program, None if there is none.
 
     Args:
@@ -122,7 +122,7 @@ def _inside(asked: str, eqn) -> GraphError:
     )
 
 
-def _split(program: Program, placed: set[Var], loop) -> Loop:
+def _split(program: Program, placed: set[Var], loop) -> MicroBatchLoop:
     behind, found = set(loop.outvars), set(placed)
     needed = {v for v in loop.invars if isinstance(v, Var)}
     before, later = [], []
@@ -147,12 +147,12 @@ def _split(program: Program, placed: set[Var], loop) -> Loop:
         if is_free or not wanted:  # what depends on no array is made wherever it is read
             rest.append(eqn)
     pre, free, rest = pre[::-1], free[::-1], rest[::-1]
-    body, turn, outer, carries = _body(program, free, loop)
-    return Loop(loop.params["length"], [*free, *pre], free, body, turn, outer, carries, rest + later)
+    body, iteration, outer, carries = _body(program, free, loop)
+    return MicroBatchLoop(loop.params["length"], [*free, *pre], free, body, iteration, outer, carries, rest + later)
 
 
 def _body(program: Program, free: list, loop) -> tuple[Program, Var, dict[Var, Var], list[Carry]]:
-    """Return one turn of a loop as a flat program, its number, what else it reads from outside, and its carries."""
+    """Return one iteration of a loop as a flat program, its number, what it reads from outside, and its carries."""
     num_consts, num_carry = scan_counts(loop.params)
     constants, slices = loop.invars[:num_consts], loop.invars[num_consts + num_carry :]
     starts = loop.invars[num_consts : num_consts + num_carry]
@@ -162,17 +162,17 @@ def _body(program: Program, free: list, loop) -> tuple[Program, Var, dict[Var, V
     run = jaxpr_as_fun(loop.params["jaxpr"])
     stacked = [v.aval for v in loop.outvars[num_carry:]]
 
-    def one(turn, wholes, carried, stacks):
+    def one(iteration, wholes, carried, stacks):
         env = {**dict(zip(outer, wholes, strict=True)), **program.consts}
         evaluate(free, env)
 
         def read(v):
             return jnp.asarray(v.val, v.aval.dtype) if isinstance(v, Literal) else env[v]
 
-        parts = [jax.lax.dynamic_index_in_dim(read(v), turn, 0, keepdims=False) for v in slices]
+        parts = [jax.lax.dynamic_index_in_dim(read(v), iteration, 0, keepdims=False) for v in slices]
         results = run(*[read(v) for v in constants], *carried, *parts)
         kept = [
-            jax.lax.dynamic_update_index_in_dim(stack, result, turn, 0)
+            jax.lax.dynamic_update_index_in_dim(stack, result, iteration, 0)
             for stack, result in zip(stacks, results[num_carry:], strict=True)
         ]
         return [*results[:num_carry], *kept]
@@ -186,8 +186,8 @@ def _body(program: Program, free: list, loop) -> tuple[Program, Var, dict[Var, V
             number, structs([v.aval for v in outer]), structs([v.aval for v in starts]), structs(stacked)
         )
     )
-    turn, *rest = body.invars
+    iteration, *rest = body.invars
     before = rest[len(outer) :]
     begin = [*starts, *[None] * len(stacked)]
     carries = [Carry(*row) for row in zip(before, body.outvars, begin, loop.outvars, strict=True)]
-    return body, turn, dict(zip(rest[: len(outer)], outer, strict=True)), carries
+    return body, iteration, dict(zip(rest[: len(outer)], outer, strict=True)), carries

@@ -25,7 +25,7 @@ from sbpjax.sbp.placement import placement as Placement
 from .loop import Carry, find_loop
 from .partition import Partition, Send, Task, partition, places_of
 from .schedule import BACKWARD, BOTH, FORWARD, WEIGHT, Schedule, Work, schedule
-from .task import Compiled, arrival, plan_task, replicated
+from .task import CompiledTask, arrival, plan_task, replicated
 from .tied import sums_stay
 from .weights import with_weight_tasks
 
@@ -41,7 +41,7 @@ class Run:
         outvars: the outputs.
     """
 
-    tasks: list[Compiled] = field(default_factory=list)
+    tasks: list[CompiledTask] = field(default_factory=list)
     first: list[Send] = field(default_factory=list)
     sends: list[list[Send]] = field(default_factory=list)
     outvars: list = field(default_factory=list)
@@ -53,8 +53,8 @@ class Body(Run):
 
     Attributes:
         count: how many micro-batches.
-        turn: the input that is the micro-batch's number.
-        carries: what goes from turn to turn.
+        iteration: the input that is the micro-batch's number.
+        carries: what goes from iteration to iteration.
         starts: for carries that start as a value without placement: their layout.
         schedule: the order.
         dropped: per task, what nothing needs any longer when it is done.
@@ -62,7 +62,7 @@ class Body(Run):
     """
 
     count: int = 1
-    turn: Var | None = None
+    iteration: Var | None = None
     carries: list[Carry] = field(default_factory=list)
     starts: dict[Var, Layout] = field(default_factory=dict)
     schedule: Schedule | None = None
@@ -93,7 +93,7 @@ class Pipeline:
     free: list
 
     @property
-    def compiled(self) -> list[Compiled]:
+    def compiled(self) -> list[CompiledTask]:
         """All tasks."""
         return [task for run in self.runs for task in run.tasks]
 
@@ -189,7 +189,7 @@ class Planner:
         for carry, after in zip(loop.carries, cut.outvars, strict=True):
             carry.after = after
         self._stages = _order(cut.tasks)
-        body = Body(count=loop.count, turn=loop.turn, carries=loop.carries, outer=loop.outer)
+        body = Body(count=loop.count, iteration=loop.iteration, carries=loop.carries, outer=loop.outer)
         for own, v in loop.outer.items():
             if v in self._layouts:
                 self._layouts[own] = self._layouts[v]
@@ -320,7 +320,7 @@ def _last_uses(cut: Partition, body: Body, keep: set) -> list[list[Var]]:
     for i, t in enumerate(cut.tasks):
         for v in (*t.outs, *t.ins):
             last[v] = i
-    outer = set(body.outer) | {body.turn} | keep
+    outer = set(body.outer) | {body.iteration} | keep
     rows: list[list[Var]] = [[] for _ in cut.tasks]
     for v, i in last.items():
         if v not in outer and cut.where.get(v) is not None:

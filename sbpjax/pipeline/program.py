@@ -19,19 +19,22 @@ from jax.extend.core import Var, jaxpr_as_fun
 from sbpjax import calls, world
 from sbpjax.errors import GraphConfigError, GraphError, message
 from sbpjax.graph.agreement import agree
-from sbpjax.graph.capture import Lifted, State
+from sbpjax.graph.capture import State
 from sbpjax.graph.interrupt import Uninterrupted
-from sbpjax.graph.program import _NO_SEED, _SEED, _UNSHARED, Options, Program, _example, _slot
+from sbpjax.graph.outputs import Outputs
+from sbpjax.graph.passes import passed
+from sbpjax.graph.program import NO_SEED, UNSHARED, Options
 from sbpjax.graph.signature import Call
-from sbpjax.graph.slots import Slot
+from sbpjax.graph.slots import StateSlot
 from sbpjax.graph.zero import Zero
 from sbpjax.sbp import spread
 from sbpjax.sbp.layout import Layout
-from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.normalise import Program as FlatProgram
 from sbpjax.sbp.placement import one_per_process
 from sbpjax.sbp.stage import stage_transfer_p
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
+from sbpjax.tracing.step import TracedStep
 
 from . import sizes
 from .driver import Driver
@@ -42,7 +45,7 @@ log = logging.getLogger("sbpjax.pipeline")
 _REPORT_S = 2.0  # a process that fails tells so first; `sbpjax.processes.failure` ends this one after three seconds
 
 
-class PipelinedProgram(Program):
+class PipelinedProgram:
     """One traced step, cut into stages, planned and compiled.
 
     Args:
@@ -55,10 +58,24 @@ class PipelinedProgram(Program):
         rule: the schedule, see `sbpjax.pipeline.schedule`.
 
     Attributes:
+        jaxpr: what was traced, in the logical view.
+        flat: the same, flat: what is cut into stages.
         pipeline: the tasks, what goes between them, and the schedule.
+        slots: how it takes the state's tensors, one per input.
+        written: the numbers of the slots that it writes.
+        captured: the tensors that the function reads without being given them.
+        in_layouts: the layouts of its inputs; None for numbers and seeds.
+        out_layouts: the layouts of its outputs.
+        outputs: what puts the outputs where they belong.
+        seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
+        plan: None: every task has its own.
+        placement: None: every stage has its own.
     """
 
-    pipeline: Pipeline
+    plan = placement = asked_codes = None
+    scope: Any  # the module calls of a graph's trace, and its arguments without data: what `repr` shows
+    arguments: Any
+    _together: Any = None  # what notes its runs, if several processes run it
 
     def __init__(
         self, fn: Callable, state: State, call: Call, options: Options, asked: str, zero: Zero | None, rule
@@ -83,37 +100,27 @@ class PipelinedProgram(Program):
             )
         self.asked, self.options = asked, options
         self._agreed = self._met = False
-        self.seconds = {}
-        self.plan = None
-        self.placement = None
-        self._compiled = None
+        self.seconds: dict[str, float] = {}
+        self._compiled: Driver | None = None
         start = time.perf_counter()
         self._numbers = len(state.options)
         self._names = tuple(name for _, name in state.options)
-        self._lifted = Lifted()
-        examples = [_example(t) for t in state.tensors] + state.numbers() + [_example(t) for t in call.tensors]
-        for _ in range(3):
-            self.jaxpr = self._trace(fn, state, call, [_SEED, *examples])
-            if self._lifted.complete:
-                break
-        self.slots = [_slot((i,), state, {}) for i in range(len(state.tensors))]
-        self._plain = True
+        traced = TracedStep(fn, state, call, asked)
+        self.captured, self.is_random = traced.captured, traced.is_random
+        self.jaxpr, self.flat, self.slots, self.written = passed(traced, state, {})
         now = time.perf_counter()
         self.seconds["trace"] = now - start
-        rest = call.tensors + self._lifted.tensors
+        rest = call.tensors + self.captured
         layouts = [None, *(t._layout for t in state.tensors), *[None] * self._numbers, *(t._layout for t in rest)]
-        flat = normalise(self.jaxpr)
-        pins, replaced = _return_home(flat, self.written, [self.slots[i].layout for i in self.written])
+        flat, pins, replaced = _return_home(self.flat, self.written, [self.slots[i].layout for i in self.written])
         planner = Planner(flat, layouts, pins, replaced, options.cost, options.lowering, rule, asked)
-        self.pipeline = planner.plan()
+        self.pipeline: Pipeline = planner.plan()
         post = self.pipeline.post
         self._outs = post.outvars
         self.in_layouts = layouts
-        self.out_layouts = [
-            planned if (planned := self.pipeline.layouts.get(v) if isinstance(v, Var) else None) is not None else None
-            for v in self._outs
-        ]
-        self._state_layouts = self.out_layouts[: len(self.written)]
+        self.out_layouts = [self.pipeline.layouts.get(v) if isinstance(v, Var) else None for v in self._outs]
+        are_global = [layout is not None for layout in traced.layouts]
+        self.outputs = Outputs(self.slots, self.written, self.out_layouts, traced.results, are_global)
         place_of = {v: i - 1 for i, v in enumerate(flat.invars)}
         self._donated = [place_of[t.task.ins[k]] for t in post.tasks for k in t.donate]
         self.driver = Driver(self.pipeline)
@@ -125,6 +132,11 @@ class PipelinedProgram(Program):
                 asked,
                 len(self.pipeline.stages),
             )
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `compile` ran."""
+        return self._compiled is not None
 
     def compile(self, to_run: bool = False):
         """Compile the tasks of this process.
@@ -166,17 +178,17 @@ class PipelinedProgram(Program):
             self._together.note(tuple(numbers))
         tensors: list[Tensor] = state.tensors
         generator = default_generator
-        seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else _NO_SEED
+        seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else NO_SEED
         if self.is_random and self.driver.courier.far:  # a process that drew numbers of its own has counted on
             everyone = one_per_process(self.pipeline.stages[0].type)
             seed = np.asarray(spread.from_first(seed, everyone).addressable_data(0))
         arrays = [t._fresh()._array for t in tensors]
         for i in self._donated:
             # Held by its tensor, its cell and the list; what somebody else holds too must survive.
-            shared = sys.getrefcount(arrays[i]) > _UNSHARED + (tensors[i]._cell is not None)
+            shared = sys.getrefcount(arrays[i]) > UNSHARED + (tensors[i]._cell is not None)
             if shared and arrays[i].sharding.addressable_devices:
                 arrays[i] = jnp.copy(arrays[i])
-        given = [t._fresh()._array for t in (*arguments, *self._lifted.tensors)]
+        given = [t._fresh()._array for t in (*arguments, *self.captured)]
         with Uninterrupted():
             inputs = [seed, *arrays, *numbers, *given]
             del arrays, given
@@ -186,10 +198,10 @@ class PipelinedProgram(Program):
                 if not self.driver.courier.far:
                     raise
                 raise world.lost(self.asked, [], range(world.current().size), _what_failed(error)) from None
-            self._write(tensors, outs[: len(self.written)])
+            self.outputs.write(tensors, outs[: len(self.written)])
         if self.is_random:
             generator._counter += 1
-        return self._results(outs[len(self.written) :])
+        return self.outputs.rebuilt(outs[len(self.written) :])
 
     def memory(self, state: State, compiled: bool) -> PipelineMemory:
         """Return what one device per stage holds; see `sbpjax.pipeline.sizes.memory`."""
@@ -199,14 +211,16 @@ class PipelinedProgram(Program):
         """Return what a step moves per stage; see `sbpjax.pipeline.sizes.traffic_of`."""
         return sizes.traffic_of(self)
 
-    def sequential(self) -> Program:
-        """Return the same trace as one program on one device, where moving between stages does nothing."""
+    def sequential(self) -> Any:
+        """Return the same trace as one program on one device, where moving between stages does nothing, for export."""
         found: Any = copy.copy(self)
-        found.pipeline = found.placement = found.plan = None
-        found.slots = [Slot(slot.places, None, True) for slot in self.slots]
+        found.pipeline = None
+        found.slots = [StateSlot(slot.places, None) for slot in self.slots]
         found.in_layouts = [None] * len(self.in_layouts)
         found.out_layouts = [None] * len(self.out_layouts)
-        found._global_outs = [False] * len(self._global_outs)
+        found.outputs = Outputs(
+            found.slots, self.written, found.out_layouts, self.outputs.results, [False] * len(self.outputs.are_global)
+        )
         avals = self.jaxpr.in_avals
         found._structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
         found._call = jax.jit(jaxpr_as_fun(self.jaxpr), donate_argnums=tuple(1 + i for i in self.written))
@@ -221,25 +235,28 @@ def _what_failed(error: Exception) -> str:
     return world.current().failure or f"another process is gone: {str(error).splitlines()[0]}"
 
 
-def _return_home(flat, places: list[int], layouts: list[Layout | None]) -> tuple[dict[Var, tuple], dict[Var, Var]]:
+def _return_home(
+    program: FlatProgram, places: list[int], layouts: list[Layout | None]
+) -> tuple[FlatProgram, dict[Var, tuple], dict[Var, Var]]:
     """Let state that is written end on its own placement.
 
     Args:
-        flat: the program; its first outputs are the state.
+        program: the program; its first outputs are the state.
         places: of each of them the number of its input among the state.
         layouts: their layouts.
 
     Returns:
-        Output → the nd-sbp that it has to have there, and output → the input whose place it takes.
+        The program, output → the nd-sbp that it has to have there, and output → the input whose place it takes.
     """
     pins: dict[Var, tuple] = {}
     replaced: dict[Var, Var] = {}
+    eqns, outvars = list(program.eqns), list(program.outvars)
     for i, (place, layout) in enumerate(zip(places, layouts, strict=True)):
-        v = flat.outvars[i]
+        v = outvars[i]
         if layout is None or not isinstance(v, Var):
             continue
-        pins[v], replaced[v] = layout.sbp, flat.invars[1 + place]
-        flat.outvars[i] = Var(v.aval)
+        pins[v], replaced[v] = layout.sbp, program.invars[1 + place]
+        outvars[i] = Var(v.aval)
         params = {"source": layout.placement, "target": layout.placement}
-        flat.eqns.append(core.new_jaxpr_eqn([v], [flat.outvars[i]], stage_transfer_p, params, core.no_effects))
-    return pins, replaced
+        eqns.append(core.new_jaxpr_eqn([v], [outvars[i]], stage_transfer_p, params, core.no_effects))
+    return FlatProgram(program.invars, program.consts, eqns, outvars), pins, replaced

@@ -54,7 +54,7 @@ class PipelineMemory(Memory):
 
 @dataclass(frozen=True)
 class PipelineTraffic(Traffic):
-    """Bytes on the wire per device and step of the stage that moves most within itself.
+    """Bytes on the interconnect per device and step of the stage that moves most within itself.
 
     Attributes:
         stages: the same of every stage.

@@ -2,7 +2,7 @@
 
 A task is planned and lowered like any program (`sbpjax.sbp.compile`). What its neighbours have to agree on is the
 layout of the values between them: a value of an earlier task comes as that one's plan left it, a value from another
-placement in the layout in which it was sent, and a sum that goes from turn to turn in a layout of the planner's
+placement in the layout in which it was sent, and a sum that goes through all iterations in a layout of the planner's
 choice, the same before and after, so that gradients stay partial sums until the loop is over.
 """
 
@@ -26,7 +26,7 @@ from .partition import Task
 
 
 @dataclass
-class Compiled:
+class CompiledTask:
     """A planned task.
 
     Attributes:
@@ -90,7 +90,7 @@ def plan_task(
     signals: bool = False,
     cost: CostModel,
     lowering: str,
-) -> Compiled:
+) -> CompiledTask:
     """Return a task planned.
 
     Args:
@@ -140,4 +140,4 @@ def plan_task(
             if not all(can_travel(codes, target) for target in sent[v]):
                 codes = replicated(place, v.aval)
             forced[v] = codes.sbp
-    return Compiled(task, planned(forced) if forced else made, taken, signals)
+    return CompiledTask(task, planned(forced) if forced else made, taken, signals)

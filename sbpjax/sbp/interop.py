@@ -65,7 +65,8 @@ def from_jax(array: jax.Array) -> tuple[jax.Array, Layout | None]:
             )
         )
     layout, _ = layout_from_sharding(sharding, array.shape, array.dtype)
-    return jax.device_put(array, layout.sharding), layout
+    with jax.ensure_compile_time_eval():  # a trace, too, gets an array
+        return jax.device_put(array, layout.sharding), layout
 
 
 def to_jax(array: jax.Array, layout: Layout, mesh=None) -> jax.Array:

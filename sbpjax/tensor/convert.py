@@ -112,6 +112,8 @@ def to_global(
                 'x.to_global(sbpjax.placement("cpu", [0, 1]), sbp)',
             )
         )
+    if mode.lift is not None and (self._layout is not None or _world.current().size == 1):
+        self = _in_trace(self)  # a tensor from outside is converted by the program, whenever that runs
     layout = self._layout
     if layout is None and isinstance(self._array, Tracer):
         return pin(self, placement, sbp, grad_sbp)
@@ -135,6 +137,15 @@ def to_global(
         return grad.to_global(source.placement, _gradient_sbp(source, grad._layout.sbp, as_source=True))
 
     return _record(self, boxed(self, placement, wanted)._as_asked(), back)
+
+
+def _in_trace(x: Tensor) -> Tensor:
+    """Return a tensor on the tracer that the running trace reads for it."""
+    if isinstance(x._array, Tracer):
+        return x
+    from .traced import as_traced, logical
+
+    return restore(logical(x), as_traced(x._layout), x._edge, x._idx)
 
 
 def _no_partial(sbp: tuple) -> tuple:

@@ -37,7 +37,7 @@ class Cell:
         version: counts the writes that backward must know of: all but those through ``x.data``.
     """
 
-    __slots__ = ("array", "layout", "stamp", "version")
+    __slots__ = ("__weakref__", "array", "layout", "stamp", "version")
 
     def __init__(self, array, layout, version: int) -> None:
         self.array = array
@@ -75,6 +75,14 @@ def share(x: Tensor, alias: Tensor, steps: tuple) -> None:
     meta = alias._own_meta()
     meta.steps = (x._meta.steps if x._meta is not None else ()) + steps
     meta.asked_sum = x._meta is not None and x._meta.asked_sum
+
+
+def alias_of(cell: Cell, steps: tuple) -> Tensor:
+    """Return a new tensor, off the tape, that shows a storage through steps from its root."""
+    out = wrap_any(cell.array, cell.layout)
+    out._cell, out._seen = cell, -1
+    out._own_meta().steps = steps
+    return out._fresh()
 
 
 def steps_of(x: Tensor) -> tuple:

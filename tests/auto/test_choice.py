@@ -104,7 +104,7 @@ def test_a_broadcast_model_is_laid_out(place):
     graph = Train(place, broadcast(place), layers=1)
     curve = graph.curve(place)
     np.testing.assert_allclose(curve, Train(layers=1).curve(), rtol=1e-5)
-    layouts = [graph.program.in_layouts[1 + i] for i in graph.program.released]
+    layouts = [graph.program.in_layouts[1 + i] for i in graph.program.free_slots]
     assert {p._layout for p in graph.net.parameters()} <= set(layouts)
     pinned = Train(None, broadcast(place), layers=1)
     x = flow.ones(BATCH, WIDTH).to_global(place, [sbp.split(0), sbp.broadcast][: len(place.hierarchy)])
@@ -175,9 +175,9 @@ def test_a_layout_is_chosen_once():
     alone.net.load_state_dict({k: v.to_local() for k, v in graph.net.state_dict().items()})
     np.testing.assert_allclose(got.numpy(), alone.net(x).numpy(), rtol=2e-5, atol=2e-5)
     auto.release(graph.net.parameters())
-    assert all(auto.Auto().is_released(p) for p in graph.net.parameters())
+    assert all(auto.Auto().is_free(p) for p in graph.net.parameters())
     auto.keep(graph.net.parameters())
-    assert not any(auto.Auto(ignore_user=True).is_released(p) for p in graph.net.parameters())
+    assert not any(auto.Auto(ignore_user=True).is_free(p) for p in graph.net.parameters())
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_other_options_go_along(options):
     graph = Train(LINE, **options)
     expected = Train(**{k: v for k, v in options.items() if k != "enable_zero"}).curve()
     np.testing.assert_allclose(graph.curve(), expected, rtol=1e-5)
-    stacks = [graph.program.slots[i] for i in graph.program.released if len(graph.program.slots[i].places) > 1]
+    stacks = [graph.program.slots[i] for i in graph.program.free_slots if len(graph.program.slots[i].places) > 1]
     assert bool(stacks) == ("enable_block_scan" in options)
     assert all(0 not in slot.layout.codes for slot in stacks)  # no layer lies on one rank alone
 

@@ -156,6 +156,7 @@ PLACES = {
     ),
     "sbpjax/tensor/tape/": "tensor",
     "sbpjax/testing/": "testing",
+    "sbpjax/tracing/": "trace",
     "sbpjax/unittest/": "testing",
     "sbpjax/utils/": "data",
     "sbpjax/utils/__init__.py": "faces",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sbpjax.errors import GraphError, message
+from sbpjax.errors import GraphError, GraphTypeError, message
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
@@ -21,7 +21,7 @@ from .repeat import Repeat
 from .signature import Signature
 
 
-class Entry(NamedTuple):
+class OptimizerEntry(NamedTuple):
     """One optimizer of a graph.
 
     Attributes:
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(slots=True)
-class Last:
+class LastCall:
     """What the last call found, to see quickly that the next one is of the same signature.
 
     Attributes:
@@ -58,7 +58,7 @@ class Last:
     missed: int = 0
 
 
-class Life:
+class Internals:
     """What a graph keeps for itself, apart from the user's attributes."""
 
     def __init__(self, name: str) -> None:
@@ -66,17 +66,47 @@ class Life:
         self.blocks: OrderedDict[str, Module] = OrderedDict()
         self.proxies: dict[int, ProxyModule] = {}
         self.options: dict[Module, GraphModule] = {}
-        self.optimizers: list[Entry] = []
+        self.optimizers: list[OptimizerEntry] = []
         self.schedules: list[Callable[[], None]] = []  # the steps of those that go on behind every call
         self.scaler: Any = None
         self.trained: dict[int, tuple[Tensor, str]] = {}
         self.programs: OrderedDict[Signature, Program] = OrderedDict()
         self.latest: tuple[Signature, Program] | None = None
-        self.last: Last | None = None
+        self.last: LastCall | None = None
         self.debug = report.Debug()
 
+    def add_optimizer(self, graph: Any, optim: Any, lr_sch: Any, is_sparse: bool) -> None:
+        """Check and add an optimizer; see `Graph.add_optimizer`."""
+        asked = f"{type(graph).__name__}.add_optimizer"
+        if not isinstance(optim, Optimizer):
+            raise GraphTypeError(
+                message(asked, f"a {type(optim).__name__}", "optim is a sbpjax.optim.Optimizer", "optim.SGD(params)")
+            )
+        if lr_sch is not None and not hasattr(lr_sch, "step"):
+            raise GraphTypeError(
+                message(asked, f"lr_sch of type {type(lr_sch).__name__}", "lr_sch is a learning-rate schedule",
+                        "lr_sch=optim.lr_scheduler.StepLR(optimizer, 10)")
+            )  # fmt: skip
+        owner = getattr(lr_sch, "optimizer", optim)
+        if owner is not optim:
+            raise GraphError(
+                message(asked, "a schedule of another optimizer", "a schedule sets the learning rates of its own",
+                        f"make it as {type(lr_sch).__name__}(optim, ...)")
+            )  # fmt: skip
+        taken = {id(p) for entry in self.optimizers for group in entry.optimizer.param_groups for p in group["params"]}
+        if any(id(p) in taken for group in optim.param_groups for p in group["params"]):
+            raise GraphError(
+                message(asked, "a parameter of an optimizer that was added before",
+                        "a parameter is updated by one optimizer", "give each optimizer parameters of its own")
+            )  # fmt: skip
+        if is_sparse:
+            optim.use_sparse_updates()
+        self.optimizers.append(OptimizerEntry(optim, lr_sch, is_sparse))
+        if lr_sch is not None and getattr(lr_sch, "is_pure", True):
+            self.schedules.append(lr_sch.stepped_by(graph) if isinstance(lr_sch, LRScheduler) else lr_sch.step)
 
-def life_of(graph: Any) -> Life:
+
+def internals_of(graph: Any) -> Internals:
     """Return what a graph keeps for itself.
 
     Raises:

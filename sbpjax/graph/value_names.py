@@ -23,7 +23,7 @@ from .split import COPIES
 _COPIES = COPIES | {"optimization_barrier"}
 
 
-def owners(plan: Plan, program: Any, state: Any) -> dict[Var, str]:
+def value_names(plan: Plan, program: Any, state: Any) -> dict[Var, str]:
     """Return what a value of a plan is called, for every value that belongs to a parameter.
 
     Args:

@@ -1,4 +1,4 @@
-"""A plan that the user gives: layouts from a file, obeyed by a graph's program.
+"""`UserPlan`: layouts from a file, pinned in a graph's program.
 
 The file (`sbpjax.auto.plan_file`) names parameters, state, arguments and boundary activations. What it names is pinned:
 state goes into the layout, an activation gets a pin behind the equation that makes it. The rest is planned as ever. An
@@ -14,17 +14,16 @@ from typing import Any
 from sbpjax.auto.pin import pinned
 from sbpjax.auto.subject import BATCH, BUFFER, NUMBER, PARAMETER, STATE, Input, Subject
 from sbpjax.sbp.normalise import Program as Flat
-from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.plan.types import Codes
 
 from .capture import State
-from .owners import names_of, pattern_of
 from .signature import Call
+from .value_names import names_of, pattern_of
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a file asks of one program.
+class UserPlan:
+    """The layouts of a file for one program.
 
     Attributes:
         flat: the program with the pins of activations in it.
@@ -37,8 +36,8 @@ class Given:
     marks: dict
 
 
-def given(sharding: Any, program: Any, state: State, call: Call, graph: Any) -> Given:
-    """Return what a file asks of a traced program.
+def user_plan_of(sharding: Any, program: Any, state: State, call: Call, graph: Any) -> UserPlan:
+    """Return the layouts of a file for a traced program.
 
     Args:
         sharding: a `sbpjax.auto.plan_file.Sharding`.
@@ -57,18 +56,18 @@ def given(sharding: Any, program: Any, state: State, call: Call, graph: Any) -> 
         Input(name, kind, tuple(aval.shape), aval.dtype, everywhere, parent, True, members)
         for (name, kind, parent, members), aval in zip(named, program.jaxpr.in_avals, strict=True)
     )
-    flat = normalise(program.jaxpr)
+    flat = program.flat
     pins, marks = sharding.pins(Subject(flat, program.placement, inputs, (), title=graph.name))
-    return Given(pinned(flat, marks, program.placement), pins, marks)
+    return UserPlan(pinned(flat, marks, program.placement), pins, marks)
 
 
-def named_inputs(state: State, program: Any, given: Sequence[str]) -> list[tuple]:
+def named_inputs(state: State, program: Any, arguments: Sequence[str]) -> list[tuple]:
     """Return ``(name, kind, parent, members)`` of every input of a program: seed, slots, numbers, arguments.
 
     Args:
         state: the state that the program was traced with.
         program: a traced `sbpjax.graph.program.Program`.
-        given: the names of its tensor arguments.
+        arguments: the names of its tensor arguments.
     """
     found: list[tuple] = [("seed", NUMBER, None, ())]
     names = names_of(state)
@@ -85,8 +84,8 @@ def named_inputs(state: State, program: Any, given: Sequence[str]) -> list[tuple
         found.append((f"{name}:{kind}" if kind else name, what, name, tuple(members) if len(members) > 1 else ()))
     found = [(n, k, place_of.get(owner) if k == STATE else None, m) for n, k, owner, m in found]
     found += [(f"number[{i}]", NUMBER, None, ()) for i in range(program._numbers)]
-    rest = len(program.jaxpr.in_avals) - len(found) - len(given)
+    rest = len(program.jaxpr.in_avals) - len(found) - len(arguments)
     outside = [f"outside[{i}]" for i in range(rest)]
-    for name, aval in zip([*given, *outside], program.jaxpr.in_avals[len(found) :], strict=True):
+    for name, aval in zip([*arguments, *outside], program.jaxpr.in_avals[len(found) :], strict=True):
         found.append((name, BATCH if aval.shape else NUMBER, None, ()))
     return found

@@ -1,0 +1,100 @@
+"""`Outputs`: what a program returns, the new state and then the results, put where it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sbpjax.compiler import conversions
+from sbpjax.sbp import Layout, algebra
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.tensor import wrap_any
+from sbpjax.tensor.traced import TracedLayout
+
+from . import tree
+from .slots import StateSlot
+
+
+@dataclass
+class Outputs:
+    """The outputs of a program.
+
+    Attributes:
+        slots: how the program takes the state's tensors.
+        written: the numbers of the slots that it writes, in the order of its first outputs.
+        layouts: the layouts of all outputs; None on one device.
+        results: the function's result without its tensors.
+        are_global: for every tensor of the result whether it is global.
+        elsewhere: number of such a tensor → the layout on another placement that was asked for.
+        local_state: whether the state is local, though the program runs on a placement.
+        plain: whether every tensor of the state is an input of its own, as it lies.
+    """
+
+    slots: list[StateSlot]
+    written: list[int]
+    layouts: Sequence[Layout | None]
+    results: tree.Skeleton
+    are_global: list[bool]
+    elsewhere: Mapping[int, TracedLayout] = field(default_factory=dict)
+    local_state: bool = False
+
+    def __post_init__(self) -> None:
+        self._count = len(self.written)
+        self._whole: list = list(self.layouts[: self._count])
+        self.state_layouts = [None] * self._count if self.local_state else self._whole
+        self.plain = all(slot.own and slot.places == (i,) for i, slot in enumerate(self.slots))
+
+    @property
+    def single(self) -> tuple | None:
+        """The layout of the result, in a tuple, if the function returns one tensor as it comes; else None."""
+        if self.results.structure is not tree.LEAF or self.results.static != [None]:
+            return None
+        layout = self.layouts[-1]
+        return (layout,) if (layout is None or self.are_global[0]) and not self.elsewhere else None
+
+    def taken(self, tensors: list[Tensor], arrays):
+        """Write the new state into its tensors, and return the function's result."""
+        self.write(tensors, arrays[: self._count])
+        return self.rebuilt(arrays[self._count :])
+
+    def write(self, tensors: list[Tensor], arrays) -> None:
+        """Write the new state into its tensors."""
+        if self.local_state:
+            arrays = [conversions.to_logical(a, lay) for a, lay in zip(arrays, self._whole, strict=True)]
+        for i, array, layout in zip(self.written, arrays, self.state_layouts, strict=True):
+            if self.plain and tensors[i]._cell is None:  # what nearly every tensor of most programs is
+                tensor = tensors[i]
+                tensor._array = array
+                tensor._layout = layout
+                tensor._ver += 1
+                continue
+            slot = self.slots[i]
+            tensor = tensors[slot.places[0]]
+            if not slot.own:
+                slot.give([tensors[place] for place in slot.places], array)
+            elif tensor._cell is None:
+                tensor._array = array
+                tensor._layout = layout
+                tensor._ver += 1
+            else:
+                tensor._set(array, layout)
+
+    def rebuilt(self, arrays):
+        """Return the function's result of the arrays of its tensors."""
+        outs = []
+        layouts = self.layouts[self._count :]
+        for i, (array, layout, is_global) in enumerate(zip(arrays, layouts, self.are_global, strict=True)):
+            if layout is not None and not is_global:
+                array, layout = conversions.to_logical(array, layout), None
+            elif i in self.elsewhere:
+                array, layout = conversions.convert(array, layout, *_asked(self.elsewhere[i], layout))
+            outs.append(wrap_any(array, layout))
+        return self.results.filled(outs)
+
+
+def _asked(asked: TracedLayout, layout: Layout) -> tuple:
+    """Return placement and nd-sbp of a result that lies elsewhere than the program runs."""
+    codes = asked.pinned or layout.codes
+    if len(codes) != len(asked.placement.hierarchy) or algebra.FREE in codes:
+        codes = (algebra.B,) * len(asked.placement.hierarchy)
+    return asked.placement, algebra.to_sbp(codes)

@@ -1,0 +1,82 @@
+"""The passes over a traced step, from what was traced to what is planned, in their order.
+
+    inline          the bodies of op calls stand where the calls were: nothing behind the trace sees a difference
+    widen           gradients of cast weights are summed in float32; the cast and the sum still stand in one program
+    roll            layers that repeat become loops over stacks of their state
+    gather per use  parameters that are stored divided are gathered by each reader, which may be a loop by now
+    flatten         calls are gone, and only equations that a result needs are left; done once
+
+Behind them follow, in what compiles the program: the pins of a user's plan, the plan, and updates in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from jax.extend.core import ClosedJaxpr
+
+from sbpjax.amp.widen import widened
+from sbpjax.sbp import Layout
+from sbpjax.sbp.normalise import Program as FlatProgram
+from sbpjax.sbp.normalise import normalise
+from sbpjax.sbp.roll import rolled
+from sbpjax.tensor.op_calls import inlined
+from sbpjax.tracing.step import TracedStep
+
+from .capture import State
+from .slots import StateSlot, slot_of, stackable
+from .zero import gathered_per_use
+
+
+class Passed(NamedTuple):
+    """A traced step behind the passes.
+
+    Attributes:
+        jaxpr: the program in the logical view.
+        flat: the same, flat.
+        slots: how it takes the tensors of the state, one per input.
+        written: the numbers of the slots that it writes, its first outputs.
+    """
+
+    jaxpr: ClosedJaxpr
+    flat: FlatProgram
+    slots: list[StateSlot]
+    written: list[int]
+
+
+def passed(
+    traced: TracedStep, state: State, stored: Mapping[int, Layout], least_repeats: int = 0, per_use: bool = False
+) -> Passed:
+    """Run the passes.
+
+    Args:
+        traced: the traced step.
+        state: the state that it was traced with.
+        stored: position in the state → the layout in which a tensor that is divided is stored between steps.
+        least_repeats: roll layers that repeat at least so often; 0 for none.
+        per_use: gather what is stored divided at every use.
+    """
+    closed = widened(inlined(traced.closed))
+    slots = [slot_of((i,), state.tensors, stored) for i in range(len(state.tensors))]
+    written = traced.written
+    if least_repeats:
+        closed, slots, written = _rolled(closed, state, stored, written, least_repeats)
+    if stored and per_use:
+        closed = gathered_per_use(closed, {1 + i: s.layout for i, s in enumerate(slots) if s.places[0] in stored})
+    return Passed(closed, normalise(closed), slots, written)
+
+
+def _rolled(
+    closed: ClosedJaxpr, state: State, stored: Mapping[int, Layout], written: list[int], least_repeats: int
+) -> tuple[ClosedJaxpr, list[StateSlot], list[int]]:
+    """Make loops of repeated layers, and stacks of the state that they own."""
+    back = {place: position for position, place in enumerate(written)}
+    resident = {1 + i: (stackable(t), back.get(i)) for i, t in enumerate(state.tensors)}
+    movable = {i: ((*e[0], stored.get(i - 1)), e[1]) for i, e in resident.items() if e[0] is not None}
+    found = rolled(closed, movable, least_repeats)
+    kept = [group for group in found.inputs if 1 <= group[0] <= len(state.tensors)]
+    slots = [slot_of(tuple(i - 1 for i in group), state.tensors, stored) for group in kept]
+    number = {slot.places[0]: n for n, slot in enumerate(slots)}
+    returned = [number[written[group[0]]] for group in found.outputs if group[0] < len(written)]
+    return found.closed, slots, returned

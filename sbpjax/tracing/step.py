@@ -1,0 +1,78 @@
+"""`TracedStep`: a function of tensors that may change a state, traced for one call.
+
+seed │ state │ numbers of optimizers │ arguments │ captured   →   state that is written │ results
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from sbpjax.graph import tree
+from sbpjax.graph.capture import State
+from sbpjax.graph.signature import Call
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.tensor import wrap_any
+from sbpjax.tensor.traced import as_traced, logical
+
+from .captured import example
+from .traced import Traced
+
+# Seed and counter of the random stream; every random op in the program folds its number in.
+SEED = jax.ShapeDtypeStruct((2,), np.int64)
+
+
+class TracedStep(Traced):
+    """One traced step.
+
+    Args:
+        fn: the function.
+        state: what it may change.
+        call: the arguments to trace with; only their facts count.
+        asked: what the user asked for, for messages.
+        auto: the options of auto parallelism, None without.
+
+    Attributes:
+        written: the positions in the state of the tensors that it writes, its first outputs.
+        results: what the function returned, without the tensors.
+        layouts: the layouts of those tensors, as the trace knows them; None for local ones.
+    """
+
+    written: list[int]
+    results: tree.Skeleton
+    layouts: list
+
+    def __init__(self, fn: Callable, state: State, call: Call, asked: str, auto: Any = None) -> None:
+        self._fn, self._state, self._call, self._auto = fn, state, call, auto
+        self._returned: set[int] = set()
+        super().__init__(
+            self._run,
+            [SEED],
+            lambda seed: jax.random.fold_in(jax.random.key(seed[0]), seed[1]),
+            [*map(example, state.tensors), *state.numbers(), *map(example, call.tensors)],
+            owned=[*state.tensors, *state.optimizers],
+            check=lambda watch: watch.check(asked, self._returned),
+        )
+        del self._fn, self._state, self._call
+
+    def _run(self, arrays: list) -> list:
+        state, call = self._state, self._call
+        first = len(state.tensors) + len(state.options)
+        args, kwargs = call.rebuilt([_on_tracer(t, x) for t, x in zip(call.tensors, arrays[first:], strict=True)])
+        with self._auto.tracing() if self._auto is not None else contextlib.nullcontext(), state.traced(arrays[:first]):
+            result = self._fn(*args, **kwargs)
+            after = [logical(t) for t in state.tensors]
+            self.written = [i for i, array in enumerate(after) if array is not arrays[i]]
+            returned, self.results = tree.apart(result)
+            self._returned = set(map(id, returned))
+            self.layouts = [t._layout for t in returned]
+            return [*(after[i] for i in self.written), *map(logical, returned)]
+
+
+def _on_tracer(like: Tensor, tracer) -> Tensor:
+    tensor = wrap_any(tracer, as_traced(like._layout))
+    return tensor.requires_grad_() if like._edge is not None else tensor

@@ -1,0 +1,82 @@
+"""`Traced`: a function run once on tracers, with all that it reads and writes as inputs and outputs of one program.
+
+    seed │ arrays that it is given │ tensors that it captured   →   arrays that it returns
+
+This is the one place where a function becomes a program: `sbpjax.tracing.step` traces steps with state for `nn.Graph`,
+`compile` and pipelines, `sbpjax.func.program` functions under a transform of JAX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+
+from sbpjax.amp.casting import fresh
+from sbpjax.errors import SbpjaxError
+from sbpjax.graph.watch import Watch
+from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.op_calls import called
+
+from .captured import Captured
+
+_MOST_TRACES = 3
+
+
+class Traced:
+    """One traced function.
+
+    Args:
+        body: the function, from a list of arrays to a list of arrays; it is called once per trace, on tracers.
+        seed: what stands for the inputs from which the key of random ops is made.
+        key: makes that key of tracers of them.
+        examples: shapes and dtypes of the arrays.
+        check: called behind every trace with the writes that it made, and raises for those that it may not make.
+        captured: collects what the function reads from outside.
+        owned: the tensors and optimizers that it may write.
+        more: called behind ``body`` in the same trace; returns further outputs, for tensors of others that it wrote.
+
+    Attributes:
+        closed: the program; ops are calls in it, see `sbpjax.tensor.op_calls.inlined`.
+        captured: the tensors that it reads from outside, its last inputs.
+        is_random: whether it draws random numbers.
+    """
+
+    is_random: bool
+
+    def __init__(
+        self,
+        body: Callable[[list], Sequence],
+        seed: Sequence,
+        key: Callable,
+        examples: Sequence,
+        check: Callable[[Watch], None],
+        captured: Captured | None = None,
+        owned: Sequence = (),
+        more: Callable[[Watch], list] | None = None,
+    ) -> None:
+        found = Captured() if captured is None else captured
+        for number in range(_MOST_TRACES):
+            watch = Watch(owned)
+
+            def pure(*inputs, watch=watch):
+                arrays, outside = inputs[len(seed) : len(seed) + len(examples)], inputs[len(seed) + len(examples) :]
+                with watch.watching():
+                    with found.collecting(outside), default_generator.under_trace(key(*inputs[: len(seed)])) as stream:
+                        with fresh():
+                            outs = list(body(list(arrays)))
+                        self.is_random = stream.drawn > 0
+                    return outs if more is None else outs + more(watch)
+
+            try:
+                with called():
+                    closed = jax.make_jaxpr(pure)(*seed, *examples, *found.examples())
+            except SbpjaxError as error:
+                error.__notes__ = []  # what JAX says about its own frames helps no user
+                raise error from None
+            stands = found.settled(last=number == _MOST_TRACES - 1)
+            check(watch)
+            if stands:
+                break
+        self.closed = found.drop_unread(closed, len(seed) + len(examples))
+        self.captured = found.tensors
