@@ -24,7 +24,6 @@ from .tensor.binding import hashable
 from .tensor.mode import mode
 from .tensor.oneflow_arguments import take_oneflow
 from .tensor.op import op_of
-from .tensor.selection import tensor_scatter_nd_update as tensor_scatter_nd_update
 
 
 def identity(x: Tensor) -> Tensor:

@@ -54,4 +54,3 @@ def rms_norm(x: _Tensor, weight: _Tensor | None = None, normalized_shape: _types
     """Return ``x`` over the root of the mean of its squares over the last dims, times a weight."""
 def sparse_softmax_cross_entropy(logits: _Tensor, label: _Tensor, depth: builtins.int | None = None) -> _Tensor:
     """Return the cross entropy of each row: logits ``(..., C)`` with class indices ``(...)``."""
-from sbpjax.tensor.selection import tensor_scatter_nd_update as tensor_scatter_nd_update

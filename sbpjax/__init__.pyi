@@ -112,23 +112,23 @@ def affine_grid_generator(theta: _Tensor, size: _types.IntOrInts, align_corners:
 def alias_copy(input: _Tensor, *args: builtins.object, out: _Tensor | None = None, **options: builtins.object) -> _Tensor:
     """Return a copy of what `alias` shows."""
 def all(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return whether all elements hold."""
+    """Return whether all elements are nonzero; bool, or uint8 for uint8."""
 from sbpjax.tensor.functions import allclose as allclose
 def alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return x with elements at selu's lower limit with probability p, scaled to keep mean and variance."""
 def alpha_dropout_(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return x with elements at selu's lower limit with probability p, scaled to keep mean and variance."""
-def amax(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
+def amax(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return the maximum over ``dim``; ties share the gradient evenly, NaN wins."""
-def amin(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
+def amin(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return the minimum over ``dim``; ties share the gradient evenly, NaN wins."""
-def aminmax(input: _Tensor, *, dim: builtins.int | None = None, keepdim: builtins.bool = False, out: _Tensor | None = None) -> _MinMax:
-    """Return the smallest and the largest element."""
+def aminmax(input: _Tensor, *, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, out: _Tensor | None = None) -> _MinMax:
+    """Return the pair of `amin` and `amax`."""
 from sbpjax import amp as amp
 def angle(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the angle to the positive real axis: of real numbers 0 or π, and NaN of NaN."""
 def any(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return whether any element holds."""
+    """Return whether any element is nonzero; bool, or uint8 for uint8."""
 def arange(start: builtins.float | None = None, end: _types.TensorLike | None = None, step: builtins.float = 1, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``start, start + step, …`` below ``end``; int64 if all are integers."""
 def arccos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -159,10 +159,11 @@ def arctanh_(input: _Tensor) -> _Tensor:
     """Write the result of `atanh` into this tensor and return it."""
 from sbpjax.tensor.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 def argmax(input: _Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the index of the first largest element, along a dim or of the flattened tensor; int64 unless asked."""
+    """Return the index of the first maximum along ``dim`` or in the flattened x; int64 unless asked; NaN is largest."""
 def argmin(input: _Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the index of the first smallest element, along a dim or of the flattened tensor; int64 unless asked."""
-from sbpjax.tensor.ordering import argsort as argsort
+    """Return the index of the first minimum along ``dim`` or in the flattened x; int64 unless asked; NaN is least."""
+def argsort(input: _Tensor, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> _Tensor:
+    """Return the int64 indices that sort x along ``dim``; always stable."""
 def argwhere(input: _Tensor, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return the indices of the elements that are not zero, one row each; dtypes as in `unique`."""
 from sbpjax.tensor.strided import as_strided as as_strided
@@ -242,7 +243,7 @@ def bernoulli(input: _Tensor, p: builtins.float | None = None, *, generator: _Ge
 bfloat16: _dtype
 from sbpjax.nn.functional.linear import bilinear as bilinear
 from sbpjax.nn.functional.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
-from sbpjax.tensor.selection import bincount as bincount
+from sbpjax.functions.selection import bincount as bincount
 def binomial(count: _Tensor, prob: _Tensor, generator: _Generator | None = None) -> _Tensor:
     """Return binomial counts of successes in ``count`` trials of probability ``prob``."""
 def bitwise_and(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
@@ -303,7 +304,7 @@ def celu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
     """Write the result of `celu` into this tensor and return it."""
 cfloat: _dtype
 def chain_matmul(*matrices: collections.abc.Sequence[_Tensor], out: _Tensor | None = None) -> _Tensor:
-    """Return the product of several matrices, multiplied in the cheapest order."""
+    """Return the product of several matrices in the cheapest order; the first and the last may be vectors."""
 from sbpjax.nn.functional.resize import channel_shuffle as channel_shuffle
 channels_last: _memory_format
 channels_last_3d: _memory_format
@@ -311,9 +312,9 @@ char: _dtype
 from sbpjax import checkpoint as checkpoint
 def cholesky(input: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return the lower (or upper) Cholesky factor."""
-def cholesky_inverse(L: _Tensor, upper: builtins.bool = False) -> _Tensor:
+def cholesky_inverse(L: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse of the matrix whose Cholesky factor is given."""
-def cholesky_solve(input: _Tensor, input2: _Tensor, upper: builtins.bool = False) -> _Tensor:
+def cholesky_solve(input: _Tensor, input2: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return x with ``A x = b``, where ``factor`` is the Cholesky factor of A."""
 def chunk(input: _Tensor, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
     """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
@@ -508,12 +509,12 @@ def ctc_loss(log_probs: _Tensor, targets: _Tensor, input_lengths: _Tensor, targe
     """
 from sbpjax import cuda as cuda
 def cummax(input: _Tensor, dim: builtins.int, *, out: _Tensor | None = None) -> _ValuesIndices:
-    """Return the largest value so far along a dim, and its index."""
+    """Return the running maximum along ``dim`` and the int64 place of its last occurrence; NaN is the largest."""
 def cummin(input: _Tensor, dim: builtins.int, *, out: _Tensor | None = None) -> _ValuesIndices:
-    """Return the smallest value so far along a dim, and its index."""
-def cumprod(input: _Tensor, dim: builtins.int, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return the running minimum along ``dim`` and the int64 place of its last occurrence; NaN is the smallest."""
+def cumprod(input: _Tensor, dim: builtins.int, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the running product along ``dim``; integers and bools multiply in int64."""
-def cumsum(input: _Tensor, dim: builtins.int, dtype: _types.DTypeLike | None = None) -> _Tensor:
+def cumsum(input: _Tensor, dim: builtins.int, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the running sum along ``dim``; integers and bools add up in int64."""
 def cumulative_trapezoid(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float = 1.0, dim: builtins.int = -1) -> _Tensor:
     """Return the running integral along a dim by trapezoids."""
@@ -766,8 +767,9 @@ def full_like(x: _Tensor, fill_value: _types.TensorLike, dtype: _types.DTypeLike
 from sbpjax import func as func
 from sbpjax import functions as functions
 def gather(input: _Tensor, dim: builtins.int, index: _Tensor, sparse_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input[..., index[...], ...]``: for every place of ``index`` the element it names along ``dim``."""
-from sbpjax.tensor.selection import gather_nd as gather_nd
+    """Return ``out[i][j] = x[index[i][j]][j]`` for dim 0, and so on for other dims; the shape of the index."""
+def gather_nd(input: _Tensor, index: _Tensor) -> _Tensor:
+    """Return ``x[index[..., 0], index[..., 1], …]``: the index's last dim names the leading dims of x."""
 def gcd(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the greatest common divisors, never negative."""
 def gcd_(input: _Tensor, other: _Tensor) -> _Tensor:
@@ -815,8 +817,10 @@ def greater_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
 def greater_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where x >= y."""
 from sbpjax.tensor.lowrank import grid_sampler as grid_sampler
-from sbpjax.tensor.lowrank import grid_sampler as grid_sampler_2d
-from sbpjax.tensor.lowrank import grid_sampler as grid_sampler_3d
+def grid_sampler_2d(input: _Tensor, grid: _Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> _Tensor:
+    """Return `nn.functional.grid_sample` with modes by number."""
+def grid_sampler_3d(input: _Tensor, grid: _Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> _Tensor:
+    """Return `nn.functional.grid_sample` with modes by number."""
 from sbpjax.nn.functional.norm import group_norm as group_norm
 def gt(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where x > y."""
@@ -832,8 +836,7 @@ def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bo
 def heaviside(input: _Tensor, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
     """Return 0 where x < 0, 1 where x > 0, and y where x is 0."""
 from sbpjax.nn.functional.loss import hinge_embedding_loss as hinge_embedding_loss
-def histc(input: _Tensor, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the counts of elements in equal bins from ``min`` to ``max`` (the data's range if both are 0)."""
+from sbpjax.functions.selection import histc as histc
 def histogram(input: _Tensor, bins: builtins.int | _Tensor, *, range: builtins.tuple[builtins.float, builtins.float] | None = None, weight: _Tensor | None = None, density: builtins.bool = False, out: _Tensor | None = None) -> _HistogramEdges:
     """Return the number (or the weight) of elements in each bin, and the edges of the bins."""
 def histogramdd(input: _Tensor, bins: _types.IntOrInts, *, range: collections.abc.Sequence[builtins.float] | None = None, weight: _Tensor | None = None, density: builtins.bool = False) -> _HistogramEdges:
@@ -857,14 +860,14 @@ from sbpjax.tensor.dtype import iinfo as iinfo
 from sbpjax.tensor.complex import imag as imag
 def in_top_k(targets: _Tensor, predictions: _Tensor, k: builtins.int) -> _Tensor:
     """Return for each row whether fewer than k classes are predicted above the target's class."""
-def index_add(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: _types.TensorLike = 1, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input`` with slices of ``source`` added to the slices of a dim that ``index`` names."""
-def index_add_(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: _types.TensorLike = 1) -> _Tensor:
-    """Write `index_add` into this tensor and return it."""
+def index_add(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x with ``alpha * source`` added to the slices that a vector names."""
+def index_add_(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1) -> _Tensor:
+    """Write the result of `index_add` into this tensor and return it."""
 def index_copy(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input`` with slices of ``source`` written to the slices of a dim that ``index`` names."""
-def index_fill(input: _Tensor, dim: builtins.int, index: _Tensor, value: _types.TensorLike) -> _Tensor:
-    """Return ``input`` with a number written to the slices of a dim that ``index`` names."""
+    """Return x with the slices that a vector names replaced by those of ``source``."""
+def index_fill(input: _Tensor, dim: builtins.int, index: _Tensor, value: _Tensor) -> _Tensor:
+    """Return x with the slices that a vector names, also from the end, filled with a number (or 0-d array)."""
 def index_put(input: _Tensor, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
     """Return a copy with values written (or added) to the elements that a tuple of index tensors names."""
 def index_put_(input: _Tensor, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
@@ -872,7 +875,7 @@ def index_put_(input: _Tensor, indices: collections.abc.Sequence[_Tensor | None]
 def index_reduce(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
     """Return x with slices of source reduced into the slices of a dim that index names."""
 def index_select(input: _Tensor, dim: builtins.int, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the slices of a dim that a vector of indices names."""
+    """Return the slices of x along ``dim`` that a vector names."""
 inf: builtins.float
 from sbpjax.autograd.grad_mode import inference_mode as inference_mode
 from sbpjax.tensor.generator import initial_seed as initial_seed
@@ -930,7 +933,7 @@ from sbpjax.nn.functional.loss import kl_div as kl_div
 def kron(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the Kronecker product."""
 def kthvalue(input: _Tensor, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
-    """Return the k-th smallest value along a dim, and its index."""
+    """Return the k-th smallest element along ``dim`` (k from 1) and its int64 index."""
 from sbpjax.nn.functional.norm import layer_norm as layer_norm
 from sbpjax.tensor.settings import layout as layout
 def lcm(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
@@ -1026,7 +1029,7 @@ def logaddexp(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None =
     """Return log(e**x + e**y) without overflow."""
 def logaddexp2(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return ``log2(2**x + 2**y)`` without overflow."""
-def logcumsumexp(input: _Tensor, dim: builtins.int) -> _Tensor:
+def logcumsumexp(input: _Tensor, dim: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm of the running sum of exponentials along ``dim``."""
 def logdet(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm of determinants; NaN for a negative one."""
@@ -1044,7 +1047,7 @@ def logit_(input: _Tensor, eps: builtins.float | None = None) -> _Tensor:
     """Write the result of `logit` into this tensor and return it."""
 def logspace(start: builtins.float, end: _types.TensorLike, steps: builtins.int, base: builtins.float = 10.0, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``base`` to the power of `linspace`."""
-def logsumexp(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
+def logsumexp(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
 long: _dtype
 def lt(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
@@ -1054,14 +1057,15 @@ def lu(A: _Tensor, *, pivot: builtins.bool = True, get_infos: builtins.bool = Fa
 def lu_solve(b: _Tensor, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x with ``A x = b`` for what `linalg.lu_factor` gave of A."""
 def lu_unpack(LU_data: _Tensor, LU_pivots: _Tensor, unpack_data: builtins.bool = True, unpack_pivots: builtins.bool = True, *, out: _Tensor | None = None) -> _PLU:
-    """Return P, L and U of what `linalg.lu_factor` gave."""
+    """Return P, L and U of what `lu_factor` gave; empty ones that are not asked for."""
 from sbpjax.tensor.generator import manual_seed as manual_seed
 from sbpjax.nn.functional.loss import margin_ranking_loss as margin_ranking_loss
-def masked_fill(input: _Tensor, mask: _Tensor, value: _types.TensorLike) -> _Tensor:
-    """Return ``input`` with a number (or 0-d tensor) where the mask holds."""
-def masked_fill_(input: _Tensor, mask: _Tensor, value: _types.TensorLike) -> _Tensor:
-    """Write `masked_fill` into this tensor and return it."""
-from sbpjax.tensor.selection import masked_scatter as masked_scatter
+def masked_fill(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
+    """Return x with ``value`` (number or 0-d array, cast to x's dtype) where the mask holds; x and mask broadcast."""
+def masked_fill_(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
+    """Write the result of `masked_fill` into this tensor and return it."""
+def masked_scatter(input: _Tensor, mask: _Tensor, source: _Tensor) -> _Tensor:
+    """Return x with the elements of ``source``, in order, at the places where the mask holds."""
 def masked_select(input: _Tensor, mask: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0."""
 def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
@@ -1078,7 +1082,7 @@ def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, t
 def matrix_exp(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the exponentials of square matrices: the series of ``x / 2**s``, squared s times."""
 def matrix_power(input: _Tensor, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the n-th power of square matrices."""
+    """Return the n-th power of square matrices by repeated squaring; a negative one is that of the inverse."""
 @typing.overload
 def max(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
@@ -1148,7 +1152,7 @@ def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
 def maximum(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the larger element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
 def mean(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return the mean over some dims (all by default)."""
+    """Return the mean over ``dim``; the input or ``dtype`` is floating point."""
 @typing.overload
 def median(input: _Tensor) -> _Tensor:
     """Return the lower median; along ``dim`` with its index."""
@@ -1176,7 +1180,7 @@ def mm(input: _Tensor, mat2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 from sbpjax import mock_oneflow as mock_oneflow
 from sbpjax import mock_torch as mock_torch
 def mode(input: _Tensor, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
-    """Return the most frequent value along a dim, and an index of it."""
+    """Return the most frequent element along ``dim`` (the smallest of equally frequent ones) and its last index."""
 def moveaxis(input: _Tensor, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
     """Return a view with dims moved to other positions."""
 def movedim(input: _Tensor, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
@@ -1203,7 +1207,7 @@ def nan_to_num(input: _Tensor, nan: builtins.float = 0.0, posinf: builtins.float
     """Return x with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
 def nan_to_num_(input: _Tensor, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> _Tensor:
     """Write the result of `nan_to_num` into this tensor and return it."""
-def nanmean(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
+def nanmean(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the mean over ``dim`` of the elements that are not NaN."""
 @typing.overload
 def nanmedian(input: _Tensor) -> _Tensor:
@@ -1213,7 +1217,7 @@ def nanmedian(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False)
     """Return the lower median of what is no NaN; along ``dim`` with its index."""
 def nanquantile(input: _Tensor, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
     """Return the q-quantiles along ``dim`` (or of all elements) of what is no NaN; arguments as `sort.quantile`."""
-def nansum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
+def nansum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sum over ``dim`` with NaN counted as 0."""
 def narrow(input: _Tensor, dim: builtins.int, start: builtins.float, length: builtins.int) -> _Tensor:
     """Return ``length`` indices of a dim from ``start`` on."""
@@ -1255,7 +1259,7 @@ def nonzero(input: _Tensor, as_tuple: typing.Literal[False] = False) -> _Tensor:
 def nonzero(input: _Tensor, as_tuple: typing.Literal[True]) -> builtins.tuple[_Tensor, ...]:
     """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
 def nonzero_static(input: _Tensor, *, size: builtins.int, fill_value: builtins.int = -1, out: _Tensor | None = None) -> _Tensor:
-    """Return ``size`` rows of indices of elements that are not zero, filled up with a number."""
+    """Return ``size`` rows of `nonzero`, those beyond the number of nonzero elements filled with a number."""
 def norm(input: _Tensor, p: builtins.float | builtins.str | None = 'fro', dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values."""
 from sbpjax.functions.statistics import norm_except_dim as norm_except_dim
@@ -1275,7 +1279,7 @@ def ones_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.
     """Return ones of the shape, dtype and layout of ``x``, unless told otherwise."""
 from sbpjax import ops as ops
 from sbpjax import optim as optim
-def orgqr(input: _Tensor, input2: _Tensor) -> _Tensor:
+def orgqr(input: _Tensor, input2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
 def outer(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the products of all pairs of two vectors' elements."""
@@ -1318,7 +1322,7 @@ def prelu(input: _Tensor, weight: _Tensor, *, out: _Tensor | None = None) -> _Te
 preserve_format: _memory_format
 from sbpjax import processes as processes
 def prod(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return the product over one dim, or all."""
+    """Return the product over ``dim``; its gradient is right with zeros too."""
 from sbpjax import profiler as profiler
 from sbpjax import programs as programs
 def promote_types(type1: _types.DTypeLike, type2: _types.DTypeLike) -> _dtype:
@@ -1327,8 +1331,16 @@ def put(input: _Tensor, index: _Tensor, source: _Tensor, accumulate: builtins.bo
     """Return x with elements of source written (or added) where a flat index names, counted from the end if < 0."""
 def qr(input: _Tensor, some: builtins.bool = True, *, out: _Tensor | None = None) -> _QR:
     """Return Q and R, with as many columns as the smaller dim, or all."""
-def quantile(input: _Tensor, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
-    """Return quantiles along a dim, or of all elements; under OneFlow's name of float64, as there."""
+def quantile(input: _Tensor, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
+    """Return the q-quantiles along ``dim`` (or of all elements); NaN where there is any NaN.
+
+    Args:
+        x: float32 or float64.
+        q: a number in [0, 1], or a tuple of them, which makes a new first dim.
+        dim: the dim, or None.
+        keepdim: keep the dim with size 1.
+        interpolation: between neighbours: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"`` or ``"nearest"``.
+    """
 def quick_gelu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x * sigmoid(1.702 * x)."""
 def rad2deg(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -1419,14 +1431,31 @@ def save(obj: _types.ArrayLike, path: builtins.str | os.PathLike, global_dst_ran
 from sbpjax import sbp as sbp
 def scalar_tensor(s: builtins.float | builtins.complex | _Tensor, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return a 0-d tensor, of the default dtype unless told otherwise."""
-def scatter(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor | None = None, *, value: _types.TensorLike | None = None, reduce: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input`` with ``src`` (a tensor or number) written or reduced in where ``index`` names along ``dim``."""
+def scatter(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor, *, reduce: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
+    """Return x with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on for other dims.
+
+    Args:
+        x: array.
+        index: integers, at most as large as ``src`` in every dim, and as x but in ``dim``.
+        src: array, or a number.
+        dim: the dim that is indexed.
+        reduce: None writes, ``"add"`` and ``"multiply"`` combine with what stands there.
+    """
 def scatter_add(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input`` with ``src`` added where ``index`` names along ``dim``."""
+    """Return x with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on for other dims."""
 def scatter_nd(index: _Tensor, update: _Tensor, shape: _types.IntOrInts) -> _Tensor:
-    """Return zeros with ``update`` added where rows of multi-dim indices name."""
+    """Return zeros of ``shape`` with the updates added at the places of an nd-index."""
 def scatter_reduce(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input`` with ``src`` reduced in (``"sum" "prod" "mean" "amax" "amin"``) where ``index`` names."""
+    """Return x with the elements of src that meet at one place reduced there.
+
+    Args:
+        x: array.
+        index: as for `scatter`.
+        src: array of x's dtype.
+        dim: the dim that is indexed.
+        reduce: ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``; at equal extremes the gradient is shared.
+        include_self: whether the element of x takes part.
+    """
 def searchsorted(sorted_sequence: _Tensor, values: _types.TensorLike, out_int32: builtins.bool = False, right: builtins.bool = False, *, side: builtins.str | None = None, sorter: _Tensor | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return where each value would be inserted to keep a sequence sorted.
 
@@ -1517,7 +1546,7 @@ def slice_scatter(input: _Tensor, src: _Tensor, dim: builtins.int = 0, start: bu
 def slice_update(input: _Tensor, update: _Tensor, slice_tup_list: collections.abc.Sequence[collections.abc.Sequence[builtins.int]]) -> _Tensor:
     """Write a tensor into the part that one ``(start, stop, step)`` per dim names, and return the whole."""
 def slogdet(A: _Tensor, *, out: _Tensor | None = None) -> _SignLogabsdet:
-    """Return the sign and the logarithm of the absolute value of determinants."""
+    """Return the sign (a unit complex number) and the logarithm of the absolute value of determinants."""
 def softmax(input: _Tensor, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return e**x normalised to sum 1 along ``dim``.
 
@@ -1533,7 +1562,7 @@ def softshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bo
 def softsign(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x / (1 + |x|)."""
 def sort(input: _Tensor, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
-    """Return the values along a dim in order, and where each came from: int64, under OneFlow's name int32 as there."""
+    """Return x sorted along ``dim`` and the int64 indices of its elements; always stable."""
 sparse_coo: _layout
 sparse_csr: _layout
 from sbpjax import special as special
@@ -1576,7 +1605,14 @@ def subtract(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLi
 def subtract_(input: _Tensor, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
     """Write the result of `sub` into this tensor and return it."""
 def sum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return the sum over some dims (all by default); bools and integers sum in int64."""
+    """Return the sum over ``dim`` (None or () for all).
+
+    Args:
+        x: array of any dtype; any sbp, a split of a reduced dim gives partial_sum.
+        dim: dim, dims or None.
+        keepdim: keep the reduced dims with size 1.
+        dtype: cast to it before summing; by default integers and bools go to int64.
+    """
 def svd(input: _Tensor, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out: _Tensor | None = None) -> _SVD:
     """Return U, S and V with ``input = U diag(S) V^H``."""
 def svd_lowrank(A: _Tensor, q: builtins.int | None = 6, niter: builtins.int | None = 2, M: _Tensor | None = None) -> _SVD:
@@ -1596,9 +1632,9 @@ from sbpjax.tensor.views import t as t
 def t_copy(input: _Tensor) -> _Tensor:
     """Return the transpose of a matrix; fewer dims stay."""
 def take(input: _Tensor, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return elements of the flattened tensor."""
+    """Return elements of the flattened x; negative indices count from the end."""
 def take_along_dim(input: _Tensor, indices: _Tensor, dim: builtins.int | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return `gather` with broadcasting, also from the end of ``dim``; without ``dim`` from the flattened tensor."""
+    """Return `gather` with x and index broadcast against each other, also from the end; without ``dim`` both flat."""
 def tan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the tangent."""
 def tan_(input: _Tensor) -> _Tensor:
@@ -1624,7 +1660,8 @@ def tensor(data: _types.ArrayLike, *, dtype: _types.DTypeLike | None = None, dev
 tensor_buffer: __NoDtype
 def tensor_buffer_to_tensor(*args: builtins.object, **options: builtins.object) -> builtins.object:
     """Raise: tensors of tensors of several shapes do not exist here."""
-from sbpjax.tensor.selection import tensor_scatter_nd_update as tensor_scatter_nd_update
+def tensor_scatter_nd_update(tensor: _Tensor, indices: _Tensor, updates: _Tensor) -> _Tensor:
+    """Return x with the updates written at the places of an nd-index."""
 def tensor_split(input: _Tensor, indices_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, indices: _types.IntOrInts | None = None, sections: typing.Any = None) -> builtins.tuple[_Tensor, ...]:
     """Return views of parts of a dim: a number of nearly equal ones, or cut at the indices."""
 def tensor_to_tensor_buffer(*args: builtins.object, **options: builtins.object) -> builtins.object:
@@ -1677,7 +1714,7 @@ def to_global(input: _Tensor, placement: _placement | None = None, sbp: _types.S
     """
 from sbpjax.tensor.convert import to_local as to_local
 def topk(input: _Tensor, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out: _Tensor | None = None) -> _ValuesIndices:
-    """Return the k largest (or smallest) values along a dim, and where each came from."""
+    """Return the k largest (or smallest) elements along ``dim``, in order, and their int64 indices."""
 def trace(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sum of the main diagonal of a matrix; integers add up in int64."""
 from sbpjax import tracing as tracing
@@ -1759,7 +1796,8 @@ def unsqueeze_copy(input: _Tensor, dim: builtins.int) -> _Tensor:
     """Return a view with a new dim of size 1."""
 from sbpjax.tensor.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from sbpjax import utils as utils
-from sbpjax.tensor.linear_algebra import vander as vander
+def vander(x: _Tensor, N: builtins.int | None = None, increasing: builtins.bool = False) -> _Tensor:
+    """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
 def var(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: _types.IntOrInts = 1, out: _Tensor | None = None) -> _Tensor:
     """Return the variance, over ``n - correction``."""
 def var_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
@@ -1810,16 +1848,10 @@ def vstack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = 
     """Return the arrays one below the other; vectors are rows."""
 @typing.overload
 def where(condition: _Tensor) -> builtins.tuple[_Tensor, ...]:
-    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds.
-
-    OneFlow calls them ``x`` and ``y``.
-    """
+    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds."""
 @typing.overload
 def where(condition: _Tensor, input: _types.TensorLike, other: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds.
-
-    OneFlow calls them ``x`` and ``y``.
-    """
+    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds."""
 from sbpjax import world as world
 def wrap_jax(fn: typing.Callable[..., builtins.object], sbp_rule: builtins.str | collections.abc.Sequence[builtins.str] | None = None, *, backward: typing.Any = None, backward_rule: builtins.str | collections.abc.Sequence[builtins.str] | None = None, name: builtins.str | None = None) -> _Wrapped:
     """Return a function of JAX arrays as an op on tensors.

@@ -42,42 +42,24 @@ HOMES = {  # ``name:own`` where a function may not bear its public name
     "sbpjax.func.vmap": "vmap",
     "sbpjax.func.wrap_jax": "wrap_jax",
     "sbpjax.simulation": "simulate",
-    "sbpjax.tensor.eigenvalues": "lobpcg",
-    "sbpjax.tensor.interop": "from_dlpack to_dlpack",
-    "sbpjax.tensor.lowlevel": "roc_auc_score",
-    "sbpjax.tensor.settings": """are_deterministic_algorithms_enabled channels_last channels_last_3d
- contiguous_format convert_oneflow_dtype_to_numpy_dtype dtypes:all_dtypes e gen_tensor_buffer
+    "sbpjax.tensor.settings": """are_deterministic_algorithms_enabled channels_last channels_last_3d contiguous_format
+ convert_oneflow_dtype_to_numpy_dtype dtypes:all_dtypes e gen_tensor_buffer
  get_float32_matmul_precision get_default_device get_num_interop_threads get_num_threads inf
  is_deterministic_algorithms_warn_only_enabled layout memory_format nan newaxis pi preserve_format
  record set_default_device set_default_tensor_type set_float32_matmul_precision set_flush_denormal
  set_num_interop_threads set_num_threads sparse_coo sparse_csr strided tensor_buffer
  tensor_buffer_to_tensor tensor_to_tensor_buffer typename use_deterministic_algorithms""",
-    "sbpjax.tensor.strided": """as_strided as_strided_ as_strided_copy as_strided_scatter empty_permuted
- empty_strided""",
     "sbpjax.amp": "GradScaler",
     "sbpjax.nn.functional": """adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
  adaptive_max_pool1d:adaptive_max_pool1d_with_indices alpha_dropout avg_pool1d batch_norm bilinear
- binary_cross_entropy_with_logits channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d
- conv_transpose3d cosine_embedding_loss cosine_similarity ctc_loss dropout embedding_bag
- feature_alpha_dropout group_norm hinge_embedding_loss instance_norm kl_div layer_norm
+ binary_cross_entropy_with_logits channel_shuffle conv1d conv2d conv3d conv_transpose1d
+ conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity ctc_loss dropout
+ embedding_bag feature_alpha_dropout group_norm hinge_embedding_loss instance_norm kl_div layer_norm
  margin_ranking_loss max_pool1d max_pool2d max_pool3d pad pairwise_distance pdist pixel_shuffle
  pixel_unshuffle poisson_nll_loss rms_norm triplet_margin_loss""",
-    "sbpjax.tensor.lowrank": """affine_grid_generator alpha_dropout_ dropout_ feature_alpha_dropout_ fill
- grid_sampler grid_sampler_2d grid_sampler_3d native_dropout native_layer_norm nonzero_static
- pca_lowrank svd_lowrank""",
-    "sbpjax.tensor.regions": "nms roi_align",
-    "sbpjax.tensor.signal": """bartlett_window blackman_window hamming_window hann_window istft
- kaiser_window stft""",
-    "sbpjax.tensor.linear_algebra": """chain_matmul cholesky cholesky_inverse cholesky_solve det inverse
- logdet lu lu_solve lu_unpack matrix_exp matrix_power orgqr pinverse qr slogdet svd triangular_solve
- vander""",
 }
 METHODS = {  # those that are methods of `Tensor` too
     "sbpjax.nn.init": "kaiming_normal_ kaiming_uniform_ orthogonal_ xavier_normal_ xavier_uniform_",
-    "sbpjax.tensor.lowrank": "nonzero_static",
-    "sbpjax.tensor.signal": "istft stft",
-    "sbpjax.tensor.linear_algebra": """cholesky cholesky_inverse cholesky_solve det inverse logdet lu
- lu_solve matrix_exp matrix_power orgqr pinverse qr slogdet svd triangular_solve""",
 }
 _HOME = {}
 for _module, _several in HOMES.items():

@@ -1,7 +1,6 @@
 """Written by `make stubs` from the live package; do not edit."""
 # Linear algebra beyond products: norms, decompositions, equations; the names of ``torch.linalg``.
 
-import __future__
 import builtins
 import collections.abc
 import sbpjax.tensor.types as _types
@@ -21,10 +20,6 @@ from sbpjax.tensor.attached import SignLogabsdet as _SignLogabsdet
 from sbpjax.tensor.tensor import Tensor as _Tensor
 
 from sbpjax.errors import LinAlgError as LinAlgError
-from sbpjax.errors import OpError as OpError
-from sbpjax.errors import OpTypeError as OpTypeError
-from sbpjax.tensor.tensor import Tensor as Tensor
-annotations: __future__._Feature
 def cholesky(A: _Tensor, *, upper: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return the lower (or upper) Cholesky factor of Hermitian positive definite matrices.
 
@@ -34,22 +29,21 @@ def cholesky(A: _Tensor, *, upper: builtins.bool = False, out: _Tensor | None = 
 def cholesky_ex(A: _Tensor, *, upper: builtins.bool = False, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _LInfo:
     """Return the Cholesky factor, and `info`: 0, or 1 where the matrix is not positive definite."""
 def cond(A: _Tensor, p: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return condition numbers; infinite for singular matrices."""
+    """Return condition numbers: the norm of a matrix times that of its inverse; infinite for a singular one."""
 def cross(input: _Tensor, other: _Tensor, *, dim: builtins.int = -1, out: _Tensor | None = None) -> _Tensor:
     """Return the cross product along a dim of size 3."""
-def det(A: _Tensor) -> _Tensor:
+def det(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the determinants of square matrices; the gradient at a singular one is 0, as torch's."""
-def diagonal(A: _Tensor, *, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> _Tensor:
-    """Return a view of the diagonals of matrices."""
+from sbpjax.functions.linear_algebra import diagonal as diagonal
 def eig(A: _Tensor, *, out: _Tensor | None = None) -> _Eigen:
-    """Return the complex eigenvalues of square matrices, and their eigenvectors as columns."""
+    """Return the complex eigenvalues of square matrices and their eigenvectors, of length 1, as columns."""
 def eigh(A: _Tensor, UPLO: builtins.str = 'L', *, out: _Tensor | None = None) -> _Eigen:
     """Return the eigenvalues of Hermitian matrices, smallest first, and their eigenvectors as columns."""
-def eigvals(A: _Tensor) -> _Tensor:
+def eigvals(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the complex eigenvalues of square matrices."""
-def eigvalsh(A: _Tensor, UPLO: builtins.str = 'L') -> _Tensor:
+def eigvalsh(A: _Tensor, UPLO: builtins.str = 'L', *, out: _Tensor | None = None) -> _Tensor:
     """Return the eigenvalues of Hermitian matrices, smallest first."""
-def householder_product(A: _Tensor, tau: _Tensor) -> _Tensor:
+def householder_product(A: _Tensor, tau: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
 def inv(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverses of matrices.
@@ -75,7 +69,14 @@ def ldl_factor_ex(A: _Tensor, *, hermitian: builtins.bool = False, check_errors:
         out: where the results go.
     """
 def ldl_solve(LD: _Tensor, pivots: _Tensor, B: _Tensor, *, hermitian: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``A x = B`` for what `ldl_factor` gave of A."""
+    """Return the solution of ``A x = b`` for what `ldl_factor_ex` gave.
+
+    Args:
+        packed: ``(..., N, N)``.
+        pivots: ``(..., N)`` int32.
+        b: ``(..., N, K)``; batch dims broadcast.
+        hermitian: as it was decomposed.
+    """
 def lstsq(A: _Tensor, B: _Tensor, rcond: builtins.float | None = None, *, driver: builtins.str | None = None) -> _Lstsq:
     """Return the least-squares solution of ``A x = B``, its squared residuals, the rank, and singular values.
 
@@ -83,12 +84,12 @@ def lstsq(A: _Tensor, B: _Tensor, rcond: builtins.float | None = None, *, driver
     singular values are for all but ``"gelsd"`` and ``"gelss"``.
     """
 def lu(A: _Tensor, *, pivot: builtins.bool = True, out: _Tensor | None = None) -> _PLU:
-    """Return P, L and U with ``A = P L U``."""
+    """Return P, L, U with ``x = P L U``."""
 def lu_factor(A: _Tensor, *, pivot: builtins.bool = True, out: _Tensor | None = None) -> _LUPivots:
     """Return L and U in one matrix, and the pivots counted from 1."""
 def lu_factor_ex(A: _Tensor, *, pivot: builtins.bool = True, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _LUPivotsInfo:
     """Return L and U in one matrix, the pivots counted from 1, and `info`: where U is singular."""
-def lu_solve(LU: _Tensor, pivots: _Tensor, B: _Tensor, left: builtins.bool = True, adjoint: builtins.bool = False) -> _Tensor:
+def lu_solve(LU: _Tensor, pivots: _Tensor, B: _Tensor, left: builtins.bool = True, adjoint: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return the solution for what `lu_factor` gave; with ``adjoint`` for A^H."""
 def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``alpha`` times the matrix product, with PyTorch's rules for 1-d inputs and batch dims.
@@ -101,17 +102,24 @@ def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, t
         alpha: factor of the product.
         out: a tensor to write it into.
     """
-def matrix_exp(A: _Tensor) -> _Tensor:
+def matrix_exp(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the exponentials of square matrices: the series of ``x / 2**s``, squared s times."""
-def matrix_norm(A: _Tensor, ord: builtins.float | builtins.str = 'fro', dim: _types.IntOrInts = (-2, -1), keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return a norm of matrices: ``"fro"``, ``"nuc"``, or of order 1, -1, 2, -2, inf, -inf."""
-def matrix_power(A: _Tensor, n: builtins.int) -> _Tensor:
+def matrix_norm(A: _Tensor, ord: builtins.float | builtins.str = 'fro', dim: builtins.tuple[builtins.int, builtins.int] = (-2, -1), keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
+    """Return a norm of matrices.
+
+    Args:
+        x: at least 2 dims.
+        ord: ``"fro"``, ``"nuc"``, ``inf``, ``-inf``, ``1``, ``-1``, ``2`` or ``-2``.
+        dim: the dims of the matrices.
+        keepdim: keep them with size 1.
+        dtype: compute in this dtype.
+    """
+def matrix_power(A: _Tensor, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
     """Return the n-th power of square matrices by repeated squaring; a negative one is that of the inverse."""
 def matrix_rank(A: _Tensor, tol: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the number of singular values above ``max(atol, rtol * the largest)``."""
-from sbpjax.errors import message as message
 def multi_dot(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
-    """Return the product of several matrices, multiplied in the cheapest order."""
+    """Return the product of several matrices in the cheapest order; the first and the last may be vectors."""
 def norm(A: _Tensor, ord: builtins.float | builtins.str | None = None, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return a vector or matrix norm.
 
@@ -126,9 +134,14 @@ def norm(A: _Tensor, ord: builtins.float | builtins.str | None = None, dim: _typ
 def pinv(A: _Tensor, rcond: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the pseudoinverses; singular values up to ``max(atol, rtol * the largest)`` count as 0."""
 def qr(A: _Tensor, mode: builtins.str = 'reduced', *, out: _Tensor | None = None) -> _QR:
-    """Return Q and R with ``A = Q R``; `mode` is ``"reduced"``, ``"complete"`` or ``"r"`` (an empty Q)."""
+    """Return Q and R with ``x = Q R``.
+
+    Args:
+        x: ``(..., M, N)``.
+        mode: ``"reduced"`` gives K = min(M, N) columns of Q, ``"complete"`` M, ``"r"`` an empty Q.
+    """
 def slogdet(A: _Tensor, *, out: _Tensor | None = None) -> _SignLogabsdet:
-    """Return the sign and the logarithm of the absolute value of determinants."""
+    """Return the sign (a unit complex number) and the logarithm of the absolute value of determinants."""
 def solve(A: _Tensor, B: _Tensor, *, left: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
     """Return x with ``A x = B`` (``x A = B`` if not ``left``).
 
@@ -138,18 +151,21 @@ def solve(A: _Tensor, B: _Tensor, *, left: builtins.bool = True, out: _Tensor | 
 def solve_ex(A: _Tensor, B: _Tensor, *, left: builtins.bool = True, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _ResultInfo:
     """Return x with ``A x = B`` (``x A = B`` if not ``left``), and `info`: where A is singular."""
 def solve_triangular(A: _Tensor, B: _Tensor, *, upper: builtins.bool, left: builtins.bool = True, unitriangular: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``A x = B`` for triangular matrices."""
+    """Return x with ``a x = b`` for triangular matrices; the other triangle is not read."""
 def svd(A: _Tensor, full_matrices: builtins.bool = True, *, driver: builtins.str | None = None, out: _Tensor | None = None) -> _SVDh:
-    """Return U, S and V^H with ``A = U diag(S) V^H``, the singular values largest first."""
+    """Return U, S and V^H with ``x = U diag(S) V^H``.
+
+    Args:
+        x: ``(..., M, N)``.
+        full_matrices: give all M columns of U and N rows of V^H; gradients go through the first min(M, N).
+    """
 def svdvals(A: _Tensor, *, driver: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return the singular values, largest first."""
-def svdvals_(A: _Tensor) -> _Tensor:
     """Return the singular values of matrices, largest first."""
-def tensorinv(A: _Tensor, ind: builtins.int = 2) -> _Tensor:
+def tensorinv(A: _Tensor, ind: builtins.int = 2, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse of a in the sense of `tensordot` over its last dims from ``ind`` on."""
-def tensorsolve(A: _Tensor, B: _Tensor, dims: _types.IntOrInts | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``tensordot(A, x, x.ndim) = B``."""
-def vander(x: _Tensor, N: builtins.int | None = None, increasing: builtins.bool = True) -> _Tensor:
+def tensorsolve(A: _Tensor, B: _Tensor, dims: builtins.tuple[builtins.int, ...] | None = None, *, out: _Tensor | None = None) -> _Tensor:
+    """Return x with ``tensordot(a, x, x.ndim) = b``; ``dims`` of a go behind the others first."""
+def vander(x: _Tensor, N: builtins.int | None = None, increasing: builtins.bool = True, *, out: _Tensor | None = None) -> _Tensor:
     """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
 def vecdot(x: _Tensor, y: _Tensor, *, dim: builtins.int = -1, out: _Tensor | None = None) -> _Tensor:
     """Return the inner products of vectors along a dim, the first conjugated."""

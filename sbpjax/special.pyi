@@ -71,7 +71,7 @@ def log_softmax(input: _Tensor, dim: builtins.int | None, *, dtype: _types.DType
     """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
 def logit(input: _Tensor, eps: builtins.float | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] if ``eps`` is given."""
-def logsumexp(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
+def logsumexp(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
 def modified_bessel_i0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the modified Bessel function of the first kind of order 0."""

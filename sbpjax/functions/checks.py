@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from sbpjax.errors import OpTypeError, message
-from sbpjax.tensor.bounds import check_dim, check_size
+import math
+
+import numpy as np
+
+from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.tensor import bounds
+from sbpjax.tensor.bounds import check_dim, check_size, check_tuples
 
 
 def _call(asked: str, *rest) -> str:
@@ -37,3 +42,56 @@ def some_dims(asked: str, dims) -> None:
     """Raise unless a dim is named."""
     if not dims:
         raise OpTypeError(message(f"{asked}(x)", "no dims", "dims is a required argument", f"{asked}(x, (0,))"))
+
+
+def index_in_dim_from_either_end(asked: str, input, dim, index) -> None:
+    """Raise unless every number of an index names a place in a dim, from either end."""
+    check_dim(_call(asked, dim, "index"), index, input, int(dim), negative=True)
+
+
+def indices_along_dim(asked: str, input, indices, dim) -> None:
+    """Raise unless every number names a place in a dim from either end, or in the flattened tensor."""
+    if dim is None:
+        check_size(_call(asked, "indices"), indices, input.shape.numel(), 0)
+    else:
+        check_dim(_call(asked, "indices", dim), indices, input, int(dim), negative=True)
+
+
+def index_of_tuples(asked: str, input, index) -> None:
+    """Raise unless every row of an index names a place in the first dims of a tensor."""
+    check_tuples(_call(asked, "index"), index, tuple(input.shape))
+
+
+def indices_of_tuples(asked: str, tensor, indices) -> None:
+    """Raise unless every row of indices names a place in the first dims of a tensor."""
+    check_tuples(_call(asked, "indices", "updates"), indices, tuple(tensor.shape))
+
+
+def index_of_tuples_in(asked: str, index, shape) -> None:
+    """Raise unless every row of an index names a place in the first dims of a shape."""
+    check_tuples(f"{asked}(index, update, shape)", index, tuple(shape))
+
+
+def enough_elements(asked: str, input, mask, source) -> None:
+    """Raise unless a mask that is at hand, broadcast to the tensor, takes no more elements than there are."""
+    own = tuple(input.shape)
+    shape = own if asked.startswith("x.") else np.broadcast_shapes(own, mask.shape)
+    asked = _call(asked, "mask", "source")
+    repeats = math.prod(shape) // max(mask.shape.numel(), 1)
+    taken = repeats * sum(int(np.count_nonzero(part)) for part in bounds.parts_on_cpu(mask))
+    if taken > source.shape.numel():
+        raise OpError(
+            message(
+                asked,
+                f"a source of {source.shape.numel()} elements, a mask that holds at {taken} places",
+                "the source has at least one element for every place",
+                "make the source larger, or masked_fill to write one number",
+            )
+        )
+
+
+def size_is_natural(asked: str, size) -> None:
+    """Raise if a size is negative."""
+    if size < 0:
+        rule = f"{asked}: 'size' must be an non-negative integer"
+        raise OpError(message(f"{asked}(size={size})", str(size), rule, "size=1"))

@@ -48,6 +48,8 @@ def derived(row: Row, kind: str) -> Callable:
     if row.written:
         function = public(row.resolve(), row.names, row.oneflow, row.out, row.strict)
         return named(function, row.name, function.__doc__, row.room) if function.__name__ != row.name else function
+    if kind == "method":
+        return _with_several(derived(row, "function"))
     form = Form(row, row.resolve())
     plain = form.compiled(kind)
     several = {p.name: REST for p in form.parameters if p.kind is p.VAR_POSITIONAL}
@@ -55,6 +57,18 @@ def derived(row: Row, kind: str) -> Callable:
     if not form.attributes and not row.check:
         function = _fast(kind, form, function)
     return function
+
+
+def _with_several(function: Any) -> Any:
+    """Return the method of a function whose second argument may be several: ``x.sum(0, 1)`` is ``x.sum((0, 1))``."""
+
+    @functools.wraps(function)
+    def method(self, *rest, **options):
+        if len(rest) > 1 and isinstance(rest[1], int) and not isinstance(rest[1], bool):
+            return function(self, rest, **options)
+        return function(self, *rest, **options)
+
+    return method
 
 
 def named(function: Any, name: str, doc: str | None, room: str) -> Any:
@@ -143,7 +157,9 @@ class Form:
             by_name.append("out: Tensor | None = None")
         if kind == "function" and self._is_pair():
             by_name.append("inplace: bool = False")
-        return [*found, "*", *by_name] if by_name else found
+        if by_name and not any(text.startswith("*") for text in found):
+            found.append("*")
+        return [*found, *by_name]
 
     def argument(self, p: inspect.Parameter, name: str = "", place: int = 1) -> str:
         """Return one argument as source."""
@@ -197,9 +213,7 @@ class Form:
         if row.result:
             lines.append("result = _Result(*result)")
         if row.habit:
-            lines.append(
-                "result = _habit(result, out)" if row.out and kind == "function" else "result = _habit(result)"
-            )
+            lines.append("result = _habit(result)")
         if kind == "function" and row.out:
             result = "tuple(result)" if row.result else "result"
             return [*lines, f"return result if out is None else _into_out(out, {result})"]

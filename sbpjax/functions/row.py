@@ -36,6 +36,7 @@ class Row:
         out: whether the function takes ``out=``.
         inplace: which of `FN` and `NN` take ``inplace=``; functions of two tensors do, by name.
         strict: whether types of arguments are looked at before each call: it would turn 2.5 into 2 itself.
+        several: a parameter that the method takes as several arguments too, ``x.sum(0, 1)``.
         layer: the activation layer, a class of `sbpjax.nn`; with its form, where that is not the function's.
         made: what was derived already, by kind.
     """
@@ -54,6 +55,7 @@ class Row:
     out: bool = True
     inplace: int = 0
     strict: bool = False
+    several: str = ""
     layer: str = ""
     made: dict[str, Any] = field(default_factory=dict)
 

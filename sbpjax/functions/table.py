@@ -94,7 +94,7 @@ def _add(row: Row) -> Row:
         if shows & FN:
             _show(room, name, row, own)
         if shows & METHOD:
-            _show("Tensor", name, row, own)
+            _show("Tensor", name, row, "method" if row.several else own)
         if shows & INPLACE:
             _show("Tensor", f"{name}_", row, "inplace")
         if shows & INPLACE_FN:

@@ -160,14 +160,16 @@ def _arg(x, dim: int, name: str):
     return (lax.argmax if name.endswith("max") else lax.argmin)(x, dim, INT64)
 
 
-def argmax(x, /, dim: int | None = None, keepdim: bool = False):
-    """Return the int64 index of the first maximum along ``dim``, or in the flattened x; NaN is the largest."""
-    return _argextreme(x, dim, keepdim, "argmax")
+def argmax(x, /, dim: int | None = None, keepdim: bool = False, dtype=None):
+    """Return the index of the first maximum along ``dim`` or in the flattened x; int64 unless asked; NaN is largest."""
+    found = _argextreme(x, dim, keepdim, "argmax")
+    return found if dtype is None else cast(found, dtype)
 
 
-def argmin(x, /, dim: int | None = None, keepdim: bool = False):
-    """Return the int64 index of the first minimum along ``dim``, or in the flattened x; NaN is the smallest."""
-    return _argextreme(x, dim, keepdim, "argmin")
+def argmin(x, /, dim: int | None = None, keepdim: bool = False, dtype=None):
+    """Return the index of the first minimum along ``dim`` or in the flattened x; int64 unless asked; NaN is least."""
+    found = _argextreme(x, dim, keepdim, "argmin")
+    return found if dtype is None else cast(found, dtype)
 
 
 def _argextreme(x, dim, keepdim: bool, name: str):

@@ -12,12 +12,9 @@ from . import splitting as splitting  # isort: skip
 from . import inplace as inplace  # isort: skip
 from . import indexing as indexing  # isort: skip
 from . import functions as functions  # isort: skip
-from . import reductions as reductions  # isort: skip
 from . import moving as moving  # isort: skip
 from . import printing as printing  # isort: skip
 from . import random as random  # isort: skip
-from . import selection as selection  # isort: skip
-from . import ordering as ordering  # isort: skip
 from . import complex as complex  # isort: skip
 from . import strided as strided  # isort: skip
 from . import interop as interop  # isort: skip

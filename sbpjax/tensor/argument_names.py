@@ -12,30 +12,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .tensor import Tensor
-
 NUMPY = {"axis": "dim", "keepdims": "keepdim"}
 REST = "*"
 NOTHING = ""  # what an argument means that is taken and ignored
-LYING = {"layout": NOTHING, "pin_memory": NOTHING}  # PyTorch's words on how a new tensor's memory lies: XLA decides
-LYING_LIKE = {**LYING, "memory_format": NOTHING}
-
-
-def take_names(space: dict, functions: str, **names: str) -> None:
-    """Let functions of a module, and the methods of their names, take other names for some arguments.
-
-    Args:
-        space: the module's ``globals()``, whose functions are replaced; a name that is not in it is a method's alone.
-        functions: the functions' names.
-        **names: other name to parameter; `REST` if the value goes where any number of positional arguments go,
-            `NOTHING` if it is ignored.
-    """
-    for name in functions.split():
-        function, method = space.get(name), Tensor.__dict__.get(name)
-        if function is not None:
-            space[name] = taking(function, names)
-        if method is not None:
-            setattr(Tensor, name, space[name] if method is function else taking(method, names))
 
 
 def taking(function: Callable, names: dict[str, str]) -> Callable:

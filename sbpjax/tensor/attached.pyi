@@ -327,27 +327,19 @@ class Attached:
     def adjoint(self) -> _Tensor:
         """Return matrices with their last two dims exchanged and, if complex, conjugated."""
     def all(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-        """Return whether all elements hold."""
+        """Return whether all elements are nonzero; bool, or uint8 for uint8."""
     def allclose(self, other: _Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
         """Return whether all elements are close."""
-    @typing.overload
-    def amax(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
+    def amax(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return the maximum over ``dim``; ties share the gradient evenly, NaN wins."""
-    @typing.overload
-    def amax(self, *dim: builtins.int, keepdim: builtins.bool = False) -> _Tensor:
-        """Return the maximum over ``dim``; ties share the gradient evenly, NaN wins."""
-    @typing.overload
-    def amin(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
+    def amin(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return the minimum over ``dim``; ties share the gradient evenly, NaN wins."""
-    @typing.overload
-    def amin(self, *dim: builtins.int, keepdim: builtins.bool = False) -> _Tensor:
-        """Return the minimum over ``dim``; ties share the gradient evenly, NaN wins."""
-    def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> _MinMax:
-        """Return the smallest and the largest element."""
+    def aminmax(self, *, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, out: _Tensor | None = None) -> _MinMax:
+        """Return the pair of `amin` and `amax`."""
     def angle(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the angle to the positive real axis: of real numbers 0 or π, and NaN of NaN."""
     def any(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-        """Return whether any element holds."""
+        """Return whether any element is nonzero; bool, or uint8 for uint8."""
     def apply_(self, callable: typing.Any) -> _Tensor:
         """Write a Python function of each element into this tensor, on the host."""
     def arccos(self, *, out: _Tensor | None = None) -> _Tensor:
@@ -378,12 +370,12 @@ class Attached:
         """Return the inverse hyperbolic tangent."""
     def arctanh_(self) -> _Tensor:
         """Write the result of `atanh` into this tensor and return it."""
-    def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
-        """Return the index of the first largest element, along a dim or of the flattened tensor; int64 unless asked."""
-    def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
-        """Return the index of the first smallest element, along a dim or of the flattened tensor; int64 unless asked."""
+    def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the index of the first maximum along ``dim`` or in the flattened x; int64 unless asked; NaN is largest."""
+    def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
+        """Return the index of the first minimum along ``dim`` or in the flattened x; int64 unless asked; NaN is least."""
     def argsort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> _Tensor:
-        """Return where the values along a dim in order come from; dtypes as in `sort`."""
+        """Return the int64 indices that sort x along ``dim``; always stable."""
     def argwhere(self, dtype: _types.DTypeLike | None = None) -> _Tensor:
         """Return the indices of the elements that are not zero, one row each; dtypes as in `unique`."""
     def as_strided(self, size: builtins.tuple[builtins.int, ...], stride: builtins.tuple[builtins.int, ...], storage_offset: builtins.int | None = None) -> _Tensor:
@@ -482,9 +474,9 @@ class Attached:
         """Do nothing: one process makes a global tensor, so its ranks cannot disagree on shape, dtype or sbp."""
     def cholesky(self, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return the lower (or upper) Cholesky factor."""
-    def cholesky_inverse(self, upper: builtins.bool = False) -> _Tensor:
+    def cholesky_inverse(self, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse of the matrix whose Cholesky factor is given."""
-    def cholesky_solve(self, input2: _Tensor, upper: builtins.bool = False) -> _Tensor:
+    def cholesky_solve(self, input2: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return x with ``A x = b``, where ``factor`` is the Cholesky factor of A."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
         """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
@@ -549,11 +541,7 @@ class Attached:
         """Return the hyperbolic cosine."""
     def cosh_(self) -> _Tensor:
         """Write the result of `cosh` into this tensor and return it."""
-    @typing.overload
     def count_nonzero(self, dim: _types.IntOrInts | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the int64 number of nonzero elements over ``dim``."""
-    @typing.overload
-    def count_nonzero(self, *dim: builtins.int, out: _Tensor | None = None) -> _Tensor:
         """Return the int64 number of nonzero elements over ``dim``."""
     def cov(self, *, correction: builtins.int = 1, fweights: _Tensor | None = None, aweights: _Tensor | None = None) -> _Tensor:
         """Return the covariances ``(V, V)`` of V variables in the rows of x, their samples in its columns.
@@ -570,15 +558,15 @@ class Attached:
         """Return the cross product along a dim of size 3; by default the first such dim."""
     def cuda(self, device: _types.DeviceLike | None = None, non_blocking: builtins.bool = False, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor on a GPU; ``non_blocking`` and ``memory_format`` are accepted, as by `to`."""
-    def cummax(self, dim: builtins.int) -> _ValuesIndices:
-        """Return the largest value so far along a dim, and its index."""
-    def cummin(self, dim: builtins.int) -> _ValuesIndices:
-        """Return the smallest value so far along a dim, and its index."""
-    def cumprod(self, dim: builtins.int, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    def cummax(self, dim: builtins.int, *, out: _Tensor | None = None) -> _ValuesIndices:
+        """Return the running maximum along ``dim`` and the int64 place of its last occurrence; NaN is the largest."""
+    def cummin(self, dim: builtins.int, *, out: _Tensor | None = None) -> _ValuesIndices:
+        """Return the running minimum along ``dim`` and the int64 place of its last occurrence; NaN is the smallest."""
+    def cumprod(self, dim: builtins.int, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return the running product along ``dim``; integers and bools multiply in int64."""
     def cumprod_(self, dim: builtins.int, *, dtype: _types.DTypeLike | None = None) -> _Tensor:
         """Write `cumprod` into this tensor and return it; ``dtype`` is the tensor's own."""
-    def cumsum(self, dim: builtins.int, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    def cumsum(self, dim: builtins.int, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return the running sum along ``dim``; integers and bools add up in int64."""
     def cumsum_(self, dim: builtins.int, *, dtype: _types.DTypeLike | None = None) -> _Tensor:
         """Write `cumsum` into this tensor and return it; ``dtype`` is the tensor's own."""
@@ -743,7 +731,7 @@ class Attached:
     def frexp(self, *, out: _Tensor | None = None) -> _MantissaExponent:
         """Return mantissas, 0.5 or more and less than 1 in size, and int32 exponents."""
     def gather(self, dim: builtins.int, index: _Tensor, sparse_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-        """Return ``input[..., index[...], ...]``: for every place of ``index`` the element it names along ``dim``."""
+        """Return ``out[i][j] = x[index[i][j]][j]`` for dim 0, and so on for other dims; the shape of the index."""
     def gcd(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the greatest common divisors, never negative."""
     def gcd_(self, other: _Tensor) -> _Tensor:
@@ -823,7 +811,7 @@ class Attached:
         """Return 0 where x < 0, 1 where x > 0, and y where x is 0."""
     def heaviside_(self, values: _types.TensorLike) -> _Tensor:
         """Write the result of `heaviside` into this tensor and return it."""
-    def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> _Tensor:
+    def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0, *, out: _Tensor | None = None) -> _Tensor:
         """Return the counts of elements in equal bins from ``min`` to ``max`` (the data's range if both are 0)."""
     def histogram(self, bins: builtins.int | _Tensor, *, range: builtins.tuple[builtins.float, builtins.float] | None = None, weight: _Tensor | None = None, density: builtins.bool = False, out: _Tensor | None = None) -> _HistogramEdges:
         """Return the number (or the weight) of elements in each bin, and the edges of the bins."""
@@ -852,18 +840,18 @@ class Attached:
     def imag(self, value: _Tensor) -> None: ...
     def in_top_k(self, predictions: _Tensor, k: builtins.int) -> _Tensor:
         """Return for each row whether fewer than k classes are predicted above the target's class."""
-    def index_add(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: _types.TensorLike = 1) -> _Tensor:
-        """Return ``input`` with slices of ``source`` added to the slices of a dim that ``index`` names."""
-    def index_add_(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: _types.TensorLike = 1) -> _Tensor:
-        """Write `index_add` into this tensor and return it."""
-    def index_copy(self, dim: builtins.int, index: _Tensor, source: _Tensor) -> _Tensor:
-        """Return ``input`` with slices of ``source`` written to the slices of a dim that ``index`` names."""
+    def index_add(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x with ``alpha * source`` added to the slices that a vector names."""
+    def index_add_(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1) -> _Tensor:
+        """Write the result of `index_add` into this tensor and return it."""
+    def index_copy(self, dim: builtins.int, index: _Tensor, source: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x with the slices that a vector names replaced by those of ``source``."""
     def index_copy_(self, dim: builtins.int, index: _Tensor, source: _Tensor) -> _Tensor:
-        """Write `index_copy` into this tensor and return it."""
-    def index_fill(self, dim: builtins.int, index: _Tensor, value: _types.TensorLike) -> _Tensor:
-        """Return ``input`` with a number written to the slices of a dim that ``index`` names."""
-    def index_fill_(self, dim: builtins.int, index: _Tensor, value: _types.TensorLike) -> _Tensor:
-        """Write `index_fill` into this tensor and return it."""
+        """Write the result of `index_copy` into this tensor and return it."""
+    def index_fill(self, dim: builtins.int, index: _Tensor, value: _Tensor) -> _Tensor:
+        """Return x with the slices that a vector names, also from the end, filled with a number (or 0-d array)."""
+    def index_fill_(self, dim: builtins.int, index: _Tensor, value: _Tensor) -> _Tensor:
+        """Write the result of `index_fill` into this tensor and return it."""
     def index_put(self, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
         """Return a copy with values written (or added) to the elements that a tuple of index tensors names."""
     def index_put_(self, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
@@ -873,7 +861,7 @@ class Attached:
     def index_reduce_(self, dim: builtins.int, index: _Tensor, source: _Tensor, reduce: builtins.str, include_self: builtins.bool = True) -> _Tensor:
         """Write the result of `index_reduce` into this tensor and return it."""
     def index_select(self, dim: builtins.int, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the slices of a dim that a vector of indices names."""
+        """Return the slices of x along ``dim`` that a vector names."""
     def inner(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the inner products over the last dims: ``(..., K)`` and ``(___, K)`` give ``(..., ___)``."""
     def int(self, memory_format: _memory_format | None = None) -> _Tensor:
@@ -1000,8 +988,8 @@ class Attached:
         """Return `sbpjax.kaiming_uniform_` of this tensor."""
     def kron(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the Kronecker product."""
-    def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> _ValuesIndices:
-        """Return the k-th smallest value along a dim, and its index."""
+    def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
+        """Return the k-th smallest element along ``dim`` (k from 1) and its int64 index."""
     def lcm(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the least common multiples, never negative."""
     def lcm_(self, other: _Tensor) -> _Tensor:
@@ -1095,7 +1083,7 @@ class Attached:
         """Write the result of `logaddexp2` into this tensor and return it."""
     def logaddexp_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `logaddexp` into this tensor and return it."""
-    def logcumsumexp(self, dim: builtins.int) -> _Tensor:
+    def logcumsumexp(self, dim: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
         """Return the logarithm of the running sum of exponentials along ``dim``."""
     def logdet(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the logarithm of determinants; NaN for a negative one."""
@@ -1119,11 +1107,7 @@ class Attached:
         """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] if ``eps`` is given."""
     def logit_(self, eps: builtins.float | None = None) -> _Tensor:
         """Write the result of `logit` into this tensor and return it."""
-    @typing.overload
-    def logsumexp(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False) -> _Tensor:
-        """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
-    @typing.overload
-    def logsumexp(self, *dim: builtins.int, keepdim: builtins.bool = False) -> _Tensor:
+    def logsumexp(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
     def long(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.int64."""
@@ -1145,14 +1129,14 @@ class Attached:
         """Write a Python function of each element and those of two other tensors into this tensor, on the host."""
     def map_(self, tensor: _Tensor, callable: typing.Any) -> _Tensor:
         """Write a Python function of each element and another tensor's into this tensor, on the host."""
-    def masked_fill(self, mask: _Tensor, value: _types.TensorLike) -> _Tensor:
-        """Return ``input`` with a number (or 0-d tensor) where the mask holds."""
-    def masked_fill_(self, mask: _Tensor, value: _types.TensorLike) -> _Tensor:
-        """Write `masked_fill` into this tensor and return it."""
+    def masked_fill(self, mask: _Tensor, value: _Tensor) -> _Tensor:
+        """Return x with ``value`` (number or 0-d array, cast to x's dtype) where the mask holds; x and mask broadcast."""
+    def masked_fill_(self, mask: _Tensor, value: _Tensor) -> _Tensor:
+        """Write the result of `masked_fill` into this tensor and return it."""
     def masked_scatter(self, mask: _Tensor, source: _Tensor) -> _Tensor:
-        """Return ``input`` with consecutive elements of ``source`` where the mask holds."""
+        """Return x with the elements of ``source``, in order, at the places where the mask holds."""
     def masked_scatter_(self, mask: _Tensor, source: _Tensor) -> _Tensor:
-        """Write `masked_scatter` into this tensor and return it."""
+        """Write the result of `masked_scatter` into this tensor and return it."""
     def masked_select(self, mask: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0."""
     def matmul(self, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
@@ -1169,7 +1153,7 @@ class Attached:
     def matrix_exp(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the exponentials of square matrices: the series of ``x / 2**s``, squared s times."""
     def matrix_power(self, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the n-th power of square matrices."""
+        """Return the n-th power of square matrices by repeated squaring; a negative one is that of the inverse."""
     @typing.overload
     def max(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
@@ -1183,12 +1167,8 @@ class Attached:
         """Return the larger element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
     def maximum_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `maximum` into this tensor and return it."""
-    @typing.overload
     def mean(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return the mean over some dims (all by default)."""
-    @typing.overload
-    def mean(self, *dim: builtins.int, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return the mean over some dims (all by default)."""
+        """Return the mean over ``dim``; the input or ``dtype`` is floating point."""
     @typing.overload
     def median(self) -> _Tensor:
         """Return the lower median; along ``dim`` with its index."""
@@ -1212,8 +1192,8 @@ class Attached:
         """Return x * tanh(softplus(x))."""
     def mm(self, mat2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the product of two matrices."""
-    def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False) -> _ValuesIndices:
-        """Return the most frequent value along a dim, and an index of it."""
+    def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
+        """Return the most frequent element along ``dim`` (the smallest of equally frequent ones) and its last index."""
     def moveaxis(self, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
         """Return a view with dims moved to other positions."""
     def movedim(self, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
@@ -1243,11 +1223,7 @@ class Attached:
         """Return x with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
     def nan_to_num_(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> _Tensor:
         """Write the result of `nan_to_num` into this tensor and return it."""
-    @typing.overload
-    def nanmean(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
-        """Return the mean over ``dim`` of the elements that are not NaN."""
-    @typing.overload
-    def nanmean(self, *dim: builtins.int, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    def nanmean(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return the mean over ``dim`` of the elements that are not NaN."""
     @typing.overload
     def nanmedian(self) -> _Tensor:
@@ -1257,11 +1233,7 @@ class Attached:
         """Return the lower median of what is no NaN; along ``dim`` with its index."""
     def nanquantile(self, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
         """Return the q-quantiles along ``dim`` (or of all elements) of what is no NaN; arguments as `sort.quantile`."""
-    @typing.overload
-    def nansum(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
-        """Return the sum over ``dim`` with NaN counted as 0."""
-    @typing.overload
-    def nansum(self, *dim: builtins.int, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    def nansum(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return the sum over ``dim`` with NaN counted as 0."""
     def narrow(self, dim: builtins.int, start: builtins.float, length: builtins.int) -> _Tensor:
         """Return ``length`` indices of a dim from ``start`` on."""
@@ -1311,7 +1283,7 @@ class Attached:
     def nonzero(self, as_tuple: typing.Literal[True]) -> builtins.tuple[_Tensor, ...]:
         """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
     def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = -1, out: _Tensor | None = None) -> _Tensor:
-        """Return ``size`` rows of indices of elements that are not zero, filled up with a number."""
+        """Return ``size`` rows of `nonzero`, those beyond the number of nonzero elements filled with a number."""
     def norm(self, p: builtins.float | builtins.str | None = 'fro', dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
         """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values."""
     def normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
@@ -1326,7 +1298,7 @@ class Attached:
         """Return the logical value as a NumPy array (a copy)."""
     def offload(self) -> _Tensor:
         """Move the elements to the host's memory until `load`; on the CPU they are there."""
-    def orgqr(self, input2: _Tensor) -> _Tensor:
+    def orgqr(self, input2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
     def orthogonal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
         """Return `sbpjax.orthogonal_` of this tensor."""
@@ -1358,15 +1330,23 @@ class Attached:
             weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
         """
     def prod(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return the product over one dim, or all."""
+        """Return the product over ``dim``; its gradient is right with zeros too."""
     def put(self, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
         """Return x with elements of source written (or added) where a flat index names, counted from the end if < 0."""
     def put_(self, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
         """Write the result of `put` into this tensor and return it."""
     def qr(self, some: builtins.bool = True, *, out: _Tensor | None = None) -> _QR:
         """Return Q and R, with as many columns as the smaller dim, or all."""
-    def quantile(self, q: _types.TensorLike, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear') -> _Tensor:
-        """Return quantiles along a dim, or of all elements; under OneFlow's name of float64, as there."""
+    def quantile(self, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
+        """Return the q-quantiles along ``dim`` (or of all elements); NaN where there is any NaN.
+
+        Args:
+            x: float32 or float64.
+            q: a number in [0, 1], or a tuple of them, which makes a new first dim.
+            dim: the dim, or None.
+            keepdim: keep the dim with size 1.
+            interpolation: between neighbours: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"`` or ``"nearest"``.
+        """
     def rad2deg(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return radians as degrees."""
     def rad2deg_(self) -> _Tensor:
@@ -1441,18 +1421,35 @@ class Attached:
         """Write the result of `rsqrt` into this tensor and return it."""
     def rsub(self, other: _types.TensorLike, *, alpha: _types.TensorLike = 1) -> _Tensor:
         """Return y - alpha * x."""
-    def scatter(self, dim: builtins.int, index: _Tensor, src: _Tensor | None = None, *, value: _types.TensorLike | None = None, reduce: builtins.str | None = None) -> _Tensor:
-        """Return ``input`` with ``src`` (a tensor or number) written or reduced in where ``index`` names along ``dim``."""
-    def scatter_(self, dim: builtins.int, index: _Tensor, src: _Tensor | None = None, *, value: _types.TensorLike | None = None, reduce: builtins.str | None = None) -> _Tensor:
-        """Write `scatter` into this tensor and return it."""
-    def scatter_add(self, dim: builtins.int, index: _Tensor, src: _Tensor) -> _Tensor:
-        """Return ``input`` with ``src`` added where ``index`` names along ``dim``."""
+    def scatter(self, dim: builtins.int, index: _Tensor, src: _Tensor, *, reduce: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
+        """Return x with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on for other dims.
+
+        Args:
+            x: array.
+            index: integers, at most as large as ``src`` in every dim, and as x but in ``dim``.
+            src: array, or a number.
+            dim: the dim that is indexed.
+            reduce: None writes, ``"add"`` and ``"multiply"`` combine with what stands there.
+        """
+    def scatter_(self, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str | None = None) -> _Tensor:
+        """Write the result of `scatter` into this tensor and return it."""
+    def scatter_add(self, dim: builtins.int, index: _Tensor, src: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+        """Return x with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on for other dims."""
     def scatter_add_(self, dim: builtins.int, index: _Tensor, src: _Tensor) -> _Tensor:
-        """Write `scatter_add` into this tensor and return it."""
-    def scatter_reduce(self, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True) -> _Tensor:
-        """Return ``input`` with ``src`` reduced in (``"sum" "prod" "mean" "amax" "amin"``) where ``index`` names."""
-    def scatter_reduce_(self, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True) -> _Tensor:
-        """Write `scatter_reduce` into this tensor and return it."""
+        """Write the result of `scatter_add` into this tensor and return it."""
+    def scatter_reduce(self, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
+        """Return x with the elements of src that meet at one place reduced there.
+
+        Args:
+            x: array.
+            index: as for `scatter`.
+            src: array of x's dtype.
+            dim: the dim that is indexed.
+            reduce: ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``; at equal extremes the gradient is shared.
+            include_self: whether the element of x takes part.
+        """
+    def scatter_reduce_(self, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str, include_self: builtins.bool = True) -> _Tensor:
+        """Write the result of `scatter_reduce` into this tensor and return it."""
     def select(self, dim: builtins.int, index: builtins.int) -> _Tensor:
         """Return one index of a dim; the dim goes away."""
     def select_scatter(self, src: _Tensor, dim: builtins.int, index: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
@@ -1502,7 +1499,7 @@ class Attached:
     def slice_scatter(self, src: _Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return x with src in a slice of a dim."""
     def slogdet(self, *, out: _Tensor | None = None) -> _SignLogabsdet:
-        """Return the sign and the logarithm of the absolute value of determinants."""
+        """Return the sign (a unit complex number) and the logarithm of the absolute value of determinants."""
     def softmax(self, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return e**x normalised to sum 1 along ``dim``.
 
@@ -1518,7 +1515,7 @@ class Attached:
     def softsign(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return x / (1 + |x|)."""
     def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
-        """Return the values along a dim in order, and where each came from: int64, under OneFlow's name int32 as there."""
+        """Return x sorted along ``dim`` and the int64 indices of its elements; always stable."""
     def split(self, split_size_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, split_size: builtins.int | None = None) -> builtins.tuple[_Tensor, ...]:
         """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
     def split_with_sizes(self, split_sizes: collections.abc.Sequence[builtins.int], dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
@@ -1535,7 +1532,7 @@ class Attached:
         """Return a view without dims of size 1: all of them, or those named."""
     def squeeze_(self, dim: _types.IntOrInts | None = None) -> _Tensor:
         """Write `squeeze` into this tensor, which takes the new shape, and return it."""
-    def std(self, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> _Tensor:
+    def std(self, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1, out: _Tensor | None = None) -> _Tensor:
         """Return the standard deviation, over ``n - correction``."""
     def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: _Tensor | None = None, center: builtins.bool = True, pad_mode: builtins.str = 'reflect', normalized: builtins.bool = False, onesided: builtins.bool | None = None, return_complex: builtins.bool | None = None) -> _Tensor:
         """Return the Fourier transforms of overlapping frames of a signal.
@@ -1572,12 +1569,15 @@ class Attached:
         """Return x - alpha * y; not for bools."""
     def subtract_(self, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
         """Write the result of `sub` into this tensor and return it."""
-    @typing.overload
     def sum(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return the sum over some dims (all by default); bools and integers sum in int64."""
-    @typing.overload
-    def sum(self, *dim: builtins.int, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return the sum over some dims (all by default); bools and integers sum in int64."""
+        """Return the sum over ``dim`` (None or () for all).
+
+        Args:
+            x: array of any dtype; any sbp, a split of a reduced dim gives partial_sum.
+            dim: dim, dims or None.
+            keepdim: keep the reduced dims with size 1.
+            dtype: cast to it before summing; by default integers and bools go to int64.
+        """
     def sum_to_size(self, *size: _types.IntOrInts) -> _Tensor:
         """Return the tensor summed to a shape that broadcasts to its own."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out: _Tensor | None = None) -> _SVD:
@@ -1594,10 +1594,10 @@ class Attached:
         """Return the transpose of a matrix; fewer dims stay."""
     def t_(self) -> _Tensor:
         """Write `t` into this tensor, which takes the new shape, and return it."""
-    def take(self, index: _Tensor) -> _Tensor:
-        """Return elements of the flattened tensor."""
-    def take_along_dim(self, indices: _Tensor, dim: builtins.int | None = None) -> _Tensor:
-        """Return `gather` with broadcasting, also from the end of ``dim``; without ``dim`` from the flattened tensor."""
+    def take(self, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
+        """Return elements of the flattened x; negative indices count from the end."""
+    def take_along_dim(self, indices: _Tensor, dim: builtins.int | None = None, *, out: _Tensor | None = None) -> _Tensor:
+        """Return `gather` with x and index broadcast against each other, also from the end; without ``dim`` both flat."""
     def tan(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the tangent."""
     def tan_(self) -> _Tensor:
@@ -1702,7 +1702,7 @@ class Attached:
     def tolist(self) -> typing.Any:
         """Return the value as nested lists of Python numbers."""
     def topk(self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out: _Tensor | None = None) -> _ValuesIndices:
-        """Return the k largest (or smallest) values along a dim, and where each came from."""
+        """Return the k largest (or smallest) elements along ``dim``, in order, and their int64 indices."""
     def trace(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the sum of the main diagonal of a matrix; integers add up in int64."""
     def transpose(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
@@ -1742,8 +1742,8 @@ class Attached:
     @typing.overload
     def type(self, dtype: _types.DTypeLike, non_blocking: builtins.bool = False) -> _Tensor:
         """Return the tensor in another dtype (a name such as ``"FloatTensor"`` will do); without one, its type's name."""
-    def type_as(self, other: _types.TensorLike) -> _Tensor:
-        ...
+    def type_as(self, other: _Tensor) -> _Tensor:
+        """Return the tensor in the dtype of another one."""
     def unbind(self, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
         """Return a view of every index of a dim."""
     def unflatten(self, dim: builtins.int, sizes: collections.abc.Sequence[builtins.int]) -> _Tensor:
@@ -1780,7 +1780,7 @@ class Attached:
         """Write `unsqueeze` into this tensor, which takes the new shape, and return it."""
     def untyped_storage(self) -> _Storage:
         """Return the memory that this tensor shares with its views, in bytes."""
-    def var(self, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: _types.IntOrInts = 1) -> _Tensor:
+    def var(self, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: _types.IntOrInts = 1, out: _Tensor | None = None) -> _Tensor:
         """Return the variance, over ``n - correction``."""
     def vdot(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the dot product of two vectors, the first conjugated."""

@@ -412,9 +412,9 @@ def jax_array(self: Tensor, mesh=None):
 
 
 def _attach() -> None:
-    for function in (to_global, to_local, local_shards, numpy, item, tolist):
+    for function in (local_shards, numpy, item, tolist):
         setattr(Tensor, function.__name__, function)
-    attach(jax=jax_array, to_numpy=numpy, global_to_global=to_global, local_to_global=to_global)
+    attach(jax=jax_array, to_numpy=numpy)
     attach(__bool__=_bool)
     attach(__int__=lambda self: int(item(self)))
     attach(__float__=lambda self: float(item(self)))

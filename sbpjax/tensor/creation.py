@@ -24,13 +24,10 @@ from sbpjax.sbp.placement import placement as Placement
 
 from . import abstract
 from . import dtype as dtypes
-from .argument_names import LYING, REST, take_names
-from .binding import publish
 from .convert import pin
 from .device import META, PlacementDevice
 from .device import device as Device
 from .mode import mode
-from .oneflow_arguments import take_oneflow
 from .op import call_kept, op_of
 from .scalars import scalar_array
 from .tensor import Tensor, wrap, wrap_any
@@ -326,9 +323,3 @@ def eye(
     shape = size_of((n, n if m is None else m), "eye(...)")
     static = (("n", shape[0]), ("m", shape[1]), ("dtype", _float_dtype(dtype)))
     return make(_eye, static, (), (device, placement, sbp), "eye(...)", requires_grad)
-
-
-publish(globals(), "zeros ones empty full arange linspace logspace eye")
-take_names(globals(), "zeros ones empty", size=REST)
-take_names(globals(), "zeros ones empty full arange linspace logspace eye", **LYING)
-take_oneflow(globals())

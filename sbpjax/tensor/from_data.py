@@ -23,7 +23,6 @@ from . import dtype as dtypes
 from .convert import pin
 from .creation import empty, where_to, without_data
 from .device import META
-from .oneflow_arguments import take_oneflow
 from .tensor import Tensor, attach, wrap_any
 
 _PYTHON = {bool, int, float, complex}
@@ -181,5 +180,4 @@ def legacy(data: tuple, options: dict) -> Tensor:
     return empty(*(data or (0,)), **where)
 
 
-take_oneflow(globals())
 attach(_made_of=staticmethod(legacy))

@@ -80,19 +80,10 @@ def pow(input, exponent, *, inplace: bool = False, out=None) -> Tensor:
     return _finish(input**exponent, out)
 
 
-def where(condition: Tensor, input=None, other=None, *, out=None, x=None, y=None):
-    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds.
-
-    OneFlow calls them ``x`` and ``y``.
-    """
-    if input is None:
-        input = x
-    if other is None:
-        other = y
+def where(condition: Tensor, input=None, other=None, *, out=None):
+    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds."""
     if input is None and other is None:
-        from .selection import nonzero
-
-        return nonzero(condition, as_tuple=True)
+        return condition.nonzero(as_tuple=True)
     return _finish(dispatch.run(op_of(arithmetic.where), (condition, input, other)), out)
 
 

@@ -12,16 +12,9 @@ from sbpjax.errors import OpValueError, message
 from sbpjax.ops import attention, fused
 
 from . import dispatch
-from .binding import bind
 from .generator import default_generator
 from .op import op_of
 from .tensor import Tensor
-
-fused_fast_gelu_mul = bind(fused.fast_gelu_mul, ("x", "multiplier"), "fused_fast_gelu_mul")
-fused_scale_mask_softmax = bind(fused.scale_mask_softmax, ("x", "mask"), "fused_scale_mask_softmax")
-fused_bias_add_gelu = bind(fused.bias_add_gelu, ("a", "b"), "fused_bias_add_gelu")
-fused_scale_tril = bind(fused.scale_tril, ("x",), "fused_scale_tril")
-fused_glu = bind(fused.glu, ("x", "w", "b", "v", "c"), "fused_glu")
 
 
 def _key(p: float, training: bool, generator):

@@ -24,7 +24,6 @@ from sbpjax.errors import OpTypeError, SbpError, message
 from sbpjax.ops.promote import category
 
 from . import dispatch
-from .argument_names import take_names
 from .mode import mode
 from .op import Op, op_of
 from .storage import base_of, repeated_by, write
@@ -312,12 +311,3 @@ def set_part(x, value, /, *starts, steps):
     while value.ndim > len(target) and value.shape[0] == 1:
         value = value[0]
     return put(x, jnp.broadcast_to(value, target) if value.shape != target else value, *starts, steps=steps)
-
-
-def _attach() -> None:
-    for function in (copy_, fill_, zero_):
-        setattr(Tensor, function.__name__, function)
-
-
-_attach()
-take_names(globals(), "copy_", other="source")

@@ -8,7 +8,6 @@ from sbpjax.errors import MixedTensorError, message
 from sbpjax.ops import compare
 
 from .methods import _operator, _swapped
-from .oneflow_arguments import take_oneflow
 from .op import Op
 from .tensor import Tensor, attach, wrap
 
@@ -122,4 +121,3 @@ attach(
     is_vulkan=_never(),
     name=property(lambda self: None),
 )
-take_oneflow({}, "Tensor.")  # the last of the modules that attach methods

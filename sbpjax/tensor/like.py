@@ -13,13 +13,10 @@ from sbpjax.sbp import broadcast
 
 from . import abstract
 from . import dtype as dtypes
-from .argument_names import LYING, LYING_LIKE, REST, take_names
-from .binding import publish
 from .convert import pin
 from .creation import _constant, _full, empty, full, make, ones, size_of, zeros
 from .from_data import tensor
-from .oneflow_arguments import take_oneflow
-from .tensor import TRACED, Tensor, attach, wrap_any
+from .tensor import TRACED, Tensor, wrap_any
 
 
 def place_like(x: Tensor, device, placement, sbp, random: bool = False):
@@ -187,15 +184,3 @@ def new_tensor(self: Tensor, data, dtype=None, device=None, requires_grad=False,
     return tensor(
         data, dtype=dtype or self.dtype, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad
     )
-
-
-def _attach() -> None:
-    attach(new_zeros, new_ones, new_empty, new_full, new_tensor)
-
-
-_attach()
-publish(globals(), "full_like", out=False)
-take_names(globals(), "new_zeros new_ones new_empty", size=REST)
-take_names(globals(), "new_zeros new_ones new_empty new_full", **LYING)
-take_names(globals(), "zeros_like ones_like empty_like full_like", **LYING_LIKE)
-take_oneflow(globals())

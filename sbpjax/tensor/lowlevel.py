@@ -138,9 +138,7 @@ def tensor_setitem(x: Tensor, index, value) -> None:
 
 def scatternd(indices: Tensor, updates: Tensor, shape) -> Tensor:
     """Return zeros with updates added where rows of indices name."""
-    from .selection import scatter_nd
-
-    return scatter_nd(indices, updates, shape)
+    return functions.scatter_nd(indices, updates, shape)
 
 
 def scatterndlike(like: Tensor, updates: Tensor, indices: Tensor) -> Tensor:

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from operator import index as as_int
 
 from sbpjax import linalg
-from sbpjax.errors import OpError, OpValueError, message
-from sbpjax.ops import embedding
+from sbpjax.errors import OpValueError, message
 
-from . import dispatch
-from .binding import into_out, publish
-from .op import op_of
 from .random import randn
 from .tensor import Tensor
 
@@ -59,16 +54,6 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     """Return `svd_lowrank` of A with the mean of every column taken off."""
     q = min(6, *A.shape[-2:]) if q is None else q
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
-
-
-def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out=None) -> Tensor:
-    """Return ``size`` rows of indices of elements that are not zero, filled up with a number."""
-    if size < 0:
-        rule = "nonzero_static: 'size' must be an non-negative integer"
-        raise OpError(message(f"nonzero_static(size={size})", str(size), rule, "size=1"))
-    static = (("size", as_int(size)), ("fill_value", as_int(fill_value)))
-    found = dispatch.run(op_of(embedding.nonzero_static, static), (input,))
-    return found if out is None else into_out(out, found)
 
 
 def native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float):
@@ -133,4 +118,3 @@ def _inplace(name: str):
 dropout_, alpha_dropout_, feature_alpha_dropout_ = (
     _inplace(n) for n in ("dropout", "alpha_dropout", "feature_alpha_dropout")
 )
-publish(globals(), "fill nonzero_static native_layer_norm", out=False)

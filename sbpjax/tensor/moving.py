@@ -190,7 +190,6 @@ def _attach() -> None:
         setattr(Tensor, name, _caster(name, getattr(dtypes, kind)))
     attach(cpu=cpu)
     attach(cuda=cuda)
-    attach(type_as=lambda self, other: to_dtype(self, other.dtype))
     attach(element_size=lambda self: self.dtype.itemsize)
     attach(nelement=lambda self: self.shape.numel())
     attach(dim=lambda self: self.ndim)
@@ -214,6 +213,11 @@ def detach_(self: Tensor) -> Tensor:
         raise InplaceError(message("x.detach_()", "a view", "Can't detach views in-place", "use x.detach()"))
     self._edge, self._idx = None, 0
     return self
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """Return the tensor in the dtype of another one."""
+    return to_dtype(self, other.dtype)
 
 
 def is_signed(self: Tensor) -> bool:

@@ -1,8 +1,8 @@
 """OneFlow's names and order of arguments, where they are not PyTorch's, and its arguments that mean nothing here.
 
 Functions here have PyTorch's signatures; OneFlow's have other names for some arguments, take some in order that
-PyTorch takes by name alone, and have a few of their own. `FORMS` says so once for every function, and `take_oneflow`
-applies it where a module's names are made public:
+PyTorch takes by name alone, and have a few of their own. The table of ops says so for its functions (`oneflow=`), and
+`FORMS` for classes and the rest, to which `take_oneflow` applies it where a module's names are made public:
 
     relu(x=t)                       # relu(input=t)
     bmm(a=s, b=t)                   # bmm(s, t)
@@ -22,51 +22,12 @@ import inspect
 from collections.abc import Callable
 
 from .argument_names import NOTHING, taking
-from .tensor import Tensor
 
-_OWN_X = """pad argmax argmin multinomial randint_like
- abs acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil cos cosh diag erf erfc
- erfinv exp expm1 floor gelu lgamma log log10 log1p log2 log_softmax logsumexp mish neg negative quick_gelu reciprocal
- relu round rsqrt selu sigmoid sign silu sin sinh softmax softplus softsign sqrt square tan tanh threshold tril triu all
- any mean prod sum std var flip floor_ sin_ new_empty new_ones new_zeros"""
 _NN_X = """celu elu gelu hardshrink hardswish hardtanh log_softmax logsigmoid mish pad quick_gelu relu selu sigmoid silu
  softmax softplus softsign tanh threshold adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d"""
 
 # room: {form: functions}
 FORMS: dict[str, dict[str, str]] = {
-    "": {
-        "x=input": _OWN_X,
-        "x=self": "chunk diagonal flatten split squeeze unbind reshape",
-        "input=self": "expand movedim narrow permute select swapaxes swapdims t transpose unsqueeze view",
-        "input=self shape=size": "broadcast_to",
-        "in=input": "batch_gather",
-        "inputs=tensors": "cat concat stack",
-        "x=input y=other": "logaddexp",
-        "condition x=input y=other": "where",
-        "input mat1 mat2 alpha beta": "addmm",
-        "a=input b=mat2 transpose_a transpose_b alpha": "bmm",
-        "params=input indices=index": "gather_nd",
-        "x=input q dim keepdim interpolation out": "quantile",
-        "x=input alpha=lambd": "softshrink",
-        "obj=array": "from_numpy",
-        "data * pin_memory!": "tensor",
-        "* pin_memory! layout! memory_format!": "empty",
-        "x=input dtype pin_memory!": "cast",
-        "input=x": "ones_like zeros_like empty_like full_like",
-    },
-    "Tensor.": {
-        "self shape=size": "broadcast_to",
-        "self min=max": "clamp_max_",
-        "self other=source": "copy_",
-        "self input=other": "expand_as",
-        "self target=other": "type_as",
-        "self idx=dim": "size",
-        "self b=mat2 transpose_a transpose_b alpha": "bmm",
-        "self mat1 mat2 alpha beta": "addmm",
-        "self placement sbp grad_sbp check_meta copy": "global_to_global",
-        "self placement sbp check_meta copy": "local_to_global to_global",
-        "self copy": "to_local",
-    },
     "nn.functional.": {
         "x=input": _NN_X,
         "x=input alpha=negative_slope": "leaky_relu",
@@ -90,12 +51,6 @@ FORMS: dict[str, dict[str, str]] = {
         "flags self weight ignore_index reduction label_smoothing": "CrossEntropyLoss",
         "flags self reduction log_target": "KLDivLoss",
     },
-    "linalg.": {
-        "input other dim": "cross",
-        "input=A offset dim1 dim2": "diagonal",
-        "self=A ord dim keepdim dtype": "matrix_norm norm",
-        "self=x ord dim keepdim dtype": "vector_norm",
-    },
     "comm.": {"input=tensor": "send"},
     "_C.": {"in=x": "amp_black_identity amp_white_identity"},
     "optim.": {"self parameters=params options=defaults": "Optimizer"},
@@ -118,48 +73,20 @@ def parts(form: str) -> list[tuple[str, str]]:
     return found
 
 
-@functools.cache
-def _forms() -> dict[str, str]:
-    """Return the form of each function, by its dotted name."""
-    return {
-        f"{room}{name}": form
-        for room, forms in FORMS.items()
-        for form, names in forms.items()
-        for name in names.split()
-    }
-
-
-def renames(path: str) -> dict[str, str]:
-    """Return which other names the arguments of a function have in OneFlow."""
-    return {there: here for there, here in parts(_forms().get(path, "")) if there != here != NOTHING}
-
-
-def in_order(path: str) -> list[str]:
-    """Return what the arguments that a function takes in OneFlow's order are called here."""
-    return [here for _, here in parts(_forms().get(path, "").partition("*")[0])]
-
-
-def ignored() -> list[tuple[str, str]]:
-    """Return ``(function, argument)`` for the arguments that are taken and ignored."""
-    return [(path, there) for path, form in _forms().items() for there, here in parts(form) if here == NOTHING]
-
-
 def take_oneflow(space: dict, room: str = "") -> None:
-    """Let functions of a module, classes among them and methods of `Tensor`, take OneFlow's arguments as well.
+    """Let functions of a module, classes among them, take OneFlow's arguments as well.
 
     Args:
-        space: the module's ``globals()``, whose functions are replaced; ``vars(Tensor)`` goes with ``"Tensor."``.
+        space: the module's ``globals()``, whose functions are replaced.
         room: which part of `FORMS`.
     """
     for form, names in FORMS[room].items():
         for name in names.split():
-            found = Tensor.__dict__.get(name) if room == "Tensor." else space.get(name)
+            found = space.get(name)
             if found is None or getattr(found, "oneflow", None) == form:
                 continue
             if isinstance(found, type):
                 found.__init__ = adapted(found.__init__, form)
-            elif room == "Tensor.":
-                setattr(Tensor, name, adapted(found, form))
             else:
                 space[name] = adapted(found, form)
 

@@ -15,14 +15,12 @@ from sbpjax.sbp import algebra
 
 from . import dispatch
 from . import dtype as dtypes
-from .argument_names import LYING, LYING_LIKE, REST, take_names
 from .binding import into_out
 from .creation import _float_dtype, make, size_of, where_to
 from .generator import generator_or_default
 from .inplace import COPY, check_writable, inplace
 from .like import place_like
 from .mode import mode
-from .oneflow_arguments import take_oneflow
 from .op import op_of
 from .tensor import Tensor
 
@@ -297,27 +295,3 @@ def bernoulli_(self: Tensor, p=0.5, *, generator=None, dtype=None) -> Tensor:
     probabilities = p if isinstance(p, Tensor) else full_like(self, p, dtype=dtypes.float32)
     key = generator_or_default(generator).key()
     return inplace(self, COPY, (dispatch.run(op_of(_random.bernoulli), (key, probabilities)).to(self.dtype),))
-
-
-def _attach() -> None:
-    for function in (
-        uniform_,
-        normal_,
-        trunc_normal_,
-        exponential_,
-        cauchy_,
-        random_,
-        bernoulli_,
-        bernoulli,
-        multinomial,
-    ):
-        setattr(Tensor, function.__name__, function)
-
-
-_attach()
-take_names(globals(), "rand randn", size=REST)
-take_names(globals(), "rand randn randint randperm normal", **LYING)
-take_names(globals(), "rand_like randn_like randint_like", **LYING_LIKE)
-take_names(globals(), "uniform_", **{"from": "a", "to": "b"})
-take_names(globals(), "random_", **{"from": "start"})
-take_oneflow(globals())

@@ -11,7 +11,6 @@ from sbpjax.ops import signal
 
 from . import dispatch
 from . import dtype as dtypes
-from .binding import publish
 from .from_data import tensor as _tensor
 from .op import op_of
 from .tensor import Tensor
@@ -164,6 +163,3 @@ def kaiser_window(
     """Return Kaiser's window with shape parameter ``beta``."""
     place = (device, placement, sbp)
     return _made("kaiser", window_length, periodic, dtype, place, requires_grad, beta=beta)
-
-
-publish(globals(), "stft istft", out=False)

@@ -16,11 +16,8 @@ from sbpjax.ops import dims as _dims
 from sbpjax.ops import view as _view
 
 from . import dispatch, steps, unread
-from .argument_names import NUMPY, take_names
-from .binding import publish
-from .oneflow_arguments import take_oneflow
 from .op import op_of
-from .tensor import Tensor, attach
+from .tensor import Tensor
 from .views import along, of_one_dim, tie
 
 
@@ -128,11 +125,3 @@ def unbind(self: Tensor, dim: int = 0) -> tuple:
         return ()
     specs = [of_one_dim(self.ndim, d, (None, 1, i)) for i in range(self.shape[d])]
     return _tied(self, op_of(_view.unbind, (("dim", d),)), [(steps.index, (("spec", spec),), ()) for spec in specs])
-
-
-attach(split=split, chunk=chunk, tensor_split=tensor_split, unbind=unbind)
-publish(globals(), "split chunk tensor_split unbind", out=False)
-take_names(globals(), "chunk unbind", input="self", **NUMPY)
-take_names(globals(), "tensor_split", input="self", tensor_indices_or_sections="indices_or_sections", **NUMPY)
-take_names(globals(), "split", tensor="self", input="self")
-take_oneflow(globals())

@@ -13,8 +13,7 @@ import math
 from sbpjax.errors import OpError, OpTypeError, message
 
 from . import dispatch, steps, views
-from .argument_names import REST, take_names
-from .binding import hashable, publish
+from .binding import hashable
 from .creation import empty
 from .inplace import check_writable
 from .mode import mode
@@ -353,11 +352,6 @@ def check_meta_consistency(self: Tensor) -> None:
 
 
 attach(
-    storage_offset, as_strided, as_strided_, as_strided_scatter, new_empty_strided, contiguous_, set_, resize_,
-    resize_as_, storage, untyped_storage, data_ptr, is_set_to, share_memory_, offload, load, is_offloaded, new,
-    check_meta_consistency, __delitem__=_no_items, __setstate__=_set_state, global_id=_global_id,
-    const_data_ptr=data_ptr, is_shared=lambda self: False, storage_type=lambda self: Storage,
+    __delitem__=_no_items, __setstate__=_set_state, global_id=_global_id, const_data_ptr=data_ptr,
+    is_shared=lambda self: False, storage_type=lambda self: Storage,
 )  # fmt: skip
-publish(globals(), "as_strided as_strided_copy as_strided_scatter", out=False)
-take_names(globals(), "resize_", size=REST)
-take_names(globals(), "resize_as_", the_template="other")

@@ -14,11 +14,8 @@ from sbpjax.ops import arrange
 from sbpjax.ops import dims as _dims
 
 from . import dispatch, steps, unread
-from .argument_names import NUMPY, REST, take_names
-from .binding import publish
 from .dtype import dtype
 from .mode import mode
-from .oneflow_arguments import take_oneflow
 from .op import op_of
 from .storage import share, steps_of, strides_of
 from .tensor import Tensor, attach
@@ -495,37 +492,13 @@ def size(self: Tensor, dim: int | None = None):
     return shape if dim is None else shape[_dims.one(dim, len(shape), "size")]
 
 
-PUBLIC = (
-    view, reshape, view_as, reshape_as, flatten, unflatten, ravel, permute, transpose, t, movedim, expand, expand_as,
-    broadcast_to, squeeze, unsqueeze, narrow, select, unfold, diagonal, stride, is_contiguous, contiguous, size,
-)  # fmt: skip
-
-
 def _attach() -> None:
-    for function in PUBLIC:
-        setattr(Tensor, function.__name__, function)
-    attach(swapaxes=transpose, swapdims=transpose)
-    attach(moveaxis=movedim)
     attach(T=property(lambda self: permute(self, *reversed(range(self.ndim)))))
     attach(mT=property(lambda self: transpose(self, -2, -1)))
     attach(H=property(lambda self: transpose(self, 0, 1).conj()))
-    attach(mH=property(adjoint), adjoint=adjoint)
+    attach(mH=property(adjoint))
     attach(_is_view=_is_view, is_view=property(_is_view))
     attach(_base=property(lambda self: None if self._meta is None else self._meta.base))
 
 
 _attach()
-publish(
-    globals(),
-    """reshape flatten unflatten ravel permute transpose t movedim broadcast_to squeeze unsqueeze narrow select
- diagonal""",
-    out=False,
-)
-take_names(globals(), "narrow select squeeze unsqueeze", input="self", **NUMPY)
-take_names(globals(), "flatten unflatten ravel t movedim moveaxis broadcast_to diagonal unfold", input="self")
-take_names(globals(), "transpose swapaxes swapdims", input="self", axis0="dim0", axis1="dim1")
-take_names(globals(), "reshape", input="self", shape=REST)
-take_names(globals(), "permute", input="self", dims=REST)
-take_names(globals(), "view", size=REST, dtype=REST)
-take_names(globals(), "expand", size=REST)
-take_oneflow(globals())

@@ -31,10 +31,8 @@ _SIGNATURE = re.compile(
 
 # Functions that would take "no" for True, or 2.5 for 2, themselves; none of them is fast.
 _TYPED = frozenset(
-    """alpha_dropout bartlett_window blackman_window dropout1d dropout2d dropout3d feature_alpha_dropout
-    hamming_window hann_window kaiser_window stft adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
-    adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d as_strided as_strided_scatter
-    repeat_interleave randperm triangular_solve solve_triangular""".split()
+    """alpha_dropout dropout1d dropout2d dropout3d feature_alpha_dropout adaptive_avg_pool1d adaptive_avg_pool2d
+    adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d""".split()
 )
 
 

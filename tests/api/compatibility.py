@@ -8,7 +8,9 @@ from __future__ import annotations
 import collections
 import inspect
 
-from sbpjax.tensor.oneflow_arguments import FORMS, IGNORED, ignored, parts
+from sbpjax.functions.table import ROWS
+from sbpjax.tensor.argument_names import NOTHING, REST
+from sbpjax.tensor.oneflow_arguments import FORMS, IGNORED, parts
 
 from . import signatures
 from .coverage import HERE, resolve
@@ -30,6 +32,25 @@ WITHOUT_EFFECT = {
 }
 
 
+def taken() -> list[tuple[str, str, str]]:
+    """Return ``(function, name there, name here)`` for the arguments that have another name, or none, here."""
+    found = [
+        (f"{room}{name}", there, here)
+        for room, forms in FORMS.items()
+        for form, names in forms.items()
+        for name in names.split()
+        for there, here in parts(form)
+    ]
+    for row in ROWS:
+        found += [(row.path, there, here) for there, here in [*parts(row.oneflow), *row.names.items()]]
+    return [(path, there, here) for path, there, here in found if here not in (there, REST)]
+
+
+def ignored() -> list[tuple[str, str]]:
+    """Return ``(function, argument)`` for the arguments that are taken and ignored."""
+    return [(path, there) for path, there, here in taken() if here == NOTHING]
+
+
 def section() -> str:
     """Return the part of the page that the tables make."""
     lines = ["### Taken and ignored", "", "| argument | of | why it means nothing here |", "| --- | --- | --- |"]
@@ -44,13 +65,11 @@ def section() -> str:
         lines.append(f"| `{name}` | {shown} | {({**IGNORED, **WITHOUT_EFFECT})[name]} |")
     lines += ["", "### Other names", "", "| there | here | of |", "| --- | --- | --- |"]
     renamed = collections.defaultdict(list)
-    for room, forms in FORMS.items():
-        for form, names in forms.items():
-            for there, here in parts(form):
-                if there != here and here:
-                    renamed[there, here].extend(f"{room}{name}" for name in names.split())
+    for path, there, here in taken():
+        if here != NOTHING:
+            renamed[there, here].append(path)
     for (there, here), names in sorted(renamed.items()):
-        lines.append(f"| `{there}` | `{here}` | {_code(sorted(names))} |")
+        lines.append(f"| `{there}` | `{here}` | {_code(sorted(set(names)))} |")
     lines += ["", "### Not taken in OneFlow's form", "", "| of | because |", "| --- | --- |"]
     lines += [f"| {_code(names.split())} | {why} |" for why, names in signatures.EXCEPTIONS.items()]
     return "\n".join(lines)

@@ -15,7 +15,7 @@ import json
 import re
 import warnings
 
-from sbpjax.tensor.oneflow_arguments import in_order, renames
+from sbpjax.tensor.oneflow_arguments import parts
 
 from .coverage import HERE, resolve
 
@@ -88,10 +88,10 @@ def lacking(path: str, text: str) -> list[str]:
 
 def _elsewhere(path: str, here, ordered: list[str]) -> str:
     """Return which argument in order would mean another one here."""
-    if len(in_order(path)) >= len(ordered):
+    function = here.__init__ if isinstance(here, type) else here
+    form, also = getattr(function, "oneflow", ""), getattr(function, "takes", {})
+    if len(parts(form.partition("*")[0])) >= len(ordered):
         return ""
-    last = path.removeprefix("_C.")  # a name that is not defined there is another room's
-    also = renames(path) if last == path else {**renames(last), **renames(f"nn.functional.{last}"), **renames(path)}
     try:
         parameters = inspect.signature(here).parameters.values()
     except (TypeError, ValueError):

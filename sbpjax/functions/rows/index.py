@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
-from ..table import FN, INPLACE, METHOD, op, written
+from ..table import FN, INPLACE, INPLACE_FN, METHOD, op, written
 
+SELECTION = "sbpjax.functions.selection"
 READ = FN | METHOD
 WRITE = READ | INPLACE
 
+op("gather(input, dim, index, sparse_grad=False)", "gather.gather", READ, ignores="sparse_grad", check="index_in_dim")
+op("take_along_dim(input, indices, dim=None)", "gather.take_along_dim", READ, check="indices_along_dim")
+op("take(input, index)", "gather.take", READ, check="index_of_elements")
+op("index_select(input, dim, index)", "gather.index_select", READ, check="index_in_dim")
+op("scatter(input, dim, index, src, *, reduce=None)", "gather.scatter", WRITE, names={"value": "src"},
+   check="index_in_dim")  # fmt: skip
+op("scatter_add(input, dim, index, src)", "gather.scatter_add", WRITE, check="index_in_dim", amp="accelerator:widest")
+op("scatter_reduce(input, dim, index, src, reduce, *, include_self=True)", "gather.scatter_reduce", WRITE,
+   check="index_in_dim")  # fmt: skip
+op("index_add(input, dim, index, source, alpha=1)", "gather.index_add", WRITE | INPLACE_FN, check="index_in_dim")
+op("index_copy(input, dim, index, source)", "gather.index_copy", WRITE, check="index_in_dim", amp="cpu:widest")
+op("index_fill(input, dim, index, value)", "gather.index_fill", WRITE, check="index_in_dim_from_either_end", out=False)
+op("masked_fill(input, mask, value)", "gather.masked_fill", WRITE | INPLACE_FN, out=False)
+op("masked_scatter(input, mask, source)", "gather.masked_scatter", WRITE, check="enough_elements", out=False)
+op("gather_nd(input, index)", "embedding.gather_nd", names={"params": "input", "indices": "index"},
+   check="index_of_tuples", out=False)  # fmt: skip
+op("scatter_nd(index, update, shape)", "embedding.scatter_nd", check="index_of_tuples_in", out=False)
+op("tensor_scatter_nd_update(tensor, indices, updates)", "embedding.tensor_scatter_nd_update",
+   also="_C.tensor_scatter_nd_update", check="indices_of_tuples", out=False)  # fmt: skip
+written("nonzero", SELECTION, READ, out=True)
+written("masked_select", SELECTION, READ)
+written("histc", SELECTION, READ, out=True)
+written("unique unique_consecutive bincount argwhere", SELECTION, READ)
+written("searchsorted bucketize", SELECTION, out=True)
+op("nonzero_static(input, *, size, fill_value=-1)", "embedding.nonzero_static", READ, check="size_is_natural")
 op("put(input, index, source, accumulate=False)", "place.put", WRITE, check="index_of_elements", out=False)
 op("index_reduce(input, dim, index, source, reduce, *, include_self=True)", "place.index_reduce", WRITE,
    check="index_in_dim")  # fmt: skip

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from ..table import NOTHING_SAVED, OUTPUT, note
+from ..table import note
 
 note("recurrent cell", amp="lower")
 note("pow_scalar rpow_scalar", amp="accelerator:float32")
 # of functions that are not rows yet
-note("cumprod", saves=OUTPUT, amp="accelerator:float32")
-note("sort topk cummax cummin kthvalue mean", saves=NOTHING_SAVED)
-note("sum", saves=NOTHING_SAVED, amp="accelerator:float32")
-note("prod", amp="float32")
 note("linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d", amp="lower")
 note("scaled_dot_product_attention", amp="lower")
 note(
@@ -19,10 +15,9 @@ note(
     sparse_softmax_cross_entropy triplet_margin_loss""",
     amp="float32",
 )
-note("adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d max_pool3d quantile", amp="cpu:float32")
-note("index_copy", amp="cpu:widest")
-note("scatter_add bilinear", amp="accelerator:widest")
+note("adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d max_pool3d", amp="cpu:float32")
+note("bilinear", amp="accelerator:widest")
 note(
-    "cumsum logsumexp norm normalize layer_norm group_norm rms_norm cosine_similarity pairwise_distance",
+    "normalize layer_norm group_norm rms_norm cosine_similarity pairwise_distance",
     amp="accelerator:float32",
 )

@@ -5,16 +5,10 @@ from __future__ import annotations
 from ..table import FN, METHOD, written
 
 written("detach", "sbpjax.tensor.storage")
+written("Tensor.type_as", "sbpjax.tensor.moving", names={"target": "other"})
 written("detach_ is_signed get_device", "sbpjax.tensor.moving")
-written("fill_ zero_", "sbpjax.tensor.inplace")
 written("index_put", "sbpjax.tensor.indexing", strict=True)
 written("index_put_", "sbpjax.tensor.indexing")
-written("new_empty new_full new_ones new_tensor new_zeros", "sbpjax.tensor.like")
-written("resize_as_", "sbpjax.tensor.strided")
-written("adjoint contiguous", "sbpjax.tensor.views")
-written("index_add_ masked_fill_", "sbpjax.tensor.selection")
-written("normal_", "sbpjax.tensor.random")
-written("to_local", "sbpjax.tensor.convert")
 written("is_storage", "sbpjax.functions.facts")
 written("is_same_size is_inference is_distributed", "sbpjax.functions.facts", FN | METHOD)
 written(
@@ -23,4 +17,3 @@ written(
     "sbpjax.functions.facts",
 )
 written("Tensor.geometric_ Tensor.log_normal_ Tensor.apply_ Tensor.map_ Tensor.map2_", "sbpjax.functions.filling")
-written("unsafe_chunk", "sbpjax.tensor.splitting", FN | METHOD, own="chunk")

@@ -1,4 +1,4 @@
-"""Parts of tensors, copies of views, other shapes in place. Views show the same memory and keep a split."""
+"""Views, parts of tensors, copies of views, other shapes in place. Views show the same memory and keep a split."""
 
 from __future__ import annotations
 
@@ -10,6 +10,26 @@ READ = FN | METHOD
 AXIS = {"axis": "dim"}
 SECTIONS = {"indices": "indices_or_sections", "sections": "indices_or_sections"}
 
+VIEWS = "sbpjax.tensor.views"
+SPLITTING = "sbpjax.tensor.splitting"
+
+written("flatten unflatten ravel t diagonal", VIEWS, READ)
+written("movedim", VIEWS, READ, also="moveaxis")
+written("transpose", VIEWS, READ, also="swapaxes swapdims", names={"axis0": "dim0", "axis1": "dim1"})
+written("narrow select squeeze unsqueeze", VIEWS, READ, names=AXIS)
+written("adjoint contiguous", VIEWS, READ)
+written("reshape", VIEWS, READ, names={"shape": "*"})
+written("permute", VIEWS, READ, names={"dims": "*"})
+written("view", VIEWS, READ, names={"size": "*", "dtype": "*"})
+written("expand", VIEWS, READ, names={"size": "*"})
+written("broadcast_to", VIEWS, READ, names={"shape": "size"})
+written("Tensor.expand_as", VIEWS, names={"input": "other"})
+written("Tensor.size", VIEWS, names={"idx": "dim"})
+written("Tensor.view_as Tensor.reshape_as Tensor.unfold Tensor.stride Tensor.is_contiguous", VIEWS)
+written("split", SPLITTING, READ, names={"tensor": "self"})
+written("chunk", SPLITTING, READ, also="unsafe_chunk", names=AXIS)
+written("unbind", SPLITTING, READ, names=AXIS)
+written("tensor_split", SPLITTING, READ, names={"tensor_indices_or_sections": "indices_or_sections", **AXIS})
 written("hsplit vsplit", PARTS, READ, names=SECTIONS)
 written("dsplit split_with_sizes unsafe_split narrow_copy", PARTS, READ)
 written("broadcast_shapes slice_update", PARTS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..table import FN, INPLACE, INPLACE_FN, METHOD, op, written
+from ..table import FN, INPLACE, INPLACE_FN, METHOD, op
 
 READ = FN | METHOD
 WRITE = READ | INPLACE
@@ -50,4 +50,3 @@ for _name in """chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomi
     shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l
     legendre_polynomial_p""".split():
     op(f"special.{_name}(input, n)", f"polynomials.{_name}")
-written("special.logsumexp", "sbpjax.tensor.reductions")

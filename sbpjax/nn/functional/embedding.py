@@ -12,7 +12,7 @@ from sbpjax.errors import OpNotSupportedError, message
 from sbpjax.ops import arithmetic
 from sbpjax.ops import embedding as ops
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.binding import hashable, publish
+from sbpjax.tensor.binding import hashable
 from sbpjax.tensor.bounds import check_natural, check_rows, check_size
 from sbpjax.tensor.dispatch import run
 from sbpjax.tensor.oneflow_arguments import take_oneflow
@@ -131,9 +131,6 @@ def embedding_bag(
         ("scale_grad_by_freq", scale_grad_by_freq),
     )
     return run(op_of(ops.embedding_bag, static), (input, weight, offsets, per_sample_weights))
-
-
-publish(globals(), "one_hot", out=False)
 
 
 take_oneflow(globals(), "nn.functional.")

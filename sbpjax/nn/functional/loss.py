@@ -10,7 +10,6 @@ from typing import Any
 from sbpjax.ops import loss as ops
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.binding import publish
 from sbpjax.tensor.bounds import check_rows
 from sbpjax.tensor.dispatch import apply, run
 from sbpjax.tensor.functions import common_shape
@@ -306,9 +305,6 @@ def triplet_margin_loss(
         ("reduction", reduction),
     )
     return apply(ops.triplet_margin_loss, (anchor, positive, negative), static)
-
-
-publish(globals(), "kl_div", out=False)
 
 
 take_oneflow(globals(), "nn.functional.")

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 from sbpjax import functions
 from sbpjax.errors import OpError, OpTypeError, OpValueError, message
-from sbpjax.tensor import like, ordering, reductions
+from sbpjax.tensor import like
 from sbpjax.tensor import random as random_ops
 
 
@@ -226,7 +226,7 @@ def _without_lowest(scores, mask, count: int):
     """Return a mask with 0 where the ``count`` lowest scores are."""
     mask = mask.clone()
     if count:
-        lowest = ordering.topk(scores.reshape(-1), k=count, largest=False).indices
+        lowest = functions.topk(scores.reshape(-1), k=count, largest=False).indices
         flat = mask.reshape(-1).clone()
         flat[lowest] = 0
         mask = flat.reshape(mask.shape)
@@ -280,7 +280,7 @@ class LnStructured(_Structured):
         """Return the earlier mask without the slices of smallest norm."""
 
         def norms(dim: int):
-            return reductions.norm(t.detach(), p=self.n, dim=[d for d in range(t.ndim) if d != dim])
+            return functions.norm(t.detach(), p=self.n, dim=[d for d in range(t.ndim) if d != dim])
 
         return self._slices(t, default_mask, norms)
 

@@ -1,0 +1,21 @@
+"""What a script sees that imports the package as oneflow, where OneFlow's results are of another dtype."""
+
+from __future__ import annotations
+
+from sbpjax import naming
+from sbpjax.tensor import dtype as dtypes
+
+
+def int32(result):
+    """Return indices in int32."""
+    return result.to(dtypes.int32) if naming.is_oneflow() else result
+
+
+def int32_indices(result):
+    """Return a result with its indices in int32."""
+    return result._replace(indices=int32(result.indices))
+
+
+def float64(result):
+    """Return a result in float64."""
+    return result.to(dtypes.float64) if naming.is_oneflow() else result

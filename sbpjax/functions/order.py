@@ -1,0 +1,83 @@
+"""Medians, differences of neighbours, membership, and running sums in place."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from operator import index as as_int
+
+import numpy as np
+
+from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.ops import cumulative, sort
+from sbpjax.tensor import dispatch
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.binding import into_out, must_be_tensor
+from sbpjax.tensor.convert import host
+from sbpjax.tensor.indexing import with_layout_of
+from sbpjax.tensor.inplace import inplace
+from sbpjax.tensor.op import op_of
+from sbpjax.tensor.tensor import Tensor
+
+_results = {name: namedtuple(name, ["values", "indices"]) for name in ("median", "nanmedian")}
+
+
+def _middle(name: str, fn, input: Tensor, dim, keepdim: bool):
+    if dim is None:
+        return dispatch.run(op_of(fn), (input,))
+    return _results[name](*dispatch.run(op_of(fn, (("dim", as_int(dim)), ("keepdim", keepdim))), (input,)))
+
+
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False):
+    """Return the lower median; along ``dim`` with its index."""
+    return _middle("median", sort.median, input, dim, keepdim)
+
+
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False):
+    """Return the lower median of what is no NaN; along ``dim`` with its index."""
+    return _middle("nanmedian", sort.nanmedian, input, dim, keepdim)
+
+
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=None) -> Tensor:
+    """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
+    if prepend is not None or append is not None:
+        from sbpjax.functions import cat
+
+        input = cat([x for x in (prepend, input, append) if x is not None], dim)
+    found = dispatch.run(op_of(cumulative.diff, (("n", as_int(n)), ("dim", as_int(dim)))), (input,))
+    return found if out is None else into_out(out, found)
+
+
+def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Return for every element whether it is among the test elements."""
+    for x in (elements, test_elements):
+        if isinstance(x, Tensor) and (x.is_complex() or x.dtype == dtypes.bool_):
+            rule = "isin is defined for real numbers"
+            raise OpTypeError(message("isin(...)", f"a {x.dtype.name} tensor", rule, "x.int(), or x.real"))
+        if not isinstance(x, (Tensor, int, float, np.generic)):
+            must_be_tensor("isin", x)
+    like = elements if isinstance(elements, Tensor) else test_elements
+    left, right = (host(x) if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements))
+    return with_layout_of(np.isin(left, right, invert=invert), like)
+
+
+def cumsum_(self: Tensor, dim: int, *, dtype=None) -> Tensor:
+    """Write `cumsum` into this tensor and return it; ``dtype`` is the tensor's own."""
+    _own_dtype("cumsum_", self, dtype)
+    return inplace(self, op_of(cumulative.cumsum, _into(self, dim)))
+
+
+def cumprod_(self: Tensor, dim: int, *, dtype=None) -> Tensor:
+    """Write `cumprod` into this tensor and return it; ``dtype`` is the tensor's own."""
+    _own_dtype("cumprod_", self, dtype)
+    return inplace(self, op_of(cumulative.cumprod, _into(self, dim)))
+
+
+def _into(x: Tensor, dim: int) -> tuple:
+    """Return the options of a running sum that is written into its input: one bool or none stays so, as in PyTorch."""
+    return (("dim", as_int(dim)), *((("dtype", x.dtype.np),) if not x.ndim or not x.numel() else ()))
+
+
+def _own_dtype(name: str, x: Tensor, dtype) -> None:
+    if dtype is not None and dtype != x.dtype:
+        rule = f"Bad in-place call: input tensor dtype {x.dtype.name} and output tensor dtype {dtype.name} should match"
+        raise OpError(message(f"x.{name}(dtype=...)", f"{x.dtype.name}{list(x.shape)}", rule, f"x.{name[:-1]}(...)"))

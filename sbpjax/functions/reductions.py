@@ -1,0 +1,91 @@
+"""Reductions with PyTorch's overloads: ``max`` and ``min`` of a tensor, a dim or two tensors, variances, norms."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from operator import index as as_int
+
+from sbpjax.errors import OpTypeError, message
+from sbpjax.ops import reduce
+from sbpjax.tensor import dispatch
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.binding import hashable, into_out
+from sbpjax.tensor.op import op_of
+from sbpjax.tensor.tensor import Tensor
+
+max_result = namedtuple("max", ["values", "indices"])
+min_result = namedtuple("min", ["values", "indices"])
+
+
+def _extreme(fn, other_fn, result, input, dim, keepdim, other, out):
+    if isinstance(dim, Tensor):
+        other, dim = dim, None
+    if other is not None:
+        from sbpjax.ops import arithmetic
+
+        found = dispatch.run(op_of(getattr(arithmetic, other_fn)), (input, other))
+        return found if out is None else into_out(out, found)
+    if dim is None:
+        if keepdim:
+            rule = "keepdim comes with dim"
+            raise OpTypeError(message(f"{fn.__name__}(keepdim=True)", "no dim", rule, f"am{fn.__name__}(keepdim=True)"))
+        found = dispatch.unary(op_of(fn), input)
+        return found if out is None else into_out(out, found)
+    values = result(*dispatch.run(op_of(fn, (("dim", as_int(dim)), ("keepdim", keepdim))), (input,)))
+    return values if out is None else into_out(out, tuple(values))
+
+
+def max(input: Tensor, dim=None, keepdim: bool = False, *, other=None, out=None):
+    """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+    return _extreme(reduce.max, "maximum", max_result, input, dim, keepdim, other, out)
+
+
+def min(input: Tensor, dim=None, keepdim: bool = False, *, other=None, out=None):
+    """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+    return _extreme(reduce.min, "minimum", min_result, input, dim, keepdim, other, out)
+
+
+def _spread(fn, input, dim, unbiased, correction, keepdim):
+    if isinstance(dim, bool):  # var(x, unbiased)
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        correction = int(unbiased)
+    static = (("dim", hashable(dim)), ("correction", hashable(correction)), ("keepdim", keepdim))
+    return dispatch.run(op_of(fn, static), (input,))
+
+
+def var(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction=1) -> Tensor:
+    """Return the variance, over ``n - correction``."""
+    return _spread(reduce.var, input, dim, unbiased, correction, keepdim)
+
+
+def std(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction=1) -> Tensor:
+    """Return the standard deviation, over ``n - correction``."""
+    return _spread(reduce.std, input, dim, unbiased, correction, keepdim)
+
+
+def var_mean(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction=1) -> tuple:
+    """Return variance and mean."""
+    return _spread(reduce.var_mean, input, dim, unbiased, correction, keepdim)
+
+
+def std_mean(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction=1) -> tuple:
+    """Return standard deviation and mean."""
+    return _spread(reduce.std_mean, input, dim, unbiased, correction, keepdim)
+
+
+def norm(input: Tensor, p: float | str | None = "fro", dim=None, keepdim: bool = False, dtype=None, out=None) -> Tensor:
+    """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values."""
+    if out is not None:
+        return into_out(out, norm(input, p, dim, keepdim, dtype))
+    if p == "nuc":
+        from sbpjax.ops.matrix_norm import matrix_norm  # which few scripts need
+
+        dims = (0, 1) if dim is None else hashable(dim)
+        static = (("ord", "nuc"), ("dim", dims), ("keepdim", bool(keepdim)), ("dtype", dtypes.np_of(dtype)))
+        return dispatch.run(op_of(matrix_norm, static), (input,))
+    p = 2.0 if p is None or p == "fro" else p
+    static = [("p", float(p) if not isinstance(p, str) else p), ("dim", hashable(dim)), ("keepdim", keepdim)]
+    if dtype is not None:
+        static.append(("dtype", dtypes.of(dtype).np))
+    return dispatch.run(op_of(reduce.norm, tuple(static)), (input,))

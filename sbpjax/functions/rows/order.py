@@ -1,0 +1,28 @@
+"""Sorting, ranking and running sums along a dim, which is whole on every rank; the other dims keep a split."""
+
+from __future__ import annotations
+
+from ..table import FN, METHOD, NOTHING_SAVED, OUTPUT, op, written
+
+ORDER = "sbpjax.functions.order"
+READ = FN | METHOD
+
+op("sort(input, dim=-1, descending=False, stable=False)", "sort.sort", READ, result="values indices",
+   habit="int32_indices", saves=NOTHING_SAVED)  # fmt: skip
+op("argsort(input, dim=-1, descending=False, stable=False)", "sort.argsort", READ, habit="int32", out=False)
+op("msort(input)", "sort.msort", READ)
+op("topk(input, k, dim=-1, largest=True, sorted=True)", "sort.topk", READ, result="values indices",
+   saves=NOTHING_SAVED)  # fmt: skip
+op("kthvalue(input, k, dim=-1, keepdim=False)", "sort.kthvalue", READ, result="values indices", saves=NOTHING_SAVED)
+op("mode(input, dim=-1, keepdim=False)", "sort.mode", READ, result="values indices")
+op("quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')", "sort.quantile", READ, habit="float64",
+   oneflow="x=input q dim keepdim interpolation out", amp="cpu:float32")  # fmt: skip
+op("cumsum(input, dim, dtype=None)", "cumulative.cumsum", READ, amp="accelerator:float32")
+op("cumprod(input, dim, dtype=None)", "cumulative.cumprod", READ, saves=OUTPUT, amp="accelerator:float32")
+op("logcumsumexp(input, dim)", "cumulative.logcumsumexp", READ)
+op("cummax(input, dim)", "cumulative.cummax", READ, result="values indices", saves=NOTHING_SAVED)
+op("cummin(input, dim)", "cumulative.cummin", READ, result="values indices", saves=NOTHING_SAVED)
+written("median nanmedian", ORDER, READ, names={"axis": "dim", "keepdims": "keepdim"}, out=True)
+written("diff", ORDER, READ, names={"axis": "dim"})
+written("isin", ORDER, out=True)
+written("Tensor.cumsum_ Tensor.cumprod_", ORDER)

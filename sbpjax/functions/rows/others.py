@@ -1,0 +1,20 @@
+"""Signals, regions of images, approximations of low rank, and the unblocked forms that few scripts call."""
+
+from __future__ import annotations
+
+from ..table import FN, METHOD, written
+
+LOWRANK = "sbpjax.tensor.lowrank"
+SIGNAL = "sbpjax.tensor.signal"
+READ = FN | METHOD
+
+written("stft", SIGNAL, READ, strict=True)
+written("istft", SIGNAL, READ)
+written("bartlett_window blackman_window hamming_window hann_window kaiser_window", SIGNAL, strict=True)
+written("svd_lowrank pca_lowrank native_layer_norm native_dropout fill", LOWRANK)
+written("grid_sampler grid_sampler_2d grid_sampler_3d affine_grid_generator", LOWRANK)
+written("dropout_ alpha_dropout_ feature_alpha_dropout_", LOWRANK)
+written("lobpcg", "sbpjax.tensor.eigenvalues")
+written("nms roi_align", "sbpjax.tensor.regions")
+written("from_dlpack to_dlpack", "sbpjax.tensor.interop")
+written("roc_auc_score", "sbpjax.tensor.lowlevel")

@@ -1,0 +1,33 @@
+"""Sums, extremes, moments and norms over dims. A sum over a split dim is a partial sum, other results are whole.
+
+Of a method several dims may be arguments of their own: ``x.sum(0, 1)`` is ``x.sum((0, 1))``.
+"""
+
+from __future__ import annotations
+
+from ..table import FN, METHOD, NOTHING_SAVED, op, written
+
+REDUCTIONS = "sbpjax.functions.reductions"
+READ = FN | METHOD
+NUMPY = {"axis": "dim", "keepdims": "keepdim"}
+
+op("sum(input, dim=None, keepdim=False, *, dtype=None)", "reduce.sum", READ, several="dim", saves=NOTHING_SAVED,
+   amp="accelerator:float32")  # fmt: skip
+op("mean(input, dim=None, keepdim=False, *, dtype=None)", "reduce.mean", READ, several="dim", saves=NOTHING_SAVED)
+op("nansum(input, dim=None, keepdim=False, dtype=None)", "reduce.nansum", READ, several="dim")
+op("nanmean(input, dim=None, keepdim=False, dtype=None)", "reduce.nanmean", READ, several="dim")
+op("prod(input, dim=None, keepdim=False, *, dtype=None)", "reduce.prod", READ, amp="float32")
+op("all(input, dim=None, keepdim=False)", "reduce.all", READ)
+op("any(input, dim=None, keepdim=False)", "reduce.any", READ)
+op("amax(input, dim=None, keepdim=False)", "reduce.amax", READ, several="dim")
+op("amin(input, dim=None, keepdim=False)", "reduce.amin", READ, several="dim")
+op("aminmax(input, *, dim=None, keepdim=False)", "reduce.aminmax", READ, result="min max")
+op("argmax(input, dim=None, keepdim=False, dtype=None)", "reduce.argmax", READ)
+op("argmin(input, dim=None, keepdim=False, dtype=None)", "reduce.argmin", READ)
+op("count_nonzero(input, dim=None)", "reduce.count_nonzero", READ, several="dim")
+op("logsumexp(input, dim=None, keepdim=False)", "reduce.logsumexp", READ, also="special.logsumexp", several="dim",
+   amp="accelerator:float32")  # fmt: skip
+written("max min", REDUCTIONS, READ, names=NUMPY)
+written("var std", REDUCTIONS, READ, names=NUMPY, out=True)
+written("var_mean std_mean", REDUCTIONS, names=NUMPY)
+written("norm", REDUCTIONS, READ, names=NUMPY, amp="accelerator:float32")
