@@ -124,7 +124,7 @@ class Form:
         given = row.form.partition("(")[2].removesuffix(")") if given is None else given
         self.parameters = list(inspect.signature(eval(f"lambda {given}: 0")).parameters.values())
         of_op = list(inspect.signature(fn).parameters.values())
-        self.types = {p.name: p.annotation for p in of_op if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
+        self.types = {p.name: _said(p.annotation) for p in of_op if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
         ignored = row.ignores.split()
         self.attributes = [p.name for p in self.parameters if p.name in self.types]
         self.tensors = [p.name for p in self.parameters if p.name not in self.types and p.name not in ignored]
@@ -180,8 +180,7 @@ class Form:
             if place and self.row.home.startswith(_WITH_NUMBERS):
                 return ""
             return "Tensor | None" if p.default is None else "Tensor"
-        said = self.types.get(p.name, _MISSING)
-        return "" if said is _MISSING else said
+        return self.types.get(p.name, "")
 
     def _body(self, kind: str) -> list[str]:
         row = self.row
@@ -225,7 +224,7 @@ class Form:
             return "_dtype(dtype)"
         if f"*{name}" in self.row.form:
             return f"_hashable(_spread({name}))"
-        kind = str(self.types[name])
+        kind = self.types[name]
         return f"{'_number' if kind == 'float' else '_several' if 'tuple[' in kind else '_hashable'}({name})"
 
     def _defaults(self) -> tuple | None:
@@ -248,6 +247,13 @@ class Form:
         if row.habit:
             space["_habit"] = getattr(importlib.import_module("sbpjax.functions.habits"), row.habit)
         return space
+
+
+def _said(annotation: Any) -> str:
+    """Return a type as source; nothing if none was said."""
+    if isinstance(annotation, str):
+        return annotation
+    return "" if annotation is _MISSING else inspect.formatannotation(annotation)
 
 
 def _check_of(row: Row) -> Callable:

@@ -30,7 +30,7 @@ class _Options(Module):
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in self._names)
 
 
-def _layer(row: Row) -> type[Module]:
+def layer_of(row: Row) -> type[Module]:
     """Return the layer of a row of the table."""
     name, arguments, options, space = layer_form(row)
     body = ["Module.__init__(self)", *[f"self.{option} = {option}" for option in options]]
@@ -49,7 +49,7 @@ def _layer(row: Row) -> type[Module]:
     return type(name, (_Options,), {**members, "__module__": __name__})
 
 
-globals().update({_cls.__name__: _cls for _cls in map(_layer, layers())})
+globals().update({_cls.__name__: _cls for _cls in map(layer_of, layers())})
 
 
 class Hardtanh(_Options):
