@@ -50,7 +50,7 @@ exhaustive: $(VENV)/.test
 
 # The tests of global tensors on several processes, in lock step: `make processes N=4 PYTEST="tests/tensor -k views"`.
 processes: $(VENV)/.test
-	PYTHONPATH=tests $(BIN)/python -m distributed.foundation --processes $(N) $(PYTEST)
+	$(BIN)/python -m tests.distributed.foundation --processes $(N) $(PYTEST)
 
 # Every form of every op for a range of seeds (tests/op_specs): about an hour per seed.
 test-long: $(VENV)/.test
@@ -58,8 +58,8 @@ test-long: $(VENV)/.test
 
 # Write docs/api_coverage.md and the tables of docs/compatibility.md anew.
 api: $(VENV)/.test
-	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 PYTHONPATH=.:tests $(BIN)/python -m api.coverage
-	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 PYTHONPATH=.:tests $(BIN)/python -m api.compatibility
+	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.coverage
+	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.compatibility
 
 # Write the stubs (.pyi) that show editors the names which are made at import.
 stubs: $(VENV)/.test

@@ -35,9 +35,9 @@ from benchmarks import gpt_by_hand, tpu_passes
 from examples.gpt.model import GPT, GPTConfig
 from examples.gpt.sharding import TENSOR_PARALLEL
 from sbpjax import nn, optim, sbp
+from sbpjax.compiler import hlo
 from sbpjax.graph.memory import bytes_text
-from sbpjax.sbp import hlo
-from sbpjax.sbp.cost import PRESETS
+from sbpjax.planner.prices.cost import PRESETS
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ import statistics
 import time
 
 import sbpjax as flow
-from sbpjax import calls, nn
-from sbpjax.processes import start
+from sbpjax import nn
+from sbpjax.distributed.rendezvous import start
+from sbpjax.world import calls
 
 
 def eager_step(width: int):

@@ -3,10 +3,10 @@
     python -m benchmarks.auto              # five models; about ten minutes on two cores
     python -m benchmarks.auto --only MLP   # those whose title has this text
 
-A *hand plan* is a strategy of `sbpjax.auto.hand` (data parallel, ZeRO-1, FSDP, tensor parallel; on two axes their
-products too), compiled by XLA's own partitioner: plain ``jax.jit`` with in and out shardings, nothing of sbpjax in it.
-The *found* plan has the layouts of parameters, state and batch released, and is compiled as sbpjax compiles plans.
-Every step is Adam, forward and backward; nothing runs. `benchmarks.auto_absent` asks compilers of TPUs and GPUs.
+A *hand plan* is a strategy of `sbpjax.inspect.auto.hand` (data parallel, ZeRO-1, FSDP, tensor parallel; on two axes
+their products too), compiled by XLA's own partitioner: plain ``jax.jit`` with in and out shardings, nothing of sbpjax
+in it. The *found* plan has the layouts of parameters, state and batch released, and is compiled as sbpjax compiles
+plans. Every step is Adam, forward and backward; nothing runs. `benchmarks.auto_absent` asks compilers of TPUs and GPUs.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.stats import rankdata
 
-from sbpjax.auto.hand import hand_pins, strategies
-from sbpjax.auto.subject import Subject, subject_of
-from sbpjax.auto.totals import totals
-from sbpjax.sbp import hlo
-from sbpjax.sbp.cost import PRESETS, CostModel
+from sbpjax.compiler import hlo
+from sbpjax.compiler.lower import spmd_function
+from sbpjax.graph.auto.subject import Subject, subject_of
+from sbpjax.inspect.auto.hand import hand_pins, strategies
+from sbpjax.inspect.auto.totals import totals
+from sbpjax.planner.prices.cost import PRESETS, CostModel
+from sbpjax.programs.plan import Plan
 from sbpjax.sbp.layout import layout_of
-from sbpjax.sbp.lower import spmd_function
 from sbpjax.sbp.placement import placement
-from sbpjax.sbp.plan.types import Plan
 from tests import models_jax
 
 KINDS = {"p": "parameter", "m": "state", "v": "state", "x": "batch", "count": "number"}

@@ -32,12 +32,12 @@ import numpy as np
 
 from benchmarks import auto as five
 from benchmarks import tpu_passes
-from sbpjax.auto.hand import hand_pins
-from sbpjax.auto.subject import Subject
-from sbpjax.auto.totals import totals
-from sbpjax.sbp import hlo
-from sbpjax.sbp.cost import PRESETS
-from sbpjax.sbp.links import of_placement
+from sbpjax.compiler import hlo
+from sbpjax.graph.auto.subject import Subject
+from sbpjax.inspect.auto.hand import hand_pins
+from sbpjax.inspect.auto.totals import totals
+from sbpjax.planner.prices.cost import PRESETS
+from sbpjax.planner.prices.links import of_placement
 from sbpjax.sbp.placement import placement
 from tests import models_jax
 

@@ -1,4 +1,4 @@
-"""What OneFlow 0.9's own search for layouts chooses, on CPU ranks: `tests/auto/test_oneflow.py` holds plans against it.
+"""What OneFlow 0.9's own search for layouts chooses; `tests/graph/auto/test_oneflow.py` holds plans against it.
 
 OneFlow 0.9.0 needs Python 3.10 and an environment of its own (`benchmarks.oneflow_graph` says how it is made; its CUDA
 libraries have to be found through ``LD_LIBRARY_PATH``). The graph is built, which ends with the search, and nothing

@@ -29,12 +29,12 @@ import jax
 import numpy as np
 
 import sbpjax  # noqa: F401 - configures JAX
-from sbpjax.sbp import hlo
-from sbpjax.sbp.compile import compile_program
+from sbpjax.compiler import hlo
+from sbpjax.compiler.compile import compile_program
+from sbpjax.planner import plan_program
+from sbpjax.programs.normalise import normalise
 from sbpjax.sbp.layout import layout_of
-from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.placement import placement
-from sbpjax.sbp.plan import plan_program
 from tests import models_jax
 
 ONE_AXIS = ["dp", "zero1", "fsdp", "tp"]

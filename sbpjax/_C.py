@@ -124,7 +124,7 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """Return `nn.functional.cross_entropy`."""
-    from .nn import functional
+    from sbpjax.functions import nn as functional
 
     options = {"ignore_index": ignore_index, "reduction": reduction, "label_smoothing": label_smoothing}
     return functional.cross_entropy(input, target, weight, **options)
@@ -138,7 +138,7 @@ def binary_cross_entropy_with_logits_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return `nn.functional.binary_cross_entropy_with_logits`."""
-    from .nn import functional
+    from sbpjax.functions import nn as functional
 
     options = {"reduction": reduction, "pos_weight": pos_weight}
     return functional.binary_cross_entropy_with_logits(input, target, weight, **options)
@@ -148,21 +148,21 @@ def binary_cross_entropy_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
     """Return `nn.functional.binary_cross_entropy`."""
-    from .nn import functional
+    from sbpjax.functions import nn as functional
 
     return functional.binary_cross_entropy(input, target, weight, reduction=reduction)
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """Return `nn.functional.l1_loss`."""
-    from .nn import functional
+    from sbpjax.functions import nn as functional
 
     return functional.l1_loss(input, target, reduction=reduction)
 
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """Return `nn.functional.mse_loss`."""
-    from .nn import functional
+    from sbpjax.functions import nn as functional
 
     return functional.mse_loss(input, target, reduction=reduction)
 
@@ -214,13 +214,13 @@ def __getattr__(name: str):
         raise AttributeError(f"module 'sbpjax._C' has no attribute {name!r}")
     if table.has("_C", name):
         return globals().setdefault(name, table.found("_C", name))
-    for room in ("tensor.fused", "nn.functional", "", "tensor.lowlevel", "fft", "special"):
+    for room in ("functions.oneflow_fused", "nn.functional", "", "functions.oneflow_kernels", "fft", "special"):
         found = getattr(import_module(f"sbpjax.{room}".rstrip(".")), name, None)
         if callable(found) and not isinstance(found, type):
             globals()[name] = found
             return found
     if callable(getattr(Tensor, name, None)):
         return getattr(Tensor, name)
-    from .absent import absent
+    from sbpjax.world.absent import absent
 
     raise absent("_C", name)

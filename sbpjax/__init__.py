@@ -7,18 +7,19 @@
 The public names, by the module that defines them. Importing sbpjax touches no device.
 """
 
-from ._pause import Pause as _Pause  # isort: skip  # first of all
+from .world.pause import Pause as _Pause  # isort: skip  # first of all
 
 _resting = _Pause()
 
-from . import _config as _config  # isort: skip  # first: it configures JAX
+from .distributed import jax_settings as _settings  # isort: skip  # noqa: F401  # first: it configures JAX
+from .functions import attached as _attached  # isort: skip  # noqa: F401
 from .autograd import enable_grad as enable_grad
 from .autograd import inference_mode as inference_mode
 from .autograd import is_grad_enabled as is_grad_enabled
 from .autograd import is_inference_mode_enabled as is_inference_mode_enabled
 from .autograd import no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
-from .autograd.cond import cond as cond
+from .functions.printing import set_printoptions as set_printoptions
 from .sbp.placement import placement as placement
 from .sbp.policy import boxing_policy as boxing_policy
 from .tensor.abstract import abstract as abstract
@@ -63,7 +64,6 @@ from .tensor.generator import initial_seed as initial_seed
 from .tensor.generator import manual_seed as manual_seed
 from .tensor.generator import seed as seed
 from .tensor.generator import set_rng_state as set_rng_state
-from .tensor.printing import set_printoptions as set_printoptions
 from .tensor.size import Size as Size
 from .tensor.tensor import Tensor as Tensor
 from .tensor.typed import BFloat16Tensor as BFloat16Tensor
@@ -76,6 +76,7 @@ from .tensor.typed import HalfTensor as HalfTensor
 from .tensor.typed import IntTensor as IntTensor
 from .tensor.typed import LongTensor as LongTensor
 from .tensor.typed import ShortTensor as ShortTensor
+from .tracing.cond import cond as cond
 
 from .functions import tensor as tensor  # isort: skip  # not the room of that name
 
@@ -86,15 +87,15 @@ from .amp import autocast as autocast  # isort: skip
 from .amp import get_autocast_dtype as get_autocast_dtype  # isort: skip
 from .amp import is_autocast_enabled as is_autocast_enabled  # isort: skip
 from . import autograd as autograd  # isort: skip
-from . import env as env  # isort: skip
+from .distributed import env as env  # isort: skip
 from . import errors as errors  # isort: skip
 from . import graph as graph  # isort: skip
 from . import nn as nn  # isort: skip
 from . import optim as optim  # isort: skip
 from . import sbp as sbp  # isort: skip
 from . import utils as utils  # isort: skip
-from .utils.checkpoint import load as load  # isort: skip
-from .utils.checkpoint import save as save  # isort: skip
+from .data.save_load import load as load  # isort: skip
+from .data.save_load import save as save  # isort: skip
 from ._C import broadcast_like as broadcast_like  # isort: skip
 from .graph import compile as compile  # isort: skip
 from .graph import explain as explain  # isort: skip

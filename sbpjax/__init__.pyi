@@ -8,7 +8,7 @@ import os
 import typing
 import sbpjax.tensor.types as _types
 from sbpjax.graph.compile import Compiled as _Compiled
-from sbpjax.sbp.explain import Explanation as _Explanation
+from sbpjax.inspect.plan_table import Explanation as _Explanation
 from sbpjax.tensor.generator import Generator as _Generator
 from sbpjax.tensor.attached import HistogramEdges as _HistogramEdges
 from sbpjax.tensor.attached import MantissaExponent as _MantissaExponent
@@ -22,12 +22,12 @@ from sbpjax.tensor.size import Size as _Size
 from sbpjax.tensor.attached import SolutionCoefficient as _SolutionCoefficient
 from sbpjax.tensor.tensor import Tensor as _Tensor
 from sbpjax.tensor.attached import ValuesIndices as _ValuesIndices
-from sbpjax.func.wrap_jax import Wrapped as _Wrapped
-from sbpjax.tensor.settings import _NoDtype as __NoDtype
+from sbpjax.tracing.wrap_jax import Wrapped as _Wrapped
+from sbpjax.functions.settings import _NoDtype as __NoDtype
 from sbpjax.tensor.device import device as _device
 from sbpjax.tensor.dtype import dtype as _dtype
-from sbpjax.tensor.settings import layout as _layout
-from sbpjax.tensor.settings import memory_format as _memory_format
+from sbpjax.functions.settings import layout as _layout
+from sbpjax.functions.settings import memory_format as _memory_format
 from sbpjax.sbp.placement import placement as _placement
 
 from sbpjax import BFloat16Tensor as BFloat16Tensor
@@ -37,7 +37,7 @@ from sbpjax import CharTensor as CharTensor
 from sbpjax import DoubleTensor as DoubleTensor
 from sbpjax import FloatTensor as FloatTensor
 from sbpjax.tensor.generator import Generator as Generator
-from sbpjax.amp.grad_scaler import GradScaler as GradScaler
+from sbpjax.optim.grad_scaler import GradScaler as GradScaler
 from sbpjax import HalfTensor as HalfTensor
 from sbpjax import IntTensor as IntTensor
 from sbpjax import LongTensor as LongTensor
@@ -113,7 +113,7 @@ def alias_copy(input: _Tensor, *args: builtins.object, out: _Tensor | None = Non
     """Return a copy of what `alias` shows."""
 def all(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return whether all elements are nonzero; bool, or uint8 for uint8."""
-from sbpjax.tensor.functions import allclose as allclose
+from sbpjax.functions.elementwise import allclose as allclose
 def alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return x with elements at selu's lower limit with probability p, scaled to keep mean and variance."""
 def alpha_dropout_(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
@@ -157,7 +157,7 @@ def arctanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse hyperbolic tangent."""
 def arctanh_(input: _Tensor) -> _Tensor:
     """Write the result of `atanh` into this tensor and return it."""
-from sbpjax.tensor.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from sbpjax.functions.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 def argmax(input: _Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the index of the first maximum along ``dim`` or in the flattened x; int64 unless asked; NaN is largest."""
 def argmin(input: _Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
@@ -166,11 +166,11 @@ def argsort(input: _Tensor, dim: builtins.int = -1, descending: builtins.bool = 
     """Return the int64 indices that sort x along ``dim``; always stable."""
 def argwhere(input: _Tensor, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return the indices of the elements that are not zero, one row each; dtypes as in `unique`."""
-from sbpjax.tensor.strided import as_strided as as_strided
+from sbpjax.functions.strides import as_strided as as_strided
 def as_strided_(input: _Tensor, size: _types.IntOrInts, stride: _types.IntOrInts, storage_offset: builtins.int | None = None) -> _Tensor:
     """Make this tensor show its storage with the sizes, strides and offset given."""
-from sbpjax.tensor.strided import as_strided_copy as as_strided_copy
-from sbpjax.tensor.strided import as_strided_scatter as as_strided_scatter
+from sbpjax.functions.strides import as_strided_copy as as_strided_copy
+from sbpjax.functions.strides import as_strided_scatter as as_strided_scatter
 def as_tensor(data: _types.ArrayLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None) -> _Tensor:
     """Return ``data`` as a tensor; a tensor that fits is returned itself."""
 def asarray(obj: _types.ArrayLike, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, copy: builtins.bool | None = None, requires_grad: builtins.bool | None = None) -> _Tensor:
@@ -216,7 +216,7 @@ def atleast_3d(input: _Tensor) -> _Tensor:
 def atleast_3d(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> builtins.tuple[_Tensor, ...]:
     """Return tensors with at least 3 dims."""
 from sbpjax import auto as auto
-from sbpjax.amp.autocast import autocast as autocast
+from sbpjax.tensor.autocast import autocast as autocast
 from sbpjax import autograd as autograd
 def avg_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the mean of every window of `(N, C, L)`.
@@ -237,12 +237,12 @@ def bartlett_window(window_length: builtins.int, periodic: builtins.bool = True,
     """Return a triangle from 0 to 1 and back."""
 def batch_gather(input: _Tensor, indices: _Tensor) -> _Tensor:
     """Return ``x[b, index[b, m]]``: rows by an index per leading dims."""
-from sbpjax.nn.functional.norm import batch_norm as batch_norm
+from sbpjax.functions.nn.norm import batch_norm as batch_norm
 def bernoulli(input: _Tensor, p: builtins.float | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``."""
 bfloat16: _dtype
-from sbpjax.nn.functional.linear import bilinear as bilinear
-from sbpjax.nn.functional.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+from sbpjax.functions.nn.linear import bilinear as bilinear
+from sbpjax.functions.nn.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from sbpjax.functions.selection import bincount as bincount
 def binomial(count: _Tensor, prob: _Tensor, generator: _Generator | None = None) -> _Tensor:
     """Return binomial counts of successes in ``count`` trials of probability ``prob``."""
@@ -277,7 +277,6 @@ def broadcast_to(input: _Tensor, size: _types.IntOrInts) -> _Tensor:
 def bucketize(input: _Tensor, boundaries: _Tensor, *, out_int32: builtins.bool = False, right: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return the index of the bucket that each value falls in."""
 byte: _dtype
-from sbpjax import calls as calls
 def can_cast(from_: _types.DTypeLike, to: _types.DTypeLike) -> builtins.bool:
     """Return whether a dtype may be cast to another: its kind is not higher."""
 def cartesian_prod(*tensors: collections.abc.Sequence[_Tensor]) -> _Tensor:
@@ -305,7 +304,7 @@ def celu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
 cfloat: _dtype
 def chain_matmul(*matrices: collections.abc.Sequence[_Tensor], out: _Tensor | None = None) -> _Tensor:
     """Return the product of several matrices in the cheapest order; the first and the last may be vectors."""
-from sbpjax.nn.functional.resize import channel_shuffle as channel_shuffle
+from sbpjax.functions.nn.resize import channel_shuffle as channel_shuffle
 channels_last: _memory_format
 channels_last_3d: _memory_format
 char: _dtype
@@ -418,7 +417,7 @@ def cond(pred: _Tensor | builtins.bool, true_fn: typing.Any, false_fn: typing.An
     Example:
         >>> cond(x.sum() > 0, lambda x: x, lambda x: -x, x)
     """
-from sbpjax.tensor.complex import conj as conj
+from sbpjax.functions.complex_numbers import conj as conj
 def conj_physical(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the complex conjugate; real numbers stay."""
 def constant_pad_nd(input: _Tensor, pad: builtins.tuple[builtins.int, ...], value: builtins.float | None = 0) -> _Tensor:
@@ -467,7 +466,7 @@ def conv_transpose2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = Non
     """Return the transposed convolution of `(N, C, H, W)`: the gradient of `conv2d` as a function of its output."""
 def conv_transpose3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the transposed convolution of `(N, C, D, H, W)`: the gradient of `conv3d` as a function of its output."""
-from sbpjax.tensor.settings import convert_oneflow_dtype_to_numpy_dtype as convert_oneflow_dtype_to_numpy_dtype
+from sbpjax.functions.settings import convert_oneflow_dtype_to_numpy_dtype as convert_oneflow_dtype_to_numpy_dtype
 def copysign(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the size of x with the sign of y (also of -0.0)."""
 def corrcoef(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -480,8 +479,8 @@ def cosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the hyperbolic cosine."""
 def cosh_(input: _Tensor) -> _Tensor:
     """Write the result of `cosh` into this tensor and return it."""
-from sbpjax.nn.functional.loss import cosine_embedding_loss as cosine_embedding_loss
-from sbpjax.nn.functional.norm import cosine_similarity as cosine_similarity
+from sbpjax.functions.nn.loss import cosine_embedding_loss as cosine_embedding_loss
+from sbpjax.functions.nn.norm import cosine_similarity as cosine_similarity
 def count_nonzero(input: _Tensor, dim: _types.IntOrInts | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the int64 number of nonzero elements over ``dim``."""
 def cov(input: _Tensor, *, correction: builtins.int = 1, fweights: _Tensor | None = None, aweights: _Tensor | None = None) -> _Tensor:
@@ -518,6 +517,7 @@ def cumsum(input: _Tensor, dim: builtins.int, dtype: _types.DTypeLike | None = N
     """Return the running sum along ``dim``; integers and bools add up in int64."""
 def cumulative_trapezoid(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float = 1.0, dim: builtins.int = -1) -> _Tensor:
     """Return the running integral along a dim by trapezoids."""
+from sbpjax import data as data
 default_generator: _Generator
 def deg2rad(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return degrees as radians."""
@@ -526,7 +526,7 @@ def deg2rad_(input: _Tensor) -> _Tensor:
 def det(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the determinants of square matrices; the gradient at a singular one is 0, as torch's."""
 from sbpjax.tensor.storage import detach as detach
-from sbpjax.tensor.moving import detach_ as detach_
+from sbpjax.functions.conversions import detach_ as detach_
 def detach_copy(input: _Tensor) -> _Tensor:
     """Return a tensor over the same storage that is a leaf without grad."""
 from sbpjax.tensor.device import device as device
@@ -612,14 +612,14 @@ def dsplit(input: _Tensor, indices_or_sections: _types.IntOrInts) -> builtins.tu
 def dstack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
     """Return the arrays along dim 2."""
 from sbpjax.tensor.dtype import dtype as dtype
-from sbpjax.tensor.settings import all_dtypes as dtypes
+from sbpjax.functions.settings import all_dtypes as dtypes
 e: builtins.float
 def einsum(equation: builtins.str, *operands: _Tensor | collections.abc.Sequence[_Tensor]) -> _Tensor:
     """Return the sum of products that an equation such as ``"bij,bjk->bik"`` names.
 
     ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` is the same as ``einsum("ab,bc->ac", x, y)``; ``...`` may stand in both.
     """
-from sbpjax.nn.functional.embedding import embedding_bag as embedding_bag
+from sbpjax.functions.nn.embedding import embedding_bag as embedding_bag
 def empty(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return a tensor whose content is not specified (zeros, in fact); arguments as `zeros`."""
 def empty_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
@@ -628,12 +628,10 @@ def empty_permuted(size: _types.IntOrInts, physical_layout: _types.IntOrInts, *,
     """Return an uninitialised tensor whose dims lie in memory in the order given."""
 def empty_strided(size: _types.IntOrInts, stride: _types.IntOrInts, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> _Tensor:
     """Return an uninitialised tensor with the sizes and strides given."""
-from sbpjax.autograd.grad_mode import enable_grad as enable_grad
-from sbpjax import encoding as encoding
-from sbpjax import env as env
+from sbpjax.tensor.tape.grad_mode import enable_grad as enable_grad
 def eq(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where x == y."""
-from sbpjax.tensor.functions import equal as equal
+from sbpjax.functions.elementwise import equal as equal
 def erf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the error function."""
 def erf_(input: _Tensor) -> _Tensor:
@@ -790,14 +788,14 @@ def gen_tensor_buffer(*args: builtins.object, **options: builtins.object) -> bui
     """Raise: tensors of tensors of several shapes do not exist here."""
 def ger(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the products of all pairs of two vectors' elements."""
-from sbpjax.amp.autocast import get_autocast_dtype as get_autocast_dtype
+from sbpjax.tensor.autocast import get_autocast_dtype as get_autocast_dtype
 def get_default_device() -> _device:
     """Return the device on which new tensors lie that say nothing."""
 from sbpjax.tensor.dtype import get_default_dtype as get_default_dtype
-from sbpjax.tensor.moving import get_device as get_device
-from sbpjax.tensor.settings import get_float32_matmul_precision as get_float32_matmul_precision
-from sbpjax.tensor.settings import get_num_interop_threads as get_num_interop_threads
-from sbpjax.tensor.settings import get_num_threads as get_num_threads
+from sbpjax.functions.conversions import get_device as get_device
+from sbpjax.functions.settings import get_float32_matmul_precision as get_float32_matmul_precision
+from sbpjax.functions.settings import get_num_interop_threads as get_num_interop_threads
+from sbpjax.functions.settings import get_num_threads as get_num_threads
 def get_rng_state() -> _Tensor:
     """Return the default generator's state."""
 def gradient(input: _Tensor, *, spacing: builtins.int = 1, dim: _types.IntOrInts | None = None, edge_order: builtins.int = 1) -> builtins.tuple[_Tensor, ...]:
@@ -816,12 +814,12 @@ def greater_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
     """Write the result of `gt` into this tensor and return it."""
 def greater_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where x >= y."""
-from sbpjax.tensor.lowrank import grid_sampler as grid_sampler
+from sbpjax.functions.low_rank import grid_sampler as grid_sampler
 def grid_sampler_2d(input: _Tensor, grid: _Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> _Tensor:
     """Return `nn.functional.grid_sample` with modes by number."""
 def grid_sampler_3d(input: _Tensor, grid: _Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> _Tensor:
     """Return `nn.functional.grid_sample` with modes by number."""
-from sbpjax.nn.functional.norm import group_norm as group_norm
+from sbpjax.functions.nn.norm import group_norm as group_norm
 def gt(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where x > y."""
 def gt_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
@@ -835,7 +833,7 @@ def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bo
     """Return x, and 0 where |x| <= lambd."""
 def heaviside(input: _Tensor, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
     """Return 0 where x < 0, 1 where x > 0, and y where x is 0."""
-from sbpjax.nn.functional.loss import hinge_embedding_loss as hinge_embedding_loss
+from sbpjax.functions.nn.loss import hinge_embedding_loss as hinge_embedding_loss
 from sbpjax.functions.selection import histc as histc
 def histogram(input: _Tensor, bins: builtins.int | _Tensor, *, range: builtins.tuple[builtins.float, builtins.float] | None = None, weight: _Tensor | None = None, density: builtins.bool = False, out: _Tensor | None = None) -> _HistogramEdges:
     """Return the number (or the weight) of elements in each bin, and the edges of the bins."""
@@ -857,7 +855,7 @@ def igamma(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplac
 def igammac(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the upper regularized incomplete gamma function; the gradient is that of x."""
 from sbpjax.tensor.dtype import iinfo as iinfo
-from sbpjax.tensor.complex import imag as imag
+from sbpjax.functions.complex_numbers import imag as imag
 def in_top_k(targets: _Tensor, predictions: _Tensor, k: builtins.int) -> _Tensor:
     """Return for each row whether fewer than k classes are predicted above the target's class."""
 def index_add(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
@@ -877,11 +875,12 @@ def index_reduce(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Ten
 def index_select(input: _Tensor, dim: builtins.int, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the slices of x along ``dim`` that a vector names."""
 inf: builtins.float
-from sbpjax.autograd.grad_mode import inference_mode as inference_mode
+from sbpjax.tensor.tape.grad_mode import inference_mode as inference_mode
 from sbpjax.tensor.generator import initial_seed as initial_seed
 def inner(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the inner products over the last dims: ``(..., K)`` and ``(___, K)`` give ``(..., ___)``."""
-from sbpjax.nn.functional.norm import instance_norm as instance_norm
+from sbpjax import inspect as inspect
+from sbpjax.functions.nn.norm import instance_norm as instance_norm
 int: _dtype
 int16: _dtype
 int32: _dtype
@@ -893,19 +892,19 @@ def inverse(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     Raises:
         LinAlgError: a matrix is singular.
     """
-from sbpjax.amp.autocast import is_autocast_enabled as is_autocast_enabled
-from sbpjax.tensor.functions import is_complex as is_complex
-from sbpjax.tensor.complex import is_conj as is_conj
-from sbpjax.tensor.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from sbpjax.tensor.autocast import is_autocast_enabled as is_autocast_enabled
+from sbpjax.functions.elementwise import is_complex as is_complex
+from sbpjax.functions.complex_numbers import is_conj as is_conj
+from sbpjax.functions.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 from sbpjax.functions.facts import is_distributed as is_distributed
-from sbpjax.tensor.functions import is_floating_point as is_floating_point
-from sbpjax.autograd.grad_mode import is_grad_enabled as is_grad_enabled
+from sbpjax.functions.elementwise import is_floating_point as is_floating_point
+from sbpjax.tensor.tape.grad_mode import is_grad_enabled as is_grad_enabled
 from sbpjax.functions.facts import is_inference as is_inference
-from sbpjax.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
-from sbpjax.tensor.complex import is_neg as is_neg
-from sbpjax.tensor.functions import is_nonzero as is_nonzero
+from sbpjax.tensor.tape.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+from sbpjax.functions.complex_numbers import is_neg as is_neg
+from sbpjax.functions.elementwise import is_nonzero as is_nonzero
 from sbpjax.functions.facts import is_same_size as is_same_size
-from sbpjax.tensor.moving import is_signed as is_signed
+from sbpjax.functions.conversions import is_signed as is_signed
 def is_storage(obj: _types.ArrayLike) -> builtins.bool:
     """Return whether an object is the memory of a tensor."""
 def is_tensor(obj: _types.ArrayLike) -> builtins.bool:
@@ -926,16 +925,16 @@ def isposinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return where x is +inf."""
 def isreal(input: _Tensor) -> _Tensor:
     """Return where the imaginary part is 0."""
-from sbpjax.tensor.signal import istft as istft
+from sbpjax.functions.signal import istft as istft
 def kaiser_window(window_length: builtins.int, periodic: builtins.bool = True, beta: builtins.float = 12.0, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
     """Return Kaiser's window with shape parameter ``beta``."""
-from sbpjax.nn.functional.loss import kl_div as kl_div
+from sbpjax.functions.nn.loss import kl_div as kl_div
 def kron(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the Kronecker product."""
 def kthvalue(input: _Tensor, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
     """Return the k-th smallest element along ``dim`` (k from 1) and its int64 index."""
-from sbpjax.nn.functional.norm import layer_norm as layer_norm
-from sbpjax.tensor.settings import layout as layout
+from sbpjax.functions.nn.norm import layer_norm as layer_norm
+from sbpjax.functions.settings import layout as layout
 def lcm(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the least common multiples, never negative."""
 def lcm_(input: _Tensor, other: _Tensor) -> _Tensor:
@@ -1059,7 +1058,7 @@ def lu_solve(b: _Tensor, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor |
 def lu_unpack(LU_data: _Tensor, LU_pivots: _Tensor, unpack_data: builtins.bool = True, unpack_pivots: builtins.bool = True, *, out: _Tensor | None = None) -> _PLU:
     """Return P, L and U of what `lu_factor` gave; empty ones that are not asked for."""
 from sbpjax.tensor.generator import manual_seed as manual_seed
-from sbpjax.nn.functional.loss import margin_ranking_loss as margin_ranking_loss
+from sbpjax.functions.nn.loss import margin_ranking_loss as margin_ranking_loss
 def masked_fill(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
     """Return x with ``value`` (number or 0-d array, cast to x's dtype) where the mask holds; x and mask broadcast."""
 def masked_fill_(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
@@ -1159,7 +1158,7 @@ def median(input: _Tensor) -> _Tensor:
 @typing.overload
 def median(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
     """Return the lower median; along ``dim`` with its index."""
-from sbpjax.tensor.settings import memory_format as memory_format
+from sbpjax.functions.settings import memory_format as memory_format
 def meshgrid(*tensors: collections.abc.Sequence[_Tensor], indexing: builtins.str = 'ij') -> builtins.tuple[_Tensor, ...]:
     """Return the coordinate grids of vectors."""
 @typing.overload
@@ -1249,9 +1248,9 @@ def new_zeros(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike |
 newaxis: None
 def nextafter(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the floats next to x in the direction of y; there is no gradient."""
-from sbpjax.tensor.regions import nms as nms
+from sbpjax.functions.boxes import nms as nms
 from sbpjax import nn as nn
-from sbpjax.autograd.grad_mode import no_grad as no_grad
+from sbpjax.tensor.tape.grad_mode import no_grad as no_grad
 @typing.overload
 def nonzero(input: _Tensor, as_tuple: typing.Literal[False] = False) -> _Tensor:
     """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
@@ -1271,7 +1270,7 @@ def not_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None =
     """Return where x != y."""
 def nuclear_norm(input: _Tensor, dim: _types.IntOrInts = (-2, -1), keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sum of the singular values."""
-from sbpjax.tensor.functions import numel as numel
+from sbpjax.functions.elementwise import numel as numel
 from sbpjax import one_embedding as one_embedding
 def ones(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return a tensor of ones; arguments as `zeros`."""
@@ -1283,11 +1282,11 @@ def orgqr(input: _Tensor, input2: _Tensor, *, out: _Tensor | None = None) -> _Te
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
 def outer(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the products of all pairs of two vectors' elements."""
-from sbpjax.nn.functional.pad import pad as pad
-from sbpjax.nn.functional.norm import pairwise_distance as pairwise_distance
+from sbpjax.functions.nn.pad import pad as pad
+from sbpjax.functions.nn.norm import pairwise_distance as pairwise_distance
 def pca_lowrank(A: _Tensor, q: builtins.int | None = None, center: builtins.bool = True, niter: builtins.int = 2) -> _SVD:
     """Return `svd_lowrank` of A with the mean of every column taken off."""
-from sbpjax.nn.functional.losses import pdist as pdist
+from sbpjax.functions.nn.losses import pdist as pdist
 def permute(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
     """Return a view with the dims in another order."""
 def permute_copy(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
@@ -1295,12 +1294,13 @@ def permute_copy(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
 pi: builtins.float
 def pinverse(A: _Tensor, rcond: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the pseudoinverses; singular values up to ``max(atol, rtol * the largest)`` count as 0."""
-from sbpjax.nn.functional.resize import pixel_shuffle as pixel_shuffle
-from sbpjax.nn.functional.resize import pixel_unshuffle as pixel_unshuffle
+from sbpjax.functions.nn.resize import pixel_shuffle as pixel_shuffle
+from sbpjax.functions.nn.resize import pixel_unshuffle as pixel_unshuffle
 from sbpjax.sbp.placement import placement as placement
+from sbpjax import planner as planner
 def poisson(input: _Tensor, *, generator: _Generator | None = None) -> _Tensor:
     """Return Poisson counts with the rates in ``input``."""
-from sbpjax.nn.functional.losses import poisson_nll_loss as poisson_nll_loss
+from sbpjax.functions.nn.losses import poisson_nll_loss as poisson_nll_loss
 def polar(abs: _Tensor, angle: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return abs * e^(i angle); both are float32 or float64.
 
@@ -1320,7 +1320,6 @@ def prelu(input: _Tensor, weight: _Tensor, *, out: _Tensor | None = None) -> _Te
         weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
     """
 preserve_format: _memory_format
-from sbpjax import processes as processes
 def prod(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the product over ``dim``; its gradient is right with zeros too."""
 from sbpjax import profiler as profiler
@@ -1364,7 +1363,7 @@ def randperm(n: builtins.int, *, generator: _Generator | None = None, dtype: _ty
 def range(start: builtins.float = 0, end: _types.TensorLike | None = None, step: builtins.float = 1, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return ``start``, ``start + step``, … up to and including ``end``."""
 from sbpjax.tensor.views import ravel as ravel
-from sbpjax.tensor.complex import real as real
+from sbpjax.functions.complex_numbers import real as real
 def reciprocal(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return 1 / x."""
 def reciprocal_(input: _Tensor) -> _Tensor:
@@ -1389,13 +1388,13 @@ def reshape(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
     """Return the elements in another shape: a view where strides allow it, else a copy."""
 def resize_as_(input: _Tensor, other: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
     """Give this tensor the size of another one."""
-from sbpjax.tensor.complex import resolve_conj as resolve_conj
-from sbpjax.tensor.complex import resolve_neg as resolve_neg
+from sbpjax.functions.complex_numbers import resolve_conj as resolve_conj
+from sbpjax.functions.complex_numbers import resolve_neg as resolve_neg
 def result_type(tensor: _types.ArrayLike, other: _types.TensorLike) -> _dtype:
     """Return the dtype of an arithmetic op on two tensors or numbers."""
-from sbpjax.nn.functional.norm import rms_norm as rms_norm
-from sbpjax.tensor.lowlevel import roc_auc_score as roc_auc_score
-from sbpjax.tensor.regions import roi_align as roi_align
+from sbpjax.functions.nn.norm import rms_norm as rms_norm
+from sbpjax.functions.oneflow_kernels import roc_auc_score as roc_auc_score
+from sbpjax.functions.boxes import roi_align as roi_align
 def roll(input: _Tensor, shifts: _types.IntOrInts, dims: _types.IntOrInts | None = None) -> _Tensor:
     """Return x with its elements moved along dims, those beyond the end coming in at the front."""
 def rot90(input: _Tensor, k: builtins.int = 1, dims: _types.IntOrInts = (0, 1), *, out: _Tensor | None = None) -> _Tensor:
@@ -1406,8 +1405,8 @@ def round_(input: _Tensor, decimals: builtins.int = 0) -> _Tensor:
     """Write the result of `round` into this tensor and return it."""
 def row_stack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
     """Return the arrays one below the other; vectors are rows."""
-from sbpjax.nn.functional.activation import rrelu as rrelu
-from sbpjax.nn.functional.activation import rrelu_ as rrelu_
+from sbpjax.functions.nn.activation import rrelu as rrelu
+from sbpjax.functions.nn.activation import rrelu_ as rrelu_
 def rsqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return 1 / sqrt(x)."""
 def rsqrt_(input: _Tensor) -> _Tensor:
@@ -1491,11 +1490,11 @@ def set_default_tensor_type(tensor_type: builtins.type | builtins.str) -> None:
     Raises:
         TypeError: it is none of the floating-point types.
     """
-from sbpjax.tensor.settings import set_float32_matmul_precision as set_float32_matmul_precision
-from sbpjax.tensor.settings import set_flush_denormal as set_flush_denormal
-from sbpjax.autograd.grad_mode import set_grad_enabled as set_grad_enabled
-from sbpjax.tensor.settings import set_num_interop_threads as set_num_interop_threads
-from sbpjax.tensor.settings import set_num_threads as set_num_threads
+from sbpjax.functions.settings import set_float32_matmul_precision as set_float32_matmul_precision
+from sbpjax.functions.settings import set_flush_denormal as set_flush_denormal
+from sbpjax.tensor.tape.grad_mode import set_grad_enabled as set_grad_enabled
+from sbpjax.functions.settings import set_num_interop_threads as set_num_interop_threads
+from sbpjax.functions.settings import set_num_threads as set_num_threads
 def set_printoptions(precision: builtins.int | None = None, threshold: builtins.int | None = None, edgeitems: builtins.int | None = None, linewidth: builtins.int | None = None, profile: builtins.str | None = None, sci_mode: builtins.bool | None = None) -> None:
     """Set how tensors print; ``profile`` is ``"default"``, ``"short"`` or ``"full"``."""
 def set_rng_state(state: builtins.object) -> None:
@@ -1511,7 +1510,6 @@ def sign(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return -1, 0 or 1 by the sign of x; NaN gives 0."""
 def signbit(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return where the sign is minus, that of -0.0 too."""
-from sbpjax import signing as signing
 def silu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return x * sigmoid(x)."""
 def simulate(ranks: builtins.int) -> builtins.object:
@@ -1594,7 +1592,7 @@ def std(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.
     """Return the standard deviation, over ``n - correction``."""
 def std_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
     """Return standard deviation and mean."""
-from sbpjax.tensor.signal import stft as stft
+from sbpjax.functions.signal import stft as stft
 strided: _layout
 def sub(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return x - alpha * y; not for bools."""
@@ -1732,7 +1730,7 @@ def tril(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = No
     """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0."""
 def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, layout: _layout | None = None) -> _Tensor:
     """Return the rows and the columns of the lower triangle's elements, as two rows."""
-from sbpjax.nn.functional.loss import triplet_margin_loss as triplet_margin_loss
+from sbpjax.functions.nn.loss import triplet_margin_loss as triplet_margin_loss
 def triu(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0."""
 def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, layout: _layout | None = None) -> _Tensor:
@@ -1794,7 +1792,7 @@ def unsafe_split(input: _Tensor, split_size: builtins.int, dim: builtins.int = 0
 from sbpjax.tensor.views import unsqueeze as unsqueeze
 def unsqueeze_copy(input: _Tensor, dim: builtins.int) -> _Tensor:
     """Return a view with a new dim of size 1."""
-from sbpjax.tensor.settings import use_deterministic_algorithms as use_deterministic_algorithms
+from sbpjax.functions.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from sbpjax import utils as utils
 def vander(x: _Tensor, N: builtins.int | None = None, increasing: builtins.bool = False) -> _Tensor:
     """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
@@ -1810,10 +1808,10 @@ def view(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
     Raises:
         OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
     """
-from sbpjax.tensor.complex import view_as_complex as view_as_complex
+from sbpjax.functions.complex_numbers import view_as_complex as view_as_complex
 def view_as_complex_copy(input: _Tensor) -> _Tensor:
     """Return a view of a real tensor, whose last dim of size 2 holds real and imaginary parts, as complex numbers."""
-from sbpjax.tensor.complex import view_as_real as view_as_real
+from sbpjax.functions.complex_numbers import view_as_real as view_as_real
 def view_as_real_copy(input: _Tensor) -> _Tensor:
     """Return a view of a complex tensor with real and imaginary parts along a new last dim."""
 def view_copy(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
@@ -1822,7 +1820,7 @@ def view_copy(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
     Raises:
         OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
     """
-from sbpjax.graph.explain import visualize as visualize
+from sbpjax.inspect.explain import visualize as visualize
 def vmap(func: typing.Any, in_dims: builtins.int = 0, out_dims: builtins.int = 0, randomness: builtins.str = 'error', *, chunk_size: builtins.int | None = None) -> collections.abc.Callable:
     """Return a function that runs ``func`` once per example of a batch, as one program.
 

@@ -39,10 +39,11 @@ ROOMS = (
     "unittest",
 )
 HOMES = {  # ``name:own`` where a function may not bear its public name
-    "sbpjax.func.vmap": "vmap",
-    "sbpjax.func.wrap_jax": "wrap_jax",
-    "sbpjax.simulation": "simulate",
-    "sbpjax.tensor.settings": """are_deterministic_algorithms_enabled channels_last channels_last_3d contiguous_format
+    "sbpjax.tracing.vmap": "vmap",
+    "sbpjax.tracing.wrap_jax": "wrap_jax",
+    "sbpjax.distributed.threads": "simulate",
+    "sbpjax.functions.settings": """are_deterministic_algorithms_enabled channels_last channels_last_3d
+    contiguous_format
  convert_oneflow_dtype_to_numpy_dtype dtypes:all_dtypes e gen_tensor_buffer
  get_float32_matmul_precision get_default_device get_num_interop_threads get_num_threads inf
  is_deterministic_algorithms_warn_only_enabled layout memory_format nan newaxis pi preserve_format
@@ -86,7 +87,7 @@ def attribute(name: str) -> Any:
         module, own = _HOME[name]
         found = told_once(getattr(importlib.import_module(module), own))
     else:
-        from .absent import absent
+        from sbpjax.world.absent import absent
 
         raise absent("", name)
     setattr(sys.modules["sbpjax"], name, found)

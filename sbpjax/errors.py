@@ -259,7 +259,7 @@ class AgreementError(DistributedError):
 
 
 class EncodingError(SbpjaxError, ValueError):
-    """Bytes are no encoded value, or a value cannot be encoded; see `sbpjax.encoding`.
+    """Bytes are no encoded value, or a value cannot be encoded; see `sbpjax.world.encoding`.
 
     What processes tell each other holds plain values and NumPy arrays alone, so that reading it runs no code.
     """

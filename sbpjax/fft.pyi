@@ -1,14 +1,11 @@
 """Written by `make stubs` from the live package; do not edit."""
 # Discrete Fourier transforms: the names of ``torch.fft``.
 
-import __future__
 import builtins
 import sbpjax.tensor.types as _types
 from sbpjax.tensor.tensor import Tensor as _Tensor
 from sbpjax.sbp.placement import placement as _placement
 
-from sbpjax.tensor.tensor import Tensor as Tensor
-annotations: __future__._Feature
 def fft(input: _Tensor, n: builtins.int | None = None, dim: builtins.int = -1, norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the Fourier transform along one dim; it is cut or padded to length ``n`` first."""
 def fft2(input: _Tensor, s: _types.IntOrInts | None = None, dim: _types.IntOrInts = (-2, -1), norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:

@@ -28,8 +28,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlparse
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from sbpjax import signing
 from sbpjax.errors import HubError, message
+from sbpjax.world import signing
 
 ENV_SBPJAX_HOME = "SBPJAX_HOME"
 ENV_XDG_CACHE_HOME = "XDG_CACHE_HOME"
@@ -158,8 +158,8 @@ def load_state_dict_from_url(
     Raises:
         HubError: it cannot be reached, or its hash is another.
     """
+    from sbpjax.data.save_load import load
     from sbpjax.tensor import Tensor
-    from sbpjax.utils.checkpoint import load
 
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else os.path.expanduser(model_dir)
     if model_dir is None:

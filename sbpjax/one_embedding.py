@@ -22,9 +22,9 @@ from typing import Any
 import sbpjax
 from sbpjax.autograd import no_grad
 from sbpjax.errors import AbsentError, OpValueError, message
+from sbpjax.functions import nn as F
 from sbpjax.nn import Module as Module
 from sbpjax.nn import Parameter as Parameter
-from sbpjax.nn import functional as F
 from sbpjax.optim import Ftrl as Ftrl
 from sbpjax.tensor import Tensor
 

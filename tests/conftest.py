@@ -10,12 +10,14 @@ import zlib
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("SBPJAX_CPU_DEVICES", "8")
 os.environ.setdefault("NPROC", "64")
-# Tests count compilations; those of an earlier run must not answer for this one. tests/sbp/test_program_cache.py does.
+# Tests count compilations; those of an earlier run must not answer for this one. tests/compiler/test_program_cache.py
+# does.
 os.environ.setdefault("SBPJAX_PROGRAM_CACHE", "off")
 
 import hypothesis
 import pytest
-import xla_flags
+
+from tests import xla_flags
 
 if os.environ["JAX_PLATFORMS"] == "cpu":
     os.environ.setdefault("XLA_FLAGS", xla_flags.QUICK)

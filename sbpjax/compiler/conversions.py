@@ -12,10 +12,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax.sbp import Layout, abstract, algebra, shipping, spread, transfer
+from sbpjax.sbp import Layout, abstract, algebra, spread
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import flat_placement, one_per_process
 from sbpjax.sbp.placement import placement as Placement
+
+from . import between_placements as transfer
+from . import between_processes as shipping
 
 Payload = Any  # a jax.Array, or an `abstract.Abstract` in the place of one
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.amp.autocast import autocast as _autocast
-from sbpjax.amp.autocast import custom_bwd as custom_bwd
-from sbpjax.amp.autocast import custom_fwd as custom_fwd
-from sbpjax.amp.grad_scaler import GradScaler as GradScaler
+from sbpjax.optim.grad_scaler import GradScaler as GradScaler
+from sbpjax.tensor.autocast import autocast as _autocast
+from sbpjax.tensor.autocast import custom_bwd as custom_bwd
+from sbpjax.tensor.autocast import custom_fwd as custom_fwd
 
 
 class autocast(_autocast):

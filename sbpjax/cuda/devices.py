@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from sbpjax.env import devices_started
+from sbpjax.distributed.env import devices_started
 from sbpjax.errors import NotInJaxError, PlacementError, message
 from sbpjax.tensor.device import device as Device
 

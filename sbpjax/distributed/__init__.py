@@ -1,5 +1,3 @@
-from sbpjax.env import get_local_rank as get_local_rank
-
 from . import functional as functional
 from .collectives import all_gather as all_gather
 from .collectives import all_gather_into_tensor as all_gather_into_tensor
@@ -16,6 +14,7 @@ from .collectives import reduce as reduce
 from .collectives import reduce_scatter as reduce_scatter
 from .collectives import reduce_scatter_tensor as reduce_scatter_tensor
 from .collectives import scatter as scatter
+from .env import get_local_rank as get_local_rank
 from .group import GroupMember as GroupMember
 from .group import ProcessGroup as ProcessGroup
 from .group import ReduceOp as ReduceOp

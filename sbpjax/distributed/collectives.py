@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from sbpjax import world as _world
 from sbpjax.errors import OpError, OpTypeError, OpValueError, message
 from sbpjax.tensor.tensor import Tensor
+from sbpjax.world import processes as _world
 
 from . import bodies
 from .group import ProcessGroup, ReduceOp, Work, group_of, local_array, run

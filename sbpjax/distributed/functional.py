@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.autograd.function import Function
 from sbpjax.errors import OpTypeError, message
+from sbpjax.tensor.tape.function import Function
 from sbpjax.tensor.tensor import Tensor, wrap
 
 from . import bodies

@@ -18,10 +18,10 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from sbpjax import calls
-from sbpjax import world as _world
 from sbpjax.errors import AgreementError, DistributedError, MixedTensorError, OpTypeError, OpValueError, message
 from sbpjax.tensor.tensor import Tensor
+from sbpjax.world import calls
+from sbpjax.world import processes as _world
 
 
 class ReduceOp(Enum):

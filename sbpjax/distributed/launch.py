@@ -295,7 +295,7 @@ class Launcher:
 
 
 def _ended_early(lines: list[str]) -> list[int]:
-    """Return the ranks that others waited for in vain, as they had ended; see `sbpjax.processes.difference`."""
+    """Return the ranks that others waited for in vain, as they had ended; see `sbpjax.world.difference`."""
     return sorted({int(r) for line in lines for r in re.findall(r"rank (\d+) has come to the end of its", line)})
 
 

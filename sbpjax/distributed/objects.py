@@ -4,9 +4,9 @@
     distributed.all_gather_object(found, {"rank": 1, "loss": 0.3})                    # plain values: runs no code
     distributed.all_gather_object(found, my_object, allow_pickle=True)                # anything, from trusted ranks
 
-Objects are the plain values of `sbpjax.encoding`. With ``allow_pickle=True``, on all ranks, they are pickled: reading a
-pickle runs what its writer chose, so it is read only if a rank of this run signed it (see docs/security.md). What one
-rank cannot send is an error on all.
+Objects are the plain values of `sbpjax.world.encoding`. With ``allow_pickle=True``, on all ranks, they are pickled:
+reading a pickle runs what its writer chose, so it is read only if a rank of this run signed it (see docs/security.md).
+What one rank cannot send is an error on all.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax import encoding, signing
-from sbpjax import world as _world
 from sbpjax.errors import EncodingError, EncodingTypeError, ForeignMessageError, OpValueError, SignatureError, message
+from sbpjax.world import encoding, signing
+from sbpjax.world import processes as _world
 
 from . import bodies
 from .group import ProcessGroup, group_of, run
@@ -72,7 +72,7 @@ def _body(asked: str, kind: int, row: np.ndarray, rank: int, group: ProcessGroup
         raise _foreign(asked, f"{len(row)} bytes for rank {group.ranks[rank]} that it did not sign") from None
     if kind == _REFUSED:
         seen = f"rank {group.ranks[rank]} cannot send its object: {encoding.decode(body)}"
-        rule = "objects are plain values (see sbpjax.encoding), or with allow_pickle=True what can be pickled"
+        rule = "objects are plain values (see sbpjax.world.encoding), or with allow_pickle=True what can be pickled"
         raise EncodingTypeError(message(asked, seen, rule, _FIX))
     return body
 
@@ -112,7 +112,7 @@ def all_gather_object(
 
     Args:
         object_list: a list with one entry per rank of the group.
-        obj: a plain value, see `sbpjax.encoding`.
+        obj: a plain value, see `sbpjax.world.encoding`.
         group: who takes part; all ranks by default.
         allow_pickle: send and read any object by pickle, which runs code: only among ranks that are trusted.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sbpjax import world as _world
 from sbpjax.errors import AgreementError, OpValueError, message
 from sbpjax.tensor.tensor import Tensor
+from sbpjax.world import processes as _world
 
 from . import bodies
 from .collectives import _write

@@ -6,10 +6,10 @@ from typing import Any
 
 import jax
 
-from sbpjax import env
-from sbpjax import world as _world
 from sbpjax.errors import DistributedError, message
+from sbpjax.world import processes as _world
 
+from . import env
 from .group import ProcessGroup, group_of
 
 default_pg_timeout = _world.DEFAULT_TIMEOUT_S

@@ -7,7 +7,7 @@ from typing import Any
 
 import sbpjax
 from sbpjax.autograd import no_grad
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.tensor import Tensor
 
 from . import constraints

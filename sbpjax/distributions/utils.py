@@ -150,6 +150,6 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
         raise DistributionError(message("vec_to_tril_matrix(vec, diag)", f"{tuple(vec.shape)}", rule, "1, 3, 6, 10"))
     at, rows = 0, []
     for count in counts:
-        rows.append(sbpjax.nn.functional.pad(vec[..., at : at + count], [0, n - count]))
+        rows.append(sbpjax.functions.nn.pad(vec[..., at : at + count], [0, n - count]))
         at += count
     return sbpjax.stack(rows, -2)

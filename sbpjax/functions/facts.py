@@ -88,6 +88,6 @@ def cdouble(self: Tensor) -> Tensor:
 
 def is_storage(obj) -> bool:
     """Return whether an object is the memory of a tensor."""
-    from sbpjax.tensor.strided import Storage
+    from .strides import Storage
 
     return isinstance(obj, Storage)

@@ -11,8 +11,9 @@ from sbpjax.tensor.convert import host
 from sbpjax.tensor.creation import arange
 from sbpjax.tensor.from_data import as_tensor, tensor
 from sbpjax.tensor.indexing import with_layout_of
-from sbpjax.tensor.random import randperm
 from sbpjax.tensor.tensor import Tensor
+
+from .random import randperm
 
 
 def asarray(obj, *, dtype=None, device=None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:

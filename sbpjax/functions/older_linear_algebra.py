@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from sbpjax import linalg
 from sbpjax.tensor.binding import into_out
 from sbpjax.tensor.tensor import Tensor
+
+from . import linalg
 
 svd_result = namedtuple("svd", "U S V")
 triangular_solve_result = namedtuple("triangular_solve", "solution cloned_coefficient")

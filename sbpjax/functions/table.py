@@ -48,7 +48,7 @@ def op(form: str, home: str, shows: int = FN, *, saves: str = "", amp: str = "",
         shows: where it shows.
         saves: what PyTorch keeps for backward where this package keeps an input: `OUTPUT` or `NOTHING_SAVED`; it
             decides which write in place is an error.
-        amp: what autocasting does with it, see `sbpjax.amp.lists`.
+        amp: what autocasting does with it, see `sbpjax.tensor.autocast_lists`.
         **facts: further columns, see `Row`.
     """
     note(home.rpartition(".")[2], saves, amp)
@@ -161,7 +161,7 @@ def face(room: str, space: dict[str, Any]) -> tuple[Callable[[str], Any], Callab
 
     def attribute(name: str) -> Any:
         if not has(room, name):
-            from sbpjax.absent import absent
+            from sbpjax.world.absent import absent
 
             raise absent(room, name)
         value = space[name] = found(room, name)

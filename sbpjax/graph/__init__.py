@@ -1,11 +1,13 @@
 """Compiled programs: a whole training step traced, planned and compiled as one."""
 
-from . import shown as shown
+from sbpjax.inspect import graph_views as graph_views
+from sbpjax.inspect.explain import explain as explain
+from sbpjax.inspect.explain import visualize as visualize
+from sbpjax.tracing.signature import TensorSpec as TensorSpec
+
 from .compile import Compiled as Compiled
 from .compile import compile as compile
 from .config import GraphConfig as GraphConfig
-from .explain import explain as explain
-from .explain import visualize as visualize
 from .graph import Graph as Graph
 from .loaded import LoadedGraph as LoadedGraph
 from .loaded import load_graph as load_graph
@@ -13,4 +15,3 @@ from .proxy import GraphModule as GraphModule
 from .proxy import GraphTensor as GraphTensor
 from .proxy import Proxy as Proxy
 from .proxy import ProxyModule as ProxyModule
-from .signature import TensorSpec as TensorSpec

@@ -12,8 +12,8 @@ import hashlib
 import re
 import zlib
 
-from sbpjax import world as _world
 from sbpjax.errors import AgreementError, message
+from sbpjax.world import processes as _world
 
 
 def agree(asked: str, inputs: list[str], text: str) -> None:

@@ -24,24 +24,24 @@ import jax.numpy as jnp
 import numpy as np
 from jax._src.source_info_util import current_name_stack, set_name_stack  # no public names
 
-from sbpjax.amp.casting import fresh
-from sbpjax.autograd.api import grad
-from sbpjax.autograd.node import AccumulateGrad, Node, freed, record
+from sbpjax.programs.casts import Cast, without_casts
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
 from sbpjax.tensor import Tensor, dispatch
+from sbpjax.tensor.casting import fresh
 from sbpjax.tensor.dtype import of as dtype_of
 from sbpjax.tensor.generator import Generator, default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.op_calls import inlined
+from sbpjax.tensor.tape.backward import grad
+from sbpjax.tensor.tape.node import AccumulateGrad, Node, freed, record
 from sbpjax.tensor.tensor import restore, wrap_any
 from sbpjax.tensor.traced import as_traced, logical, unpinned
+from sbpjax.tracing import tree
+from sbpjax.tracing.capture import place_tracer
+from sbpjax.tracing.signature import Call
 
-from . import tree
-from .capture import place_tracer
-from .casts import Cast, without_casts
-from .signature import Call
 from .split import Halves, cotangent_p, split
 
 log = logging.getLogger("sbpjax.graph")

@@ -6,24 +6,24 @@
 
 Bytes are what one device receives over the interconnect in one run. The compiler may say a kind in another way (an
 all-reduce fused with a slice is a reduce-scatter, a pair of asynchronous halves is one collective, a loop's body runs
-as often as the loop iterates); `sbpjax.sbp.hlo` reads all of them. What the TPU compiler writes as an all-reduce
-(`sbpjax.sbp.slabs`, `sbpjax.sbp.links`) is planned as one, and what it sends in bfloat16 (`sbpjax.sbp.plan.rounded`) as
-that.
+as often as the loop iterates); `sbpjax.compiler.hlo` reads all of them. What the TPU compiler writes as an all-reduce
+(`sbpjax.sbp.scattered_shards`, `sbpjax.planner.prices.links`) is planned as one, and what it sends in bfloat16
+(`sbpjax.planner.prices.rounded`) as that.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sbpjax.compiler import hlo
 from sbpjax.errors import MixedTensorError, message
+from sbpjax.planner.control import body_plans, inner_bytes
+from sbpjax.planner.exact import hidden_bytes
+from sbpjax.planner.prices.links import written_as_all_reduce
+from sbpjax.planner.prices.rounded import narrowed, read_in_float32
 from sbpjax.programs.primitives import CONTROL
-from sbpjax.sbp import hlo
 from sbpjax.sbp.layout import local_shape
-from sbpjax.sbp.links import written_as_all_reduce
-from sbpjax.sbp.plan.control import body_plans, inner_bytes
-from sbpjax.sbp.plan.exact import hidden_bytes
-from sbpjax.sbp.plan.rounded import narrowed, read_in_float32
-from sbpjax.sbp.slabs import is_summed_whole
+from sbpjax.sbp.scattered_shards import is_summed_whole
 
 from .memory import bytes_text
 

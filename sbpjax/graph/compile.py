@@ -21,15 +21,15 @@ from collections.abc import Callable
 
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
+from sbpjax.tracing import tree
+from sbpjax.tracing.capture import State
+from sbpjax.tracing.outside_writes import check_arguments
+from sbpjax.tracing.signature import Call, signature_of
 
-from . import tree
-from .capture import State
 from .collectives import Traffic, traffic_of
 from .garbage import collected_later
 from .memory import Memory, estimate, memory
 from .program import Options, Program
-from .signature import Call, signature_of
-from .watch import check_arguments
 
 
 def compile(fn: Callable | None = None, *, state=(), lowering: str = "spmd"):

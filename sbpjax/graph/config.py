@@ -15,20 +15,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sbpjax.amp.casting import Casting
-from sbpjax.amp.lists import ACCELERATOR, Lists
+from sbpjax.compiler.compile import LOWERINGS
 from sbpjax.errors import GraphConfigError, message
-from sbpjax.sbp.compile import LOWERINGS
-from sbpjax.sbp.cost import DEFAULT, CostModel, preset
+from sbpjax.graph.auto.graph import Auto
+from sbpjax.planner.prices.cost import DEFAULT, CostModel, preset
+from sbpjax.planner.prices.links import of_placement
+from sbpjax.programs.roll import LEAST_TURNS
 from sbpjax.sbp.hierarchies import Hierarchies
-from sbpjax.sbp.links import of_placement
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.sbp.roll import LEAST_TURNS
 from sbpjax.tensor import dtype as _dtypes
+from sbpjax.tensor.autocast_lists import ACCELERATOR, Lists
+from sbpjax.tensor.casting import Casting
 from sbpjax.tensor.changes import changes
 from sbpjax.tensor.mode import mode as _mode
 
-from .auto import Auto
 from .memory import _capacity
 
 _XLA = "XLA does this on its own"
@@ -50,7 +50,7 @@ STATED = {
 }
 
 # From here on a loop is worth the stacks of what it saves. CPU programs call one function per kind of layer anyway
-# (`sbpjax.sbp.outline`), and a loop of 24 layers takes 1.2 times their time.
+# (`sbpjax.programs.outline`), and a loop of 24 layers takes 1.2 times their time.
 _MANY_LAYERS, _MANY_ON_CPU = 16, 40
 
 STRAIGHTEN = ("Disable", "SpeedFirst", "MemoryFirst", "OverlapCpuGpu", "DelayShortGpu", "CompressMemory")
@@ -222,7 +222,7 @@ class GraphConfig:
             )
         if not isinstance(lists, Lists):
             rule = "lists are a value of amp.lists: CPU, ACCELERATOR, or what changed() makes of one"
-            fix = 'lists=sbpjax.amp.lists.ACCELERATOR.changed(lower=["softmax"])'
+            fix = 'lists=sbpjax.tensor.autocast_lists.ACCELERATOR.changed(lower=["softmax"])'
             raise _error("enable_amp(lists=...)", f"a {type(lists).__name__}", rule, fix)
         self.amp, self.amp_dtype, self.amp_lists = mode, dtype, lists
 
@@ -414,7 +414,7 @@ class GraphConfig:
         """Let latency that other work covers cost nothing; on by default with auto parallelism.
 
         The reduction of a gradient need not be waited for until the update; what the next product reads is waited for
-        at once. Only the wait time is covered: all conversions share one wire. See `sbpjax.sbp.plan.slack`.
+        at once. Only the wait time is covered: all conversions share one wire. See `sbpjax.planner.prices.slack`.
         """
         self.auto_trunk = _flag("enable_auto_parallel_trunk_algo", mode)
 
@@ -452,7 +452,7 @@ class GraphConfig:
             SbpError: the file is no plan.
         """
         if plan is not None:
-            from sbpjax.auto.plan_file import Sharding, load
+            from sbpjax.graph.auto.plan_file import Sharding, load
 
             plan = plan if isinstance(plan, Sharding) else load(plan)
         self.auto_plan = plan
@@ -462,7 +462,7 @@ class GraphConfig:
 
         Args:
             model: the name of a preset (``"h100"``, ``"v5p"``, ``"oneflow"``…), a `sbpjax.auto.CostModel`, or None for
-                what `sbpjax.auto.calibrate` measured, else the preset of the placement's devices.
+                what `sbpjax.inspect.auto.calibrate` measured, else the preset of the placement's devices.
 
         Raises:
             SbpError: there is no such preset.

@@ -35,12 +35,13 @@ from sbpjax.sbp import algebra
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.tensor import wrap_any
+from sbpjax.tracing import tree
+from sbpjax.tracing.capture import State
+from sbpjax.tracing.signature import Call, as_tensor
 
-from . import manifest, reading, tree
-from .capture import State
+from . import manifest, reading
 from .fitting import owners_of, prepared
 from .program import Options, Program
-from .signature import Call, as_tensor
 from .step import GraphStep
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")

@@ -14,18 +14,19 @@ import jax
 from jax.core import Tracer
 
 from sbpjax.errors import GraphError, StaticInputError, message
+from sbpjax.graph.auto.graph import StandIns, equal_layers, not_on_one_placement, with_checkpoints
 from sbpjax.sbp.hierarchies import Hierarchies, fastest
 from sbpjax.tensor import Tensor
+from sbpjax.tracing import tree
+from sbpjax.tracing.capture import State, infos, plain_attributes
+from sbpjax.tracing.signature import Call, Signature, as_tensor, difference, signature_of
 
-from . import runtime, tree
-from .auto import StandIns, equal_layers, not_on_one_placement, with_checkpoints
-from .capture import State, infos, plain_attributes
+from . import runtime
 from .garbage import collected_later
 from .internals import LastCall, internals_of
 from .masters import keep_masters
 from .program import Options, Program
 from .proxy import CHANGES, checkpoints_of, stages_of
-from .signature import Call, Signature, as_tensor, difference, signature_of
 from .step import GraphStep
 from .zero import Zero
 
@@ -234,7 +235,7 @@ def _made(
         places = {t._layout.placement for t in (*state.tensors, *call.tensors) if t._layout is not None}
         if len(places) < 2:
             return Program(step, state, call, options, asked, zero), None
-        from sbpjax.pipeline.program import PipelinedProgram  # only here: most programs have one placement
+        from sbpjax.graph.pipeline.program import PipelinedProgram  # only here: most programs have one placement
 
         return PipelinedProgram(step, state, call, options, asked, zero, graph.config.pipeline_schedule), None
     place = options.auto.placement

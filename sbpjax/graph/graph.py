@@ -33,9 +33,10 @@ from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor.changes import changes
+from sbpjax.tracing.capture import State
+from sbpjax.tracing.signature import Call
 
 from . import report, runtime, saving
-from .capture import State
 from .collectives import Traffic, traffic_of
 from .config import GraphConfig
 from .fitting import fit, owners_of, prepared, prepared_or_last
@@ -44,12 +45,11 @@ from .memory import Memory, estimate, memory
 from .program import Program
 from .proxy import ProxyModule
 from .repeat import MISSED, repeat_of
-from .signature import Call
 
 if TYPE_CHECKING:
     from typing import ParamSpec, Protocol, TypeVar
 
-    from .profile import Profile
+    from sbpjax.inspect.profile import Profile
 
     _P = ParamSpec("_P")
     _R = TypeVar("_R", covariant=True)
@@ -388,7 +388,8 @@ class Graph:
             **kwargs: arguments by name.
 
         Returns:
-            A `sbpjax.auto.report.Report`: print it, show it in a notebook, or save it as a page, a picture or a plan.
+            A `sbpjax.inspect.auto.report.Report`: print it, show it in a notebook, or save it as a page, a picture or
+            a plan.
 
         Raises:
             MixedTensorError: the program runs on one device, or on several placements.

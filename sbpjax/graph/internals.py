@@ -12,13 +12,13 @@ from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
+from sbpjax.tracing.capture import State
+from sbpjax.tracing.signature import Signature
 
 from . import report
-from .capture import State
 from .program import Program
 from .proxy import GraphModule, ProxyModule
 from .repeat import Repeat
-from .signature import Signature
 
 
 class OptimizerEntry(NamedTuple):

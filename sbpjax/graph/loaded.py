@@ -30,8 +30,9 @@ from sbpjax.tensor.device import default_jax_device, of_jax
 from sbpjax.tensor.device import device as Device
 from sbpjax.tensor.parked import is_parked
 from sbpjax.tensor.tensor import wrap_any
+from sbpjax.tracing import tree
 
-from . import manifest, reading, tree
+from . import manifest, reading
 from .outputs import Outputs
 from .program import Options, Program
 from .slots import StateSlot

@@ -23,8 +23,8 @@ import numpy as np
 from sbpjax import naming
 from sbpjax.errors import ExportError, message
 from sbpjax.sbp import algebra
+from sbpjax.tracing import tree
 
-from . import tree
 from .manifest_check import check
 
 FORMAT, VERSION = "sbpjax.graph", 2
@@ -45,7 +45,7 @@ _KEYS = {
 
 
 def structure_json(structure: Any, asked: str) -> Any:
-    """Return a structure of `sbpjax.graph.tree` as JSON.
+    """Return a structure of `sbpjax.tracing.tree` as JSON.
 
     Raises:
         ExportError: a container is of a kind that cannot be written down.

@@ -12,8 +12,8 @@
 
 What lies on the device before and after a step (parameters, buffers, optimizer state, inputs) is known from layouts.
 What lives during it is the compiler's figure; which part of that the kinds have at the fullest moment is the plan's
-guess (`sbpjax.sbp.plan.liveness`; for XLA:CPU and TPU `cpu_liveness` and `tpu_liveness` beside it), and temporaries are
-what it leaves.
+guess (`sbpjax.planner.memory.liveness`; for XLA:CPU and TPU `cpu_liveness` and `tpu_liveness` beside it), and
+temporaries are what it leaves.
 `estimate` is that guess alone, without a compiler.
 """
 
@@ -26,9 +26,9 @@ from dataclasses import dataclass, replace
 import jax
 
 from sbpjax.errors import OutOfMemoryError, message
-from sbpjax.sbp.cost import PRESETS
-from sbpjax.sbp.plan.cpu_liveness import spans_on
-from sbpjax.sbp.plan.liveness import Held
+from sbpjax.planner.memory.cpu_liveness import spans_on
+from sbpjax.planner.memory.liveness import Held
+from sbpjax.planner.prices.cost import PRESETS
 
 _ROWS = (
     ("parameters", "parameters", ""),

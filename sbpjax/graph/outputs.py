@@ -10,8 +10,8 @@ from sbpjax.sbp import Layout, algebra
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import TracedLayout
+from sbpjax.tracing import tree
 
-from . import tree
 from .slots import StateSlot
 
 

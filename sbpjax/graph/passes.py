@@ -16,15 +16,15 @@ from typing import NamedTuple
 
 from jax.extend.core import ClosedJaxpr
 
-from sbpjax.amp.widen import widened
+from sbpjax.programs.normalise import Program as FlatProgram
+from sbpjax.programs.normalise import normalise
+from sbpjax.programs.roll import rolled
+from sbpjax.programs.widen import widened
 from sbpjax.sbp import Layout
-from sbpjax.sbp.normalise import Program as FlatProgram
-from sbpjax.sbp.normalise import normalise
-from sbpjax.sbp.roll import rolled
 from sbpjax.tensor.op_calls import inlined
+from sbpjax.tracing.capture import State
 from sbpjax.tracing.step import TracedStep
 
-from .capture import State
 from .slots import StateSlot, slot_of, stackable
 from .zero import gathered_per_use
 

@@ -22,31 +22,31 @@ import jax
 import numpy as np
 from jax.extend.core import jaxpr_as_fun
 
-from sbpjax import world
 from sbpjax.compiler import conversions
+from sbpjax.compiler.compile import compile_program
+from sbpjax.compiler.in_place import in_place, partners
 from sbpjax.errors import MixedTensorError, message
+from sbpjax.graph.auto.graph import Auto, StandIns, layouts_of_slots
+from sbpjax.graph.auto.graph import check_arguments as check_local_arguments
+from sbpjax.planner.prices.cost import DEFAULT, CostModel
+from sbpjax.programs.normalise import Program as FlatProgram
+from sbpjax.programs.normalise import run_program
+from sbpjax.programs.outline import run_outlined
 from sbpjax.sbp import Layout, broadcast, spread
 from sbpjax.sbp.abstract import Abstract
-from sbpjax.sbp.compile import compile_program
-from sbpjax.sbp.cost import DEFAULT, CostModel
-from sbpjax.sbp.in_place import in_place, partners
-from sbpjax.sbp.normalise import Program as FlatProgram
-from sbpjax.sbp.normalise import run_program
-from sbpjax.sbp.outline import run_outlined
 from sbpjax.tensor.abstract import check_runnable
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.parked import Elsewhere
 from sbpjax.tensor.storage import drop_own_cell
+from sbpjax.tracing.capture import State
+from sbpjax.tracing.signature import Call
 from sbpjax.tracing.step import TracedStep
+from sbpjax.world import processes as world
 
 from .agreement import agree, agree_on_numbers
-from .auto import Auto, StandIns, layouts_of_slots
-from .auto import check_arguments as check_local_arguments
-from .capture import State
 from .interrupt import Uninterrupted
 from .outputs import Outputs
 from .passes import passed
-from .signature import Call
 from .zero import Zero
 
 NO_SEED = np.zeros(2, np.int64)

@@ -19,7 +19,7 @@ import jax.export
 import numpy as np
 
 from sbpjax.errors import ExportError, SignatureError, message
-from sbpjax.signing import TAG_BYTES, sign, verified
+from sbpjax.world.signing import TAG_BYTES, sign, verified
 
 from . import manifest
 
@@ -52,7 +52,7 @@ def checked_key(key: Any, asked: str) -> bytes:
     seen = f"{len(key)} bytes" if isinstance(key, bytes) else f"a {type(key).__name__}"
     rule = f"a key is at least {_LEAST_KEY} bytes that nobody can guess"
     raise SignatureError(
-        message(asked, f"key= of {seen}", rule, "key=sbpjax.signing.private_key(), or secrets.token_bytes(32)")
+        message(asked, f"key= of {seen}", rule, "key=sbpjax.world.signing.private_key(), or secrets.token_bytes(32)")
     )
 
 

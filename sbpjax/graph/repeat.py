@@ -21,18 +21,18 @@ from typing import Any
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
-from sbpjax import world
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import changes
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.storage import drop_own_cell
 from sbpjax.tensor.tensor import wrap_any
+from sbpjax.tracing.capture import State
+from sbpjax.tracing.signature import Call
+from sbpjax.world import processes as world
 
-from .capture import State
 from .interrupt import Uninterrupted
 from .program import Program
-from .signature import Call
 
 MISSED = object()
 

@@ -22,13 +22,12 @@ from typing import Any
 import jax
 from jax.extend.core import Var
 
+from sbpjax.programs.normalise import is_backward, source_line
 from sbpjax.sbp import algebra
-from sbpjax.sbp.normalise import is_backward, source_line
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dtype import _BY_NP
-
-from . import tree
-from .signature import TensorSpec, argument_paths
+from sbpjax.tracing import tree
+from sbpjax.tracing.signature import TensorSpec, argument_paths
 
 _INDENT = "  "
 

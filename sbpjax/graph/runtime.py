@@ -11,9 +11,8 @@ from typing import Any
 
 from sbpjax.errors import GraphError, GraphTypeError, StateDictError, message
 from sbpjax.tensor import Tensor
-
-from . import tree
-from .signature import TensorSpec
+from sbpjax.tracing import tree
+from sbpjax.tracing.signature import TensorSpec
 
 NAME, CALLS, EAGER = "oneflow_graph_name", "graph.calls", "graph.state"
 

@@ -16,10 +16,10 @@ from sbpjax.sbp import Layout
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.convert import moved_to_stage
 from sbpjax.tensor.mode import mode
+from sbpjax.tracing import tree
+from sbpjax.tracing.capture import State
 
-from . import tree
 from .blocks import Blocks
-from .capture import State
 from .policies import POLICIES
 from .proxy import checkpoints_of, stages_of
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from sbpjax.compiler import conversions
-from sbpjax.sbp import Layout, eager
+from sbpjax.compiler import conversions, eager
+from sbpjax.sbp import Layout
 from sbpjax.sbp.algebra import shifted
 from sbpjax.sbp.layout import layout_of
 from sbpjax.tensor import Tensor

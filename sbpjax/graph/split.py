@@ -7,10 +7,10 @@ The equations that read no cotangent are the forward; what the others read of th
     backward  inputs, saved, cotangents → gradients of the inputs
 
 What is saved follows a *policy*, as `jax.checkpoint_policies` has them: None saves the fewest bytes from which
-pointwise work gives what backward reads (`sbpjax.graph.cut`), ``"nothing"`` none, so that backward computes the forward
-again behind a barrier, and a function of ``(primitive, *avals, **params)`` says it per equation. Values that depend on
-no input (masks, ``iota``) and inputs that were only turned or cast (a transposed weight) are computed where they are
-read.
+pointwise work gives what backward reads (`sbpjax.programs.cut`), ``"nothing"`` none, so that backward computes the
+forward again behind a barrier, and a function of ``(primitive, *avals, **params)`` says it per equation. Values that
+depend on no input (masks, ``iota``) and inputs that were only turned or cast (a transposed weight) are computed where
+they are read.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from dataclasses import dataclass
 import jax
 from jax.extend.core import DropVar, Literal, Primitive, Var
 
+from sbpjax.programs.cut import least_saved
+from sbpjax.programs.normalise import Program, evaluate, normalise
 from sbpjax.programs.primitives import MOVES
-from sbpjax.sbp.normalise import Program, evaluate, normalise
-
-from .cut import least_saved
 
 # Stands for the gradient of an output while a block is traced.
 cotangent_p = Primitive("cotangent")

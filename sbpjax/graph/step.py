@@ -17,23 +17,23 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import jaxpr_as_fun
 
-from sbpjax.amp.casting import fresh, under
 from sbpjax.errors import GraphError, message
-from sbpjax.nn.utils.clip_grad import clip_grad_norm_
+from sbpjax.optim.clip_grad import clip_grad_norm_
+from sbpjax.programs.casts import without_casts
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.casting import fresh, under
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op_calls import inlined
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import logical, unpinned
+from sbpjax.tracing import tree
+from sbpjax.tracing.capture import State
+from sbpjax.tracing.signature import Call
 
-from . import tree
-from .capture import State
-from .casts import without_casts
 from .scope import Scope
-from .signature import Call
 
 
 class GraphStep:

@@ -1,8 +1,8 @@
 """`UserPlan`: layouts from a file, pinned in a graph's program.
 
-The file (`sbpjax.auto.plan_file`) names parameters, state, arguments and boundary activations. What it names is pinned:
-state goes into the layout, an activation gets a pin behind the equation that makes it. The rest is planned as ever. An
-argument that comes as a global tensor lies as it comes.
+The file (`sbpjax.graph.auto.plan_file`) names parameters, state, arguments and boundary activations. What it names is
+pinned: state goes into the layout, an activation gets a pin behind the equation that makes it. The rest is planned as
+ever. An argument that comes as a global tensor lies as it comes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sbpjax.auto.pin import pinned
-from sbpjax.auto.subject import BATCH, BUFFER, NUMBER, PARAMETER, STATE, Input, Subject
-from sbpjax.sbp.normalise import Program as Flat
-from sbpjax.sbp.plan.types import Codes
+from sbpjax.graph.auto.subject import BATCH, BUFFER, NUMBER, PARAMETER, STATE, Input, Subject
+from sbpjax.planner.pins import pinned
+from sbpjax.programs.normalise import Program as Flat
+from sbpjax.programs.plan import Codes
+from sbpjax.tracing.capture import State
+from sbpjax.tracing.signature import Call
 
-from .capture import State
-from .signature import Call
 from .value_names import names_of, pattern_of
 
 
@@ -40,7 +40,7 @@ def user_plan_of(sharding: Any, program: Any, state: State, call: Call, graph: A
     """Return the layouts of a file for a traced program.
 
     Args:
-        sharding: a `sbpjax.auto.plan_file.Sharding`.
+        sharding: a `sbpjax.graph.auto.plan_file.Sharding`.
         program: a traced `sbpjax.graph.program.Program`.
         state: the state that it was traced with.
         call: its arguments.

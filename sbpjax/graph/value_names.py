@@ -15,8 +15,8 @@ from typing import Any
 
 from jax.extend.core import Literal, Var
 
-from sbpjax.sbp.normalise import scan_counts
-from sbpjax.sbp.plan.types import Plan
+from sbpjax.programs.normalise import scan_counts
+from sbpjax.programs.plan import Plan
 
 from .split import COPIES
 

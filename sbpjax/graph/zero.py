@@ -28,11 +28,11 @@ import jax
 from jax.extend.core import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
 from sbpjax.compiler import conversions
+from sbpjax.programs.normalise import bind, normalise, scan_again, scan_counts
 from sbpjax.sbp import Layout
 from sbpjax.sbp.algebra import B, shifted
 from sbpjax.sbp.boxing_marker import to_sbp_p
 from sbpjax.sbp.layout import layout_of
-from sbpjax.sbp.normalise import bind, normalise, scan_again, scan_counts
 from sbpjax.tensor import Tensor
 
 from .split import COPIES

@@ -160,7 +160,7 @@ def _table() -> dict[str, tuple[str, ...]]:
             "torch.nn.utils.stateless": ("sbpjax.nn.utils.stateless", "sbpjax.func"),
             "torch.optim.optimizer": (f"{_NAMES}.optimizer", "sbpjax.optim"),
             "torch.utils.data": ("sbpjax.utils.data", f"{_NAMES}.data"),
-            "torch.utils.dlpack": ("sbpjax.tensor.interop",),
+            "torch.utils.dlpack": ("sbpjax.functions.protocols",),
             "torch.autograd.functional": ("sbpjax.autograd.functional",),
         }
     )

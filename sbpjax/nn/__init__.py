@@ -1,6 +1,8 @@
 """Modules, layers, losses, initialisers: PyTorch's `torch.nn` over logical tensors."""
 
 from sbpjax.tensor.wrong_call import tell_constructors as _tell
+from sbpjax.tracing.from_flax import from_flax as from_flax
+from sbpjax.tracing.pure import to_pure as to_pure
 
 from . import functional as functional
 from . import init as init
@@ -63,7 +65,6 @@ from .dropout import Dropout3d as Dropout3d
 from .dropout import FeatureAlphaDropout as FeatureAlphaDropout
 from .embedding import Embedding as Embedding
 from .embedding import EmbeddingBag as EmbeddingBag
-from .from_flax import from_flax as from_flax
 from .hooks import register_module_backward_hook as register_module_backward_hook
 from .hooks import register_module_buffer_registration_hook as register_module_buffer_registration_hook
 from .hooks import register_module_forward_hook as register_module_forward_hook
@@ -141,7 +142,6 @@ from .pooling import AvgPool3d as AvgPool3d
 from .pooling import MaxPool1d as MaxPool1d
 from .pooling import MaxPool2d as MaxPool2d
 from .pooling import MaxPool3d as MaxPool3d
-from .pure import to_pure as to_pure
 from .rnn import GRU as GRU
 from .rnn import LSTM as LSTM
 from .rnn import RNN as RNN
@@ -203,7 +203,7 @@ def __getattr__(name: str):
         import importlib
 
         return importlib.import_module(f"sbpjax.nn.{name}")
-    from sbpjax.absent import absent
+    from sbpjax.world.absent import absent
 
     raise absent("nn", name)
 

@@ -195,7 +195,7 @@ from sbpjax.nn import conv_transpose as conv_transpose
 from sbpjax.nn import distance as distance
 from sbpjax.nn import dropout as dropout
 from sbpjax.nn import embedding as embedding
-from sbpjax.nn.from_flax import from_flax as from_flax
+from sbpjax.tracing.from_flax import from_flax as from_flax
 from sbpjax.nn import functional as functional
 from sbpjax.nn import graph as graph
 from sbpjax.nn import hook_methods as hook_methods
@@ -207,15 +207,14 @@ from sbpjax.nn import loss as loss
 from sbpjax.nn import losses as losses
 from sbpjax.nn import module as module
 from sbpjax.nn import modules as modules
-from sbpjax.nn import moving as moving
 from sbpjax.nn import names as names
 from sbpjax.nn import normalization as normalization
 from sbpjax.nn import padding as padding
 from sbpjax.nn import parallel as parallel
 from sbpjax.nn import parameter as parameter
 from sbpjax.nn import parameter_containers as parameter_containers
+from sbpjax.nn import placing as placing
 from sbpjax.nn import pooling as pooling
-from sbpjax.nn import pure as pure
 from sbpjax.nn.hooks import register_module_backward_hook as register_module_backward_hook
 from sbpjax.nn.hooks import register_module_buffer_registration_hook as register_module_buffer_registration_hook
 from sbpjax.nn.hooks import register_module_forward_hook as register_module_forward_hook
@@ -226,7 +225,7 @@ from sbpjax.nn.hooks import register_module_module_registration_hook as register
 from sbpjax.nn.hooks import register_module_parameter_registration_hook as register_module_parameter_registration_hook
 from sbpjax.nn import rnn as rnn
 from sbpjax.nn import state as state
-from sbpjax.nn.pure import to_pure as to_pure
+from sbpjax.tracing.pure import to_pure as to_pure
 from sbpjax.nn import unpooling as unpooling
 from sbpjax.nn import utils as utils
 from sbpjax.nn import vision as vision

@@ -9,9 +9,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from sbpjax.functions import nn as F
 from sbpjax.functions.derive import layer_form, source_to_function
 from sbpjax.functions.table import Row, layers
-from sbpjax.nn import functional as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter

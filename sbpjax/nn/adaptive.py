@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sbpjax import functions
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.nn.containers import ModuleList, Sequential
 from sbpjax.nn.linear import Linear
 from sbpjax.nn.module import Module

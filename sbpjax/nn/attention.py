@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.nn import init
 from sbpjax.nn.linear import NonDynamicallyQuantizableLinear
 from sbpjax.nn.module import Module

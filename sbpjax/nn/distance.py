@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.nn.module import Module
 from sbpjax.tensor import Tensor
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from typing import Any, NoReturn
 
-from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.ops.dims import fail
 from sbpjax.sbp.algebra import broadcast
 from sbpjax.tensor import Tensor, creation, from_data
+from sbpjax.tensor.tape.grad_mode import no_grad
 
 
 def _refuse(asked: str, tensor: Tensor, rule: str, fix: str) -> NoReturn:

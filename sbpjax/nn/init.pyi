@@ -76,7 +76,7 @@ def kaiming_uniform_(tensor: _Tensor, a: builtins.float = 0, mode: builtins.str 
 
     Source: He et al., Delving Deep into Rectifiers (2015).
     """
-from sbpjax.autograd.grad_mode import no_grad as no_grad
+from sbpjax.tensor.tape.grad_mode import no_grad as no_grad
 def normal(mean: builtins.float = 0.0, std: builtins.float = 1.0, size: _types.IntOrInts | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them."""
 def normal_(tensor: _Tensor, mean: builtins.float = 0.0, std: builtins.float = 1.0, generator: _Generator | None = None) -> _Tensor:

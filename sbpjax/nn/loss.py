@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sbpjax.nn import functional as F
-from sbpjax.nn.functional.loss import reduced_by
+from sbpjax.functions import nn as F
+from sbpjax.functions.nn.loss import reduced_by
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor

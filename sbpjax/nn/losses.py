@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.nn.distance import PairwiseDistance
 from sbpjax.nn.loss import NLLLoss, _Loss, _Weighted
 from sbpjax.nn.module import Module

@@ -26,16 +26,17 @@ from typing import TYPE_CHECKING, Any, Self
 import sbpjax.nn.hooks as _hooks
 import sbpjax.nn.names as _names
 from sbpjax import naming
-from sbpjax.autograd.zeroing import zero_grads
 from sbpjax.nn import state as _state
 from sbpjax.nn.hook_methods import HookMethods
-from sbpjax.nn.moving import Moving
 from sbpjax.nn.parameter import Buffer, Parameter
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import Table, changes
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.tape.zeroing import zero_grads
 from sbpjax.tensor.tensor import wrap_any
+
+from .placing import Moving
 
 if TYPE_CHECKING:  # a call takes and returns what the subclass's `forward` does
     from typing import ParamSpec, Protocol, TypeVar
@@ -399,7 +400,7 @@ class Module(Moving, HookMethods, _state.ExtraState):
 
     def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
         """Replace every parameter, its gradient and every buffer by `fn` of it; parameters keep their identity."""
-        from sbpjax.autograd.grad_mode import no_grad
+        from sbpjax.tensor.tape.grad_mode import no_grad
 
         done: set[int] = set()
         with no_grad():

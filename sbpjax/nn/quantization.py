@@ -15,14 +15,14 @@ import jax.numpy as jnp
 from jax import lax
 
 from sbpjax import functions
-from sbpjax.autograd.grad_mode import no_grad
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.nn.conv import Conv1d, Conv2d, Conv3d
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor, creation
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.dispatch import apply
+from sbpjax.tensor.tape.grad_mode import no_grad
 
 _FORMULAS, _SCHEMES = ("google", "cambricon"), ("symmetric", "affine")
 

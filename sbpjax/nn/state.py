@@ -246,7 +246,7 @@ def _write(errors: list[str], write: Callable[[], None]) -> None:
 
 def copy_value(target: Tensor, value: Tensor) -> None:
     """Write `value` into `target` in place: dtype, placement and sbp stay the target's."""
-    from sbpjax.autograd.grad_mode import no_grad
+    from sbpjax.tensor.tape.grad_mode import no_grad
 
     with no_grad():
         target.copy_(value)

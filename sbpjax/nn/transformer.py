@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.nn import init
 from sbpjax.nn.attention import MultiheadAttention
 from sbpjax.nn.containers import ModuleList

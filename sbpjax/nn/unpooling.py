@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.nn.conv import as_tuple
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.errors import OpTypeError, OpValueError, message
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import params_value
@@ -32,6 +31,7 @@ from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.like import zeros_like
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.tape.grad_mode import no_grad
 
 
 class Tree(NamedTuple):

@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from sbpjax import functions
-from sbpjax.autograd.grad_mode import enable_grad, no_grad
 from sbpjax.errors import OpError, OpValueError, message
 from sbpjax.optim import saving
 from sbpjax.optim.check import at_least_zero, params_value
 from sbpjax.optim.line_search import Trial, strong_wolfe
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.tape.grad_mode import enable_grad, no_grad
 
 _STATE = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 

@@ -20,9 +20,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from sbpjax.autograd.grad_mode import enable_grad, no_grad
-from sbpjax.autograd.node import RemovableHandle
-from sbpjax.autograd.zeroing import zero_grads
 from sbpjax.errors import ModuleMethodError, message
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import checked_implementation, is_on, params_type, params_value
@@ -35,6 +32,9 @@ from sbpjax.tensor.changes import Fields, Group, Items, States, changes
 from sbpjax.tensor.dtype import float32
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.oneflow_arguments import take_oneflow
+from sbpjax.tensor.tape.grad_mode import enable_grad, no_grad
+from sbpjax.tensor.tape.node import RemovableHandle
+from sbpjax.tensor.tape.zeroing import zero_grads
 
 _Key = tuple[int, int, bool, tuple[str, ...]]  # of a bucket: group, step count, on masters, names of states
 
@@ -197,7 +197,7 @@ class Optimizer:
         Args:
             error_if_nonfinite: raise if a norm is infinite or no number; not in a traced program.
         """
-        from sbpjax.nn.utils.clip_grad import clip_grad_norm_  # nn imports optim
+        from .clip_grad import clip_grad_norm_  # nn imports optim
 
         limited = [group for group in self.param_groups if clips(group)]
         if not limited:

@@ -127,7 +127,7 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
             else:
                 target._set(result)
         return
-    from sbpjax.sbp import eager
+    from sbpjax.compiler import eager
 
     results, layouts = eager.execute(
         fn,

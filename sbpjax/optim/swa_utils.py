@@ -17,7 +17,6 @@ import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.nn.batchnorm import _BatchNorm
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler.base import LRScheduler, per_group, require
@@ -25,6 +24,7 @@ from sbpjax.optim.lr_scheduler.cosine import half_cosine
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor, from_data
 from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.tape.grad_mode import no_grad
 
 Average = Callable[[Tensor, Tensor, Tensor], Tensor]
 ListAverage = Callable[[list[Tensor], list[Tensor], Tensor], None]

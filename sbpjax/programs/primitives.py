@@ -3,7 +3,7 @@
 Of ``y = tanh(x).T @ w`` the ``tanh`` costs many instructions an element and fuses with its neighbours, the
 ``transpose`` only moves elements, and the ``dot_general`` reads whole buffers. Each kind is listed here once, by the
 names of its primitives; who needs a larger kind unites these. A primitive of a new version of JAX is entered here and,
-if it can run divided, given a rule (`sbpjax.sbp.rules`).
+if it can run divided, given a rule (`sbpjax.programs.rules`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import heapq
 import itertools
 
 from .algebra import B, P
-from .steps import Step, legal, make_step
+from .conversion_steps import Step, legal, make_step
 
 
 @functools.lru_cache(maxsize=65536)

@@ -19,9 +19,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax import calls
 from sbpjax.errors import AgreementError, OpError, OpTypeError, message
-from sbpjax.world import World, by_value
+from sbpjax.world import calls
+from sbpjax.world.processes import World, by_value
 
 from . import algebra, spread
 from .algebra import B

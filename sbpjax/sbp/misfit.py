@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sbpjax.world import by_value
+from sbpjax.world.processes import by_value
 
 from . import algebra
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from sbpjax import naming
 from sbpjax.errors import PlacementError, PlacementTypeError, message
-from sbpjax.world import current
+from sbpjax.world.processes import current
 
 _PLATFORM = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "tpu": "tpu"}
 

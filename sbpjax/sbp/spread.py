@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from sbpjax import calls
 from sbpjax.errors import AgreementError, message
-from sbpjax.world import by_value, current
+from sbpjax.world import calls
+from sbpjax.world.processes import by_value, current
 
 from .algebra import B
 from .layout import Layout, layout_of
@@ -57,7 +57,7 @@ def together(devices: Any, words: str, detail: str = "", **options: Any) -> call
 
     Args:
         devices: where it runs.
-        words: what it is, as the others, see `sbpjax.calls.Call`.
+        words: what it is, as the others, see `sbpjax.world.calls.Call`.
         detail: of any length.
         options: further ones.
     """

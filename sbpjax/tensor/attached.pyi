@@ -12,15 +12,15 @@ from sbpjax.tensor.attached import HistogramEdges as _HistogramEdges
 from sbpjax.tensor.attached import MantissaExponent as _MantissaExponent
 from sbpjax.tensor.attached import MinMax as _MinMax
 from sbpjax.tensor.attached import QR as _QR
-from sbpjax.autograd.node import RemovableHandle as _RemovableHandle
+from sbpjax.tensor.tape.node import RemovableHandle as _RemovableHandle
 from sbpjax.tensor.attached import SVD as _SVD
 from sbpjax.tensor.attached import SignLogabsdet as _SignLogabsdet
 from sbpjax.tensor.size import Size as _Size
 from sbpjax.tensor.attached import SolutionCoefficient as _SolutionCoefficient
-from sbpjax.tensor.strided import Storage as _Storage
+from sbpjax.functions.strides import Storage as _Storage
 from sbpjax.tensor.tensor import Tensor as _Tensor
 from sbpjax.tensor.attached import ValuesIndices as _ValuesIndices
-from sbpjax.tensor.settings import memory_format as _memory_format
+from sbpjax.functions.settings import memory_format as _memory_format
 from sbpjax.sbp.placement import placement as _placement
 
 class ValuesIndices(typing.NamedTuple):

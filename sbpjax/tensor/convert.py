@@ -13,9 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from sbpjax import calls
-from sbpjax import world as _world
-from sbpjax.autograd.node import Node, record
 from sbpjax.compiler import conversions
 from sbpjax.errors import (
     AT_ITS_END,
@@ -34,6 +31,9 @@ from sbpjax.errors import (
 )
 from sbpjax.sbp import algebra, broadcast, members, partial_sum
 from sbpjax.sbp.placement import placement as Placement
+from sbpjax.tensor.tape.node import Node, record
+from sbpjax.world import calls
+from sbpjax.world import processes as _world
 
 from . import abstract, dispatch
 from .mode import mode
@@ -406,7 +406,7 @@ def jax_array(self: Tensor, mesh=None):
     layout = self._layout
     if layout is None or layout.shape is None:
         return self._array
-    from sbpjax.sbp import interop
+    from sbpjax.compiler import interop
 
     return interop.to_jax(self._array, layout, mesh)
 

@@ -17,9 +17,9 @@ from jax import lax
 from jax._src.core import trace_state_clean  # no public name
 from jax.core import Tracer
 
-from sbpjax.compiler import conversions
+from sbpjax.compiler import conversions, eager
 from sbpjax.errors import OpError, OpTypeError, PlacementTypeError, SbpError, SbpTypeError, message
-from sbpjax.sbp import algebra, current_placement, eager
+from sbpjax.sbp import algebra, current_placement
 from sbpjax.sbp.placement import placement as Placement
 
 from . import abstract

@@ -2,7 +2,7 @@
 
     local     arrays on one device        one cached `jax.jit` call                       `sbpjax.tensor.local`
     abstract  shapes without data         shapes alone                                    `sbpjax.tensor.abstract`
-    placed    arrays on a placement       planned and compiled by `sbpjax.sbp.eager`      `sbpjax.tensor.placed`
+    placed    arrays on a placement       planned and compiled by `sbpjax.compiler.eager`      `sbpjax.tensor.placed`
     traced    tracers                     the op's function, called on logical tracers    `sbpjax.tensor.traced`
 
 Each way is a module with ``run(op, inputs, out_sbps)`` and, but for the abstract one, which records as the local one

@@ -156,7 +156,7 @@ def from_jax(array) -> Tensor:
     """
     if isinstance(array, Tracer):
         return wrap_any(array)
-    from sbpjax.sbp import interop
+    from sbpjax.compiler import interop
 
     return wrap_any(*interop.from_jax(array))
 

@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from sbpjax.autograd.node import AccumulateGrad
 from sbpjax.errors import OpTypeError, SbpError, message
 from sbpjax.ops.promote import category
+from sbpjax.tensor.tape.node import AccumulateGrad
 
 from . import dispatch
 from .mode import mode

@@ -18,11 +18,13 @@ class Mode(threading.local):
             boxes the tensor to broadcast, which makes it a constant of the trace.
         closure: called in a trace of `sbpjax.func` with a tensor that holds a tracer; returns the tracer to read.
         blocks: takes the calls of modules in a trace, see `sbpjax.graph.blocks`; None elsewhere.
-        auto: in a trace of auto parallelism, a `sbpjax.graph.auto.Auto`: local tensors are logical values; else None.
-        autocast: what casts the inputs of ops, a `sbpjax.amp.casting.Casting`; None while autocasting is off.
+        auto: in a trace of auto parallelism, a `sbpjax.graph.auto.graph.Auto`: local tensors are logical values; else
+            None.
+        autocast: what casts the inputs of ops, a `sbpjax.tensor.casting.Casting`; None while autocasting is off.
         everywhere: placement and sbp of new tensors that say none, see `sbpjax.utils.global_view`; None elsewhere.
         device: where new local tensors lie that say nothing, see `sbpjax.set_default_device`; None elsewhere.
-        touch: called in a trace with a tensor that is about to be written, see `sbpjax.graph.watch`; None elsewhere.
+        touch: called in a trace with a tensor that is about to be written, see `sbpjax.tracing.outside_writes`; None
+            elsewhere.
         walks: how many backward walks are under way.
         calls: whether recorded ops of a trace are calls of traces that are kept, see `sbpjax.tensor.op_calls`.
     """

@@ -83,7 +83,7 @@ def take_oneflow(space: dict, room: str = "") -> None:
     for form, names in FORMS[room].items():
         for name in names.split():
             found = space.get(name)
-            if found is None or getattr(found, "oneflow", None) == form:
+            if not callable(found) or getattr(found, "oneflow", None) == form:  # rows of the table say their own
                 continue
             if isinstance(found, type):
                 found.__init__ = adapted(found.__init__, form)

@@ -14,10 +14,10 @@ from jax._src.core import trace_state_clean  # no public name
 from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
 from jax.interpreters import partial_eval as pe
 
+from sbpjax.compiler import program_cache
 from sbpjax.ops.refused import RULES, check
-from sbpjax.sbp import program_cache
 from sbpjax.sbp.abstract import of_aval
-from sbpjax.sbp.recent import Recent, most_programs
+from sbpjax.world.recent import Recent, most_programs
 
 from . import shapes
 from .wrong_call import check_attributes
@@ -86,14 +86,15 @@ def _closed(fn, keywords: dict, name: str, rule: str | None = None):
         return fn(*arrays, **keywords)
 
     closed.__name__ = name
-    closed.made_of = ("closed", fn, tuple(keywords.items()))  # its name on disk, see `sbpjax.sbp.program_cache`
+    closed.made_of = ("closed", fn, tuple(keywords.items()))  # its name on disk, see `sbpjax.compiler.program_cache`
     return closed
 
 
 # What PyTorch saves for backward where this package saves something else, "outputs" or "none", by the op's name: it
 # decides which in-place write is an error. The table of ops says it.
 SAVES: dict[str, str] = {"put_row": "none"}
-CASTS: dict[str, str] = {}  # what autocasting does with an op, by its name, from the table too; see `sbpjax.amp.lists`
+# what autocasting does with an op, by its name, from the table too; see `sbpjax.tensor.autocast_lists`
+CASTS: dict[str, str] = {}
 
 
 def op_of(fn, static: tuple = ()) -> Op:

@@ -22,8 +22,8 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal, Var
 
-from sbpjax.sbp.normalise import Body, body_of
-from sbpjax.sbp.rewrite import rewritten
+from sbpjax.programs.normalise import Body, body_of
+from sbpjax.programs.rewrite import rewritten
 
 from .mode import mode
 from .op import Op, _is_float

@@ -76,8 +76,7 @@ class Shelf:
         """Return the payload of one tensor in its own layout."""
         if layout is None:
             return self.array if index is None else _slice(self.array, index)
-        from sbpjax.compiler import conversions
-        from sbpjax.sbp import eager
+        from sbpjax.compiler import conversions, eager
 
         if index is None:
             return conversions.convert(self.array, self.layout, layout.placement, layout.sbp)[0]

@@ -1,7 +1,7 @@
 """The global way of an op: on tensors that lie on a placement; and its backward.
 
-What `sbpjax.sbp.eager.execute` needs is the payloads, their layouts and the function; which layouts come out is its
-plan's choice. A number or a 0-d local tensor among the inputs goes along as it is; the gradient of such a local
+What `sbpjax.compiler.eager.execute` needs is the payloads, their layouts and the function; which layouts come out is
+its plan's choice. A number or a 0-d local tensor among the inputs goes along as it is; the gradient of such a local
 tensor is local again.
 """
 
@@ -13,8 +13,8 @@ import jax
 import numpy as np
 from jax.core import ShapedArray
 
-from sbpjax.compiler import conversions
-from sbpjax.sbp import algebra, eager, program_cache
+from sbpjax.compiler import conversions, eager, program_cache
+from sbpjax.sbp import algebra
 from sbpjax.sbp.boxing_marker import to_sbp
 
 from .failure import mixed, translate

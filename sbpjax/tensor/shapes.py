@@ -17,8 +17,8 @@ from typing import Any
 import jax
 from jax._src.array import ArrayImpl
 
-from sbpjax.sbp import call_sites
-from sbpjax.sbp.recent import Recent, most_programs
+from sbpjax.compiler import call_sites
+from sbpjax.world.recent import Recent, most_programs
 
 MANY = 16  # shapes of one op, from which on its programs are counted and dropped
 _COMPILED = "/jax/core/compile/backend_compile_duration"

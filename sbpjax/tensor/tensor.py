@@ -1,8 +1,8 @@
 """`Tensor`: a mutable handle on a payload, with its place on the tape.
 
 The payload of a local tensor is a `jax.Array`; of a global tensor the physical `jax.Array` with its `Layout`; inside
-a trace a tracer. Operators and methods are attached to the class by `sbpjax.tensor.methods`, so that this file stays
-what it is about:
+a trace a tracer. Operators and methods are attached to the class by `sbpjax.functions.operators`, so that this file
+stays what it is about:
 
     _array   the payload              _layout  None for a local tensor
     _edge    node on the tape         _idx     which output of that node
@@ -242,7 +242,7 @@ class Tensor(Attached):
         Raises:
             AutogradError: the dtype has no gradient, or the tensor is no leaf and is asked to stop requiring grad.
         """
-        from sbpjax.autograd.node import AccumulateGrad
+        from sbpjax.tensor.tape.node import AccumulateGrad
 
         self._fresh()
         if requires_grad not in (True, False):
@@ -278,7 +278,7 @@ class Tensor(Attached):
     @property
     def is_leaf(self) -> bool:
         """Whether the tensor was not computed by a recorded op."""
-        from sbpjax.autograd.node import AccumulateGrad
+        from sbpjax.tensor.tape.node import AccumulateGrad
 
         self._fresh_edge()
         return self._edge is None or self._edge.__class__ is AccumulateGrad
@@ -286,7 +286,7 @@ class Tensor(Attached):
     @property
     def grad_fn(self) -> object | None:
         """The tape's node of a computed tensor; None for a leaf."""
-        from sbpjax.autograd.node import AccumulateGrad
+        from sbpjax.tensor.tape.node import AccumulateGrad
 
         self._fresh()
         return None if self._edge.__class__ is AccumulateGrad else self._edge

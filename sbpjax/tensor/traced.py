@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax._src import source_info_util  # no public names
 
-from sbpjax.autograd.node import Node, freed, record
 from sbpjax.sbp import algebra, undecided
+from sbpjax.tensor.tape.node import Node, freed, record
 
 from . import op_calls
 from .failure import mixed, translate

@@ -20,8 +20,8 @@ import weakref
 import jax
 from jax._src.core import trace_state_clean  # no public name
 
-from sbpjax.autograd.node import sequence
-from sbpjax.sbp.recent import Recent, most_programs
+from sbpjax.tensor.tape.node import sequence
+from sbpjax.world.recent import Recent, most_programs
 
 from . import dispatch
 from .failure import translate

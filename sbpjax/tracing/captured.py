@@ -19,14 +19,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from sbpjax.autograd.node import AccumulateGrad
-from sbpjax.graph.watch import weak
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.parked import is_parked
 from sbpjax.tensor.storage import Cell, alias_of, steps_of
+from sbpjax.tensor.tape.node import AccumulateGrad
 from sbpjax.tensor.traced import constant
+
+from .outside_writes import weak
 
 
 class Captured:

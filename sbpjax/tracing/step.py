@@ -12,14 +12,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax.graph import tree
-from sbpjax.graph.capture import State
-from sbpjax.graph.signature import Call
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import as_traced, logical
 
+from . import tree
+from .capture import State
 from .captured import example
+from .signature import Call
 from .traced import Traced
 
 # Seed and counter of the random stream; every random op in the program folds its number in.

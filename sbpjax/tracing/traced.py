@@ -3,7 +3,7 @@
     seed │ arrays that it is given │ tensors that it captured   →   arrays that it returns
 
 This is the one place where a function becomes a program: `sbpjax.tracing.step` traces steps with state for `nn.Graph`,
-`compile` and pipelines, `sbpjax.func.program` functions under a transform of JAX.
+`compile` and pipelines, `sbpjax.tracing.transform` functions under a transform of JAX.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 
 import jax
 
-from sbpjax.amp.casting import fresh
 from sbpjax.errors import SbpjaxError
-from sbpjax.graph.watch import Watch
+from sbpjax.tensor.casting import fresh
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.op_calls import called
 
 from .captured import Captured
+from .outside_writes import Watch
 
 _MOST_TRACES = 3
 

@@ -12,7 +12,7 @@ def device_num() -> int:
 
 def node_size() -> int:
     """Return the number of nodes."""
-    from sbpjax import env
+    from sbpjax.distributed import env
 
     return env.get_node_size()
 
@@ -24,7 +24,7 @@ def has_world_size() -> bool:
 
 def world_size() -> int:
     """Return the number of processes."""
-    from sbpjax import env
+    from sbpjax.distributed import env
 
     return env.get_world_size()
 

@@ -29,7 +29,7 @@ def _devices() -> int:
 
 
 def _nodes() -> int:
-    from sbpjax import env
+    from sbpjax.distributed import env
 
     return env.get_node_size()
 

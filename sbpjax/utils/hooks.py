@@ -1,3 +1,3 @@
 """Handles of hooks, under PyTorch's name of their module."""
 
-from sbpjax.autograd.node import RemovableHandle as RemovableHandle
+from sbpjax.tensor.tape.node import RemovableHandle as RemovableHandle

@@ -1,46 +1,4 @@
 """Tensors of PyTorch's: `from_torch` and `to_torch`."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from sbpjax.errors import OpTypeError, message
-from sbpjax.tensor import Tensor
-from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.from_data import from_numpy
-
-
-def from_torch(torch_tensor: Any) -> Tensor:
-    """Return a PyTorch tensor's values, in its memory where XLA can read them there.
-
-    Args:
-        torch_tensor: a dense `torch.Tensor`; its gradient is not taken along.
-
-    Raises:
-        OpTypeError: it is none.
-    """
-    if not type(torch_tensor).__module__.startswith("torch"):
-        seen = f"a {type(torch_tensor).__name__}"
-        raise OpTypeError(message("from_torch(x)", seen, "x is a torch.Tensor", "sbpjax.tensor(x)"))
-    source = torch_tensor.detach().contiguous()
-    if source.dtype.is_complex or str(source.dtype) == "torch.bool" or not source.numel():
-        return from_numpy(source.cpu().numpy())
-    from sbpjax.tensor.interop import from_dlpack  # which few scripts need
-
-    return from_dlpack(source)
-
-
-def to_torch(flow_tensor: Tensor) -> Any:
-    """Return a tensor's values as a `torch.Tensor` with memory of its own, on the CPU; a global one whole.
-
-    Raises:
-        OpTypeError: it is no sbpjax tensor.
-    """
-    if not isinstance(flow_tensor, Tensor):
-        seen = f"a {type(flow_tensor).__name__}"
-        raise OpTypeError(message("to_torch(x)", seen, "x is a sbpjax.Tensor", "torch.as_tensor(x)"))
-    import torch
-
-    if flow_tensor.dtype == dtypes.bfloat16:  # NumPy's own dtypes have none
-        return torch.from_numpy(flow_tensor.detach().float().numpy().copy()).bfloat16()
-    return torch.from_numpy(flow_tensor.detach().numpy().copy())
+from sbpjax.data.torch_tensors import from_torch as from_torch
+from sbpjax.data.torch_tensors import to_torch as to_torch

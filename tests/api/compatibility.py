@@ -1,6 +1,6 @@
 """Write `docs/compatibility.md`: how OneFlow's arguments are taken, from the tables that take them.
 
-PYTHONPATH=.:tests python -m api.compatibility
+python -m tests.api.compatibility
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import inspect
 from sbpjax.functions.table import ROWS
 from sbpjax.tensor.argument_names import NOTHING, REST
 from sbpjax.tensor.oneflow_arguments import FORMS, IGNORED, parts
-
-from . import signatures
-from .coverage import HERE, resolve
+from tests.api import signatures
+from tests.api.coverage import HERE, resolve
 
 PAGE = HERE.parent.parent / "docs" / "compatibility.md"
 START, END = "<!-- arguments -->", "<!-- end of arguments -->"

@@ -1,7 +1,7 @@
 """Which of OneFlow's public names exist here, and which of them have a spec; writes `docs/api_coverage.md`.
 
-    PYTHONPATH=.:tests python -m api.coverage          # write the page
-    PYTHONPATH=.:tests python -m api.coverage --print  # what is missing, by priority
+    python -m tests.api.coverage          # write the page
+    python -m tests.api.coverage --print  # what is missing, by priority
 
 `oneflow_api.json` holds the names: namespace → "priority kind" → names. Priority 1: used by model libraries or shared
 with PyTorch; 2: documented or tested by OneFlow; 3: the rest, most of it OneFlow's own making ("internal": imports that
@@ -20,9 +20,9 @@ from pathlib import Path
 
 import sbpjax
 import tests.op_specs  # noqa: F401  # registers the specs
-from sbpjax.absent import TABLE, row
 from sbpjax.testing import SPECS
 from sbpjax.testing.excuses import EXCUSES
+from sbpjax.world.absent import TABLE, row
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "api_coverage.md"
@@ -200,7 +200,7 @@ def _of_priority_3() -> list[str]:
     """Return the lines about names that mean nothing here: what is asked for raises `AbsentError` and says the same."""
     lines = [
         "What OneFlow's package shows of its own making. Asking for one of these raises `AbsentError`, which says what",
-        "to use instead (`sbpjax/absent.py`).",
+        "to use instead (`sbpjax/world/absent.py`).",
         "",
         "| names | instead |",
         "| --- | --- |",

@@ -1,6 +1,6 @@
 """What of OneFlow's recorded signatures (`signatures.json`) the package here does not take.
 
-    PYTHONPATH=.:tests python -m api.signatures    # a line for each
+    python -m tests.api.signatures    # a line for each
 
 A signature is taken if three calls are understood: with all its arguments in their order, with all of them by name, and
 with those alone that may not be left out; and if the arguments in order mean the same here. What is meant by a value is
@@ -16,8 +16,7 @@ import re
 import warnings
 
 from sbpjax.tensor.oneflow_arguments import parts
-
-from .coverage import HERE, resolve
+from tests.api.coverage import HERE, resolve
 
 # A function that takes any keyword is asked: it refuses what it does not know in one of these words.
 REFUSED = r"unexpected keyword|takes .*positional arg|multiple values|unknown arg|each once|is required|missing .* requ"

@@ -6,9 +6,8 @@ import pytest
 
 import sbpjax
 from sbpjax.errors import AbsentError
-
-from . import coverage
-from .ops import NOT_OPS, public_ops
+from tests.api import coverage
+from tests.api.ops import NOT_OPS, public_ops
 
 # Names may be added before the page is written anew (`make api`); none that it lists as here may go.
 NEWER = 40

@@ -6,8 +6,7 @@ import torch
 
 import sbpjax as flow
 from sbpjax.tensor.oneflow_arguments import FORMS, IGNORED, adapted
-
-from . import compatibility, coverage, signatures
+from tests.api import compatibility, coverage, signatures
 
 
 def test_every_recorded_signature_is_taken():

@@ -16,11 +16,10 @@ from pathlib import Path
 import pytest
 
 import sbpjax
+from tests.api import coverage
 from tests.support.stubs.forms import forms
 from tests.support.stubs.generate import ATTACHED, OF_TENSORS, ROOT, texts
 from tests.support.stubs.render import Types
-
-from . import coverage
 
 HERE = Path(__file__).parent / "typed"
 PYRIGHT = shutil.which("pyright")

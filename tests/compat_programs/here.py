@@ -4,7 +4,7 @@ import json
 import runpy
 import sys
 
-from compat_programs import record
+from tests.compat_programs import record
 
 import sbpjax
 
@@ -28,7 +28,7 @@ def run(name, path):
     sys.path.insert(0, str(record.FOLDER))
     try:
         with sbpjax.mock_oneflow.enable():
-            import shown
+            from tests.compat_programs import shown
 
             shown.sink = lambda line: lines[sbpjax.env.get_rank()].append(json.loads(line))
             sbpjax.manual_seed(0)

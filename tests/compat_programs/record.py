@@ -62,7 +62,7 @@ def run(path, alias, timeout=180):
 
 def _report(name, expected, lines):
     sys.path.insert(0, str(FOLDER.parent))
-    from compat_programs import compare, differences
+    from tests.compat_programs import compare, differences
 
     listed = differences.DIFFERENT.get(name, ((), ""))[0] or ()
     for label, text in compare.differences(expected, lines):

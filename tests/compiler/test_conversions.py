@@ -1,4 +1,4 @@
-"""Logical values on placements and back; `tests/sbp/test_transfer.py` tests the ways between placements."""
+"""Logical values on placements and back; `test_between_placements` tests the ways between them."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -1,4 +1,4 @@
-"""The tests of global tensors, with several processes: ``PYTHONPATH=tests python -m distributed.foundation``.
+"""The tests of global tensors, with several processes: ``python -m tests.distributed.foundation``.
 
     --processes 4          how many (2 by default), with 8 devices among them
     --one_in 20            a fair sample of the tests
@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import xla_flags
+from tests import xla_flags
 
 ROOT = Path(__file__).parent.parent.parent
 LAUNCHER = ROOT / "sbpjax" / "distributed" / "launch.py"
@@ -47,7 +47,7 @@ LATER_FILES = [
     *(f"tests/graph/test_{name}.py" for name in ("graph", "proxy", "report", "safety", "saving", "step", "watch")),
     *(f"tests/graph/test_{name}.py" for name in ("zero", "explain", "profile", "memory", "export", "html")),
     *(f"tests/func/test_{name}.py" for name in ("compiled", "transforms", "wrap_jax")),
-    *("tests/utils/data/test_global_loader.py", "tests/test_one_embedding.py", "tests/distributions"),
+    *("tests/data/loading/test_global_loader.py", "tests/test_one_embedding.py", "tests/distributions"),
 ]
 
 # What cannot be asked of several processes: beginnings of test names, and why.
@@ -62,7 +62,7 @@ ONE_PROCESS: dict[str, str] = {
         for name in ("constants_lie_where_the_inputs_are", "gradient_comes_back_from")
     },
     "tests/tensor/test_user_scripts.py::test_threads_do_not": "threads of two processes do not come in one order",
-    "tests/utils/data/test_global_loader.py::test_each_tensor_may_have": "it stands in for another process",
+    "tests/data/loading/test_global_loader.py::test_each_tensor_may_have": "it stands in for another process",
     "tests/graph/test_export.py::test_missing_and_damaged": "every process would do the same harm to one folder",
     "tests/graph/test_export.py::test_manifests_that_do_not_fit": "every process changes one folder, out of step",
     "tests/graph/test_export.py::test_an_export_replaces": "every process changes one folder, out of step",
@@ -73,7 +73,7 @@ ONE_PROCESS: dict[str, str] = {
             "torch_alias.py::test_pytorch_reads_what",
         )
     },
-    "tests/utils/test_global_view.py::test_there_and_back": "a process without a rank has an empty part",
+    "tests/distributed/test_global_view.py::test_there_and_back": "a process without a rank has an empty part",
     "tests/nn/test_module.py::test_a_state_loads_across_layouts": "a process without a rank has an empty part",
     **{
         f"tests/graph/test_report.py::test_debug_{name}": "debugging speaks on the first process alone"
@@ -82,17 +82,17 @@ ONE_PROCESS: dict[str, str] = {
     "tests/graph/test_export.py::test_every_op_family": "every process starts a program that uses one folder",
     "tests/graph/test_export.py::test_one_export_for_many": "it names a fourth device; each of four processes has two",
     **{
-        f"tests/checkpoint/test_saving_sharded.py::test_{name}": (
+        f"tests/data/checkpoint/test_saving_sharded.py::test_{name}": (
             "every process would do the same harm to one folder, where the scripts do it once"
         )
         for name in ("damage", "a_crash", "manager", "should_stop")
     },
     **{
-        f"tests/utils/test_checkpoint.py::test_{name}": "every process looks at and changes one folder, out of step"
+        f"tests/data/test_save_load.py::test_{name}": "every process looks at and changes one folder, out of step"
         for name in ("an_interrupted_replacement", "ranks_that_are_not_there")
     },
     **{
-        f"tests/nn/test_parallel.py::test_{name}": "threads stand for ranks only where there is one process"
+        f"tests/distributed/test_data_parallel.py::test_{name}": "threads stand for ranks only in one process"
         for name in ("gradients", "all_gradients", "unused", "different")
     },
 }
@@ -103,11 +103,11 @@ def run(processes, arguments, one_in=1, limit_s=300, timeout_s=120, quiet=False)
     with tempfile.TemporaryDirectory() as folder:
         env = {k: v for k, v in os.environ.items() if k not in ("NPROC", "SBPJAX_CPU_DEVICES", "XLA_FLAGS")}
         env["XLA_FLAGS"] = xla_flags.QUICK
-        env["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, ROOT / "tests", ROOT / "examples")))
+        env["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, ROOT / "examples")))
         command = [
             *(sys.executable, LAUNCHER, "--port", 0, "--timeout", timeout_s, "--max_restarts", RESTARTS),
             *("--nproc_per_node", processes, "--cpu_devices", DEVICES // processes),
-            *("-m", "distributed.lockstep", "--folder", folder, "--one_in", one_in, "--limit", limit_s),
+            *("-m", "tests.distributed.lockstep", "--folder", folder, "--one_in", one_in, "--limit", limit_s),
             *("--left_out", json.dumps(ONE_PROCESS), *arguments),
         ]
         sink = subprocess.DEVNULL if quiet else None

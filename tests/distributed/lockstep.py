@@ -30,11 +30,11 @@ import pytest
 import torch
 
 import sbpjax
-from sbpjax import world as worlds
 from sbpjax.compiler import conversions
-from sbpjax.nn import moving
+from sbpjax.nn import placing as moving
 from sbpjax.sbp import algebra
 from sbpjax.tensor import convert
+from sbpjax.world import processes as worlds
 
 RESTART = 75  # the code that the launcher starts all ranks again from
 LIBRARY = str(Path(sbpjax.__file__).parent) + os.sep
@@ -268,7 +268,7 @@ def main():
     parser.add_argument("--limit", type=float, default=120.0)
     options, rest = parser.parse_known_args()
     if sbpjax.env.get_world_size() < 2:
-        raise SystemExit("started by hand: python -m distributed.foundation starts the ranks")
+        raise SystemExit("started by hand: python -m tests.distributed.foundation starts the ranks")
     deal_devices()
     read_whole_arrays()
     show_all_shards()

@@ -6,9 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import xla_flags
-
 import sbpjax
+from tests import xla_flags
 
 LIMIT_S = 420  # a quiet machine needs a twentieth of it
 ROOT = Path(sbpjax.__file__).parent.parent
@@ -19,7 +18,7 @@ LAUNCHER = ROOT / "sbpjax" / "distributed" / "launch.py"
 def start(*arguments, timeout=120, **environment):
     """Start the launcher, in a session of its own, and return its process."""
     kept = {k: v for k, v in os.environ.items() if k not in ("NPROC", "SBPJAX_CPU_DEVICES", "XLA_FLAGS")}
-    paths = [str(ROOT), str(ROOT / "examples"), str(ROOT / "tests")]
+    paths = [str(ROOT), str(ROOT / "examples")]
     env = kept | {"PYTHONPATH": os.pathsep.join(paths), "XLA_FLAGS": xla_flags.QUICK} | environment
     command = [sys.executable, str(LAUNCHER), "--port", "0", "--timeout", str(timeout), *map(str, arguments)]
     return subprocess.Popen(

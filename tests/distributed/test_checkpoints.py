@@ -2,7 +2,7 @@
 
 import pytest
 
-from .running import SCRIPTS, launch
+from tests.distributed.running import SCRIPTS, launch
 
 
 @pytest.mark.parametrize("kills, steps", [(1, 6), pytest.param(20, 200, marks=pytest.mark.exhaustive)])

@@ -3,8 +3,8 @@
 import pytest
 
 import sbpjax as flow
-
-from .running import SCRIPTS, passed
+from sbpjax.world import calls
+from tests.distributed.running import SCRIPTS, passed
 
 
 @pytest.mark.exhaustive
@@ -14,7 +14,7 @@ def test_four_processes():
 
 def test_threads(capsys, monkeypatch):
     ranks = 3
-    monkeypatch.setattr(flow.calls._switch, "mode", "sampled")  # the script sets another
+    monkeypatch.setattr(calls._switch, "mode", "sampled")  # the script sets another
     source = compile((SCRIPTS / "collectives.py").read_text(), "collectives.py", "exec")
     flow.simulate(ranks=ranks)(lambda: exec(source, {"__name__": "script"}))()
     assert capsys.readouterr().out.count("passed") == ranks

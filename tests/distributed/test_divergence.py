@@ -1,6 +1,6 @@
 """Ranks that part after they agreed on every program: each is told where, at the latest before anything is written."""
 
-from .running import SCRIPTS, launch, passed
+from tests.distributed.running import SCRIPTS, launch, passed
 
 
 def test_eleven_ways_to_part_and_work_that_may_differ(tmp_path):

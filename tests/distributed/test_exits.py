@@ -13,9 +13,8 @@ import time
 import pytest
 
 from sbpjax import checkpoint
-
-from .running import SCRIPTS, finish, start
-from .scripts.ends import Program
+from tests.distributed.running import SCRIPTS, finish, start
+from tests.distributed.scripts.ends import Program
 
 TIMEOUT_S = 15
 SLACK_S = 20  # for the ways out: a rank ends by itself for 3 s, the launcher stops it for 5, on two busy cores

@@ -2,11 +2,12 @@
 
 import pytest
 
-from . import foundation
-from .running import LIMIT_S, passed
+from tests.distributed import foundation
+from tests.distributed.running import LIMIT_S, passed
 
-# The command `python -m distributed.foundation` runs all of them; these make a tensor in every way, in little time.
-FEW = ["tests/tensor/test_global.py", "tests/tensor/test_creation.py", "tests/tensor/test_printing.py"]
+# The command `python -m tests.distributed.foundation` runs all of them; these make a tensor in every way, in little
+# time.
+FEW = ["tests/tensor/test_global.py", "tests/tensor/test_creation.py", "tests/functions/test_printing.py"]
 
 
 @pytest.mark.parametrize("share", ["sample", pytest.param("all", marks=pytest.mark.exhaustive)])

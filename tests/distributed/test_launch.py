@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from sbpjax.distributed import launch as launcher
-
-from .running import finish, launch, start
+from tests.distributed.running import finish, launch, start
 
 
 def shell(text, ranks=2, *options, **environment):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from .running import SCRIPTS, launch
+from tests.distributed.running import SCRIPTS, launch
 
 TIMEOUT_S = 15
 # What a rank does from which there is no way back, and what all ranks' output says about it.

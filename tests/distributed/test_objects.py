@@ -11,6 +11,7 @@ import sbpjax as flow
 from sbpjax import distributed as dist
 from sbpjax import errors
 from sbpjax.distributed import objects
+from sbpjax.world import processes as worlds
 
 VALUE = {"loss": float("inf"), ("a", 1): [None, {1, 2}, b"x", np.arange(3), np.float32(2)], "text": "x" * 300}
 
@@ -123,7 +124,7 @@ class Evil:
 @pytest.mark.parametrize("attack", ["another key", "a flipped bit", "a cut signature", "of the other rank", "a size"])
 def test_what_is_changed_on_the_way_is_refused_and_nothing_runs(monkeypatch, attack, allow_pickle):
     """Whoever sits between the ranks changes what arrives for rank 0, a pickle of its own included."""
-    real, world = objects.run, flow.world.World
+    real, world = objects.run, worlds.World
     mine = objects._packed(Evil(), dist.group.group_of(None), True)
 
     def run(asked, body, group, arrays, static=()):

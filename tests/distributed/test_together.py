@@ -2,8 +2,7 @@
 
 import sbpjax as flow
 from sbpjax import checkpoint
-
-from .running import SCRIPTS, launch
+from tests.distributed.running import SCRIPTS, launch
 
 RANKS, DEVICES = 2, 2
 FIXED = ["training.py", "ddp.py", "collectives.py"]

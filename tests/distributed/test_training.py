@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from .running import LIMIT_S, SCRIPTS, launch
+from tests.distributed.running import LIMIT_S, SCRIPTS, launch
 
 DEVICES = {"pair": 2}  # the others have eight
 STEPS = 12

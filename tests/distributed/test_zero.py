@@ -5,9 +5,8 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import checkpoint
-
-from . import zero_state
-from .running import passed
+from tests.distributed import zero_state
+from tests.distributed.running import passed
 
 GRID = [[0, 1, 2, 3], [4, 5, 6, 7]]
 S, B = flow.sbp.split, flow.sbp.broadcast

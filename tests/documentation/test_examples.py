@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from sbpjax import mock_torch
-
-from .examples import difference, examples, outcomes
+from tests.documentation.examples import difference, examples, outcomes
 
 # Names whose examples differ, and why.
 EXCEPTIONS = {

@@ -10,14 +10,13 @@ import safetensors.numpy
 
 import sbpjax as flow
 from sbpjax import checkpoint, errors
-from sbpjax.auto import plan_file
-from sbpjax.checkpoint import manifest as checksums
 from sbpjax.checkpoint import read_torch
-from sbpjax.checkpoint.safetensors import open_safetensors
+from sbpjax.data.checkpoint import manifest as checksums
+from sbpjax.data.checkpoint.safetensors import open_safetensors
 from sbpjax.graph import manifest, reading
+from sbpjax.graph.auto import plan_file
 from sbpjax.mock.torch_names import serialization
-
-from . import mutations
+from tests.fuzz import mutations
 
 
 class Family:

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from sbpjax.errors import CheckpointError
-
-from . import worker
-from .families import FAMILIES, Family
+from tests.fuzz import worker
+from tests.fuzz.families import FAMILIES, Family
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = 60

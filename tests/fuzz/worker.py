@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import sbpjax as flow
-
-from .families import FAMILIES, arrays_of
+from tests.fuzz.families import FAMILIES, arrays_of
 
 CANARY = b"\xa5FoReIgN"
 MORE_MEMORY = 3 * 2**30

@@ -18,6 +18,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import ExportError, GraphTypeError, StateDictError
 from sbpjax.graph import TensorSpec
+from sbpjax.tracing import tree
 
 F = nn.functional
 FILES = {"manifest.json", "program.stablehlo", "weights.safetensors"}
@@ -140,7 +141,7 @@ _RUN = """
 import json, sys
 import numpy as np
 import sbpjax as flow
-from sbpjax.graph import tree
+from sbpjax.tracing import tree
 
 folder, calls = sys.argv[1], 3
 for name in json.loads(sys.argv[2]):
@@ -171,7 +172,7 @@ def elsewhere(folder, names, devices=8):
 def here(graph, args):
     """Return what three calls of a graph give, and its state after them."""
     flow.manual_seed(7)
-    outs = [x.numpy() for _ in range(3) for x in flow.graph.tree.flatten(graph(*args))[0]]
+    outs = [x.numpy() for _ in range(3) for x in tree.flatten(graph(*args))[0]]
     found = {f"out {i}": x for i, x in enumerate(outs)}
     state = graph._g.last.state
     return {**found, **{f"state {n}": t.numpy() for n, t in zip(state.names, state.tensors, strict=True)}}

@@ -11,9 +11,9 @@ from sbpjax.errors import MixedTensorError, OutOfMemoryError
 from sbpjax.graph import memory as memory_module
 from sbpjax.graph.collectives import Traffic, planned_bytes
 from sbpjax.graph.memory import Memory, bytes_text
-from sbpjax.sbp.normalise import normalise
-from sbpjax.sbp.plan.cpu_liveness import spans_on
-from sbpjax.sbp.plan.liveness import Held, Spans
+from sbpjax.planner.memory.cpu_liveness import spans_on
+from sbpjax.planner.memory.liveness import Held, Spans
+from sbpjax.programs.normalise import normalise
 
 ARGUMENTS = 0.02  # what is known of layouts against the compiler's size of the arguments
 ESTIMATE = 0.10  # the plan's guess of the whole against XLA:CPU's
@@ -269,7 +269,7 @@ class TestSpans:
     def spans(self, fn, *shapes):
         import jax
 
-        from sbpjax.sbp.normalise import normalise
+        from sbpjax.programs.normalise import normalise
 
         return Spans(normalise(jax.make_jaxpr(fn)(*(jax.ShapeDtypeStruct(s, np.float32) for s in shapes))))
 
@@ -297,7 +297,7 @@ class TestSpans:
 
     def test_a_tpus_estimate_is_what_its_compiler_stores(self, monkeypatch):
         """Of an MLP XLA:CPU keeps more than the products, and the TPU compiler nothing else."""
-        from sbpjax.sbp.plan.tpu_liveness import OnTpu
+        from sbpjax.planner.memory.tpu_liveness import OnTpu
 
         step, x = mlp()
         here = step.memory(x, compiled=False)

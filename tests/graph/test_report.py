@@ -7,7 +7,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.graph.report import module_of
 from sbpjax.nn import functional as F
-from sbpjax.sbp.normalise import is_backward
+from sbpjax.programs.normalise import is_backward
 
 PLACE = flow.placement("cpu", [[0, 1], [2, 3]])
 

@@ -6,9 +6,9 @@ four ranks within 1e-6 in the layouts where it runs: eager 2-D, eager tensor par
 
 import numpy as np
 import pytest
-from models_sbp import GPT, B, Layout, S, batch, filled, losses
 
 from sbpjax import nn
+from tests.models_sbp import GPT, B, Layout, S, batch, filled, losses
 
 LOSSES = [2.849897861480713, 2.7842869758605957, 2.732038974761963]
 TOLERANCE = 2e-6  # of sums in another order

@@ -7,10 +7,10 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn, sbp
+from sbpjax.compiler.hlo import collectives
 from sbpjax.graph import TensorSpec
 from sbpjax.graph.zero import divided
 from sbpjax.optim import run
-from sbpjax.sbp.hlo import collectives
 from sbpjax.sbp.layout import layout_of
 from sbpjax.tensor.parked import is_parked
 

@@ -14,12 +14,11 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from ops.checker import BF16, TOLERANCE, Case
 
-from sbpjax.compiler import conversions
-from sbpjax.sbp import algebra, eager
-
-from .layouts import lay_out, random_codes
+from sbpjax.compiler import conversions, eager
+from sbpjax.sbp import algebra
+from tests.independence.layouts import lay_out, random_codes
+from tests.ops.checker import BF16, TOLERANCE, Case
 
 SUMMED = 8  # sums over other groupings: this many times the tolerance of one op against PyTorch
 
@@ -29,7 +28,7 @@ def all_cases() -> tuple[Case, ...]:
     """Return the cases of every module in `tests/ops` that have an array to lay out."""
     found = []
     for path in sorted((Path(__file__).parent.parent / "ops").glob("test_*.py")):
-        module = importlib.import_module(f"ops.{path.stem}")
+        module = importlib.import_module(f"tests.ops.{path.stem}")
         for value in vars(module).values():
             for mark in getattr(value, "pytestmark", ()):
                 if mark.name == "parametrize" and mark.args[0] == "case":

@@ -4,11 +4,10 @@ import itertools
 
 import pytest
 
-from sbpjax.sbp import eager
-from sbpjax.sbp.plan import control
-from sbpjax.sbp.rules import table
-
-from .checker import all_cases, check, sample
+from sbpjax.compiler import eager
+from sbpjax.planner import control
+from sbpjax.programs.rules import table
+from tests.independence.checker import all_cases, check, sample
 
 FIVE = ("add", "mul", "dot_general", "reduce_sum", "broadcast_in_dim")
 

@@ -12,8 +12,7 @@ import pytest
 import sbpjax as flow
 from sbpjax.sbp import algebra
 from sbpjax.tensor.tensor import wrap_any
-
-from .layouts import lay_out, random_codes
+from tests.independence.layouts import lay_out, random_codes
 
 RTOL = 2e-5
 _X = np.random.default_rng(0).normal(size=(7, 6)).astype(np.float32)

@@ -4,7 +4,8 @@ import json
 import zlib
 
 import pytest
-from compat_programs import compare, differences, here, record
+
+from tests.compat_programs import compare, differences, here, record
 
 PROGRAMS = record.programs()
 EXPECTED = dict(json.loads(line) for line in record.EXPECTED.read_text().splitlines())

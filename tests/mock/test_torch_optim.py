@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 import pytest
 import torch as real
-from optim import schedule_cases, sweep_cases
 
 import sbpjax
 from sbpjax import checkpoint, mock_torch
+from tests.optim import schedule_cases, sweep_cases
 
 TOLERANCE = 1e-5
 DEFAULTS = "Adadelta Adafactor Adagrad Adam AdamW Adamax ASGD NAdam RAdam RMSprop Rprop SGD".split()

@@ -4,8 +4,7 @@ import pytest
 
 import sbpjax
 from sbpjax import nn
-
-from .both import check, everything, expected, mocked_model
+from tests.models_torch.both import check, everything, expected, mocked_model
 
 FILES = ["resnet", "vit", "gpt2", "bert", "unet", "tagger"]
 B, S0 = sbpjax.sbp.broadcast, sbpjax.sbp.split(0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from .both import TOLERANCE, load
+from tests.models_torch.both import TOLERANCE, load
 
 NAMES = ["training_loop", "hooks_and_checkpoints", "in_place_and_indexing", "own_function"]
 

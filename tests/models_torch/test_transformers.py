@@ -12,8 +12,7 @@ import torch
 
 import sbpjax
 from sbpjax import mock_torch
-
-from .both import TOLERANCE, to_numpy
+from tests.models_torch.both import TOLERANCE, to_numpy
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("transformers") is None, reason="transformers is not installed"),

@@ -5,10 +5,10 @@ import copy
 import numpy as np
 import pytest
 import torch
-from test_layers import close
 
 import sbpjax as flow
 from sbpjax import nn
+from tests.nn.test_layers import close
 
 LAZY = [
     ("LazyLinear", (3,), (2, 5)),

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from test_layers import close, pair
 
 import sbpjax as flow
 from sbpjax import nn
+from tests.nn.test_layers import close, pair
 
 LAYERS = [
     ("ConvTranspose1d", (4, 6, 3), {"stride": 2, "padding": 1, "output_padding": 1}, (4, 4, 5)),

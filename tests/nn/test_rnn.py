@@ -5,11 +5,11 @@ import time
 import numpy as np
 import pytest
 import torch
-from test_layers import close, pair
 
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.nn.utils import rnn as packing
+from tests.nn.test_layers import close, pair
 
 OPTIONS = [
     ("LSTM", {}),

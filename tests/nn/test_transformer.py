@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from test_layers import close, pair
 
 import sbpjax as flow
 from sbpjax import nn
+from tests.nn.test_layers import close, pair
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning")  # PyTorch's
 

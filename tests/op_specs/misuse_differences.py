@@ -3,7 +3,7 @@
 A line names an op and the changes to a good call of it that `misuse.wrong` makes.
 """
 
-from .misuse import CLASS, SILENT
+from tests.op_specs.misuse import CLASS, SILENT
 
 # (what comes of it, the reason, the calls)
 GROUPS = (

@@ -10,9 +10,8 @@ from sbpjax import errors
 from sbpjax.testing import SPECS
 from sbpjax.testing.forms import draw
 from sbpjax.testing.libraries import Local, Torch
-
-from . import misuse
-from .misuse_differences import listed
+from tests.op_specs import misuse
+from tests.op_specs.misuse_differences import listed
 
 SHARES = 4
 # The op and the change, of the kinds that were told by Python, NumPy or JAX, or in another class than PyTorch's.

@@ -7,8 +7,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpIndexError, OpTypeError
 from sbpjax.ops import activation as ac
-
-from .checker import BF16, A, F, I, case, run
+from tests.ops.checker import BF16, A, F, I, case, run
 
 KINKS = A(-40, -6, -3, -1, -0.5, 0, 0.5, 1, 3, 6, 40, np.inf, -np.inf)
 PLAIN = "relu relu6 selu silu mish gelu hardsigmoid hardswish softsign logsigmoid celu elu leaky_relu hardtanh softplus"

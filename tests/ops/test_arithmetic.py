@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from sbpjax.ops import arithmetic as ar
-
-from .checker import BF16, A, B, F, I, case, run, special
+from tests.ops.checker import BF16, A, B, F, I, case, run, special
 
 INF, NAN = np.inf, np.nan
 PAIRS = [

@@ -7,8 +7,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpValueError
 from sbpjax.ops import arrange as ar
-
-from .checker import BF16, B, F, I, case, run
+from tests.ops.checker import BF16, B, F, I, case, run
 
 X = F(2, 3, 4)
 

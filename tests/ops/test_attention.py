@@ -7,9 +7,8 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.ops.attention import scaled_dot_product_attention as sdpa
-from sbpjax.sbp.normalise import normalise
-
-from .checker import BF16, B, F, case, run
+from sbpjax.programs.normalise import normalise
+from tests.ops.checker import BF16, B, F, case, run
 
 Q, K, V = F(2, 4, 5, 8), F(2, 4, 6, 8, seed=1), F(2, 4, 6, 3, seed=2)
 SQUARE = [F(2, 4, 5, 8, seed=i) for i in range(3)]

@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from sbpjax.ops import compare as cp
-
-from .checker import BF16, B, F, I, case, run, special
+from tests.ops.checker import BF16, B, F, I, case, run, special
 
 PAIRS = [
     (special(), special()[::-1].copy()),

@@ -7,8 +7,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpValueError
 from sbpjax.ops import conv as cv
-
-from .checker import BF16, F, case, run
+from tests.ops.checker import BF16, F, case, run
 
 CONV_TOLERANCE = 2e-5  # sums of up to 200 float32 products in another order
 

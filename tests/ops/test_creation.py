@@ -7,8 +7,7 @@ import torch
 
 from sbpjax.errors import OpError, OpValueError
 from sbpjax.ops import creation as cr
-
-from .checker import BF16, case, run
+from tests.ops.checker import BF16, case, run
 
 
 def shaped(name):

@@ -7,8 +7,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError
 from sbpjax.ops import ctc
-
-from .checker import F, I, case, run
+from tests.ops.checker import F, I, case, run
 
 
 def log_probs(t, n, c):

@@ -4,8 +4,7 @@ import numpy as np
 import torch
 
 from sbpjax.ops import cumulative as cu
-
-from .checker import BF16, A, B, F, I, case, run
+from tests.ops.checker import BF16, A, B, F, I, case, run
 
 
 def both(name):

@@ -10,8 +10,7 @@ import torch
 from sbpjax.ops import decompose as dc
 from sbpjax.ops import matrix_norm as mn
 from sbpjax.ops import solve as so
-
-from .checker import F, I, case, run
+from tests.ops.checker import F, I, case, run
 
 tl = torch.linalg
 LOOSE = 2e-4  # float32 decompositions by two builds of LAPACK, and gradients that divide by gaps

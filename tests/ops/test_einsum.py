@@ -7,8 +7,7 @@ import torch
 
 from sbpjax.errors import OpError
 from sbpjax.ops.einsum import einsum
-
-from .checker import F, I, case, run
+from tests.ops.checker import F, I, case, run
 
 SIZES = dict(zip("abcdhijkqn", (2, 3, 4, 5, 2, 3, 4, 5, 6, 7)))
 PLAIN = [

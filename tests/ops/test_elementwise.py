@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from sbpjax.ops import elementwise as ew
-
-from .checker import BF16, A, B, F, I, case, run, special
+from tests.ops.checker import BF16, A, B, F, I, case, run, special
 
 ANYWHERE = "exp exp2 expm1 sin cos tan atan sinh cosh tanh asinh sigmoid erf erfc square neg abs sign floor ceil trunc"
 ANYWHERE = ANYWHERE.split() + ["round", "frac", "reciprocal", "deg2rad", "rad2deg", "sinc", "positive"]

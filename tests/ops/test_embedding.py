@@ -7,8 +7,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpIndexError
 from sbpjax.ops import embedding as em
-
-from .checker import BF16, A, B, F, I, case, run
+from tests.ops.checker import BF16, A, B, F, I, case, run
 
 IDS = np.array([[0, 2, 1], [2, 2, 4]])
 CASES = [

@@ -10,8 +10,7 @@ from sbpjax.errors import OpError
 from sbpjax.ops import complex as cx
 from sbpjax.ops import fft as ff
 from sbpjax.ops import signal as sg
-
-from .checker import F, I, case, run, special
+from tests.ops.checker import F, I, case, run, special
 
 FFT_TOL = 1e-5  # float32: two libraries' orders of sums
 

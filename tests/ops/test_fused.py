@@ -8,8 +8,7 @@ import torch.nn.functional as tf
 from sbpjax.errors import OpError, OpValueError
 from sbpjax.ops import fused as fu
 from sbpjax.ops import regions as rg
-
-from .checker import B, F, case, run
+from tests.ops.checker import B, F, case, run
 
 X = F(2, 3, 4, 4)
 MASK = B(2, 1, 4, 4) | np.eye(4, dtype=bool)

@@ -7,8 +7,7 @@ import torch
 
 from sbpjax.errors import OpBoundsError, OpError, OpTypeError, OpValueError
 from sbpjax.ops import gather as ga
-
-from .checker import BF16, A, B, F, I, case, run
+from tests.ops.checker import BF16, A, B, F, I, case, run
 
 X = F(3, 4, 5)
 

@@ -7,8 +7,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpValueError
 from sbpjax.ops import grid_sample as gs
-
-from .checker import F, case, run
+from tests.ops.checker import F, case, run
 
 
 def both(name, *inputs, **kw):

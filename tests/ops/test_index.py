@@ -7,8 +7,7 @@ import torch
 
 from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError
 from sbpjax.ops import index as ix
-
-from .checker import BF16, B, F, I, case, run
+from tests.ops.checker import BF16, B, F, I, case, run
 
 X = F(4, 5, 6)
 I1, I2, I0 = I(3, low=-4, high=4), I(2, 3, low=-4, high=4, seed=1), np.asarray(-2)

@@ -8,8 +8,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpTypeError
 from sbpjax.ops import linalg as la
-
-from .checker import BF16, A, F, I, case, run
+from tests.ops.checker import BF16, A, F, I, case, run
 
 SHAPES = [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4))]
 SHAPES += [

@@ -8,8 +8,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.ops import loss as ls
-
-from .checker import BF16, A, F, I, case, run
+from tests.ops.checker import BF16, A, F, I, case, run
 
 RED = ("mean", "sum", "none")
 X, Y = F(4, 3), F(4, 3, seed=1)

@@ -6,8 +6,7 @@ import torch.nn.functional as tf
 
 from sbpjax.ops import distance
 from sbpjax.ops import losses as lo
-
-from .checker import A, F, I, case, run
+from tests.ops.checker import A, F, I, case, run
 
 
 def both(name, *inputs, ref_attrs=None, **kw):

@@ -6,8 +6,7 @@ import torch
 
 from sbpjax.errors import OpError, OpIndexError, OpValueError
 from sbpjax.ops import matrix as mx
-
-from .checker import BF16, B, F, I, case, run
+from tests.ops.checker import BF16, B, F, I, case, run
 
 
 def both(fn):

@@ -11,8 +11,7 @@ from sbpjax.ops import distance as ds
 from sbpjax.ops import pairs as pa
 from sbpjax.ops import place as pl
 from sbpjax.ops import stats as st
-
-from .checker import BF16, A, B, F, I, case, run, special
+from tests.ops.checker import BF16, A, B, F, I, case, run, special
 
 with warnings.catch_warnings():  # that index_reduce is in beta is said once
     warnings.simplefilter("ignore")

@@ -6,8 +6,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpValueError
 from sbpjax.ops import norm as nm
-
-from .checker import BF16, A, F, case, run
+from tests.ops.checker import BF16, A, F, case, run
 
 W, BIAS = F(3, seed=5), F(3, seed=6)
 NORM_TOLERANCE = 2e-5  # the gradient subtracts nearly equal sums

@@ -7,8 +7,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpValueError
 from sbpjax.ops import pool as po
-
-from .checker import BF16, F, I, case, run
+from tests.ops.checker import BF16, F, I, case, run
 
 
 def both(name, *inputs, **kw):

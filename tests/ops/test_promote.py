@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from sbpjax.ops import promote as pr
-
-from .checker import BF16, to_torch, torch_dtype
+from tests.ops.checker import BF16, to_torch, torch_dtype
 
 DTYPES = [
     np.dtype(d) for d in (np.bool_, np.uint8, np.int8, np.int16, np.int32, np.int64, np.float16, BF16, np.float32)

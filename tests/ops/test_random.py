@@ -7,8 +7,7 @@ import scipy.stats
 
 from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.ops import random as rn
-
-from .checker import BF16, F
+from tests.ops.checker import BF16, F
 
 KEY = jax.random.key(7)
 N = 20_000

@@ -6,8 +6,7 @@ import torch
 
 from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError
 from sbpjax.ops import reduce as rd
-
-from .checker import BF16, A, B, F, I, case, run
+from tests.ops.checker import BF16, A, B, F, I, case, run
 
 INF, NAN = np.inf, np.nan
 TIES = np.array([[1, 3, 3, 0], [2, 2, 2, 2], [0, -1, -1, 5]], np.float32)

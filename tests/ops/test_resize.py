@@ -6,8 +6,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpValueError
 from sbpjax.ops import resize as rs
-
-from .checker import BF16, F, case, run
+from tests.ops.checker import BF16, F, case, run
 
 
 def both(name, *inputs, **kw):

@@ -25,8 +25,7 @@ from sbpjax.ops import (
 )
 from sbpjax.ops.slopes import slopes
 from sbpjax.ops.unpool import lp_pool1d
-
-from .checker import A, I, case, check, run
+from tests.ops.checker import A, I, case, check, run
 
 INF, NAN = np.inf, np.nan
 X = A(NAN, INF, -INF, 0.0, -0.0, 1, -1, 0.5, -0.5, 3, -3, 6, 20, -20)

@@ -6,8 +6,7 @@ import torch
 
 from sbpjax.errors import OpError, OpIndexError, OpValueError
 from sbpjax.ops import sort as so
-
-from .checker import BF16, A, B, F, I, case, run
+from tests.ops.checker import BF16, A, B, F, I, case, run
 
 NAN = np.nan
 X = np.argsort(F(3, 4, 5), axis=None).reshape(3, 4, 5).astype(np.float32)  # all different: one right answer

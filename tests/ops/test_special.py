@@ -6,8 +6,7 @@ import torch
 
 from sbpjax.errors import OpError
 from sbpjax.ops import special as sp
-
-from .checker import BF16, A, F, I, case, run, special
+from tests.ops.checker import BF16, A, F, I, case, run, special
 
 TOL = 2e-5  # float32: two libraries' polynomials
 ts = torch.special

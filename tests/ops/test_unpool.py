@@ -7,8 +7,7 @@ import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpValueError
 from sbpjax.ops import unpool as un
-
-from .checker import F, case, run
+from tests.ops.checker import F, case, run
 
 
 def pooled(n, shape, **options):

@@ -7,8 +7,7 @@ import torch
 
 from sbpjax.errors import OpError, OpIndexError, OpValueError
 from sbpjax.ops import view as vw
-
-from .checker import BF16, F, I, case, run
+from tests.ops.checker import BF16, F, I, case, run
 
 X = F(2, 3, 4)
 

@@ -15,8 +15,8 @@ import warnings
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import oneflow
-import schedule_cases
-import sweep_cases
+
+from tests.optim import schedule_cases, sweep_cases
 
 warnings.simplefilter("ignore")
 

@@ -11,9 +11,8 @@ import torch
 
 import sbpjax as flow
 from sbpjax import optim
-
-from . import schedule_cases as cases
-from .sweep_differences import SCHEDULES
+from tests.optim import schedule_cases as cases
+from tests.optim.sweep_differences import SCHEDULES
 
 TOLERANCE = 1e-5
 

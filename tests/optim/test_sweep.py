@@ -13,9 +13,8 @@ import torch
 
 import sbpjax as flow
 from sbpjax import optim
-
-from . import sweep_cases as sweep
-from .sweep_differences import OPTIMIZERS
+from tests.optim import sweep_cases as sweep
+from tests.optim.sweep_differences import OPTIMIZERS
 
 TOLERANCE = 1e-5  # relative, or absolute below 1
 EVERY = 12  # of the cases in graphs the default run compiles one in so many

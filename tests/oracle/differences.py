@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .notation import codes_of
-from .signatures import CHEAPER, DEARER, ONLY_HERE, TIE, Outcome
+from tests.oracle.notation import codes_of
+from tests.oracle.signatures import CHEAPER, DEARER, ONLY_HERE, TIE, Outcome
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """`docs/differences.md`, written from the table of differences.
 
-Write it anew after a change of the table, from the repository's root: ``PYTHONPATH=tests:. python -m oracle.document``.
+Write it anew after a change of the table, from the repository's root: ``python -m tests.oracle.document``.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from .differences import SIGNATURES, SNIPPETS
+from tests.oracle.differences import SIGNATURES, SNIPPETS
 
 PATH = Path(__file__).parents[2] / "docs" / "differences.md"
 WIDTH = 120

@@ -12,11 +12,11 @@ import contextlib
 import jax
 import numpy as np
 
-from sbpjax.compiler import conversions
-from sbpjax.sbp import algebra, eager
+from sbpjax.compiler import conversions, eager
+from sbpjax.planner import plan_exactly
+from sbpjax.programs.normalise import normalise
+from sbpjax.sbp import algebra
 from sbpjax.sbp.layout import layout_of
-from sbpjax.sbp.normalise import normalise
-from sbpjax.sbp.plan import plan_exactly
 from sbpjax.tensor import bounds
 from sbpjax.tensor.tensor import Tensor, wrap_any
 from sbpjax.tensor.traced import TracedLayout

@@ -7,11 +7,10 @@ import zlib
 import numpy as np
 
 from sbpjax.sbp import placement as Placement
-
-from . import inputs as make
-from .notation import codes_of, load
-from .planning import flat
-from .signatures import evaluator
+from tests.oracle import inputs as make
+from tests.oracle.notation import codes_of, load
+from tests.oracle.planning import flat
+from tests.oracle.signatures import evaluator
 
 # Relative to the largest magnitude: float32 sums over ranks in another order, of partial sums whose terms are up to
 # 2 + |x|.

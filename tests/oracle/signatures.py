@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sbpjax.planner.program import plan_program
 from sbpjax.sbp import placement as Placement
-from sbpjax.sbp.plan.program import plan_program
-
-from . import inputs as make
-from .notation import codes_of, load, text_of
-from .planning import NeedsValueError, flat, pinned_bytes, plan_only, program_of, stand_in
+from tests.oracle import inputs as make
+from tests.oracle.notation import codes_of, load, text_of
+from tests.oracle.planning import NeedsValueError, flat, pinned_bytes, plan_only, program_of, stand_in
 
 EQUAL, CHEAPER, TIE, DEARER, ONLY_HERE, NEEDS_VALUE = "equal", "cheaper", "tie", "dearer", "only here", "needs value"
 

@@ -5,11 +5,10 @@ import pytest
 
 import sbpjax as flow
 from sbpjax.sbp import placement
-
-from .notation import codes_of, load, text_of
-from .planning import plan_only, stand_in
-from .running import check_gradients, gradients
-from .signatures import dtype_of, evaluator, facts
+from tests.oracle.notation import codes_of, load, text_of
+from tests.oracle.planning import plan_only, stand_in
+from tests.oracle.running import check_gradients, gradients
+from tests.oracle.signatures import dtype_of, evaluator, facts
 
 FILES = ("grad_sig_1d", "grad_sig_2d")
 EVERY = 8  # the default run plans every eighth fact

@@ -14,8 +14,7 @@ from sbpjax.compiler import conversions
 from sbpjax.sbp import placement
 from sbpjax.sbp.assemble import from_local_shards
 from sbpjax.sbp.layout import layout_of
-
-from .notation import block_of, codes_of, load, sbp_of
+from tests.oracle.notation import block_of, codes_of, load, sbp_of
 
 GROUPS = load("to_global")["groups"]
 

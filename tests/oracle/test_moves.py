@@ -12,10 +12,9 @@ import pytest
 
 import sbpjax as flow
 from sbpjax.sbp import boxing, placement
-
-from .notation import codes_of, load
-from .planning import flat, plan_only, stand_in
-from .signatures import dtype_of, evaluator, facts
+from tests.oracle.notation import codes_of, load
+from tests.oracle.planning import flat, plan_only, stand_in
+from tests.oracle.signatures import dtype_of, evaluator, facts
 
 FILES = ("boxing_1d", "boxing_2d")
 AT_LEAST = 0.97

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
-
-from . import document
-from .differences import SIGNATURES, class_of
-from .running import check_value
-from .signatures import CHEAPER, EQUAL, NEEDS_VALUE, ONLY_HERE, facts, outcome
+from tests.oracle import document
+from tests.oracle.differences import SIGNATURES, class_of
+from tests.oracle.running import check_value
+from tests.oracle.signatures import CHEAPER, EQUAL, NEEDS_VALUE, ONLY_HERE, facts, outcome
 
 FILES = ("sig_1d_4ranks", "sig_1d_2ranks", "sig_1d_4ranks_uneven", "sig_2d_2x2", "graph_1d", "graph_2d")
 AT_LEAST = 0.95  # equal or strictly cheaper, of the facts in which OneFlow's value is right
@@ -74,4 +73,4 @@ def test_every_value(name, op, case):
 
 
 def test_document():
-    assert document.PATH.read_text() == document.text(), "write it anew: PYTHONPATH=tests:. python -m oracle.document"
+    assert document.PATH.read_text() == document.text(), "write it anew: python -m tests.oracle.document"

@@ -6,11 +6,11 @@ import math
 import pytest
 
 import sbpjax as flow
-from sbpjax import calls, errors
-
-from .differences import SNIPPETS, UNEQUAL_COPIES
-from .notation import load
-from .ranks import run_snippet
+from sbpjax import errors
+from sbpjax.world import calls
+from tests.oracle.differences import SNIPPETS, UNEQUAL_COPIES
+from tests.oracle.notation import load
+from tests.oracle.ranks import run_snippet
 
 TOLERANCE = 2e-4  # the recorded numbers have five decimals
 LISTED = {(d.file, name): d for d in SNIPPETS for name in d.ids}

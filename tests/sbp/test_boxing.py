@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import PartitionSpec
-from row_checker import COMPILER, mismatch, stack_blocks, unstack_mismatch
 
+from sbpjax.compiler.hlo import total_wire_bytes
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P, nd_name
-from sbpjax.sbp.hlo import total_wire_bytes
+from sbpjax.sbp.conversion_steps import Shard, kind_of, legal, make_step
 from sbpjax.sbp.layout import layout_of, local_shape
 from sbpjax.sbp.placement import placement
-from sbpjax.sbp.steps import Shard, kind_of, legal, make_step
+from tests.programs.rules.row_checker import COMPILER, mismatch, stack_blocks, unstack_mismatch
 
 GRIDS = {"2": [0, 1], "4": [0, 1, 2, 3], "2x2": [[0, 1], [2, 3]], "2x4": [[0, 1, 2, 3], [4, 5, 6, 7]]}
 CODES = (0, 1, 2, B, P)

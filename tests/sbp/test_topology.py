@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sbpjax.compiler import hlo
+from sbpjax.compiler.lower import spmd_function
 from sbpjax.errors import PlacementError
-from sbpjax.sbp import hlo, placement, topology
+from sbpjax.planner import plan_exactly
+from sbpjax.programs.normalise import normalise
+from sbpjax.sbp import placement, topology
 from sbpjax.sbp.layout import layout_of
-from sbpjax.sbp.lower import spmd_function
-from sbpjax.sbp.normalise import normalise
 from sbpjax.sbp.placement import flat_placement
-from sbpjax.sbp.plan import plan_exactly
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import torch
 
 import sbpjax
 from sbpjax.errors import OpError, OpTypeError
-
-from . import both
+from tests.tensor import both
 
 X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 V = np.array([0.5, -1.5, 2.0, 0.25], np.float32)

@@ -9,8 +9,7 @@ import torch
 import sbpjax
 from sbpjax import sbp
 from sbpjax.tensor import creation
-
-from .both import same
+from tests.tensor.both import same
 
 LOCAL = {
     "filled": "[T.zeros(2, 3), T.ones((2,)), T.zeros([2], dtype=T.int64), T.ones(2, dtype=T.bool), T.zeros(()), T.empty(2, 0)]",

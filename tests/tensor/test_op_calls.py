@@ -5,7 +5,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn, optim
-from sbpjax.sbp.normalise import normalise, source_line
+from sbpjax.programs.normalise import normalise, source_line
 from sbpjax.tensor import op_calls
 from sbpjax.tensor.dispatch import apply
 from sbpjax.tensor.mode import mode

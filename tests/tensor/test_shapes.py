@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
+from sbpjax.compiler import call_sites
 from sbpjax.ops import elementwise
-from sbpjax.sbp import call_sites
-from sbpjax.sbp.recent import Recent
 from sbpjax.tensor import op as ops
 from sbpjax.tensor import shapes
+from sbpjax.world.recent import Recent
 
 
 def step(n):

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import sbpjax as flow
-from sbpjax.sbp.recent import Recent
 from sbpjax.tensor import op, splitting, views
 from sbpjax.tensor import unread as unread_views
+from sbpjax.world.recent import Recent
 
 
 def unread(x) -> bool:

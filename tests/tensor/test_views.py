@@ -4,7 +4,7 @@
 
 import pytest
 
-from .both import same
+from tests.tensor.both import same
 
 X = "x = T.arange(24.).reshape(2, 3, 4); "
 

@@ -15,7 +15,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import amp, func, nn
 from sbpjax.errors import AutogradError, OpError
-from sbpjax.func.compiled import CompiledFunction
+from sbpjax.tracing.compiled import CompiledFunction
 
 X = np.random.default_rng(0).standard_normal((2, 4)).astype("f")
 TABLE = jnp.arange(4, dtype=jnp.float32)

@@ -8,7 +8,7 @@ from typing import Any
 
 import sbpjax
 from sbpjax.errors import DistributionError, message
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.size import Size
 

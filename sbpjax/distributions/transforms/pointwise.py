@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.size import Size
 

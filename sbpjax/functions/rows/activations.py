@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..table import FN, INPLACE, INPLACE_FN, METHOD, NN, NN_INPLACE, OUTPUT, op, written
 
-ACTIVATION = "sbpjax.nn.functional.activation"
+ACTIVATION = "sbpjax.functions.nn.activation"
 READ = FN | METHOD
 
 op("relu(input)", "activation.relu", READ | INPLACE | INPLACE_FN | NN | NN_INPLACE, inplace=FN | NN, saves=OUTPUT,

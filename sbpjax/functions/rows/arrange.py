@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..table import FN, METHOD, op, written
 
-FUNCTIONS = "sbpjax.tensor.functions"
+FUNCTIONS = "sbpjax.functions.elementwise"
 READ = FN | METHOD
 AXIS = {"axis": "dim"}
 

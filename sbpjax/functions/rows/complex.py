@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..table import FN, INPLACE, METHOD, op, written
 
-COMPLEX = "sbpjax.tensor.complex"
+COMPLEX = "sbpjax.functions.complex_numbers"
 READ = FN | METHOD
 
 op("angle(input)", "complex.angle", READ)

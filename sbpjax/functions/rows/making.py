@@ -10,10 +10,10 @@ from ..table import FN, METHOD, written
 MAKING = "sbpjax.functions.making"
 CREATION = "sbpjax.tensor.creation"
 LIKE = "sbpjax.tensor.like"
-RANDOM = "sbpjax.tensor.random"
+RANDOM = "sbpjax.functions.random"
 DATA = "sbpjax.tensor.from_data"
 CONVERT = "sbpjax.tensor.convert"
-STRIDED = "sbpjax.tensor.strided"
+STRIDED = "sbpjax.functions.strides"
 READ = FN | METHOD
 LYING = {"layout": "", "pin_memory": ""}  # PyTorch's words on how memory lies are taken and ignored: XLA decides
 LYING_LIKE = {**LYING, "memory_format": ""}
@@ -39,7 +39,7 @@ written("Tensor.trunc_normal_ Tensor.exponential_ Tensor.cauchy_ Tensor.bernoull
 written("tensor", DATA, oneflow="data * pin_memory!")
 written("as_tensor from_jax", DATA)
 written("from_numpy", DATA, names={"obj": "array"})
-written("cast", "sbpjax.tensor.functions", READ, own="to_dtype", oneflow="x=input dtype pin_memory!")
+written("cast", "sbpjax.functions.elementwise", READ, own="to_dtype", oneflow="x=input dtype pin_memory!")
 written("to_global", CONVERT, READ, oneflow="self placement sbp check_meta copy", also="Tensor.local_to_global")
 written("Tensor.global_to_global", CONVERT, own="to_global", oneflow="self placement sbp grad_sbp check_meta copy")
 written("to_local", CONVERT, READ, oneflow="self copy")

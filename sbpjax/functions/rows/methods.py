@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..table import FN, METHOD, written
 
 written("detach", "sbpjax.tensor.storage")
-written("Tensor.type_as", "sbpjax.tensor.moving", names={"target": "other"})
-written("detach_ is_signed get_device", "sbpjax.tensor.moving")
+written("Tensor.type_as", "sbpjax.functions.conversions", names={"target": "other"})
+written("detach_ is_signed get_device", "sbpjax.functions.conversions")
 written("index_put", "sbpjax.tensor.indexing", strict=True)
 written("index_put_", "sbpjax.tensor.indexing")
 written("is_storage", "sbpjax.functions.facts")

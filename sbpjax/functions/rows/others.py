@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..table import FN, METHOD, written
 
-LOWRANK = "sbpjax.tensor.lowrank"
-SIGNAL = "sbpjax.tensor.signal"
+LOWRANK = "sbpjax.functions.low_rank"
+SIGNAL = "sbpjax.functions.signal"
 READ = FN | METHOD
 
 written("stft", SIGNAL, READ, strict=True)
@@ -14,7 +14,7 @@ written("bartlett_window blackman_window hamming_window hann_window kaiser_windo
 written("svd_lowrank pca_lowrank native_layer_norm native_dropout fill", LOWRANK)
 written("grid_sampler grid_sampler_2d grid_sampler_3d affine_grid_generator", LOWRANK)
 written("dropout_ alpha_dropout_ feature_alpha_dropout_", LOWRANK)
-written("lobpcg", "sbpjax.tensor.eigenvalues")
-written("nms roi_align", "sbpjax.tensor.regions")
-written("from_dlpack to_dlpack", "sbpjax.tensor.interop")
-written("roc_auc_score", "sbpjax.tensor.lowlevel")
+written("lobpcg", "sbpjax.functions.extreme_eigenvalues")
+written("nms roi_align", "sbpjax.functions.boxes")
+written("from_dlpack to_dlpack", "sbpjax.functions.protocols")
+written("roc_auc_score", "sbpjax.functions.oneflow_kernels")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbpjax.nn import parallel
+from sbpjax.distributed import data_parallel as parallel
 
 
 class DistributedDataParallel(parallel.DistributedDataParallel):

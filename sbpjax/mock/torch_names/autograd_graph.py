@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sbpjax.autograd.node import Node as Node
-from sbpjax.autograd.node import RemovableHandle as RemovableHandle
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.tape.node import Node as Node
+from sbpjax.tensor.tape.node import RemovableHandle as RemovableHandle
 
 
 class GradientEdge(NamedTuple):

@@ -8,10 +8,10 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sbpjax.autograd.checkpoint import checkpoint as _checkpoint
 from sbpjax.errors import CheckpointError as CheckpointError
 from sbpjax.tensor import Tensor, generator
-from sbpjax.utils.segments import checkpoint_sequential as _checkpoint_sequential
+from sbpjax.tracing.checkpoint import checkpoint as _checkpoint
+from sbpjax.tracing.segments import checkpoint_sequential as _checkpoint_sequential
 
 from .absent import absent
 

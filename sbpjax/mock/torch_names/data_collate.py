@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax.data.loading import collate as _collate
 from sbpjax.tensor import Tensor
-from sbpjax.utils.data import collate as _collate
 from sbpjax.utils.data import default_convert as default_convert
 
 np_str_obj_array_pattern = re.compile(r"[SaUO]")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax.data.loading.dataloader import _Endless as _InfiniteConstantSampler
+from sbpjax.data.loading.dataloader import _Iterator as _BaseDataLoaderIter
+from sbpjax.data.loading.fetch import IterFetcher as _IterableDatasetFetcher
+from sbpjax.data.loading.fetch import MapFetcher as _MapDatasetFetcher
 from sbpjax.utils.data import DataLoader as DataLoader
 from sbpjax.utils.data import default_collate as default_collate
 from sbpjax.utils.data import default_convert as default_convert
 from sbpjax.utils.data import get_worker_info as get_worker_info
-from sbpjax.utils.data.dataloader import _Endless as _InfiniteConstantSampler
-from sbpjax.utils.data.dataloader import _Iterator as _BaseDataLoaderIter
-from sbpjax.utils.data.fetch import IterFetcher as _IterableDatasetFetcher
-from sbpjax.utils.data.fetch import MapFetcher as _MapDatasetFetcher
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 _InfiniteConstantSampler, _BaseDataLoaderIter = _InfiniteConstantSampler, _BaseDataLoaderIter

@@ -18,7 +18,7 @@ def compile(
     options: dict | None = None,
     disable: bool = False,
 ) -> Any:
-    """Return a function or module that runs as one compiled program, with gradients; see `sbpjax.func.compiled`.
+    """Return a function or module that runs as one compiled program, with gradients; see `sbpjax.tracing.compiled`.
 
     Args:
         model: a function or module; None makes a decorator.
@@ -33,6 +33,6 @@ def compile(
         return lambda function: compile(function, disable=disable)
     if disable:
         return model
-    from sbpjax.func.compiled import compiled
+    from sbpjax.tracing.compiled import compiled
 
     return compiled(model)

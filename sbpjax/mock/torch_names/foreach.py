@@ -101,7 +101,7 @@ def _foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: 
 
 def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> list[Tensor]:
     """Return the norm of every tensor of a list, as a vector of its elements."""
-    from sbpjax import linalg  # which few scripts need
+    from sbpjax.functions import linalg  # which few scripts need
 
     return [linalg.vector_norm(x, ord, dtype=dtype) for x in self]
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import contextlib
 from typing import NamedTuple
 
-from sbpjax.autograd.functional import _pushed
-from sbpjax.autograd.grad_mode import enable_grad
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.tape.grad_mode import enable_grad
+from sbpjax.tracing.derivatives import _pushed
 
 _levels: list[list[tuple[Tensor, Tensor]]] = []
 

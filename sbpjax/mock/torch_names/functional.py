@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.tensor import Tensor, like
 from sbpjax.tensor import dtype as dtypes
 

@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from sbpjax import naming
-from sbpjax.amp.autocast import get_autocast_dtype as _get_autocast_dtype
-from sbpjax.amp.autocast import is_autocast_cache_enabled as is_autocast_cache_enabled
-from sbpjax.amp.autocast import is_autocast_enabled as _is_autocast_enabled
 from sbpjax.errors import OutOfMemoryError as OutOfMemoryError
-from sbpjax.tensor.settings import contiguous_format
+from sbpjax.functions.settings import contiguous_format
+from sbpjax.tensor.autocast import get_autocast_dtype as _get_autocast_dtype
+from sbpjax.tensor.autocast import is_autocast_cache_enabled as is_autocast_cache_enabled
+from sbpjax.tensor.autocast import is_autocast_enabled as _is_autocast_enabled
 
 from .absent import absent
 from .foreach import TABLE as _FOREACH
@@ -171,7 +171,7 @@ def clear_autocast_cache() -> None:
 
 def get_deterministic_debug_mode() -> int:
     """Return 2 where only deterministic algorithms are allowed, 1 where others warn, 0 otherwise."""
-    from sbpjax.tensor import settings
+    from sbpjax.functions import settings
 
     if not settings.are_deterministic_algorithms_enabled():
         return 0
@@ -180,7 +180,7 @@ def get_deterministic_debug_mode() -> int:
 
 def set_deterministic_debug_mode(debug_mode) -> None:
     """Set what `get_deterministic_debug_mode` returns: a number, or ``"default"``, ``"warn"``, ``"error"``."""
-    from sbpjax.tensor import settings
+    from sbpjax.functions import settings
 
     number = {"default": 0, "warn": 1, "error": 2}.get(debug_mode, debug_mode)
     if number not in (0, 1, 2):
@@ -203,7 +203,7 @@ def get_device_module(device=None):
 
 def _functional(name: str) -> Any:
     """Return a function of modules that PyTorch also has at its top."""
-    from sbpjax.nn import functional
+    from sbpjax.functions import nn as functional
 
     return getattr(functional, name)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sbpjax.autograd.api import grad
-from sbpjax.autograd.grad_mode import enable_grad
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
 from sbpjax.tensor import Tensor, creation
+from sbpjax.tensor.tape.backward import grad
+from sbpjax.tensor.tape.grad_mode import enable_grad
 
 
 def _pair(name: str) -> tuple[Callable, Callable]:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sbpjax import functions
+from sbpjax.distributed.data_parallel import DistributedDataParallel as DistributedDataParallel
 from sbpjax.nn.data_parallel import DataParallel as DataParallel
-from sbpjax.nn.parallel import DistributedDataParallel as DistributedDataParallel
 from sbpjax.tensor import Tensor
 
 from .absent import absent

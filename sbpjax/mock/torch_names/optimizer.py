@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 from sbpjax import optim as _optim
-from sbpjax.autograd.grad_mode import set_grad_enabled
 from sbpjax.optim.optimizer import Optimizer as Optimizer
 from sbpjax.optim.optimizer import register_optimizer_step_post_hook as register_optimizer_step_post_hook
 from sbpjax.optim.optimizer import register_optimizer_step_pre_hook as register_optimizer_step_pre_hook
 from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as _dtypes
+from sbpjax.tensor.tape.grad_mode import set_grad_enabled
 
 _T = TypeVar("_T")
 ParamsT: TypeAlias = Any
@@ -82,7 +82,7 @@ def _get_scalar_dtype(is_fused: Any = None) -> Any:
 
 def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
     """Put the real views of complex tensors in their places, in the lists."""
-    from sbpjax.tensor.complex import view_as_real
+    from sbpjax.functions.complex_numbers import view_as_real
 
     for i, p in enumerate(params):
         if p.is_complex():

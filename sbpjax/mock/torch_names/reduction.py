@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbpjax.nn.functional.loss import reduced_by
+from sbpjax.functions.nn.loss import reduced_by
 
 _ENUM = {"none": 0, "mean": 1, "elementwise_mean": 1, "sum": 2}
 

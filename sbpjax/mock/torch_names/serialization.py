@@ -21,12 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.checkpoint.torch_allowed import add_safe_globals as add_safe_globals
-from sbpjax.checkpoint.torch_allowed import allowed
-from sbpjax.checkpoint.torch_allowed import clear_safe_globals as clear_safe_globals
-from sbpjax.checkpoint.torch_allowed import get_safe_globals as get_safe_globals
-from sbpjax.checkpoint.torch_allowed import safe_globals as safe_globals
-from sbpjax.checkpoint.torch_file import STORAGES, TorchArchive, names_of, read_torch
+from sbpjax.data.checkpoint.torch_allowed import add_safe_globals as add_safe_globals
+from sbpjax.data.checkpoint.torch_allowed import allowed
+from sbpjax.data.checkpoint.torch_allowed import clear_safe_globals as clear_safe_globals
+from sbpjax.data.checkpoint.torch_allowed import get_safe_globals as get_safe_globals
+from sbpjax.data.checkpoint.torch_allowed import safe_globals as safe_globals
+from sbpjax.data.checkpoint.torch_file import STORAGES, TorchArchive, names_of, read_torch
+from sbpjax.data.save_load import _placing
+from sbpjax.data.save_load import load as _load_directory
 from sbpjax.errors import CheckpointError, message
 from sbpjax.nn.parameter import Parameter
 from sbpjax.tensor.device import device
@@ -34,8 +36,6 @@ from sbpjax.tensor.dtype import dtype as Dtype
 from sbpjax.tensor.size import Size
 from sbpjax.tensor.steps import contiguous_strides
 from sbpjax.tensor.tensor import Tensor
-from sbpjax.utils.checkpoint import _placing
-from sbpjax.utils.checkpoint import load as _load_directory
 
 DEFAULT_PROTOCOL = 2
 LoadEndianness = Any

@@ -1,11 +1,12 @@
 """Helpers around parameters: clipping of gradients, parameters as one vector, weights as direction and length."""
 
+from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm  # noqa: F401  the old name
+from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm_
+from sbpjax.optim.clip_grad import clip_grad_value_ as clip_grad_value_
+from sbpjax.optim.clip_grad import clip_grads_with_norm_ as clip_grads_with_norm_
+from sbpjax.optim.clip_grad import get_total_norm as get_total_norm
+
 from . import rnn as rnn
-from .clip_grad import clip_grad_norm_ as clip_grad_norm  # noqa: F401  the old name
-from .clip_grad import clip_grad_norm_ as clip_grad_norm_
-from .clip_grad import clip_grad_value_ as clip_grad_value_
-from .clip_grad import clip_grads_with_norm_ as clip_grads_with_norm_
-from .clip_grad import get_total_norm as get_total_norm
 from .fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
 from .fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
 from .fusion import fuse_linear_bn_eval as fuse_linear_bn_eval

@@ -3,17 +3,16 @@
 
 import builtins
 
-from sbpjax.nn.utils import clip_grad as clip_grad
-from sbpjax.nn.utils.clip_grad import clip_grad_norm_ as clip_grad_norm
-from sbpjax.nn.utils.clip_grad import clip_grad_norm_ as clip_grad_norm_
-from sbpjax.nn.utils.clip_grad import clip_grad_value_ as clip_grad_value_
-from sbpjax.nn.utils.clip_grad import clip_grads_with_norm_ as clip_grads_with_norm_
+from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm
+from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm_
+from sbpjax.optim.clip_grad import clip_grad_value_ as clip_grad_value_
+from sbpjax.optim.clip_grad import clip_grads_with_norm_ as clip_grads_with_norm_
 from sbpjax.nn.utils.fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
 from sbpjax.nn.utils.fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
 from sbpjax.nn.utils.fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
 from sbpjax.nn.utils.fusion import fuse_linear_bn_weights as fuse_linear_bn_weights
 from sbpjax.nn.utils import fusion as fusion
-from sbpjax.nn.utils.clip_grad import get_total_norm as get_total_norm
+from sbpjax.optim.clip_grad import get_total_norm as get_total_norm
 from sbpjax.nn.utils import init as init
 from sbpjax.nn.utils.vector import parameters_to_vector as parameters_to_vector
 from sbpjax.nn.utils import parametrizations as parametrizations

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax import functions
-from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.errors import OpNotSupportedError, message
-from sbpjax.nn import functional as F
+from sbpjax.functions import nn as F
+from sbpjax.functions.random import randn_like
 from sbpjax.nn.module import Module
 from sbpjax.nn.utils.parametrize import register_parametrization
 from sbpjax.nn.utils.weight_norm import lengths, scaled
@@ -15,7 +15,7 @@ from sbpjax.ops.decompose import reflections
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor, creation, dispatch
 from sbpjax.tensor.op import op_of
-from sbpjax.tensor.random import randn_like
+from sbpjax.tensor.tape.grad_mode import no_grad
 
 
 class _WeightNorm(Module):
@@ -120,7 +120,7 @@ class _Orthogonal(Module):
         self.register_buffer("base", base)
 
     def forward(self, X: Tensor) -> Tensor:
-        from sbpjax import linalg  # which few scripts need
+        from sbpjax.functions import linalg  # which few scripts need
 
         rows, columns = X.shape[-2:]
         wide = rows < columns
@@ -149,7 +149,7 @@ class _Orthogonal(Module):
 
     def right_inverse(self, Q: Tensor) -> Tensor:
         """Take the orthogonal matrix next to a given one as the base from which the parameter counts."""
-        from sbpjax import linalg  # which few scripts need
+        from sbpjax.functions import linalg  # which few scripts need
 
         rows, columns = Q.shape[-2:]
         tall = Q.transpose(-1, -2) if rows < columns else Q

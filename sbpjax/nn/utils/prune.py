@@ -17,8 +17,8 @@ from collections.abc import Iterable
 
 from sbpjax import functions
 from sbpjax.errors import OpError, OpTypeError, OpValueError, message
+from sbpjax.functions import random as random_ops
 from sbpjax.tensor import like
-from sbpjax.tensor import random as random_ops
 
 
 class BasePruningMethod(ABC):

@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 
-from sbpjax.autograd.grad_mode import no_grad
 from sbpjax.errors import OpError, OpValueError, message
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.tape.grad_mode import no_grad
 
 M = TypeVar("M", bound=Module)
 

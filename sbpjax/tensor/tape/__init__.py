@@ -1,1 +1,1 @@
-"""The tape: what ops leave behind for the way back."""
+"""The tape: what was computed, and the way back through it."""

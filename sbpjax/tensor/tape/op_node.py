@@ -6,9 +6,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax.autograd.node import FREED, Node, freed, record
 from sbpjax.errors import AutogradError, message
 from sbpjax.tensor.tensor import Tensor, restore
+
+from .node import FREED, Node, freed, record
 
 
 class OpNode(Node):

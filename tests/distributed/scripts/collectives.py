@@ -3,8 +3,9 @@
 import numpy as np
 
 import sbpjax as flow
-from sbpjax import calls, errors
 from sbpjax import distributed as dist
+from sbpjax import errors
+from sbpjax.world import calls
 
 R = dist.ReduceOp
 rank, n = dist.get_rank(), dist.get_world_size()

@@ -10,9 +10,10 @@ import threading
 from pathlib import Path
 
 import sbpjax as flow
-from sbpjax import calls, checkpoint, errors, nn
+from sbpjax import checkpoint, errors, nn
 from sbpjax import distributed as dist
-from sbpjax.processes import start
+from sbpjax.distributed.rendezvous import start
+from sbpjax.world import calls
 
 rank, n = dist.get_rank(), dist.get_world_size()
 folder = Path(sys.argv[1])

@@ -11,7 +11,7 @@ import sys
 import time
 
 import sbpjax as flow
-from sbpjax.checkpoint import blocks
+from sbpjax.data.checkpoint import blocks
 
 WAYS = ("its end", "exit 0", "exit 3", "error", "Ctrl-C")
 

@@ -5,13 +5,13 @@ import sys
 import zlib
 
 import numpy as np
-from oracle.notation import block_of, codes_of, load, sbp_of
-from oracle.ranks import plain
-from oracle.test_snippets import LISTED, same
 
 import sbpjax as flow
 from sbpjax import errors
 from sbpjax.sbp.layout import layout_of
+from tests.oracle.notation import block_of, codes_of, load, sbp_of
+from tests.oracle.ranks import plain
+from tests.oracle.test_snippets import LISTED, same
 
 rank, n = flow.env.get_rank(), flow.env.get_world_size()
 everything = "all" in sys.argv[1:]

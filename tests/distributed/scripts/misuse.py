@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 import sbpjax as flow
-from sbpjax import calls, checkpoint, errors
+from sbpjax import checkpoint, errors
 from sbpjax import distributed as dist
 from sbpjax.utils.data import DistributedSampler
+from sbpjax.world import calls
 
 rank, n = dist.get_rank(), dist.get_world_size()
 folder = Path(sys.argv[1])

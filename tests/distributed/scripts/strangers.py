@@ -7,8 +7,10 @@ import sys
 import time
 
 import sbpjax  # noqa: F401  # connects the processes
-from sbpjax import encoding, errors, signing, world
-from sbpjax.processes import failure
+from sbpjax import errors
+from sbpjax.distributed.rendezvous import failure
+from sbpjax.world import encoding, signing
+from sbpjax.world import processes as world
 
 w = world.current()
 rank, client = w.rank, world._state().client

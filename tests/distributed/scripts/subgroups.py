@@ -1,8 +1,8 @@
 """Run by test_divergence.py on three ranks: groups of two of them run what they like, until two members differ."""
 
 import sbpjax as flow
-from sbpjax import calls
 from sbpjax import distributed as dist
+from sbpjax.world import calls
 
 rank = dist.get_rank()
 groups = {}

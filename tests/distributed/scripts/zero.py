@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from distributed import zero_state
 
 import sbpjax as flow
 from sbpjax import checkpoint, errors
+from tests.distributed import zero_state
 
 folder, stage = Path(sys.argv[1]), int(sys.argv[2])
 rank, ranks = flow.env.get_rank(), flow.env.get_world_size()

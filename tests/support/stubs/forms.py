@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable
 
 import sbpjax
-
-from .render import PUBLIC, Types, Unresolved, default
-from .vocabulary import ARGUMENTS, FORMS, RESULTS, SWITCHED
+from tests.support.stubs.render import PUBLIC, Types, Unresolved, default
+from tests.support.stubs.vocabulary import ARGUMENTS, FORMS, RESULTS, SWITCHED
 
 _EMPTY = inspect.Parameter.empty
 _BARE = ("tuple", "list", "dict", "Callable", "Iterable", "Sequence")  # says nothing of what it holds

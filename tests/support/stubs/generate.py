@@ -18,10 +18,9 @@ import types
 from pathlib import Path
 
 import sbpjax
-
-from .forms import doc, forms, said_by_source
-from .render import Types
-from .vocabulary import NOT_PUBLIC, RESULT_CLASSES
+from tests.support.stubs.forms import doc, forms, said_by_source
+from tests.support.stubs.render import Types
+from tests.support.stubs.vocabulary import NOT_PUBLIC, RESULT_CLASSES
 
 ROOT = Path(__file__).resolve().parents[3]
 OF_TENSORS = ("", "_C", "fft", "linalg", "special", "nn.functional", "nn.init")
@@ -158,7 +157,7 @@ def function(path: str, name: str, known: Types) -> list[str]:
 
 def attribute(name: str, member: property, known: Types) -> list[str]:
     """Return the lines of a property."""
-    from .forms import _result
+    from tests.support.stubs.forms import _result
 
     result = _result(f"Tensor.{name}", member.fget, inspect.signature(member.fget), known)
     lines = ["@property", f"def {name}(self) -> {result}:", *_indented(_docstring(inspect.getdoc(member.fget) or ""))]

@@ -21,8 +21,7 @@ import typing
 
 import sbpjax
 from sbpjax.tensor import types as aliases
-
-from .vocabulary import RESULT_CLASSES
+from tests.support.stubs.vocabulary import RESULT_CLASSES
 
 RESULTS_MODULE = "sbpjax.tensor.attached"  # a stub without a module
 ALIASES = {name for name, value in vars(aliases).items() if name in aliases.__annotations__}
@@ -34,7 +33,7 @@ PUBLIC = {  # what `vocabulary` may name
     "AbstractContextManager": contextlib.AbstractContextManager,
     "Compiled": importlib.import_module("sbpjax.graph.compile").Compiled,
     "EllipsisType": types.EllipsisType,
-    "RemovableHandle": importlib.import_module("sbpjax.autograd.node").RemovableHandle,
+    "RemovableHandle": importlib.import_module("sbpjax.tensor.tape.node").RemovableHandle,
 }
 
 

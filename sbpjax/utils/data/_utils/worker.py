@@ -13,8 +13,8 @@ from __future__ import annotations
 import sys
 import traceback
 
-from sbpjax.utils.data.fetch import WorkerInfo as WorkerInfo
-from sbpjax.utils.data.fetch import get_worker_info as get_worker_info
+from sbpjax.data.loading.fetch import WorkerInfo as WorkerInfo
+from sbpjax.data.loading.fetch import get_worker_info as get_worker_info
 
 
 class ExceptionWrapper:

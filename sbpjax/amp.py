@@ -1,0 +1,12 @@
+"""Mixed precision: autocasting, and scaling of the loss so that gradients of float16 neither vanish nor overflow."""
+
+from sbpjax.optim.grad_scaler import GradScaler as GradScaler
+from sbpjax.optim.static_scaler import StaticGradScaler as StaticGradScaler
+from sbpjax.tensor import autocast_lists as lists  # noqa: F401
+from sbpjax.tensor.autocast import autocast as autocast
+from sbpjax.tensor.autocast import custom_bwd as custom_bwd
+from sbpjax.tensor.autocast import custom_fwd as custom_fwd
+from sbpjax.tensor.autocast import get_autocast_dtype as get_autocast_dtype
+from sbpjax.tensor.autocast import is_autocast_available as is_autocast_available
+from sbpjax.tensor.autocast import is_autocast_cache_enabled as is_autocast_cache_enabled
+from sbpjax.tensor.autocast import is_autocast_enabled as is_autocast_enabled

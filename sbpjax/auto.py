@@ -1,0 +1,17 @@
+"""Auto parallelism: layouts for a model whose author says nothing of sbp; how it chose, and what else would cost.
+
+    config.enable_auto_parallel(True, placement=p)      # in a graph: docs/auto.md
+    print(graph.auto_parallel_report(x, y))
+
+`calibrate` measures prices, `keep` and `release` say what the next plan may touch.
+"""
+
+from sbpjax.graph.auto.graph import keep as keep
+from sbpjax.graph.auto.graph import release as release
+from sbpjax.graph.auto.plan_file import Sharding as Sharding
+from sbpjax.graph.auto.plan_file import load as load
+from sbpjax.inspect.auto.calibrate import calibrate as calibrate
+from sbpjax.planner.prices.cost import PRESETS as PRESETS
+from sbpjax.planner.prices.cost import CostModel as CostModel
+from sbpjax.planner.prices.cost import Link as Link
+from sbpjax.planner.prices.cost import preset as preset

@@ -1,0 +1,212 @@
+"""Lowering: a plan becomes one SPMD program.
+
+`run_plan` interprets the equations on this rank's blocks inside `shard_map`, converting each operand to the layout its
+equation wants; a converted copy is kept as long as the value lives, so that two readers pay once. `spmd_function` wraps
+it into a function over physical arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import DropVar, Literal, Var
+
+from sbpjax.planner.control import body_plans
+from sbpjax.planner.prices.links import written_as_all_reduce
+from sbpjax.programs.normalise import at_source, normalise, run_program, scan_again, scan_counts, while_counts
+from sbpjax.programs.outline import run_outlined
+from sbpjax.programs.plan import Copies, Plan
+from sbpjax.programs.primitives import CONTROL
+from sbpjax.programs.rules import Context, compute
+from sbpjax.programs.rules.table import is_number, local
+from sbpjax.sbp import boxing
+from sbpjax.sbp.algebra import B, P
+from sbpjax.sbp.conversion_steps import Shard
+from sbpjax.sbp.layout import local_shape, physical_spec
+
+from .in_place import in_place, written_over
+
+
+def run_plan(plan: Plan, shard: Shard, blocks: Sequence) -> list:
+    """Run a plan on this rank's blocks and return its blocks of the outputs."""
+    program = plan.program
+    everywhere = (B,) * len(plan.sizes)
+    copies = Copies(plan.sizes)
+    for variable, codes, block in zip(program.invars, plan.in_codes, blocks, strict=True):
+        copies.put(variable, codes, block)
+    for variable, value in program.consts.items():
+        copies.put(variable, everywhere, value)
+    last = _last_reads(program)
+    held: dict[int, list] = {}
+    for i, eqn in enumerate(program.eqns):
+        ins, outs = plan.ins(i) if eqn.invars else (), plan.outs(i) if eqn.outvars else ()
+        if eqn.primitive.name == "optimization_barrier" and i not in held:
+            held.update(_hold(plan, copies, shard, i))
+        if i in held:
+            results = held.pop(i)
+        else:
+            with at_source(eqn):  # profiles and HLO name the module of what a rule makes, collectives included
+                operands = [_read(copies, shard, v, c) for v, c in zip(eqn.invars, ins, strict=True)]
+                results = compute(Context(eqn, shard, ins, outs, plan.bodies.get(i)), operands)
+        for variable, codes, value in zip(eqn.outvars, outs, results, strict=True):
+            if not isinstance(variable, DropVar):
+                copies.put(variable, codes, value)
+        for variable in last[i]:
+            copies.drop(variable)
+    return [_read(copies, shard, v, c) for v, c in zip(program.outvars, plan.out_codes, strict=True)]
+
+
+def _hold(plan: Plan, copies: Copies, shard: Shard, start: int) -> dict[int, list]:
+    """Run adjacent barriers as one: what is recomputed behind them waits until all of their operands are there."""
+    eqns, made = plan.program.eqns, set()
+    operands: list[list] = []
+    for k in range(start, len(eqns)):
+        if eqns[k].primitive.name != "optimization_barrier" or made.intersection(
+            v for v in eqns[k].invars if isinstance(v, Var)
+        ):
+            break
+        made.update(eqns[k].outvars)
+        operands.append([_read(copies, shard, v, c) for v, c in zip(eqns[k].invars, plan.ins(k), strict=True)])
+    results = iter(jax.lax.optimization_barrier([x for group in operands for x in group]))
+    return {k: [next(results) for _ in group] for k, group in enumerate(operands, start)}
+
+
+def _last_reads(program) -> list[list[Var]]:
+    seen = {v for v in program.outvars if isinstance(v, Var)}
+    result: list[list[Var]] = []
+    for eqn in reversed(program.eqns):
+        mine = {v for v in eqn.invars if isinstance(v, Var) and v not in seen}
+        seen |= mine
+        result.append(list(mine))
+    return result[::-1]
+
+
+def _read(copies: Copies, shard: Shard, variable, target):
+    if isinstance(variable, Literal):
+        if all(c == B for c in target):
+            return variable.val
+        aval: Any = variable.aval
+        value = jnp.asarray(variable.val, aval.dtype)
+        return boxing.run(shard, value, (), (B,) * len(target), target)
+    source = copies.source(variable, target)
+    values = copies.known[variable]
+    if source != target:
+        values[target] = boxing.run(shard, values[source], variable.aval.shape, source, target)
+    return values[target]
+
+
+def _gathered(plan: Plan, written: Sequence[tuple[str, ...]]) -> set[int]:
+    """Return the outputs that come from an all-gather which the compiler does not write as an all-reduce."""
+    found = {}
+    for conversion in plan.boxings:
+        moving = [step for step in conversion.steps if step.bytes]
+        if moving and moving[-1].kind == "all_gather" and not moving[-1].is_all_reduce(written[moving[-1].axis]):
+            found[conversion.value] = conversion.target
+    outs = enumerate(zip(plan.program.outvars, plan.out_codes, strict=True))
+    numbers = ((o, v, codes) for o, (v, codes) in outs if isinstance(v, Var) and is_number(v))
+    return {o for o, v, codes in numbers if found.get(v) == codes}
+
+
+def _in_place(x, shard: Shard):
+    """Return a gathered block as the result of an equation, which is written where the old one was.
+
+    Of ZeRO-1's parameters the TPU compiler makes two copies: of the old ones first, as their memory is to be written,
+    and of the result of the gather, which is not made there. A choice that always falls out the same costs one.
+    """
+    return jnp.where(shard.index(0) < 0, jnp.zeros_like(x), x)
+
+
+def unstack(block, codes):
+    """Drop the leading dims of size 1 that hold this rank's summand."""
+    stacked = sum(c == P for c in codes)
+    return block.reshape(block.shape[stacked:]) if stacked else block
+
+
+def stack(block, codes):
+    """Add a leading dim of size 1 per partial axis."""
+    stacked = sum(c == P for c in codes)
+    return block.reshape((1,) * stacked + block.shape) if stacked else block
+
+
+def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mapping[int, int] = MappingProxyType({})):
+    """Return the function of a plan over physical arrays, as a `shard_map` over the placement's mesh.
+
+    Args:
+        plan: what to run.
+        placement: where.
+        repeats: what becomes of repeated layers: ``"copies"`` leaves them as they are, ``"calls"`` makes them calls of
+            one function (`sbpjax.programs.outline`).
+        over: output → the input whose memory it gets: loops write such stacks in place (`sbpjax.compiler.in_place`),
+            and on a TPU what is gathered is.
+    """
+    names = placement.axis_names
+    avals_in: list[Any] = [v.aval for v in plan.program.invars]
+    avals_out: list[Any] = [v.aval for v in plan.program.outvars]
+    written = written_as_all_reduce(placement) if placement.type == "tpu" else None
+    shard = Shard(plan.sizes, names, written)
+    gathered = _gathered(plan, written).intersection(over) if written is not None else set()
+
+    def body(*physical):
+        blocks = [unstack(x, c) for x, c in zip(physical, plan.in_codes, strict=True)]
+        if repeats == "copies" and not written_over(plan.program, over):
+            results = run_plan(plan, shard, blocks)
+        else:
+            flat = in_place(normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, shard, xs))(*blocks)), over)
+            results = (run_program if repeats == "copies" else run_outlined)(flat, blocks)
+        results = [_in_place(r, shard) if o in gathered else r for o, r in enumerate(results)]
+        return tuple(
+            stack(jnp.asarray(r, a.dtype), c) if not hasattr(a.dtype, "_rules") else r
+            for r, c, a in zip(results, plan.out_codes, avals_out, strict=True)
+        )
+
+    replicated = all(c == B for codes in (*plan.in_codes, *plan.out_codes) for c in codes)
+    if replicated and avals_in and not any(math.prod(a.shape) for a in avals_in):
+        # Shardy refuses a call whose operands are all empty and the same everywhere; every rank computes alike anyway.
+        return lambda *arrays: run_program(plan.program, arrays)
+    full = [math.prod(a.shape) > 0 for a in avals_in]
+
+    def body_of_full(*physical):  # Shardy refuses a call all of whose operands are empty, so the ranks make those
+        given = iter(physical)
+        return body(*[
+            next(given) if f else stack(jnp.zeros(local_shape(a.shape, c, plan.sizes), a.dtype), c)
+            for f, c, a in zip(full, plan.in_codes, avals_in, strict=True)
+        ])  # fmt: skip
+
+    specs = [physical_spec(c, len(a.shape), names) for c, a in zip(plan.in_codes, avals_in, strict=True)]
+    run = jax.shard_map(
+        body if all(full) else body_of_full,
+        mesh=placement.mesh,
+        in_specs=tuple(s for s, f in zip(specs, full, strict=True) if f),
+        out_specs=tuple(physical_spec(c, len(a.shape), names) for c, a in zip(plan.out_codes, avals_out, strict=True)),
+        check_vma=False,
+    )
+    return run if all(full) else lambda *arrays: run(*[x for x, f in zip(arrays, full, strict=True) if f])
+
+
+def _call(ctx: Context, plan):
+    """Return a function that runs a body's plan on local blocks."""
+    return lambda *blocks: run_plan(plan, ctx.shard, blocks)
+
+
+@local(*CONTROL)
+def control_local(ctx: Context, *blocks):
+    """Run the loop or branch over local blocks, its bodies lowered by their own plans."""
+    params = ctx.params
+    plans = [ctx.body] if ctx.body is not None else body_plans(ctx.eqn, ctx.shard.sizes, ctx.ins, ctx.outs)
+    calls = [_call(ctx, plan) for plan in plans]
+    if ctx.eqn.primitive.name == "cond":
+        return jax.lax.switch(blocks[0], calls, *blocks[1:])
+    if ctx.eqn.primitive.name == "while":
+        nc, nb = while_counts(params)
+        test, body = blocks[:nc], blocks[nc : nc + nb]
+        return jax.lax.while_loop(
+            lambda carry: calls[0](*test, *carry)[0], lambda carry: tuple(calls[1](*body, *carry)), blocks[nc + nb :]
+        )
+    consts, carry = scan_counts(params)
+    first = consts + carry
+    return scan_again(params, calls[0], blocks[:consts], blocks[consts:first], blocks[first:])

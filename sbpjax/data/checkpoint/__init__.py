@@ -1,0 +1,1 @@
+"""Checkpoints: one format, one protocol of writing; files of other packages, read."""

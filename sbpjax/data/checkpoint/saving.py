@@ -1,0 +1,318 @@
+"""Writing: every process its own shards, in the background if wanted, and all of it or nothing.
+
+    saving = sbpjax.checkpoint.save({"model": model, "step": 300}, path, asynchronous=True)
+    ...                                   # training goes on: the values were copied to the host's memory
+    saving.wait()
+
+    path/state.json        structure; name, shape, dtype, sbp and placement of every tensor (`document`)
+    path/arrays/           the shards of each process in a file of its own, with checksums (`blocks`)
+    path/checksums.json    size and checksum of every file, itself included (`manifest`)
+
+Everything is written to ``path.partial`` (`partial`); when all processes are done it is renamed. A crash at any point
+leaves what was at ``path`` before. A process writes in a thread that Python waits for before it ends, whatever ends the
+program, so a save that was begun on all processes is finished; what rank 0 does last, all of them wait for.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sbpjax.compiler import conversions
+from sbpjax.compiler.between_placements import travelling
+from sbpjax.errors import CheckpointError, LostRankError, message
+from sbpjax.nn.parameter import Parameter
+from sbpjax.sbp import Layout, algebra, broadcast, split
+from sbpjax.sbp.placement import one_per_process
+from sbpjax.tensor.tensor import Tensor
+from sbpjax.world import processes as _world
+from sbpjax.world.processes import World
+
+from . import blocks, document, manifest, typed
+from .partial import Partial
+from .together import together
+
+Shards = list[tuple[int, tuple[int, ...], np.ndarray]]
+_TELL_S = 5.0  # rank 0 has this much longer to say that it waited in vain
+_open: set[Saving] = set()  # begun, and nobody was told yet how they ended
+
+
+class Saving:
+    """A checkpoint that is being written.
+
+    Attributes:
+        path: where it will be.
+    """
+
+    def __init__(self, path: Path, work: Callable[[], dict[int, str]]) -> None:
+        self.path = path
+        self._failed: dict[int, str] = {}
+        self._work = work
+        self._world = _world.current()
+        self._thread = threading.Thread(target=self._run, name=f"saving {path.name}")  # Python waits for it at its end
+
+    def _begin(self) -> None:
+        _open.add(self)
+        self._world.background.add(self._thread)
+        if threading.main_thread().is_alive():
+            self._thread.start()
+        else:  # called by `atexit`: Python waits for threads no longer, and from 3.12 on starts none
+            self._run()
+
+    def _run(self) -> None:
+        try:
+            self._failed = self._work()
+        except BaseException as error:  # told by `wait`
+            self._failed = {self._world.rank: f"{type(error).__name__}: {error}"}
+        self._world.background.discard(self._thread)
+        if not self._failed:
+            _open.discard(self)
+
+    def done(self) -> bool:
+        """Return whether the checkpoint is complete, or could not be written."""
+        return not self._thread.is_alive()
+
+    def join(self) -> None:
+        """Wait until nothing is written any more; whether it could be written, `wait` says."""
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def wait(self) -> Path:
+        """Wait until the checkpoint is complete on all processes, and return its path.
+
+        Raises:
+            CheckpointError: it could not be written; every process raises it, once.
+        """
+        self.join()
+        failure = self._failure()
+        if failure is not None:
+            raise failure
+        return self.path
+
+    def _failure(self) -> CheckpointError | None:
+        """Return what went wrong, the first time that it is asked."""
+        if not self._failed or self not in _open:
+            return None
+        _open.discard(self)
+        return CheckpointError(
+            message(
+                f"saving the checkpoint {str(self.path)!r}",
+                "; ".join(f"rank {r}: {e}" for r, e in self._failed.items()),
+                "all processes can write there, and there is room",
+                "check the directory; the checkpoint that was there before is as it was",
+            )
+        )
+
+
+def _at_exit() -> None:
+    """Say which saves failed that nobody waited for, and make the process end with an error code."""
+    failed = [(s, failure) for s in list(_open) if (failure := s._failure()) is not None]
+    for saving, failure in failed:
+        if saving._world.rank in (0, *saving._failed):
+            print(f"sbpjax: {failure}", file=sys.stderr, flush=True)
+    if failed:
+        _world.current().end_badly(f"failed: {failed[0][1]}")
+
+
+atexit.register(_at_exit)
+
+
+def save(state: Any, path: str | os.PathLike, *, asynchronous: bool = False) -> Saving:
+    """Write a checkpoint; all processes call it with the same state.
+
+    Args:
+        state: tensors, NumPy arrays, containers and plain values (`typed`); modules, optimizers and whatever else has
+            ``state_dict`` and ``load_state_dict`` stand for their state. Of local tensors and plain values, those of
+            rank 0 are written.
+        path: the directory, which all processes reach; an older checkpoint there is replaced at the end.
+        asynchronous: return as soon as the values are copied; `Saving.wait` waits for the rest, and so does the end
+            of the program.
+
+    Returns:
+        The `Saving`; complete unless ``asynchronous``.
+
+    Raises:
+        CheckpointError: something in ``state`` cannot be stored, ranks save other states, or it cannot be written.
+    """
+    return begin(state, path, asynchronous)
+
+
+def begin(state: Any, path: str | os.PathLike, asynchronous: bool, after: Callable[[], None] | None = None) -> Saving:
+    """Write a checkpoint as `save` does, and then run ``after`` on rank 0, whether it could be written or not."""
+    target = Path(path).absolute()
+    world, partial = _world.current(), Partial(target)
+    for saving in [s for s in _open if s.path == target and s._world is world]:
+        saving.join()
+
+    def prepare() -> tuple[str, dict[str, Any], str]:
+        structure, found = document.pack(state)
+        facts = {"version": manifest.VERSION, "tensors": {n: facts_of(x) for n, x in found.items()}, "state": structure}
+        text = json.dumps(facts)
+        if world.rank == 0:
+            partial.make()
+        return text, found, uuid.uuid4().hex
+
+    try:
+        (text, found, _), told = together(f"saving {target}", prepare, lambda made: (_shared(made[1]), made[2]))
+        for rank, (theirs, _) in told.items():
+            if theirs != told[0][0]:
+                raise _other_state(target, rank, told[0][0], theirs)
+    except BaseException:
+        partial.remove()
+        raise
+    number = told[0][1]  # of this save, alike on all ranks
+    shards: Shards | Exception
+    try:
+        shards = [s for i, x in enumerate(found.values()) for s in _shards(i, x, asynchronous)]
+    except Exception as error:  # from here on the others count on this rank
+        shards = error
+
+    def work() -> dict[int, str]:
+        if world.rank == 0:
+            return _write_first(world, partial, text, shards, number, after)
+        return _write_other(world, partial, shards, number)
+
+    saving = Saving(target, work)
+    saving._begin()
+    world.come_along(f"saving {target}")  # who waits for a saving waits for the threads that all ranks have begun
+    if not asynchronous:
+        saving.wait()
+    return saving
+
+
+def _write_first(
+    world: World, partial: Partial, text: str, shards: Shards | Exception, number: str, after
+) -> dict[int, str]:
+    """Write what rank 0 has, wait for the others, and give the checkpoint its name; return who failed and how."""
+    failed: dict[int, str] = {}
+    try:
+        manifest.write_text(partial.path / manifest.STATE, text)
+        _write(partial, 0, shards)
+    except Exception as error:
+        failed[0] = f"{type(error).__name__}: {error}"
+    failed |= _others(world, number)
+    if not failed:
+        try:
+            manifest.write(partial.path)
+            partial.commit()
+        except Exception as error:
+            failed[0] = f"{type(error).__name__}: {error}"
+    if failed:
+        partial.remove()
+    try:
+        if after is not None:
+            after()
+    finally:
+        world.post(f"{number}/end", json.dumps(failed))
+    return failed
+
+
+def _write(partial: Partial, rank: int, shards: Shards | Exception) -> None:
+    if isinstance(shards, Exception):
+        raise shards
+    blocks.write(partial.path, rank, shards)
+
+
+def _others(world: World, number: str) -> dict[int, str]:
+    """Wait until the other ranks have written; return who did not, and why."""
+    failed: dict[int, str] = {}
+    deadline = time.monotonic() + _world.timeout_s()
+    for rank in range(1, world.size):
+        try:
+            error = world.read_post(f"{number}/{rank}", rank, deadline)
+            world.drop_post(f"{number}/{rank}")
+        except LostRankError as lost:
+            error = str(lost).split("\n")[1].strip()
+        if error:
+            failed[rank] = error
+    return failed
+
+
+def _write_other(world: World, partial: Partial, shards: Shards | Exception, number: str) -> dict[int, str]:
+    """Write what another rank has, and wait until rank 0 says how it went."""
+    error = ""
+    try:
+        _write(partial, world.rank, shards)
+    except Exception as raised:
+        error = f"{type(raised).__name__}: {raised}"
+    world.post(f"{number}/{world.rank}", error)
+    told = world.read_post(f"{number}/end", 0, time.monotonic() + _world.timeout_s() + _TELL_S)
+    return {int(rank): text for rank, text in json.loads(told).items()}
+
+
+def _shards(number: int, value: Any, copied: bool) -> Shards:
+    """Return the parts of a tensor or array that this process writes, on the host.
+
+    Args:
+        number: of the tensor.
+        value: the tensor or array.
+        copied: it may change before it is written.
+    """
+    world = _world.current()
+    if isinstance(value, Tensor):
+        value._fresh()
+    layout = value._layout if isinstance(value, Tensor) else None
+    if layout is None:
+        if world.rank != 0:
+            return []
+        array = np.asarray(value._array if isinstance(value, Tensor) else value)
+        return [(number, (0,) * array.ndim, np.array(array) if copied else array)]
+    even = on_disk(layout)
+    array, _ = conversions.convert(value._array, layout, even.placement, even.sbp)
+    mine = [s for s in array.addressable_shards if s.replica_id == 0 and world.owner(s.device) == world.rank]
+    for shard in mine:
+        shard.data.copy_to_host_async()
+    starts = [tuple(s.start or 0 for s in shard.index) for shard in mine]
+    # On CPU NumPy's array is the device's own memory, which a later step may be given to write to.
+    copied = copied and even.placement.type == "cpu"
+    values = [np.array(s.data) if copied else np.asarray(s.data) for s in mine]
+    return [(number, start, v) for start, v in zip(starts, values, strict=True) if v.size]
+
+
+def on_disk(layout: Layout) -> Layout:
+    """Return the layout in which a tensor is written and read: even, no partial sums, on all processes."""
+    if not layout.placement.covers_processes:  # a stage of a pipeline: every process writes a part
+        everyone = one_per_process(layout.placement.type)
+        layout = Layout(everyone, (split(0) if layout.shape else broadcast,), layout.shape, layout.dtype)
+    return travelling(layout)
+
+
+def _shared(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what must be equal on all ranks: the names, and shape, dtype and layout of global tensors."""
+    return {n: facts_of(x) if isinstance(x, Tensor) and x.is_global else None for n, x in found.items()}
+
+
+def _other_state(target: Path, rank: int, first: dict, theirs: dict) -> CheckpointError:
+    """Return the error for a rank that saves another state than rank 0."""
+    differing = sorted(set(first) ^ set(theirs))[:4]
+    if differing:
+        seen = f"rank {rank} has other names than rank 0: {differing}"
+    else:
+        name = next((n for n in first if first[n] != theirs[n]), None)
+        seen = (
+            f"{name}: {first[name]} on rank 0, {theirs[name]} on rank {rank}" if name else "the names in another order"
+        )
+    return CheckpointError(message(f"saving {target}", seen, "all ranks save one state", "save the same names"))
+
+
+def facts_of(value: Any) -> dict:
+    """Return what `state.json` says of a tensor; ``index`` marks a NumPy array, ``parameter`` a Parameter."""
+    if not isinstance(value, Tensor):
+        return {"shape": list(value.shape), "dtype": typed.dtype_name(value.dtype), "index": None}
+    facts: dict = {"shape": list(value.shape), "dtype": value.dtype.name}
+    if isinstance(value, Parameter):
+        facts["parameter"] = value.requires_grad
+    if value._layout is not None:
+        facts["sbp"] = algebra.nd_name(value._layout.codes)
+        facts["placement"] = {"type": value.placement.type, "ranks": value.placement.ranks.tolist()}
+    return facts

@@ -1,0 +1,69 @@
+"""`DistributedSampler`: each process takes every n-th sample of one order that all agree on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sbpjax.errors import DataError, message
+
+from .dataset import Dataset as Dataset
+from .sampler import Sampler as Sampler
+
+
+class DistributedSampler(Sampler[int]):
+    """The samples of one process: ``order[rank::num_replicas]`` of an order made from `seed` and the epoch.
+
+    Args:
+        dataset: what has samples.
+        num_replicas: how many processes share it; all of this run if not given.
+        rank: which one this is; this process if not given.
+        shuffle: whether the order is random.
+        seed: of the order; the same in all processes.
+        drop_last: leave out samples that do not divide evenly; otherwise some come twice, so that all get as many.
+
+    Example:
+        >>> for epoch in range(epochs):
+        ...     sampler.set_epoch(epoch)           # another order each time
+        ...     for batch in loader:
+        ...         ...
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            from sbpjax.distributed import env
+
+            num_replicas = env.get_world_size() if num_replicas is None else num_replicas
+            rank = env.get_rank() if rank is None else rank
+        if not 0 <= rank < num_replicas:
+            rule = f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+            seen = f"rank={rank}, num_replicas={num_replicas}"
+            raise DataError(message("DistributedSampler(...)", seen, rule, "rank=sbpjax.env.get_rank()"))
+        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
+        total = len(dataset)
+        self.num_samples = total // num_replicas if drop_last else math.ceil(total / num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        n = len(self.dataset)
+        order = np.random.default_rng((self.seed, self.epoch)).permutation(n) if self.shuffle else np.arange(n)
+        return iter(np.resize(order, self.total_size)[self.rank :: self.num_replicas].tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Take the order of an epoch from the next iteration on."""
+        self.epoch = epoch

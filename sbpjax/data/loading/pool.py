@@ -1,0 +1,308 @@
+"""The worker processes of a loader: started, fed, watched, ended.
+
+A map-style dataset's next batch goes to whichever worker has least to do, and results are put back in order; what is
+fetched does not depend on the worker (`sbpjax.data.loading.fetch`). The workers of an `IterableDataset` take turns.
+
+Workers end when their socket closes, which the operating system does for a killed training process too; those that do
+not are ended by signals.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+import selectors
+import socket
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sbpjax.errors import WorkerError, WorkerTimeoutError, message
+
+from . import wire
+from .by_value import reduced
+
+_END_S = 5.0  # how long a worker may take to end when its socket closes
+
+
+class _JobPickler(pickle.Pickler):
+    """Pickles a dataset for a worker: tensors go as their values."""
+
+    def __init__(self, file: Any) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.tensor = getattr(sys.modules["sbpjax"], "Tensor", ())
+        self.module = sys.modules["sbpjax.nn"].Module
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, self.module):
+            rule = "workers have no JAX, and so no modules"
+            fix = "apply the module in the training process, hold its numbers as NumPy arrays, or num_workers=0"
+            seen = f"a module in the dataset or its functions: {type(obj).__name__}"
+            raise WorkerError(message("DataLoader(num_workers > 0)", seen, rule, fix))
+        if isinstance(obj, self.tensor) and not isinstance(obj, type):
+            from .host_functions import from_numpy
+
+            return from_numpy, (np.asarray(obj.detach().numpy()),)
+        return reduced(obj)
+
+
+def _pickled(job: dict[str, Any]) -> bytes:
+    file = io.BytesIO()
+    try:
+        _JobPickler(file).dump(job)
+    except WorkerError:
+        raise
+    except Exception as error:
+        rule = f"what goes to worker processes is pickled: {type(error).__name__}: {error}"
+        fix = "define dataset, collate_fn and worker_init_fn at the top of a module, or num_workers=0"
+        raise WorkerError(message("DataLoader(num_workers > 0)", "dataset or functions", rule, fix)) from error
+    return file.getvalue()
+
+
+def _main_module(job: bytes) -> tuple[str, str] | None:
+    """Return where the main module is, if the workers need it: ``("module", name)`` after ``-m``, else its path."""
+    if b"__main__" not in job and b"__mp_main__" not in job:
+        return None
+    main = sys.modules["__main__"]
+    path = getattr(main, "__file__", None)
+    if path is None:
+        rule = "worker processes import what they need, and a notebook's or a prompt's classes are in no file"
+        fix = "put the dataset's class into a module beside the notebook, or num_workers=0"
+        raise WorkerError(message("DataLoader(num_workers > 0)", "a dataset defined in __main__", rule, fix))
+    spec = getattr(main, "__spec__", None)
+    if spec is not None and spec.origin is not None and os.path.abspath(spec.origin) == os.path.abspath(path):
+        return "module", spec.name
+    return "path", os.path.abspath(path)
+
+
+def _refuse_inside_a_worker() -> None:
+    if "is_light" in vars(sys.modules["sbpjax"]):
+        rule = "a worker imports the main script again to find the dataset in it, and must not start the training there"
+        fix = "put what the script does under if __name__ == '__main__':"
+        raise WorkerError(message("DataLoader(num_workers > 0)", "a loop inside a worker process", rule, fix))
+
+
+def _aliases() -> list[str]:
+    """Return the names that sbpjax answers to in this process, as `torch` under `sbpjax.mock_torch`."""
+    ours = sys.modules["sbpjax"]
+    found = []
+    for name in ("torch", "oneflow"):
+        module = sys.modules.get(f"sbpjax.mock_{name}")
+        if module is not None and ours is not None and module.is_enabled():
+            found.append(name)
+    return found
+
+
+class _Worker:
+    """One process and its socket."""
+
+    def __init__(self, process: subprocess.Popen, sock: socket.socket, views: wire.Views) -> None:
+        self.process, self.sock, self.views = process, sock, views
+        self.outstanding = 0
+        self.ended = False
+
+    def send(self, command: str, number: int = 0, index: Any = None, seed: int = 0) -> None:
+        data = pickle.dumps((command, number, index, seed, self.views.taken_back()))
+        with contextlib.suppress(ConnectionError):  # a dead worker is found out when its results are waited for
+            wire.send(self.sock, data)
+
+
+def _end(workers: list[_Worker], selector: selectors.BaseSelector) -> None:
+    selector.close()
+    for worker in workers:
+        worker.sock.close()
+    deadline = time.monotonic() + _END_S
+    for worker in workers:
+        try:
+            worker.process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            worker.process.kill()
+            worker.process.wait()
+
+
+class Pool:
+    """The workers of a loader.
+
+    Args:
+        job: dataset, fetcher (a function of the dataset), init function, whether it is gone through.
+        workers: how many.
+        ahead: how many batches each may have in work.
+        timeout_s: how long to wait for a batch, 0 for ever.
+        seed: of the random numbers while workers set up.
+    """
+
+    def __init__(self, job: dict[str, Any], workers: int, ahead: int, timeout_s: float, seed: int) -> None:
+        self._iterable, self._ahead, self._timeout_s, self._seed = job["iterable"], ahead, timeout_s, seed
+        _refuse_inside_a_worker()
+        pickled = _pickled(job)
+        main = _main_module(pickled)
+        from .arrive import arrived  # needs JAX, which workers that import this module do not have
+
+        self._workers: list[_Worker] = []
+        self._selector = selectors.DefaultSelector()
+        self._finish = weakref.finalize(self, _end, self._workers, self._selector)
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        path = [os.path.abspath(p) for p in sys.path]
+        setup = {"path": path, "argv": sys.argv, "main": main, "job": pickled, "aliases": _aliases()}
+        for number in range(workers):
+            self._workers.append(self._start(root, wire.Views(arrived)))
+            data = {**setup, "id": number, "workers": workers, "seed": seed}
+            with contextlib.suppress(ConnectionError):
+                wire.send(self._workers[-1].sock, pickle.dumps(data))
+        self._tasks: Callable[[], Any] | None = None
+        self._results: dict[int, Any] = {}
+        self._owner: dict[int, _Worker] = {}
+        self._next_task = self._next_result = 0
+        self._exhausted = True
+        self._turn = 0
+        for worker in self._workers:
+            worker.outstanding = 1  # its "ready"
+
+    def _start(self, root: str, views: wire.Views) -> _Worker:
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, os.path.join(root, "data", "loading", "worker_main.py")]
+        command += [str(theirs.fileno()), root, str(os.getpid())]
+        process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        theirs.close()
+        worker = _Worker(process, ours, views)
+        self._selector.register(ours, selectors.EVENT_READ, worker)
+        return worker
+
+    # -- an epoch --------------------------------------------------------------------------------------------------
+
+    def begin(self, tasks: Callable[[], Any], seed: int, first: int) -> None:
+        """Start an epoch.
+
+        Args:
+            tasks: returns the next index, raises StopIteration behind the last.
+            seed: of the epoch.
+            first: the number of the first batch.
+        """
+        while self._owner:  # what an abandoned epoch left in work
+            self._receive()
+        self._tasks, self._seed, self._exhausted = tasks, seed, False
+        self._results.clear()
+        self._next_task = self._next_result = first
+        for worker in self._workers:
+            worker.ended = False
+            worker.send("epoch", seed=seed)
+        self._feed()
+
+    def _feed(self) -> None:
+        """Give out tasks until every worker has enough."""
+        while not self._exhausted and len(self._owner) + len(self._results) < self._ahead * len(self._workers):
+            worker = self._whose_turn()
+            if worker is None:
+                return
+            try:
+                assert self._tasks is not None
+                index = self._tasks()
+            except StopIteration:
+                self._exhausted = True
+                return
+            number, self._next_task = self._next_task, self._next_task + 1
+            self._owner[number] = worker
+            worker.outstanding += 1
+            worker.send("fetch", number, index, self._seed)
+
+    def _whose_turn(self) -> _Worker | None:
+        if self._iterable:  # in turn, over those that have not ended
+            living = [w for w in self._workers if not w.ended]
+            if not living:
+                self._exhausted = True
+                return None
+            count = len(self._workers)
+            for _ in range(count):
+                worker = self._workers[self._turn % count]
+                self._turn += 1
+                if not worker.ended:
+                    return worker
+        return min(self._workers, key=lambda w: w.outstanding)
+
+    def is_ready(self) -> bool:
+        """Return whether the next batch is here."""
+        while self._next_result not in self._results and self._selector.select(0):
+            self._receive()
+        return self._next_result in self._results
+
+    def next(self) -> Any:
+        """Return the next batch; StopIteration behind the last."""
+        while True:
+            if self._next_result in self._results:
+                kind, value = self._results.pop(self._next_result)
+                self._next_result += 1
+                self._feed()
+                if kind == "end":
+                    continue
+                if kind == "error":
+                    raise value
+                return value
+            if self._next_result >= self._next_task:
+                self._feed()
+                if self._next_result >= self._next_task:
+                    raise StopIteration
+            self._receive()
+
+    def _receive(self) -> None:
+        """Wait for a message of any worker and take it."""
+        ready = self._selector.select(self._timeout_s or None)
+        if not ready:
+            rule = f"DataLoader timed out after {self._timeout_s} seconds"
+            seen = f"no batch from {len(self._workers)} workers, pids {[w.process.pid for w in self._workers]}"
+            raise WorkerTimeoutError(message("the next batch", seen, rule, "DataLoader(..., timeout=0) waits for ever"))
+        for key, _ in ready:
+            worker: _Worker = key.data
+            try:
+                data, descriptors = wire.receive(worker.sock)
+            except (EOFError, ConnectionError):
+                raise self._died(worker) from None
+            kind, number, value, where = pickle.loads(data)
+            worker.outstanding -= 1
+            if kind == "failed":
+                self.end()
+                raise self._raised(worker, value, " while it set up")
+            if kind == "ready":
+                continue
+            self._owner.pop(number, None)
+            if kind == "batch":
+                value = worker.views.unpack(value, where, descriptors)
+            elif kind == "error":
+                value = self._raised(worker, value, "")
+            else:
+                worker.ended = True
+            self._results[number] = kind, value
+
+    def _raised(self, worker: _Worker, told: tuple, when: str) -> Exception:
+        """Return a worker's exception, with its traceback in the text."""
+        kind, name, text, trace = told
+        index = self._workers.index(worker)
+        text = f"Caught {name} in DataLoader worker process {index}{when}.\nOriginal {trace}"
+        if issubclass(kind, KeyError):  # whose text is shown with \n for line breaks
+            kind = type(kind.__name__, (kind,), {"__str__": Exception.__str__})
+        try:
+            return kind(text)
+        except Exception:  # its class takes other arguments
+            return WorkerError(text)
+
+    def _died(self, worker: _Worker) -> WorkerError:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            worker.process.wait(1.0)
+        code = worker.process.returncode
+        pid = worker.process.pid
+        self.end()
+        seen = f"worker {self._workers.index(worker) if worker in self._workers else '?'}, exit code {code}"
+        rule = f"DataLoader worker (pid {pid}) exited unexpectedly"
+        rule += f", killed by signal {-code}" if code is not None and code < 0 else ""
+        fix = "see what it printed; a signal 9 is often a lack of memory: fewer workers or smaller batches"
+        return WorkerError(message("the next batch", seen, rule, fix))
+
+    def end(self) -> None:
+        """End all workers; harmless if they have ended."""
+        self._finish()

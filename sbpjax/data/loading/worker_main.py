@@ -1,0 +1,257 @@
+"""What a worker process runs: a file of its own, started by `sbpjax.data.loading.pool`, that never imports JAX.
+
+Before anything is unpickled, a light package named ``sbpjax`` is put in place: ``sbpjax.utils.data`` and
+``sbpjax.errors`` are the real modules, tensors are NumPy arrays (`sbpjax.data.loading.host`), the functions that
+datasets use on them are NumPy's (`sbpjax.data.loading.host_functions`), every other name is an `Absent`, which may be
+named, subclassed and called while the user's modules are imported, and not be used after.
+The user's main module is run again, as ``__mp_main__``, only if the dataset or a function lives there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import os
+import pickle
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+import types
+
+LIGHT = ("sbpjax.utils", "sbpjax.data.loading", "sbpjax.errors")
+_loading = True  # while the user's modules are imported, absent names may be called
+
+
+class Absent(type):
+    """A name of sbpjax that workers do not have."""
+
+    def __getattr__(cls, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return absent(f"{cls.__name__}.{name}")
+
+    def __call__(cls, *args, **kwargs):
+        if any("_is_absent" in base.__dict__ for base in cls.__mro__):
+            if not _loading:
+                raise _refusal(cls.__name__)
+            return absent(f"{cls.__name__}(...)")
+        return super().__call__(*args, **kwargs)
+
+    def __bool__(cls) -> bool:
+        return not cls.__dict__.get("_is_absent", False)
+
+
+def absent(name: str) -> type:
+    """Return the stand-in of a name."""
+    return Absent(name, (), {"_is_absent": True})
+
+
+def _refusal(name: str, kind: str = "WorkerError") -> Exception:
+    from sbpjax import errors
+    from sbpjax.errors import message
+
+    rule = "workers have no JAX: a dataset makes its samples of NumPy's values and of the common tensor functions"
+    fix = "use NumPy for it, do it in the training process, or num_workers=0"
+    seen = "a name that only the training process has"
+    return getattr(errors, kind)(message(f"{name} in a data worker", seen, rule, fix))
+
+
+def _attribute(tensor, name: str):
+    """Return a tensor's attribute that the light package lacks: a stand-in while modules are imported."""
+    if _loading and not name.startswith("__"):
+        return absent(f"Tensor.{name}")
+    raise _refusal(f"Tensor.{name}", "WorkerNameError")
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the absent modules of sbpjax, and the names that it goes by."""
+
+    def __init__(self, aliases: list[str]) -> None:
+        self.aliases = aliases
+
+    def find_spec(self, fullname, path=None, target=None):
+        root, _, rest = fullname.partition(".")
+        if root in self.aliases or (root == "sbpjax" and not fullname.startswith(LIGHT)):
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        root, _, rest = spec.name.partition(".")
+        if root in self.aliases:
+            return importlib.import_module(f"sbpjax.{rest}" if rest else "sbpjax")
+        return _module(spec.name, [])
+
+    def exec_module(self, module):
+        pass
+
+
+def _module(name: str, path: list[str]) -> types.ModuleType:
+    def missing(attribute: str):
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return absent(f"{name}.{attribute}")
+
+    module = types.ModuleType(name)
+    module.__path__ = path
+    module.__getattr__ = missing  # type: ignore[method-assign]
+    sys.modules[name] = module
+    return module
+
+
+def put_light_package(root: str, aliases: list[str]) -> None:
+    """Put the light package in place.
+
+    Args:
+        root: the directory of sbpjax.
+        aliases: other names that it goes by.
+    """
+    package = _module("sbpjax", [root])
+    package.utils = _module("sbpjax.utils", [os.path.join(root, "utils")])  # type: ignore[attr-defined]
+    package.data = _module("sbpjax.data", [os.path.join(root, "data")])  # type: ignore[attr-defined]
+    sys.meta_path.insert(0, _Finder(aliases))
+    from sbpjax.data.loading import host, host_functions
+
+    for path, function in host_functions.FUNCTIONS.items():
+        where, _, name = f"sbpjax.{path}".rpartition(".")
+        setattr(importlib.import_module(where), name, function)
+    for name, dtype in host.DTYPES.items():
+        setattr(package, name, dtype)
+    package.is_light = True  # type: ignore[attr-defined]
+    host.HostTensor.__getattr__ = _attribute  # type: ignore[attr-defined]
+    package.Tensor = host.HostTensor  # type: ignore[attr-defined]
+
+
+def run_main(kind: str, where: str) -> None:
+    """Run the user's main module again, without its ``if __name__ == "__main__"`` part.
+
+    Args:
+        kind: ``"module"`` or ``"path"``.
+        where: its name, or its file.
+    """
+    import runpy
+
+    module = types.ModuleType("__mp_main__")
+    sys.modules["__main__"] = sys.modules["__mp_main__"] = module
+    run = runpy.run_module if kind == "module" else runpy.run_path
+    module.__dict__.update(run(where, run_name="__mp_main__"))
+
+
+def watch(parent: int) -> None:
+    """End this process when its parent is gone, also in the midst of a sample."""
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=look, daemon=True).start()
+
+
+def yield_to_the_training_loop() -> None:
+    """Take no processor away from a process that wakes this one.
+
+    A loop that takes a batch gives out the next task, and would wait some ms for a worker that starts on it at once in
+    its place. Source: sched(7), SCHED_BATCH.
+    """
+    if hasattr(os, "SCHED_BATCH"):  # Linux
+        with contextlib.suppress(OSError):  # some containers forbid it
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
+def main() -> None:
+    """Set up and answer tasks until the other side closes."""
+    global _loading
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the training process, which closes the socket
+    sock = socket.socket(fileno=int(sys.argv[1]))
+    root, parent = sys.argv[2], int(sys.argv[3])
+    watch(parent)
+    yield_to_the_training_loop()
+    sys.path[:] = sys.path[1:]  # this file's own directory
+    sys.path.insert(0, os.path.dirname(root))
+    wire = _load_wire(root)
+    try:
+        setup = pickle.loads(wire.receive(sock)[0])
+        sys.path[:] = setup["path"]
+        sys.argv = setup["argv"]
+        put_light_package(root, setup["aliases"])
+        from sbpjax.data.loading import fetch, host, wire
+
+        try:
+            if setup["main"] is not None:
+                run_main(*setup["main"])
+            job = pickle.loads(setup["job"])
+            _loading = False
+            info = fetch.WorkerInfo(setup["id"], setup["workers"], setup["seed"], job["dataset"])
+            fetch.set_worker_info(info)
+            fetch.seed_all(setup["seed"] + setup["id"], 0)
+            if job["init"] is not None:
+                job["init"](setup["id"])
+        except BaseException:
+            wire.send(sock, pickle.dumps(("failed", None, _told(), {})))
+            return
+        wire.send(sock, pickle.dumps(("ready", None, None, {})))
+        _answer(sock, job, info, wire.Arena(host.HostTensor))
+    except (EOFError, ConnectionError):
+        pass
+
+
+def _load_wire(root: str):
+    """Return the socket's functions before the light package is there."""
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("_sbpjax_wire", os.path.join(root, "data", "loading", "wire.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _told() -> tuple:
+    """Return the exception at hand: its class if it can be sent, its name, its text, its traceback."""
+    kind, error, _ = sys.exc_info()
+    assert kind is not None
+    try:
+        pickle.dumps(kind)
+        sent = kind if issubclass(kind, Exception) else RuntimeError
+    except Exception:
+        sent = RuntimeError
+    return sent, kind.__name__, str(error), traceback.format_exc()
+
+
+def _answer(sock, job, info, arena) -> None:
+    from sbpjax.data.loading import fetch, wire
+
+    fetcher, ended = None, False
+    while True:
+        message, _ = wire.receive(sock)
+        command, number, index, seed, free = pickle.loads(message)
+        arena.free(free)
+        if command == "epoch":
+            fetcher, ended = None, False
+            fetch.set_worker_info(info._replace(seed=seed))
+            continue
+        try:
+            if ended:
+                raise StopIteration
+            fetch.seed_all(seed, number)
+            if fetcher is None:
+                fetcher = job["fetcher"](job["dataset"])
+            value = fetcher.fetch(index)
+            data, where, descriptors = arena.pack(value)
+        except BaseException as error:
+            if isinstance(error, StopIteration) and job["iterable"]:
+                ended = True
+                wire.send(sock, pickle.dumps(("end", number, None, {})))
+                continue
+            wire.send(sock, pickle.dumps(("error", number, _told(), {})))
+            continue
+        wire.send(sock, pickle.dumps(("batch", number, data, where)), descriptors)
+
+
+if __name__ == "__main__":
+    main()

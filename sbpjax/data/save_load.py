@@ -1,0 +1,118 @@
+"""`save` and `load` as OneFlow has them, over the one checkpoint format of `sbpjax.checkpoint`.
+
+    sbpjax.save({"model": model.state_dict(), "step": 300}, "run7/last")
+    model.load_state_dict(sbpjax.load("run7/last", global_src_rank=0)["model"])
+
+A tensor is stored by its logical value, so a run saved on eight devices in one layout loads on one device in
+another. It comes back as a local tensor, or, for the state of global modules, as a global one. Reading executes
+nothing. A directory appears under its name only when it is complete, so an interrupted `save` leaves the previous
+checkpoint as it was.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sbpjax.errors import OpTypeError, message
+from sbpjax.nn.parameter import Parameter
+from sbpjax.sbp import broadcast, placement
+from sbpjax.tensor import Tensor, from_data
+from sbpjax.tensor import device as devices
+from sbpjax.tracing.checkpoint import checkpoint as checkpoint  # PyTorch's module of this name has it
+from sbpjax.tracing.segments import checkpoint_sequential as checkpoint_sequential
+
+
+def save(obj: Any, path: str | os.PathLike, global_dst_rank: int | None = None) -> None:
+    """Write an object as the directory `path`; an older one there is replaced at the end.
+
+    Args:
+        obj: tensors, NumPy arrays, containers and plain values (`sbpjax.checkpoint.save` lists them); modules and
+            optimizers stand for their state.
+        path: the directory.
+        global_dst_rank: the rank that writes global tensors, as OneFlow has it; here every process writes what it
+            holds, and all processes call this together, so the number is only checked.
+
+    Raises:
+        CheckpointError: something in it cannot be stored, or it cannot be written.
+        PlacementError: there is no such rank.
+    """
+    from .checkpoint import saving  # which builds on this room's neighbours
+
+    if global_dst_rank is not None:
+        placement("cpu", [global_dst_rank])
+    saving.save(obj, path)
+
+
+def load(
+    path: str | os.PathLike,
+    global_src_rank: Any = None,
+    map_location: Any = None,
+    *,
+    support_pytorch_format: bool = True,
+    weights_only: bool | None = None,
+) -> Any:
+    """Return what `save` wrote; tensors come back as local ones unless a placement or a rank is given.
+
+    A file is read as one of ``torch.save`` with a plain state in it, a directory with OneFlow's ``pickled_data`` as
+    one of ``oneflow.save``: no code in them runs, unless ``weights_only=False`` says that it may.
+
+    Args:
+        path: the directory, or the file.
+        global_src_rank: a rank: then every tensor is global on that rank alone, of the CPU or of the type of the device
+            in ``map_location``. `load_state_dict` and `to_global` bring it from there to any placement and sbp, so no
+            other device ever holds the whole value. Every process reads files itself, so beside a placement it changes
+            nothing.
+        map_location: a device for local tensors, or a placement: then every tensor is global there, in broadcast. It
+            may stand in the second place, as in PyTorch.
+        support_pytorch_format: read PyTorch's files.
+        weights_only: False lets a file of PyTorch's name anything, which runs whatever code its author put there: only
+            for files that you made. Directories hold no code.
+
+    Raises:
+        CheckpointError: there is no checkpoint at `path`, it is damaged, or it names what `weights_only` refuses.
+        OpTypeError: `map_location` is neither device nor placement.
+        PlacementError: there is no such rank.
+    """
+    if global_src_rank is not None and map_location is None and not isinstance(global_src_rank, int):
+        global_src_rank, map_location = None, global_src_rank
+    place, device = _where(map_location, global_src_rank)
+    source = Path(path)
+    from .checkpoint import loading, oneflow_file, torch_file  # which build on this room's neighbours
+
+    if source.is_file() and support_pytorch_format:
+        place_array = _placing(map_location, global_src_rank)
+        return torch_file.read_torch(source, place_array, weights_only=weights_only is not False)
+    if oneflow_file.is_oneflow(source):
+        return oneflow_file.read_oneflow(source, _placing(map_location, global_src_rank), Parameter)
+    return loading.load(source, placement=place, device=device)
+
+
+def _where(map_location: Any, global_src_rank: int | None) -> tuple[placement | None, Any]:
+    """Return the placement of global tensors, or None and the device of local ones."""
+    if not isinstance(map_location, (str, devices.device, placement, type(None))):
+        rule = "map_location is a device or a placement, and global_src_rank a rank"
+        seen, fix = (
+            f"map_location={map_location!r}",
+            "load(path), load(path, placement) or load(path, global_src_rank=0)",
+        )
+        raise OpTypeError(message("loading a checkpoint", seen, rule, fix))
+    if isinstance(map_location, placement):
+        return map_location, None
+    if global_src_rank is None:
+        return None, map_location
+    kind = "cpu" if map_location is None else devices.device(map_location).type
+    return placement(kind, [global_src_rank]), None
+
+
+def _placing(map_location: Any, global_src_rank: int | None) -> Callable[[np.ndarray], Tensor]:
+    """Return how `load` makes a tensor of an array."""
+    place, device = _where(map_location, global_src_rank)
+    if place is None:
+        return lambda array: from_data.tensor(array, device=device)
+    everywhere = [broadcast] * len(place.hierarchy)
+    return lambda array: from_data.tensor(array, placement=place, sbp=everywhere)

@@ -1,0 +1,235 @@
+"""Data parallelism of local modules, under PyTorch's name.
+
+    model = sbpjax.nn.parallel.DistributedDataParallel(model)     # on every rank; each has its own batches
+    loss_fn(model(x), y).backward()                               # .grad is the average over the ranks
+
+A global module needs none of this: its parameters lie as ``broadcast``, its input as ``split(0)``, and the reduction of
+the gradients is part of the plan. Wrapped nevertheless, it is called as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from sbpjax.errors import AgreementError, AutogradError, MixedTensorError, message
+from sbpjax.nn.module import Module
+from sbpjax.tensor.like import zeros_like
+from sbpjax.tensor.mode import mode
+from sbpjax.tensor.tensor import Tensor
+from sbpjax.world import processes as _world
+
+_MEGABYTE = 1 << 20
+
+
+class DistributedDataParallel(Module):
+    """A local module whose gradients are averaged over the ranks; with one rank, the module itself.
+
+    Parameters and buffers of rank 0 are copied to all ranks at the start. When the last gradient of a backward is
+    there, all of them are averaged in one compiled program, in buckets.
+
+    Args:
+        module: a module of local parameters, or of global ones, which need no help.
+        device_ids: kept for its spelling; tensors know where they are.
+        output_device: kept for its spelling.
+        dim: kept for its spelling.
+        broadcast_buffers: copy rank 0's buffers to all ranks before every forward in training.
+        process_group: the ranks that share the module; all by default.
+        bucket_cap_mb: the size of a bucket of gradients.
+        find_unused_parameters: parameters may go without a gradient; whether they do is found from the outputs of every
+            forward, and the ranks tell each other.
+        gradient_as_bucket_view: kept for its spelling.
+        static_graph: kept for its spelling.
+        broadcast_parameters: copy rank 0's parameters and buffers at the start (OneFlow's option).
+        bucket_size: kept for its spelling (OneFlow's option).
+
+    Raises:
+        MixedTensorError: some parameters are global and some local.
+        AgreementError: the ranks' modules have different parameters.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        device_ids=None,
+        output_device=None,
+        dim: int = 0,
+        broadcast_buffers: bool = True,
+        process_group: Any = None,
+        bucket_cap_mb: float = 25,
+        find_unused_parameters: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+        *,
+        broadcast_parameters: bool = True,
+        bucket_size: int = 10,
+    ) -> None:
+        super().__init__()
+        self.module = module
+        self.broadcast_buffers = broadcast_buffers
+        self.find_unused_parameters = find_unused_parameters
+        self._cap_bytes = int(bucket_cap_mb * _MEGABYTE)
+        self._names = [n for n, p in module.named_parameters() if p.requires_grad]
+        self._shared = [p for p in module.parameters() if p.requires_grad]
+        self._waiting: set[int] = set()
+        self._begun = False
+        self._sync = True
+        self._group = process_group
+        self._active = self._is_local() and _size(process_group) > 1
+        if not self._active:
+            return
+        self._check_agreement()
+        if broadcast_parameters:
+            self._broadcast([*module.parameters(), *module.buffers()])
+        for index, parameter in enumerate(self._shared):
+            parameter.register_post_accumulate_grad_hook(self._hook(index))
+
+    def forward(self, *inputs, **keywords):
+        """Call the module; the backward of what it returns averages the gradients."""
+        if not self._active:
+            return self.module(*inputs, **keywords)
+        if self._begun and self._waiting:
+            raise self._unfinished()
+        if self.broadcast_buffers and self._sync and self.module.training:
+            self._broadcast(list(self.module.buffers()))
+        outputs = self.module(*inputs, **keywords)
+        if self._sync and mode.grad:
+            everything = set(range(len(self._shared)))
+            self._waiting = self._used(outputs) if self.find_unused_parameters else everything
+            self._begun = False
+        return outputs
+
+    @contextlib.contextmanager
+    def no_sync(self):
+        """Leave the gradients of forwards within the block to add up on each rank; the next backward averages them."""
+        before, self._sync = self._sync, False
+        try:
+            yield
+        finally:
+            self._sync = before
+
+    def __getattr__(self, name: str):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name == "module":
+                raise
+            return getattr(super().__getattr__("module"), name)  # OneFlow's returns the module itself
+
+    # -- gradients ---------------------------------------------------------------------------------------------------
+
+    def _hook(self, index: int):
+        def arrived(parameter) -> None:
+            if index in self._waiting:
+                self._begun = True
+                self._waiting.discard(index)
+                if not self._waiting:
+                    self._reduce()
+
+        return arrived
+
+    def _reduce(self) -> None:
+        from sbpjax.distributed import all_reduce_gradients
+
+        chosen = self._shared
+        if self.find_unused_parameters:
+            mine = tuple(p.grad is not None for p in chosen)
+            told = _world.current().exchange("averaging gradients", mine, _members(self._group))
+            used = [any(flags) for flags in zip(*told.values(), strict=True)]
+            chosen = [p for p, is_used in zip(chosen, used, strict=True) if is_used]
+        for p in chosen:
+            if p.grad is None:
+                p.grad = zeros_like(p.detach())
+        all_reduce_gradients([p.grad for p in chosen if p.grad is not None], self._group, self._cap_bytes)
+
+    def _used(self, outputs) -> set[int]:
+        """Return which parameters the outputs depend on."""
+        by_edge = {id(p._edge): i for i, p in enumerate(self._shared)}
+        found, seen = set(), set()
+        stack = [t._edge for t in _tensors(outputs) if t._edge is not None]
+        while stack:
+            node = stack.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if id(node) in by_edge:
+                found.add(by_edge[id(node)])
+            stack.extend(edge for edge in node.edges if edge is not None)
+        return found
+
+    def _unfinished(self) -> AutogradError:
+        names = [self._names[i] for i in sorted(self._waiting)]
+        shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        self._waiting, self._begun = set(), False
+        return AutogradError(
+            message(
+                "DistributedDataParallel(module)(...)",
+                f"the last backward gave no gradient to {shown}",
+                "every parameter gets a gradient in every backward, or the ranks cannot average them",
+                "DistributedDataParallel(module, find_unused_parameters=True)",
+            )
+        )
+
+    # -- state -------------------------------------------------------------------------------------------------------
+
+    def _is_local(self) -> bool:
+        kinds = {p.is_global for p in self.module.parameters()}
+        if len(kinds) > 1:
+            local = [n for n, p in self.module.named_parameters() if not p.is_global]
+            raise MixedTensorError(
+                message(
+                    "DistributedDataParallel(module)",
+                    f"local parameters {local[:4]} besides global ones",
+                    "the parameters are all local, or all global (and data parallel by their layouts)",
+                    "module.to_global(placement, sbpjax.sbp.broadcast)",
+                )
+            )
+        return kinds != {True}
+
+    def _check_agreement(self) -> None:
+        mine = [(n, tuple(p.shape), p.dtype.name) for n, p in self.module.named_parameters()]
+        told = _world.current().exchange("DistributedDataParallel(module)", mine, _members(self._group))
+        first_rank, first = next(iter(told.items()))
+        for rank, theirs in told.items():
+            if theirs == first:
+                continue
+            pairs = zip(first + [None] * len(theirs), theirs + [None] * len(first), strict=False)
+            a, b = next((a, b) for a, b in pairs if a != b)
+            raise AgreementError(
+                message(
+                    "DistributedDataParallel(module)",
+                    f"rank {first_rank} has {_described(a)}, rank {rank} has {_described(b)}",
+                    "all ranks wrap the same module",
+                    "build the module alike on all ranks",
+                )
+            )
+
+    def _broadcast(self, tensors: list[Tensor]) -> None:
+        from sbpjax.distributed import broadcast_coalesced
+
+        if tensors:
+            broadcast_coalesced(tensors, _members(self._group)[0], self._group)
+
+
+def _described(parameter) -> str:
+    return "no such parameter" if parameter is None else f"{parameter[0]!r} {parameter[2]}{list(parameter[1])}"
+
+
+def _members(group) -> tuple[int, ...]:
+    return tuple(range(_world.current().size)) if group is None else group.ranks
+
+
+def _size(group) -> int:
+    return len(_members(group))
+
+
+def _tensors(value):
+    """Yield the tensors in nested lists, tuples and dicts."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)

@@ -1,0 +1,236 @@
+"""The process and its devices: how many there are, who this process is, and how to ask for virtual CPU devices.
+
+A notebook on a laptop has one CPU device. To write and try a program for eight, ask for eight virtual ones before the
+first tensor exists:
+
+    SBPJAX_CPU_DEVICES=8 python train.py          # or, in the program:
+    >>> import sbpjax
+    >>> sbpjax.env.set_cpu_devices(8)             # doctest: +SKIP
+
+Virtual devices have a trap: XLA runs every device's part of a program on one thread pool with as many threads as there
+are cores. On 2 cores, 8 devices that wait for each other in queued collectives fill the pool with waiters, and XLA
+aborts the whole process after a while. A larger pool cures it. XLA takes its size from the environment variable
+``NPROC`` when the CPU backend starts, so importing sbpjax sees to it that it is set by then. It starts no backend. One
+device has nobody to wait for, and keeps the pool that JAX gives it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from typing import Any
+
+import jax
+from jax._src import xla_bridge as _xla_bridge
+
+from sbpjax.errors import DeviceStateError, OpValueError, message
+from sbpjax.world import processes as _world
+from sbpjax.world import signing
+from sbpjax.world.processes import devices_started as devices_started
+
+MIN_CPU_THREADS = 32  # each launch wakes the pool: with 64 an op on 8 devices costs twice the main-thread time
+THREADS_PER_CPU_DEVICE = 4
+
+
+def set_cpu_devices(count: int) -> None:
+    """Ask for virtual CPU devices; call it before the first tensor, placement or JAX array is made.
+
+    Args:
+        count: the number of CPU devices, at least 1; the ranks of ``placement("cpu", ...)`` are 0 to ``count - 1``.
+
+    Raises:
+        DeviceStateError: the devices were started already with another count.
+        ValueError: ``count`` is not a positive integer.
+
+    Example:
+        >>> sbpjax.env.set_cpu_devices(8)
+        >>> sbpjax.placement.all("cpu").ranks
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise OpValueError(
+            message(
+                f"env.set_cpu_devices({count!r})",
+                f"a {type(count).__name__}",
+                "the number of CPU devices is an integer of at least 1",
+                "sbpjax.env.set_cpu_devices(8)",
+            )
+        )
+    if devices_started():
+        have = len(jax.devices("cpu"))
+        if have == count:
+            return
+        raise DeviceStateError(
+            message(
+                f"env.set_cpu_devices({count})",
+                f"JAX has already started its devices, {have} of them CPU",
+                "the number of CPU devices is fixed when the first tensor, placement or JAX array is made",
+                f"start the program with SBPJAX_CPU_DEVICES={count}, or call this after the imports",
+            )
+        )
+    _ensure_thread_pool(count)
+    jax.config.update("jax_num_cpu_devices", count)
+
+
+def prepare_process() -> None:
+    """Read ``SBPJAX_CPU_DEVICES``, size XLA's CPU thread pool and connect the processes that the launcher started.
+
+    Importing sbpjax calls this once.
+
+    Raises:
+        ValueError: ``SBPJAX_CPU_DEVICES`` is not a positive integer.
+        DeviceStateError: it asks for another number of devices than JAX has already started.
+    """
+    wanted = os.environ.get("SBPJAX_CPU_DEVICES", "")
+    if wanted:
+        if not wanted.isdecimal() or int(wanted) < 1:
+            raise OpValueError(
+                message(
+                    "importing sbpjax",
+                    f"SBPJAX_CPU_DEVICES={wanted!r} in the environment",
+                    "the number of CPU devices is an integer of at least 1",
+                    "SBPJAX_CPU_DEVICES=8",
+                )
+            )
+        set_cpu_devices(int(wanted))
+    if not devices_started():
+        _size_pool_at_start()
+    elif _pool_threads() < MIN_CPU_THREADS and jax.default_backend() == "cpu" and jax.local_device_count("cpu") > 1:
+        devices = jax.local_device_count("cpu")
+        warnings.warn(
+            message(
+                "importing sbpjax",
+                f"{devices} CPU devices were started before, on a pool of {_pool_threads()} threads",
+                f"queued collectives over virtual devices need {MIN_CPU_THREADS} threads, or XLA may abort the process",
+                "import sbpjax before the first JAX array is made, or set NPROC=32 in the environment",
+            ),
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    launcher = os.environ.pop("SBPJAX_LAUNCHED", "")  # so what this process starts itself is no rank
+    if launcher:
+        from sbpjax.distributed.rendezvous.start import connect
+
+        connect(None, None, None, _world.timeout_s(), int(launcher))
+        os.environ.pop(signing.SECRET, None)  # known now; what this process starts or logs needs it not
+
+
+def _pool_threads() -> int:
+    value = os.environ.get("NPROC", "")
+    return int(value) if value.isdecimal() else os.cpu_count() or 1
+
+
+def _size_pool_at_start() -> None:
+    """Have the pool sized when the CPU backend starts, for devices that are asked for after the import."""
+    entry = _xla_bridge._backend_factories.get("cpu")  # jax 0.10 has no public hook before a backend starts
+    if entry is None or getattr(entry.factory, "sizes_pool", False):
+        return
+    start = entry.factory
+
+    def sized(*arguments, **options):
+        config: Any = jax.config
+        count = config.jax_num_cpu_devices
+        if count < 0:
+            flag = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
+            count = int(flag[1]) if flag else 1
+        _ensure_thread_pool(count, alone=not jax.distributed.is_initialized())
+        return start(*arguments, **options)
+
+    sized.sizes_pool = True
+    entry.factory = sized
+
+
+def _ensure_thread_pool(devices: int, alone: bool = True) -> None:
+    """Raise ``NPROC`` to what `devices` virtual CPU devices need; a larger value of the user's stays.
+
+    The one device of a process on its own waits for nobody. There a large pool only cuts products into more pieces
+    than there are cores: a GPT step cost 1.3 times the CPU time with 32 threads on 2 cores.
+    """
+    if devices == 1 and alone:
+        return
+    needed = max(MIN_CPU_THREADS, THREADS_PER_CPU_DEVICE * devices)
+    if _pool_threads() < needed:
+        os.environ["NPROC"] = str(needed)
+
+
+def init(
+    coordinator: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    *,
+    timeout: float | None = None,
+) -> bool:
+    """Connect the processes of this run; call it before the first tensor, placement or JAX array is made.
+
+    Under ``python -m sbpjax.distributed.launch`` importing sbpjax does it. Without arguments the environment is asked:
+    ``MASTER_ADDR``, ``MASTER_PORT``, ``WORLD_SIZE`` and ``RANK``, as launchers set them, else what JAX recognises of
+    SLURM, Open MPI, Kubernetes indexed jobs and Cloud TPU. On CPU collectives run over Gloo, on GPU over NCCL, on TPU
+    over its own links.
+
+    Args:
+        coordinator: ``host:port`` of process 0.
+        num_processes: the number of processes.
+        process_id: this process's rank.
+        timeout: seconds to wait for the others; by default ``SBPJAX_TIMEOUT``, else 600.
+
+    Returns:
+        Whether processes were connected: False with one process, and when they are connected already.
+
+    Raises:
+        LostRankError: ranks did not come within the timeout; the text names them.
+        AgreementError: two processes say that they are the same rank, or run other versions.
+        DistributedError: rank 0 cannot use the port, or only a part of the arguments is given.
+        DeviceStateError: the devices were started before.
+    """
+    from sbpjax.distributed.rendezvous.start import connect  # needed in runs of several processes only
+
+    timeout = _world.timeout_s() if timeout is None else float(timeout)
+    if not timeout > 0:
+        raise OpValueError(
+            message(f"env.init(timeout={timeout})", f"{timeout} s", "a timeout is positive", "env.init(timeout=60)")
+        )
+    return connect(coordinator, num_processes, process_id, timeout)
+
+
+def get_world_size() -> int:
+    """Return the number of ranks of this run (processes, not devices); 1 without a launcher."""
+    return _world.current().size
+
+
+def get_rank() -> int:
+    """Return this process's index among all processes; 0 without a launcher."""
+    return _world.current().rank
+
+
+def get_local_rank() -> int:
+    """Return this process's index among the processes of its own machine; 0 without a launcher."""
+    return _world.current().local_rank
+
+
+def get_node_size() -> int:
+    """Return the number of machines of this run; 1 without a launcher."""
+    return _world.current().nodes
+
+
+def is_multi_client() -> bool:
+    """Return whether every process runs the program itself; always true: sbpjax has no single-client mode."""
+    return True
+
+
+def rdma_is_initialized() -> bool:
+    """Return whether sbpjax itself set up RDMA: never. NCCL and the TPU runtime choose their transports themselves."""
+    return False
+
+
+def init_rdma() -> None:
+    """Do nothing: whether collectives go over RDMA is decided by NCCL or the TPU runtime, not by sbpjax.
+
+    On CPU, Gloo uses TCP. ``NCCL_DEBUG=INFO`` in the environment makes NCCL say what it uses.
+    """
+
+
+def all_device_placement(device_type: str):
+    """Return the 1-D placement of every device of a type, under OneFlow's name; see `sbpjax.placement.all`."""
+    from sbpjax.sbp import placement  # placements stand above the environment
+
+    return placement.all(device_type)

@@ -1,0 +1,94 @@
+"""Local and global views: of nested structures, and of a whole block of code.
+
+`to_global` and `to_local` convert every tensor in a dict, list or tuple at once. Inside `global_mode`, code that was
+written for local tensors makes global ones: ``zeros(8, 4)``, whatever its ``device``, lies on the mode's placement.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.errors import SbpTypeError, message
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.mode import mode
+
+
+def to_global(input, placement=None, sbp=None, warn_on_non_tensor_leaf: bool = True, **options):
+    """Return ``input`` with every tensor in it made global; see `sbpjax.Tensor.to_global`.
+
+    Args:
+        input: a tensor, or dicts, lists and tuples of tensors and other things, which stay as they are.
+        placement: where the tensors should lie; a global tensor's own by default.
+        sbp: the nd-sbp they should have.
+        warn_on_non_tensor_leaf: accepted; other things stay as they are without a warning.
+        options: ``grad_sbp`` and ``check_meta``, as for a tensor.
+
+    Example:
+        >>> p = sbpjax.placement("cpu", [0, 1])
+        >>> sbpjax.utils.global_view.to_global({"x": sbpjax.ones(4)}, p, sbpjax.sbp.split(0))["x"].sbp
+        (sbpjax.sbp.split(dim=0),)
+    """
+    return _mapped(input, lambda x: x.to_global(placement, sbp, **options))
+
+
+def to_local(input, *, copy: bool = False):
+    """Return ``input`` with every global tensor in it made local; local ones stay."""
+    return _mapped(input, lambda x: x.to_local(copy=copy) if x.is_global else x)
+
+
+class global_mode:
+    """Make new tensors global within a block, where they say no placement; ``to_local`` does nothing there.
+
+    Args:
+        enabled: whether the mode is on in the block.
+        placement: where new tensors lie.
+        sbp: how.
+
+    Raises:
+        SbpTypeError: it is enabled without placement and sbp.
+
+    Example:
+        >>> with sbpjax.utils.global_view.global_mode(True, placement=p, sbp=sbpjax.sbp.broadcast):
+        ...     sbpjax.ones(2, device="cpu").is_global
+        True
+    """
+
+    def __init__(self, enabled: bool, placement: Any = None, sbp: Any = None) -> None:
+        if enabled and (placement is None or sbp is None):
+            seen, rule = f"placement={placement}, sbp={sbp}", "an enabled global_mode needs placement and sbp"
+            fix = "global_mode(True, placement=p, sbp=sbpjax.sbp.broadcast)"
+            raise SbpTypeError(message("global_mode(enabled, placement, sbp)", seen, rule, fix))
+        nd = tuple(sbp) if isinstance(sbp, list) else sbp
+        self._wanted = (placement, nd) if enabled else None
+        self._before: list[tuple | None] = []
+
+    def __enter__(self) -> global_mode:
+        self._before.append(mode.everywhere)
+        mode.everywhere = self._wanted
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        mode.everywhere = self._before.pop()
+
+
+class current_global_mode:
+    """Whether a `global_mode` is on here, and its ``placement`` and ``sbp``."""
+
+    def __init__(self) -> None:
+        self.is_enabled = mode.everywhere is not None
+        self.placement, self.sbp = mode.everywhere or (None, None)
+
+
+def _mapped(value, function):
+    if isinstance(value, Tensor):
+        return function(value)
+    if isinstance(value, dict):
+        mapped: Any = type(value)((k, _mapped(v, function)) for k, v in value.items())
+        if hasattr(value, "_metadata"):  # of a module's state: the versions of its modules
+            mapped._metadata = vars(value)["_metadata"]
+        return mapped
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[_mapped(v, function) for v in value])
+    if isinstance(value, (list, tuple)):
+        return type(value)(_mapped(v, function) for v in value)
+    return value

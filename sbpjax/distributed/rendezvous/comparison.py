@@ -1,0 +1,212 @@
+"""Comparing what processes called together, beside the program and at its end.
+
+The first process of a group tells its trail (`sbpjax.world.calls`) to the coordination service, the others read it
+there and
+compare: one message per process, however many there are. A background thread does so after every few calls and where
+values are read, but not more often than its pause, and once more where the program stands still:
+
+    rank 0 tells   epoch 0 │ 58 calls, state -8821 │ call 32: 1177 │ (standing still: the states of its last calls)
+    rank 1 reads   it made 61 calls, and after its 58th the state was 93: other calls
+
+It says so in the store, rank 0 adds its own account of its calls, and rank 1 makes the text of the first difference
+and reports it as its failure, which `failure.Watch` brings to all ranks. The main thread raises it at its next call; a
+process whose main thread stands in a program that does not come back is ended. At the exit the ranks wait for each
+other, and compare to the last call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+
+import jax
+
+from sbpjax.world import calls
+from sbpjax.world.calls import EVERY, STORED, Trail, key_of
+from sbpjax.world.difference import difference
+from sbpjax.world.processes import Processes, timeout_s
+
+# Programs of many steps a second wake the thread earlier; a message costs each process 0.1 ms of a processor.
+_PAUSE_S = 1.0
+_HURRIED_S = 0.05  # the process is about to end
+_STILL = 2  # pauses in which nothing was called: the program stands still, or computes
+_ASK_S = 0.5
+_LATER_S = 0.02  # all are woken behind the same call; those that read come after the one that writes
+_BACK = 1024  # calls that a process may be behind and still be compared
+_TAIL = 1024  # states that a process that stands still tells
+_ANSWER_S = 5.0  # the other one's background has to say what it did
+_ACCUSED = f"{STORED}/differ"
+
+
+class Comparison:
+    """The background thread, and the comparison at the exit.
+
+    Args:
+        world: who takes part.
+        report: tells all processes the text of a difference.
+    """
+
+    def __init__(self, world: Processes, report: Callable[[str], None]) -> None:
+        self.world = world
+        self._report = report
+        self._over = threading.Event()
+        self._told: dict[tuple[int, ...], tuple] = {}  # what of each trail was told last
+        self._answered = self._hurries = False
+        self._asked_s = 0.0  # when it last looked whether another one found a difference
+        self._thread = threading.Thread(target=self._run, name="sbpjax-calls", daemon=True)
+
+    def start(self) -> None:
+        """Start to compare."""
+        self._thread.start()
+
+    def hurry(self) -> None:
+        """Compare to the last call from now on, and often: the main thread goes no further."""
+        self._hurries = True
+        calls.wake.set()
+
+    def _run(self) -> None:
+        before, pauses = None, 0
+        while calls.stopped() is None:
+            calls.wake.wait(_HURRIED_S if self._hurries else _PAUSE_S)
+            calls.wake.clear()
+            if any(t.members[0] != self.world.rank for t in list(calls.trails.values())):
+                self._over.wait(_LATER_S)
+            if self._over.is_set():
+                return
+            counts = [(t.epoch, t.count) for t in list(calls.trails.values())]
+            pauses = pauses + 1 if counts == before else 0
+            before = counts
+            if pauses % _STILL and not self._hurries:
+                continue
+            try:
+                self.compare(still=pauses > 0 or self._hurries)
+            except jax.errors.JaxRuntimeError:
+                return  # the coordinator is gone; JAX's client says so itself
+
+    def compare(self, still: bool = False, ended: bool = False) -> bool:
+        """Tell the trails that this process leads, and compare the others; return whether all of them are at one.
+
+        Args:
+            still: the main thread has called nothing for a while.
+            ended: it will call nothing any more.
+        """
+        leads, settled = False, True
+        for trail in list(calls.trails.values()):
+            if trail.members[0] == self.world.rank:
+                leads = True
+                self._tell(trail, still, ended)
+            else:
+                settled &= self._compared(trail, still, ended)
+        if leads and (still or ended or time.monotonic() - self._asked_s > _ASK_S):
+            self._answer()
+        return settled
+
+    # -- the first process of a group ------------------------------------------------------------------------------
+
+    def _tell(self, trail: Trail, still: bool, ended: bool) -> None:
+        epoch, count = trail.epoch, _count(trail, still)
+        news = (epoch, count, still or ended, ended)
+        before = self._told.get(trail.members)
+        if before == news or (before is not None and before[:2] == news[:2] and not (still or ended)):
+            return
+        first = max(count - _TAIL, 0) if still or ended else count
+        points = [*range(count - count % EVERY, max(count - _BACK, 0), -EVERY), *range(first, count + 1)]
+        states = {n: state for n in points if (state := trail.at(n)) is not None}
+        if trail.epoch == epoch:
+            self.world.store.replace(key_of(trail.members), (epoch, count, ended, list(states), list(states.values())))
+            self._told[trail.members] = news
+
+    def _answer(self) -> None:
+        """Say what this process did, if another one found a difference."""
+        self._asked_s = time.monotonic()
+        accused = self.world.store.find(_ACCUSED)
+        if accused is None or self._answered:
+            return
+        members, finder = accused
+        if members[0] == self.world.rank and finder != self.world.rank:
+            self._answered = True
+            calls.halt()
+            self._account(calls.trail_of(tuple(members)))
+
+    # -- the others ------------------------------------------------------------------------------------------------
+
+    def _compared(self, trail: Trail, still: bool, ended: bool) -> bool:
+        """Compare a trail with that of the first process; return whether both have come to their ends alike."""
+        leader, epoch, count = trail.members[0], trail.epoch, _count(trail, still)
+        told = self.world.store.find(key_of(trail.members))
+        if told is None:
+            over = ended and self.world.store.find(f"{STORED}/ended/{leader}")
+            if over and self.world.store.find(key_of(trail.members)) is None:
+                self._differ(trail, [leader])
+            return False
+        their_epoch, their_count, they_ended, counts, states = told
+        if their_epoch != epoch:
+            return False
+        own = ((n, state, trail.at(n)) for n, state in zip(counts, states, strict=True) if n <= count)
+        differ = any(mine is not None and mine != state for _, state, mine in own)
+        over = [leader] if they_ended and their_count < count else []
+        over += [self.world.rank] if ended and count < their_count else []
+        if (differ or over) and trail.epoch == epoch:
+            self._differ(trail, over)
+            return False
+        return ended and they_ended
+
+    def _differ(self, trail: Trail, ended: list[int]) -> None:
+        """Find the first difference, and report it."""
+        calls.halt()
+        leader, rank = trail.members[0], self.world.rank
+        self._account(trail)
+        self.world.store.replace(_ACCUSED, (list(trail.members), rank))
+        end = time.monotonic() + _ANSWER_S
+        key = key_of(trail.members, leader, "account")
+        while (theirs := self.world.store.find(key)) is None and time.monotonic() < end:
+            time.sleep(0.02)
+        accounts = {leader: theirs or [0, []], rank: trail.account()}
+        text = difference(trail.members, accounts, ended)
+        self._report(text)
+        calls.stop(text)
+
+    def _account(self, trail: Trail) -> None:
+        self.world.store.replace(key_of(trail.members, self.world.rank, "account"), trail.account())
+
+    # -- the exit --------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Compare to the last call, and wait until all processes have; the timeout at most."""
+        self._over.set()
+        calls.wake.set()
+        if self._thread.ident is not None:
+            self._thread.join(_ANSWER_S)
+        if calls.mode() == "off" or calls.stopped() is not None:
+            return
+        with contextlib.suppress(jax.errors.JaxRuntimeError):  # the coordinator is gone
+            self._wait(time.monotonic() + timeout_s())
+
+    def _wait(self, deadline: float) -> None:
+        world, pause_s = self.world, 0.001
+        settled = done = False
+        waits_for = set(range(1, world.size)) if world.rank == 0 else {0}
+        while time.monotonic() < deadline and calls.stopped() is None and world.failure is None:
+            if not settled:
+                settled = self.compare(ended=True)
+                world.store.replace(f"{STORED}/ended/{world.rank}", True)
+            else:
+                self._answer()
+            if settled and world.rank and not done:
+                world.store.replace(f"{STORED}/done/{world.rank}", True)
+                done = True
+            if settled:
+                waits_for -= {rank for rank in waits_for if world.store.find(f"{STORED}/done/{rank}")}
+            if not waits_for:
+                if world.rank == 0:
+                    world.store.replace(f"{STORED}/done/0", True)
+                return
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, 0.1)
+
+
+def _count(trail: Trail, still: bool) -> int:
+    """Return the number of calls that count; a meeting may yet be taken back, unless it lasts."""
+    return trail.count - (trail.waits and not still)

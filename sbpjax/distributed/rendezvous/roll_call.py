@@ -1,0 +1,161 @@
+"""The roll call: before JAX connects the processes, find out whether all of them are there and fit together.
+
+`jax.distributed.initialize` ends the whole process with a stack trace of C++ when one of the others is missing. So
+rank 0 listens on the coordinator's port first, and every rank says who it is, where it runs and with which versions.
+When all are there rank 0 answers every one of them with the list of hosts; after the timeout, or when two ranks do
+not fit together, with an error that all of them raise: ``ranks [2] of 4 did not come within 60 s``. Then the port is
+free again and JAX's own coordinator takes it. Nothing of a tensor travels here.
+
+Only holders of the job's secret are heard (`roll_words`): who else connects is dropped, logged, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from sbpjax.errors import AgreementError, EncodingError, ForeignMessageError, LostRankError, SignatureError, message
+from sbpjax.world import signing
+
+from . import roll_server, roll_words
+
+_RETRY_S = 0.1
+_ANSWER_S = 5.0  # an answer may come this much behind the timeout
+_REFUSED_S = 10.0  # so long another job may hold the port; then this rank's secret is wrong
+
+
+@dataclass(frozen=True)
+class Present:
+    """What a roll call finds.
+
+    Attributes:
+        hosts: the machine of each rank.
+        key: signs what the ranks tell each other in this run, and in no other.
+    """
+
+    hosts: list[str]
+    key: bytes = field(repr=False)  # not for logs
+
+
+def roll_call(address: str, rank: int, size: int, timeout_s: float, key: bytes) -> Present:
+    """Wait until all processes are there, and return the host of each.
+
+    Args:
+        address: ``host:port`` of rank 0.
+        rank: this process.
+        size: the number of processes.
+        timeout_s: how long to wait.
+        key: the job's, see `sbpjax.world.signing.job_key`.
+
+    Raises:
+        LostRankError: ranks did not come, or rank 0 does not answer.
+        AgreementError: two processes have the same rank, or other versions or sizes.
+        ForeignMessageError: rank 0 has another secret.
+        DistributedError: rank 0 cannot use the port.
+    """
+    deadline = time.monotonic() + timeout_s
+    host, port = split(address)
+    mine = {"rank": rank, "size": size, "host": roll_words.host(), "versions": roll_words.versions()}
+    mine["nonce"] = secrets.token_bytes(roll_words.NONCE_BYTES)
+    asked = f"env.init(): process {rank} of {size} at {address}"
+    if rank == 0:
+        answer = roll_server.Server(mine, key, asked).serve(host, port, deadline, timeout_s)
+    else:
+        answer = _report(host, port, mine, key, deadline, timeout_s, asked)
+    if "hosts" not in answer:
+        kind = LostRankError if answer["kind"] == "lost" else AgreementError
+        raise kind(message(asked, answer["seen"], answer["rule"], answer["fix"]))
+    return Present(answer["hosts"], signing.derived(key, "run", answer["run"].hex()))
+
+
+def split(address: str) -> tuple[str, int]:
+    """Return the host and the port of ``host:port`` or ``[address]:port``."""
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeout_s: float, asked: str) -> dict:
+    """Say to rank 0 who this is, until it answers."""
+    why, refused, refused_since = "nothing answers there", "", None
+    while (now := time.monotonic()) < deadline and (refused_since is None or now - refused_since < _REFUSED_S):
+        since, refused_since = refused_since or now, None
+        try:
+            answer = _asked(host, port, mine, key, max(0.1, deadline - now))
+            if answer is not None:
+                return answer
+            refused, refused_since = "rank 0 there is of another job: it does not take this rank's signature", since
+        except SignatureError:
+            refused, refused_since = "what answers there has not this job's secret", since
+        except (ValueError, EncodingError):
+            why = "something else answers there"
+        except OSError as error:
+            why = str(error) or type(error).__name__
+        time.sleep(_RETRY_S)
+    if refused:
+        rule = "all ranks have the same secret: that of the launcher, of SBPJAX_JOB_SECRET(_FILE), or of one user"
+        fix = f'export {signing.SECRET}="$(openssl rand -hex 32)" with one value on all machines; see docs/security.md'
+        seen = refused if refused_since is not None else f"{refused}; then: {why}"
+        raise ForeignMessageError(message(asked, seen, rule, fix))
+    raise LostRankError(
+        message(
+            asked,
+            f"rank 0 did not answer within {timeout_s:g} s: {why}",
+            "rank 0 serves the others at the coordinator's address",
+            "check that rank 0 runs, and that MASTER_ADDR and MASTER_PORT name its machine and port",
+        )
+    )
+
+
+def _asked(host: str, port: int, mine: dict, key: bytes, left_s: float) -> Any:
+    """Return the answer of rank 0, None if it refuses this rank's signature."""
+    with socket.create_connection((host, port), timeout=left_s) as connection:
+        connection.settimeout(min(left_s, roll_server.PATIENCE_S))
+        try:
+            hello = _received(connection, len(roll_words.HELLO) + roll_words.NONCE_BYTES)
+        except TimeoutError:
+            raise EncodingError("no roll call: nothing is said there") from None
+        if not hello.startswith(roll_words.HELLO):
+            raise EncodingError("no roll call")
+        connection.sendall(roll_words.signed(key, "rank", hello[len(roll_words.HELLO) :], mine))
+        connection.settimeout(left_s + _ANSWER_S)
+        length = int.from_bytes(_received(connection, 4), "little")
+        if length == 0:
+            return None
+        if length > roll_words.MOST_ANSWER_BYTES:
+            raise EncodingError("no roll call")
+        answer = roll_words.opened(key, "answer", mine["nonce"], _received(connection, length))
+    if type(answer) is not dict or not ("hosts" in answer or "seen" in answer):
+        raise EncodingError("no answer of a roll call")
+    return answer
+
+
+def _received(connection: socket.socket, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        more = connection.recv(min(65536, count - len(data)))
+        if not more:
+            raise EncodingError("no roll call") if data else OSError("the connection was closed")
+        data += more
+    return bytes(data)
+
+
+def free_port() -> int:
+    """Return a port of this machine that nothing uses now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
+
+
+def from_environment() -> tuple[str, int, int, int] | None:
+    """Return ``(address, size, rank, local rank)`` as launchers put it into the environment, None without one."""
+    names = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
+    if not all(os.environ.get(name) for name in names):
+        return None
+    address = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+    rank = int(os.environ["RANK"])
+    return address, int(os.environ["WORLD_SIZE"]), rank, int(os.environ.get("LOCAL_RANK", rank))

@@ -1,0 +1,238 @@
+"""The roll call on rank 0: it hears who is there, drops strangers, and answers all at once.
+
+A stranger may connect, say nothing, say too much, or say it in bits: every connection has a few seconds for one small
+message, only so many are open at once, and one that is no rank of this job is closed and counted. None of it ends
+rank 0 or keeps a rank from being heard.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import ipaddress
+import logging
+import secrets
+import selectors
+import socket
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from sbpjax.errors import DistributedError, EncodingError, message
+
+from . import roll_words
+
+log = logging.getLogger("sbpjax.distributed.rendezvous")
+
+PATIENCE_S = 5.0  # a connection has this long to say who it is
+_MOST_STRANGERS = 128  # connections that have not yet said who they are
+_LOGGED = 5
+
+
+@dataclass(eq=False)
+class _Caller:
+    """A connection that has not yet said who it is."""
+
+    connection: socket.socket
+    where: str
+    until: float
+    nonce: bytes = field(default_factory=lambda: secrets.token_bytes(roll_words.NONCE_BYTES))
+    data: bytearray = field(default_factory=bytearray)
+
+
+class Server:
+    """Rank 0 of a roll call.
+
+    Args:
+        mine: what rank 0 says of itself.
+        key: the job's key.
+        asked: what is done, for errors.
+    """
+
+    def __init__(self, mine: dict[str, Any], key: bytes, asked: str) -> None:
+        self.mine = mine
+        self.key = key
+        self.asked = asked
+        self.present: dict[int, dict] = {0: mine}
+        self.dropped: list[str] = []
+        self._heard: list[tuple[socket.socket, dict]] = []  # ranks of this job, to be answered
+        self._callers: list[_Caller] = []
+        self._selector = selectors.DefaultSelector()
+
+    def serve(self, host: str, port: int, deadline: float, timeout_s: float) -> dict:
+        """Wait for all ranks, answer them, and return the answer.
+
+        Raises:
+            DistributedError: the port cannot be used.
+        """
+        server = self._listening(host, port)
+        with contextlib.closing(server), self._selector:
+            self._selector.register(server, selectors.EVENT_READ, None)
+            answer = None
+            while len(self.present) < self.mine["size"] and answer is None:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    answer = self._missing(timeout_s)
+                    break
+                for key, _ in self._selector.select(min(left, 1.0)):
+                    answer = answer or (self._accept(server) if key.data is None else self._hear(key.data))
+                self._drop_the_silent()
+            if answer is None:
+                hosts = [self.present[r]["host"] for r in range(self.mine["size"])]
+                answer = {"hosts": hosts, "run": self.mine["nonce"]}
+            self._answer(answer)
+        return answer
+
+    def _listening(self, host: str, port: int) -> socket.socket:
+        bind = bind_address(host)
+        server = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM)
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            server.bind((bind, port))
+        except OSError as error:
+            server.close()
+            raise DistributedError(
+                message(
+                    self.asked,
+                    f"{error}",
+                    f"rank 0 serves the others on port {port}",
+                    "choose another port, or let the launcher choose a free one: --port 0",
+                )
+            ) from None
+        server.listen(max(128, self.mine["size"]))
+        server.setblocking(False)
+        return server
+
+    # -- connections ---------------------------------------------------------------------------------------------------
+
+    def _accept(self, server: socket.socket) -> None:
+        try:
+            connection, peer = server.accept()
+        except OSError:  # gone again, or no descriptors left: the silent are dropped in a while
+            return
+        connection.setblocking(False)
+        caller = _Caller(connection, str(peer[0]), time.monotonic() + PATIENCE_S)
+        self._callers.append(caller)
+        self._selector.register(connection, selectors.EVENT_READ, caller)
+        with contextlib.suppress(OSError):
+            connection.send(roll_words.HELLO + caller.nonce)
+        if len(self._callers) > _MOST_STRANGERS + self.mine["size"]:
+            self._drop(self._callers[0], "too many connections say nothing")
+
+    def _hear(self, caller: _Caller) -> dict | None:
+        """Take in what came; return the error for all if a rank of this job does not fit."""
+        if caller not in self._callers:  # dropped since
+            return None
+        try:
+            more = caller.connection.recv(roll_words.MOST_SAID_BYTES)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            return self._drop(caller, f"{error}")
+        caller.data += more
+        try:
+            body = roll_words.unframed(caller.data, roll_words.MOST_SAID_BYTES)
+        except EncodingError as error:
+            return self._drop(caller, str(error))
+        if body is None:
+            return None if more else self._drop(caller, "it ended in the middle")
+        said, why = roll_words.understood(self.key, caller.nonce, body)
+        if said is None:
+            with contextlib.suppress(OSError):
+                caller.connection.send(roll_words.framed(b""))
+            return self._drop(caller, why)
+        self._selector.unregister(caller.connection)
+        self._callers.remove(caller)
+        self._heard.append((caller.connection, said))
+        conflict = self._conflict(said)
+        if conflict is None:
+            self.present[said["rank"]] = said
+        return conflict
+
+    def _drop(self, caller: _Caller, why: str) -> None:
+        self._callers.remove(caller)
+        self._selector.unregister(caller.connection)
+        caller.connection.close()
+        self.dropped.append(f"{caller.where}: {why}")
+        if len(self.dropped) <= _LOGGED:
+            log.warning("roll call: a connection from %s was dropped: %s", caller.where, why)
+
+    def _drop_the_silent(self) -> None:
+        now = time.monotonic()
+        for caller in [c for c in self._callers if c.until < now]:
+            self._drop(caller, f"it said nothing whole within {PATIENCE_S:g} s")
+
+    def _answer(self, answer: dict) -> None:
+        for connection, said in self._heard:
+            with contextlib.closing(connection), contextlib.suppress(OSError):
+                connection.settimeout(2.0)
+                connection.sendall(roll_words.signed(self.key, "answer", said["nonce"], answer))
+        for caller in self._callers:
+            caller.connection.close()
+
+    # -- answers -------------------------------------------------------------------------------------------------------
+
+    def _missing(self, timeout_s: float) -> dict:
+        size = self.mine["size"]
+        ranks = sorted(set(range(size)) - set(self.present))
+        here = f"here are {sorted(self.present)}"
+        if self.dropped:
+            here += f"; {len(self.dropped)} connections were dropped, the last from {self.dropped[-1]}"
+        return {
+            "kind": "lost",
+            "seen": f"ranks {ranks} of {size} did not come within {timeout_s:g} s; {here}",
+            "rule": "all processes start, with the same number of processes, the same coordinator and the same secret",
+            "fix": "look at the output of the ranks that are missing, or give them longer: env.init(timeout=seconds)",
+        }
+
+    def _conflict(self, said: dict) -> dict | None:
+        """Return the error, if a rank does not fit to those present."""
+        rank, size = said["rank"], self.mine["size"]
+        here = f"rank {rank} on {said['host'].split('/')[0]}"
+        if said["size"] != size or not 0 < rank < size:
+            return {
+                "kind": "agree",
+                "seen": f"{here} was started for {said['size']} processes, rank 0 for {size}",
+                "rule": "all processes are started for the same number of processes",
+                "fix": "give every process the same WORLD_SIZE (or num_processes), and a rank of its own below it",
+            }
+        if rank in self.present and self.present[rank]["nonce"] != said["nonce"]:  # else it lost its connection
+            return {
+                "kind": "agree",
+                "seen": f"two processes say that they are rank {rank}",
+                "rule": f"each of the {size} processes has a rank of its own",
+                "fix": "give every process its own RANK (or process_id)",
+            }
+        for name, version in self.mine["versions"].items():
+            if said["versions"].get(name) != version:
+                return {
+                    "kind": "agree",
+                    "seen": f"{name} {version} on rank 0, {said['versions'].get(name)} on {here}",
+                    "rule": "all processes run the same versions: they must compile the same program",
+                    "fix": f"install the same version of {name} everywhere",
+                }
+        return None
+
+
+def bind_address(host: str) -> str:
+    """Return the address to listen on for those who connect to ``host``; empty for all addresses of this machine.
+
+    All are taken where the name does not say which: it leads to another machine's address (a service in front of this
+    one), or to this machine's loopback, as Debian's hosts file has it, where other machines would find nothing.
+    """
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return ""
+    address = next((a for family, *_, (a, *_) in found if family == socket.AF_INET), found[0][4][0])
+    named = host != address and not host.startswith("localhost")
+    why = "its name leads to the loopback address" if named and ipaddress.ip_address(address).is_loopback else None
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError as error:
+            why = "that is no address of this machine" if error.errno == errno.EADDRNOTAVAIL else str(error)
+    if why is not None:
+        log.info("rank 0 listens on all addresses, not on %s alone: %s", host, why)
+        return ""
+    return str(address)

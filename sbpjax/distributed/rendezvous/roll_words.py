@@ -1,0 +1,102 @@
+"""What is said in the roll call, byte by byte, and what is taken of it.
+
+    rank 0 → rank r     sbpjax-roll-call-2, and 16 random bytes: the challenge
+    rank r → rank 0     signed: rank, size, host, versions, and 16 random bytes of its own
+    rank 0 → rank r     signed: the hosts of all and the run's number, or the error that all raise; nothing if refused
+
+A signature holds the random bytes of the other side, so nothing that was said before is believed again. Every message
+but the first begins with its length in four bytes. Whatever comes over the wire is measured before it is kept, its
+signature is checked before it is read, and each of its fields before it is used.
+"""
+
+from __future__ import annotations
+
+import platform
+import socket
+from typing import Any
+
+from sbpjax.errors import EncodingError, SignatureError
+from sbpjax.world import encoding, signing
+
+HELLO = b"sbpjax-roll-call-2\n"
+NONCE_BYTES = 16
+MOST_SAID_BYTES = 8192
+MOST_ANSWER_BYTES = 64 << 20  # the hosts of a hundred thousand ranks
+_LENGTH_BYTES = 4
+_FIELDS: dict[str, type] = {"rank": int, "size": int, "host": str, "versions": dict, "nonce": bytes}
+_MOST_CHARACTERS = 300
+
+
+def versions() -> dict[str, str]:
+    """Return what must be equal on all processes."""
+    import jax
+    import jaxlib
+    import numpy
+
+    return {
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "jax": jax.__version__,
+        "jaxlib": jaxlib.__version__,
+        "numpy": numpy.__version__,
+    }
+
+
+def host() -> str:
+    """Return a name of this machine that no other machine of the run has."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return f"{socket.gethostname()}/{file.read().strip()}"
+    except OSError:
+        return socket.gethostname()
+
+
+def framed(body: bytes) -> bytes:
+    """Return bytes with their length before them."""
+    return len(body).to_bytes(_LENGTH_BYTES, "little") + body
+
+
+def unframed(data: bytes, most: int) -> bytes | None:
+    """Return the bytes of a frame, None while it is not whole.
+
+    Raises:
+        EncodingError: it is longer than ``most``.
+    """
+    if len(data) < _LENGTH_BYTES:
+        return None
+    length = int.from_bytes(data[:_LENGTH_BYTES], "little")
+    if length > most or len(data) > _LENGTH_BYTES + length:
+        raise EncodingError(f"a message of {max(length, len(data))} bytes, where at most {most} come")
+    return bytes(data[_LENGTH_BYTES:]) if len(data) == _LENGTH_BYTES + length else None
+
+
+def signed(key: bytes, which: str, nonce: bytes, value: Any) -> bytes:
+    """Return a frame of a value that is signed for the holder of a nonce."""
+    return framed(signing.sign(key, f"roll call, {which} {nonce.hex()}", encoding.encode(value)))
+
+
+def opened(key: bytes, which: str, nonce: bytes, body: bytes) -> Any:
+    """Return the value of a frame's bytes.
+
+    Raises:
+        SignatureError: they are not of this job, or said to somebody else.
+        EncodingError: they are no value.
+    """
+    return encoding.decode(signing.verified(key, f"roll call, {which} {nonce.hex()}", body))
+
+
+def understood(key: bytes, nonce: bytes, body: bytes) -> tuple[dict[str, Any] | None, str]:
+    """Return what a rank said, or None and why it is not taken."""
+    try:
+        said = opened(key, "rank", nonce, body)
+    except SignatureError:
+        return None, "its signature is not of this job's secret (another job on this port?)"
+    except EncodingError:
+        return None, "what it said is no message of the roll call"
+    if type(said) is not dict or said.keys() != _FIELDS.keys():
+        return None, "what it said has other fields"
+    if any(type(said[name]) is not kind for name, kind in _FIELDS.items()):
+        return None, "what it said has fields of other types"
+    texts = [said["host"], *said["versions"], *said["versions"].values()]
+    if any(type(text) is not str or len(text) > _MOST_CHARACTERS for text in texts) or len(texts) > 32:
+        return None, "what it said has texts that are none, or too long"
+    return (said, "") if len(said["nonce"]) == NONCE_BYTES else (None, "its random bytes are too few")

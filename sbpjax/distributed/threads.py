@@ -1,0 +1,230 @@
+"""Threads as ranks: run a per-rank function once for every rank, in one process, as a launcher would.
+
+    import sbpjax as flow
+    flow.env.set_cpu_devices(4)
+
+    @flow.simulate(ranks=4)
+    def main():
+        x = flow.ones(2) * flow.env.get_rank()
+        flow.distributed.all_reduce(x)
+        return x.to_global(flow.placement.all("cpu"), flow.sbp.split(0)).shape
+
+    main()                                    # [(8,), (8,), (8,), (8,)]: what each rank returned
+
+Rank k owns the k-th device. The threads take turns and change only where ranks meet (`to_global` of local tensors,
+collectives, barriers), so a run is as deterministic as a program of one thread, and random state, grad mode and the
+like are each rank's own. Where all ranks wait and nobody can go on, or one fails, all end, and the error says which
+rank.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from sbpjax.errors import DistributedError, LostRankError, message
+from sbpjax.tensor import generator
+from sbpjax.world import processes as _world
+
+
+class _EndedError(BaseException):
+    """Raised in the threads of the other ranks when one failed; nobody but `simulate` catches it."""
+
+
+class _Turns:
+    """Who runs, who waits for whom, and what they gave."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.changed = threading.Condition()
+        self.turn = 0
+        self.alive = set(range(size))
+        self.waiting: dict[int, tuple[tuple[int, ...], str, Any]] = {}
+        self.results: dict[int, dict[int, tuple[str, Any]]] = {}
+        self.failed: tuple[int, BaseException] | None = None
+        self.stuck: str | None = None
+        self.board: dict[str, str] = {}
+        self.posted = threading.Condition()
+
+    def meet(self, rank: int, members: tuple[int, ...], asked: str, value) -> dict[int, tuple[str, Any]]:
+        """Give a value, let the others run, and return what all members gave."""
+        kept = _stream()
+        with self.changed:
+            self.waiting[rank] = (members, asked, value)
+            given = {m: self.waiting[m] for m in members if m in self.waiting}
+            if len(given) == len(members) and all(g[0] == members for g in given.values()):
+                result = {m: (g[1], g[2]) for m, g in given.items()}
+                for m in members:
+                    del self.waiting[m]
+                    self.results[m] = result
+            self._pass_on()
+            self.changed.wait_for(lambda: self.turn == rank or self.failed or self.stuck)
+            if self.failed:
+                raise _EndedError
+            if rank not in self.results:
+                self.waiting.pop(rank, None)
+                raise LostRankError(
+                    message(
+                        asked,
+                        self.stuck or "nobody can go on",
+                        "all ranks come to where ranks meet, in the same order",
+                        "move code that only some ranks run (if rank == 0: ...) away from operations of all ranks",
+                    )
+                )
+            _restore(kept)
+            return self.results.pop(rank)
+
+    def begin(self, rank: int) -> None:
+        """Wait for the first turn."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.turn == rank or self.failed or self.stuck)
+            if self.failed:
+                raise _EndedError
+
+    def end(self, rank: int, error: BaseException | None) -> None:
+        """Leave; with an error, all others end too."""
+        with self.changed:
+            self.alive.discard(rank)
+            if error is not None and self.failed is None:
+                self.failed = rank, error
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        ready = sorted(r for r in self.alive if r not in self.waiting)
+        if not ready and self.alive and self.stuck is None:
+            ended = sorted(set(range(self.size)) - self.alive)
+            waits = "; ".join(f"rank {r} waits at {self.waiting[r][1]}" for r in sorted(self.alive))
+            self.stuck = f"{waits}; ranks that ended: {ended}"
+        self.turn = ready[0] if ready else -1
+        self.changed.notify_all()
+
+
+class Threads(_world.World):
+    """The world of one simulated rank.
+
+    Args:
+        rank: the rank.
+        turns: what the ranks share.
+    """
+
+    def __init__(self, rank: int, turns: _Turns) -> None:
+        super().__init__()
+        self.rank = self.local_rank = rank
+        self.size = turns.size
+        self._turns = turns
+        self._board, self._posted = turns.board, turns.posted
+
+    def come_along(self, asked):
+        self.exchange(asked, None)
+
+    def visible(self, devices):
+        return devices[: self.size]
+
+    def owner(self, device) -> int:
+        return jax.devices(device.platform).index(device)
+
+    def device(self, rank, platform):
+        return jax.devices(platform)[rank]
+
+    def at_home(self, array):
+        return jax.device_put(array, jax.devices(next(iter(array.devices())).platform)[0])
+
+    def exchange(self, asked, value, members=None):
+        members = tuple(range(self.size)) if members is None else members
+        return _world.agreed(self._turns.meet(self.rank, members, asked, value))
+
+    def share(self, asked, value, run, members=None):
+        members = tuple(range(self.size)) if members is None else members
+        values = self.exchange(asked, value, members)
+        done = None
+        if self.rank == members[0]:
+            try:
+                done = run(values), None
+            except Exception as error:
+                done = None, error
+        result, error = self.exchange(f"{asked.splitlines()[0]}: result", done, members)[members[0]]
+        if error is not None:
+            raise error
+        return result
+
+
+def simulate(ranks: int) -> Callable:
+    """Return a decorator that runs a function once per rank, each in a thread, and returns the list of results.
+
+    Args:
+        ranks: the number of ranks; as many devices are needed.
+
+    Raises:
+        DistributedError: there are fewer devices, or this is called within a simulated rank.
+
+    Example:
+        >>> sbpjax.simulate(ranks=2)(lambda: sbpjax.env.get_rank())()  # doctest: +SKIP
+        [0, 1]
+    """
+
+    def decorate(fn: Callable) -> Callable:
+        @functools.wraps(fn)
+        def run(*args, **options) -> list:
+            _check(ranks)
+            return _run(fn, ranks, args, options)
+
+        return run
+
+    return decorate
+
+
+def _check(ranks: int) -> None:
+    asked = f"simulate(ranks={ranks})"
+    if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
+        raise DistributedError(message(asked, f"{ranks!r}", "there is at least one rank", "simulate(ranks=4)"))
+    if _world.current().size > 1:
+        seen = f"{_world.current().size} ranks"
+        raise DistributedError(message(asked, seen, "ranks are simulated in one process alone", "start it without"))
+    have = len(jax.devices())
+    if have < ranks:
+        fix = f"sbpjax.env.set_cpu_devices({ranks}) before the first tensor, or SBPJAX_CPU_DEVICES={ranks}"
+        raise DistributedError(message(asked, f"{have} devices", f"each of the {ranks} ranks owns a device", fix))
+
+
+def _run(fn: Callable, count: int, args: tuple, options: dict) -> list:
+    turns, results = _Turns(count), [None] * count
+    kept = _stream()
+
+    def body(rank: int) -> None:
+        _world.enter(Threads(rank, turns))
+        failure = None
+        try:
+            turns.begin(rank)
+            _restore(kept)
+            results[rank] = fn(*args, **options)
+        except _EndedError:
+            pass
+        except BaseException as error:  # reported to the caller below
+            failure = error
+        turns.end(rank, failure)
+
+    threads = [threading.Thread(target=body, args=(r,), name=f"rank {r}", daemon=True) for r in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    _restore(kept)
+    if turns.failed is not None:
+        rank, error = turns.failed
+        error.add_note(f"raised by rank {rank} of {count} in sbpjax.simulate")
+        raise error
+    return results
+
+
+def _stream() -> tuple[int, int]:
+    stream = generator.default_generator
+    return stream._seed, stream._counter
+
+
+def _restore(kept: tuple[int, int]) -> None:
+    stream = generator.default_generator
+    stream._seed, stream._counter = kept

@@ -1,0 +1,55 @@
+"""Regions of images: `nms` and `roi_align`."""
+
+from __future__ import annotations
+
+import math
+from operator import index as as_int
+
+import numpy as np
+
+from sbpjax.ops import regions
+from sbpjax.tensor import dispatch
+from sbpjax.tensor.convert import host
+from sbpjax.tensor.indexing import with_layout_of
+from sbpjax.tensor.op import op_of
+from sbpjax.tensor.tensor import Tensor
+
+
+def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """Return the numbers of the boxes that no better one overlaps by more than a threshold, best first.
+
+    Args:
+        boxes: ``(K, 4)``: left, top, right, bottom.
+        scores: ``(K,)``.
+        iou_threshold: of the area that two boxes share to that of both.
+    """
+    return with_layout_of(regions.keep_boxes(host(boxes.detach()), host(scores.detach()), iou_threshold), boxes)
+
+
+def roi_align(
+    x: Tensor,
+    rois: Tensor,
+    spatial_scale: float,
+    pooled_h: int,
+    pooled_w: int,
+    sampling_ratio: int = -1,
+    aligned: bool = False,
+) -> Tensor:
+    """Return the means of bilinear samples in each bin of each box; see `sbpjax.ops.regions.roi_align`.
+
+    Where ``sampling_ratio`` is not positive, the boxes are read on the host to learn how many samples a bin needs.
+    """
+    most = 1
+    if sampling_ratio <= 0 and rois.shape[0]:
+        sizes = (host(rois.detach())[:, 3:5] - host(rois.detach())[:, 1:3]) * spatial_scale
+        largest = np.maximum(sizes, 0 if aligned else 1).max(0)
+        most = max(1, math.ceil(largest[1] / pooled_h), math.ceil(largest[0] / pooled_w))
+    static = (
+        ("spatial_scale", float(spatial_scale)),
+        ("pooled_h", as_int(pooled_h)),
+        ("pooled_w", as_int(pooled_w)),
+        ("sampling_ratio", as_int(sampling_ratio)),
+        ("aligned", aligned),
+        ("most", most),
+    )
+    return dispatch.run(op_of(regions.roi_align, static), (x, rois))

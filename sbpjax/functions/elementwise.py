@@ -1,0 +1,330 @@
+"""Elementwise functions, products and arrangements that have logic of their own; the table of ops makes them public."""
+
+from __future__ import annotations
+
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.ops import arithmetic, arrange, elementwise, linalg, matrix
+from sbpjax.ops import einsum as _einsum
+from sbpjax.tensor import dispatch, unread
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.binding import hashable, into_out, must_be_tensor
+from sbpjax.tensor.inplace import inplace as write_into
+from sbpjax.tensor.op import op_of
+from sbpjax.tensor.tensor import Tensor
+
+# ------------------------------------------------------------------------------------------------------ arithmetic
+
+_ADD = op_of(arithmetic.add)
+
+
+def _finish(result, out):
+    return result if out is None else into_out(out, result)
+
+
+def _two(op, a, b):
+    return dispatch.binary(op, a, b) if isinstance(a, Tensor) else dispatch.run(op, (a, b))
+
+
+def _sum_of(*terms):
+    total = terms[0]
+    for term in terms[1:]:
+        total = arithmetic.add(total, term)
+    return total
+
+
+def _added(terms: tuple, alpha, inplace: bool, out):
+    """Return the sum of any number of tensors, as one op."""
+    if alpha != 1 or any(not isinstance(term, Tensor) for term in terms):
+        seen = (
+            f"alpha={alpha}" if alpha != 1 else f"a {[type(t).__name__ for t in terms if not isinstance(t, Tensor)][0]}"
+        )
+        raise OpTypeError(message("add(...)", seen, "alpha and numbers come with two terms", "add(add(x, y), z)"))
+    op = op_of(_sum_of)
+    return write_into(terms[0], op, terms[1:]) if inplace else _finish(dispatch.run(op, terms), out)
+
+
+def add(input=None, other=None, *more, alpha: float = 1, inplace: bool = False, out=None, inputs=None) -> Tensor:
+    """Return ``input + alpha * other``, or the sum of several tensors, given one by one or as a list, as one op.
+
+    Args:
+        input: a tensor or a number; or a list of tensors.
+        other: a tensor or a number.
+        more: further tensors.
+        alpha: factor of `other`.
+        inplace: write the sum into `input`.
+        out: a tensor to write the sum into.
+        inputs: the list of tensors by OneFlow's name.
+    """
+    if more or other is None:
+        terms = input if inputs is None else inputs
+        if not more and not isinstance(terms, (list, tuple)):
+            rule = "two terms, or a list of tensors"
+            raise OpTypeError(message("add(...)", f"one {type(terms).__name__}", rule, "add(x, y)"))
+        return _added((input, other, *more) if more else tuple(terms), alpha, inplace, out)
+    if inplace:
+        return input.add_(other, alpha=alpha)
+    op = _ADD if alpha == 1 else op_of(arithmetic.add, (("alpha", hashable(alpha)),))
+    return _finish(_two(op, input, other), out)
+
+
+def pow(input, exponent, *, inplace: bool = False, out=None) -> Tensor:
+    """Return ``input ** exponent``; either may be a number; with ``inplace=True`` written into ``input``."""
+    if inplace:
+        return input.pow_(exponent)
+    return _finish(input**exponent, out)
+
+
+def where(condition: Tensor, input=None, other=None, *, out=None):
+    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds."""
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    return _finish(dispatch.run(op_of(arithmetic.where), (condition, input, other)), out)
+
+
+# ---------------------------------------------------------------------------------------------------- linear algebra
+
+_MATMUL = op_of(linalg.matmul)
+
+
+def matmul(
+    input: Tensor, other: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, *, out=None
+) -> Tensor:
+    """Return ``alpha`` times the matrix product, with PyTorch's rules for 1-d inputs and batch dims.
+
+    Args:
+        input: a vector, a matrix, or a stack of them.
+        other: likewise.
+        transpose_a: swap the last two dims of `input` first; it keeps its layout.
+        transpose_b: swap the last two dims of `other` first; it keeps its layout.
+        alpha: factor of the product.
+        out: a tensor to write it into.
+    """
+    if transpose_a or transpose_b or alpha != 1.0:
+        static = (("transpose_a", bool(transpose_a)), ("transpose_b", bool(transpose_b)), ("alpha", hashable(alpha)))
+        return _finish(dispatch.run(op_of(linalg.matmul, static), (input, other)), out)
+    return _finish(_two(_MATMUL, input, other), out)
+
+
+def tensordot(a: Tensor, b: Tensor, dims=2, out=None) -> Tensor:
+    """Return the contraction of the last ``dims`` dims of ``a`` with the first of ``b``, or of the dims listed.
+
+    A contracted dim of size 1 broadcasts to the other's size.
+    """
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if out is not None:
+        return into_out(out, tensordot(a, b, dims))
+    return dispatch.run(op_of(linalg.tensordot, (("dims", hashable(dims)),)), (a, b))
+
+
+def einsum(equation: Any, *operands) -> Tensor:
+    """Return the sum of products that an equation such as ``"bij,bjk->bik"`` names.
+
+    ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` is the same as ``einsum("ab,bc->ac", x, y)``; ``...`` may stand in both.
+    """
+    if isinstance(equation, Tensor) and operands and not isinstance(operands[0], Tensor):
+        equation, operands = _einsum.spelled((equation, *operands))
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    if not isinstance(equation, str):
+        rule = "the equation is a string, and comes first"
+        raise OpTypeError(message("einsum(...)", f"a {type(equation).__name__}", rule, 'einsum("ij,jk->ik", x, y)'))
+    return dispatch.run(op_of(_einsum.einsum, (("equation", equation),)), tuple(operands))
+
+
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out=None) -> Tensor:
+    """Return the cross product along a dim of size 3; by default the first such dim."""
+    if dim is None:
+        shape = common_shape("cross(x, y)", input, other)
+        dim = next((d for d, n in enumerate(shape) if n == 3), -1)
+    return _finish(dispatch.run(op_of(matrix.cross, (("dim", as_int(dim)),)), (input, other)), out)
+
+
+# ------------------------------------------------------------------------------------------------------- arrangement
+
+
+def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, output_size: int | None = None) -> Tensor:
+    """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index.
+
+    Alone, ``input`` is taken for the repeats of 0, 1, 2, …
+    """
+    if repeats is None:
+        from sbpjax.tensor.creation import arange
+
+        input, repeats, dim = arange(input.shape[0], dtype=input.dtype, device=input.device), input, 0
+    repeats = tuple(repeats.tolist()) if isinstance(repeats, Tensor) and repeats.ndim else hashable(repeats)
+    return dispatch.run(op_of(arrange.repeat_interleave, (("repeats", repeats), ("dim", dim))), (input,))
+
+
+def meshgrid(*tensors, indexing: str = "ij") -> tuple:
+    """Return the coordinate grids of vectors."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    if not tensors:
+        raise OpError(message("meshgrid()", "no tensors", "there is at least one tensor", "meshgrid(x, y)"))
+    return dispatch.run(op_of(arrange.meshgrid, (("indexing", indexing),)), tuple(tensors))
+
+
+def _atleast(n: int):
+    def atleast(*tensors, **named):
+        tensors = _by_name(f"atleast_{n}d", tensors, named)
+        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+            return tuple(atleast(x) for x in tensors[0])
+        if len(tensors) != 1:
+            return tuple(atleast(x) for x in tensors)
+        x = tensors[0]
+        if x.ndim >= n:
+            return x
+        if n == 1 or x.ndim == 0:
+            return x.reshape((1,) * n)
+        return x.unsqueeze(-1) if x.ndim == 2 else x.unsqueeze(0) if n == 2 else x.unsqueeze(0).unsqueeze(-1)
+
+    atleast.__doc__ = f"Return tensors with at least {n} dims."
+    return atleast
+
+
+def _by_name(name: str, tensors: tuple, named: dict) -> tuple:
+    """Return tensors given in order, or by OneFlow's names: one as ``input``, several as ``tensors``."""
+    if not named:
+        return tensors
+    if tensors or len(named) > 1 or named.keys() - {"input", "tensors"}:
+        seen = f"argument {next(iter(named))!r}"
+        raise OpTypeError(
+            message(f"{name}(...)", seen, "tensors in order, or input=x, or tensors=[x, y]", f"{name}(x)")
+        )
+    return tuple(named.values())
+
+
+atleast_1d, atleast_2d, atleast_3d = _atleast(1), _atleast(2), _atleast(3)
+
+
+def broadcast_tensors(*tensors) -> tuple:
+    """Return the tensors as views of their common shape."""
+    shape = common_shape("broadcast_tensors(...)", *tensors)
+    return tuple(t.expand(shape) for t in tensors)
+
+
+def common_shape(asked: str, *tensors) -> tuple[int, ...]:
+    """Return the shape that tensors broadcast to.
+
+    Raises:
+        OpError: there is none.
+    """
+    shapes = [tuple(t.shape) for t in tensors]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        rule = "sizes are equal or 1, compared from the last dim"
+        seen = " and ".join(str(list(shape)) for shape in shapes)
+        raise OpError(message(asked, f"shapes {seen}", rule, "reshape or unsqueeze one of them")) from None
+
+
+# ----------------------------------------------------------------------------------------------------- copies, dtypes
+
+
+_CLONE = op_of(elementwise.identity)
+
+
+def clone(input: Tensor, *, memory_format=None) -> Tensor:
+    """Return a copy, on the tape."""
+    return unread.through(input, _CLONE)
+
+
+def to_dtype(input: Tensor, dtype) -> Tensor:
+    """Return the tensor in another dtype; itself if it has that dtype."""
+    dtype = dtypes.of(dtype)
+    if input.dtype == dtype:
+        return input
+    return dispatch.unary(op_of(elementwise.to_dtype, (("dtype", dtype.np),)), input)
+
+
+def is_tensor(obj) -> bool:
+    """Return whether an object is a `Tensor`."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Return whether the dtype is a floating-point one."""
+    return input.dtype.is_floating_point
+
+
+def is_complex(input: Tensor) -> bool:
+    """Return whether the dtype is a complex one."""
+    return input.dtype.is_complex
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Return whether the one element is not zero."""
+    must_be_tensor("is_nonzero", input)
+    return bool(input)
+
+
+def numel(input: Tensor) -> int:
+    """Return the number of elements."""
+    return input.shape.numel()
+
+
+def result_type(tensor, other) -> dtypes.dtype:
+    """Return the dtype of an arithmetic op on two tensors or numbers."""
+    from sbpjax.ops.promote import result_type as promoted
+
+    return dtypes.of(promoted(*[x._fresh()._array if isinstance(x, Tensor) else x for x in (tensor, other)]))
+
+
+def promote_types(type1, type2) -> dtypes.dtype:
+    """Return the smallest dtype that holds both."""
+    from sbpjax.ops.promote import promote_types as promoted
+
+    return dtypes.of(promoted(dtypes.of(type1).np, dtypes.of(type2).np))
+
+
+def can_cast(from_, to) -> bool:
+    """Return whether a dtype may be cast to another: its kind is not higher."""
+    from sbpjax.ops.promote import category
+
+    return category(dtypes.of(from_).np) <= category(dtypes.of(to).np)
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Return whether all elements are close."""
+    return bool(input.isclose(other, rtol, atol, equal_nan).all())
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Return whether shape and all elements agree."""
+    if not isinstance(other, Tensor):
+        raise OpTypeError(message("equal(x, y)", f"a {type(other).__name__}", "y is a tensor", "(x == y).all()"))
+    return input.shape == other.shape and bool((input == other).all())
+
+
+def pow_(self: Tensor, exponent) -> Tensor:
+    """Write ``self ** exponent`` into this tensor and return it."""
+    if isinstance(exponent, Tensor):
+        return write_into(self, op_of(arithmetic.pow), (exponent,))
+    return write_into(self, op_of(arithmetic.pow_scalar, (("exponent", hashable(exponent)),)))
+
+
+def float_power_(self: Tensor, exponent) -> Tensor:
+    """Write ``self ** exponent``, which is float64 or complex128, into this tensor and return it."""
+    if self.dtype not in (dtypes.float64, dtypes.complex128):
+        rule = "the result of float_power is float64, or complex128, and so is the tensor it is written into"
+        raise OpTypeError(message("x.float_power_(y)", f"x of {self.dtype!r}", rule, "x = x.float_power(y)"))
+    return write_into(self, op_of(arithmetic.float_power), (exponent,))
+
+
+def where_method(self: Tensor, condition=None, other=None, *, x=None, y=None) -> Tensor:
+    """Return this tensor where the condition holds, else ``other``.
+
+    The condition may also come first, of bools or integers as in OneFlow: ``condition.where(x, y)``.
+    """
+    if x is not None:
+        return where(self, x, other if y is None else y)
+    if not self.dtype.is_floating_point and not (isinstance(condition, Tensor) and condition.dtype == dtypes.bool_):
+        self, condition = condition, self
+    chosen: Any = where(condition, self, other)
+    return chosen

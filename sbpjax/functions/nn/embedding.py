@@ -1,0 +1,136 @@
+"""Rows of tables by number."""
+
+from __future__ import annotations
+
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from sbpjax.errors import OpNotSupportedError, message
+from sbpjax.ops import arithmetic
+from sbpjax.ops import embedding as ops
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.binding import hashable
+from sbpjax.tensor.bounds import check_natural, check_rows, check_size
+from sbpjax.tensor.dispatch import run
+from sbpjax.tensor.oneflow_arguments import take_oneflow
+from sbpjax.tensor.op import op_of
+from sbpjax.tensor.tape.grad_mode import no_grad
+
+_EMBEDDING = op_of(ops.embedding)
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Return the rows of a table that the input names.
+
+    Args:
+        input: integers of any shape, any sbp.
+        weight: `(V, D)`; under ``split(0)`` each rank gives the rows it holds, the result is a partial sum.
+        padding_idx: a row that gets no gradient.
+        max_norm: rows that are looked up are scaled down to this norm first, in place.
+        norm_type: p of that norm.
+        scale_grad_by_freq: divide each row's gradient by how often the input names it.
+        sparse: accepted for compatibility; gradients are dense.
+    """
+    check_rows("embedding(input, weight)", input, weight, 0)
+    if max_norm is not None:
+        _limit_rows(weight, input, max_norm, norm_type)
+    if padding_idx is None and not scale_grad_by_freq:
+        return run(_EMBEDDING, (input, weight))
+    static = (("padding_idx", padding_idx), ("scale_grad_by_freq", scale_grad_by_freq))
+    return run(op_of(ops.embedding, static), (input, weight))
+
+
+def _limited(weight: Any, input: Any, /, max_norm: float, norm_type: float) -> Any:
+    import jax.numpy as jnp
+
+    norms = jnp.linalg.norm(weight, ord=norm_type, axis=1, keepdims=True)
+    named = jnp.zeros((weight.shape[0], 1), bool).at[input.reshape(-1)].set(True)
+    scale = jnp.where(named & (norms > max_norm), max_norm / (norms + 1e-7), 1.0)
+    return weight * scale.astype(weight.dtype)
+
+
+def _limit_rows(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    static = (("max_norm", float(max_norm)), ("norm_type", float(norm_type)))
+    with no_grad():
+        weight.copy_(run(op_of(_limited, static), (weight, input)))
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_value: float = 0) -> Tensor:
+    """Return a new last dim with 1 at the class and 0 elsewhere, int64; or with other numbers, float32 if one is.
+
+    Args:
+        tensor: integers of any shape.
+        num_classes: the size of the new dim; -1 takes the largest class plus one, which reads the tensor's values.
+        on_value: the number at the class.
+        off_value: the number elsewhere.
+    """
+    if num_classes == -1:
+        check_natural("one_hot(x)", tensor, "classes")
+        num_classes = int(tensor.max().item()) + 1 if tensor.numel() else 0
+    else:
+        check_size(f"one_hot(x, {num_classes})", tensor, num_classes, tensor.ndim)
+    hot = run(op_of(ops.one_hot, (("num_classes", as_int(num_classes)),)), (tensor,))
+    if (on_value, off_value) == (1, 0) and not isinstance(on_value, float) and not isinstance(off_value, float):
+        return hot
+    dtype = np.dtype(np.float32 if isinstance(on_value, float) or isinstance(off_value, float) else np.int64)
+    return run(op_of(_valued, (("on", hashable(on_value)), ("off", hashable(off_value)), ("dtype", dtype))), (hot,))
+
+
+def _valued(hot: Any, /, on: float, off: float, dtype: Any) -> Any:
+    return arithmetic.where(hot, dtype.type(on), dtype.type(off))
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Return sums, means or maxima of rows of a table, one per bag.
+
+    Args:
+        input: integers `(B, K)`, each row a bag, or `(L,)` with offsets.
+        weight: `(V, D)`.
+        offsets: `(B,)`, where each bag begins in a 1-d input.
+        max_norm: rows that are looked up are scaled down to this norm first, in place.
+        norm_type: p of that norm.
+        scale_grad_by_freq: divide each row's gradient by how often the input names it.
+        mode: ``"sum"``, ``"mean"`` or ``"max"``; an empty bag gives zeros.
+        sparse: accepted for compatibility; gradients are dense.
+        per_sample_weights: of the input's shape, factors of the rows; sums only.
+        include_last_offset: the last offset is the end of the last bag.
+        padding_idx: a row that does not count and gets no gradient.
+    """
+    if per_sample_weights is not None and mode != "sum":
+        rule = f"per_sample_weights is only supported for mode='sum', got mode='{mode}'"
+        raise OpNotSupportedError(message("embedding_bag(...)", f"mode={mode!r}", rule, "mode='sum'"))
+    check_rows("embedding_bag(input, weight)", input, weight, 0)
+    if max_norm is not None:
+        _limit_rows(weight, input, max_norm, norm_type)
+    static = (
+        ("mode", mode),
+        ("include_last_offset", include_last_offset),
+        ("padding_idx", padding_idx),
+        ("scale_grad_by_freq", scale_grad_by_freq),
+    )
+    return run(op_of(ops.embedding_bag, static), (input, weight, offsets, per_sample_weights))
+
+
+take_oneflow(globals(), "nn.functional.")

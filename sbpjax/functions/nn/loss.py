@@ -1,0 +1,310 @@
+"""Losses of tensors; `sbpjax.ops.loss` holds the formulas.
+
+Of `size_average` and `reduce`, which PyTorch gave up for `reduction`, any that is given decides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.functions.elementwise import common_shape
+from sbpjax.ops import loss as ops
+from sbpjax.ops.dims import fail
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.bounds import check_rows
+from sbpjax.tensor.dispatch import apply, run
+from sbpjax.tensor.oneflow_arguments import take_oneflow
+from sbpjax.tensor.op import op_of
+
+
+def reduced_by(size_average: bool | str | None, reduce: bool | None, reduction: str) -> str:
+    """Return the reduction that the old options ask for, or `reduction` if neither is given.
+
+    OneFlow has not the old options, so in a call in its order the reduction itself stands where the first one does.
+    """
+    if size_average is None and reduce is None:
+        return reduction
+    if isinstance(size_average, str):
+        return size_average
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+def _spread(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Return both in their common shape, as the elementwise losses take them."""
+    if tuple(input.shape) != tuple(target.shape):
+        shape = common_shape("an elementwise loss of input and target", input, target)
+        input, target = input.expand(shape), target.expand(shape)
+    return input, target
+
+
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """Return (x - y)², reduced by ``"mean"``, ``"sum"`` or ``"none"``; a weighted mean is over the weights."""
+    reduction = reduced_by(size_average, reduce, reduction)
+    if weight is not None:
+        return _weighted(apply(ops.mse_loss, _spread(input, target), (("reduction", "none"),)), weight, reduction)
+    return apply(ops.mse_loss, _spread(input, target), (("reduction", reduction),))
+
+
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
+    """Return |x - y|, reduced; the mean of weighted ones is over the weights."""
+    reduction = reduced_by(size_average, reduce, reduction)
+    if weight is not None:
+        return _weighted(apply(ops.l1_loss, _spread(input, target), (("reduction", "none"),)), weight, reduction)
+    return apply(ops.l1_loss, _spread(input, target), (("reduction", reduction),))
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """Return (x - y)² / (2 beta) where |x - y| < beta, else |x - y| - beta / 2, reduced."""
+    reduction = reduced_by(size_average, reduce, reduction)
+    if beta < 0:
+        rule = "smooth_l1_loss does not support negative values for beta"
+        fail("shape", f"smooth_l1_loss(beta={beta})", f"beta={beta}", rule, "beta=1.0")
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    static = (("reduction", reduction), ("beta", float(beta)))
+    return apply(ops.smooth_l1_loss, _spread(input, target), static)
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Return (x - y)² / 2 where |x - y| < delta, else delta (|x - y| - delta / 2), reduced."""
+    if delta <= 0:
+        rule = "huber_loss does not support non-positive values for delta"
+        fail("shape", f"huber_loss(delta={delta})", f"delta={delta}", rule, "delta=1.0")
+    if weight is not None:
+        static = (("reduction", "none"), ("delta", float(delta)))
+        return _weighted(apply(ops.huber_loss, _spread(input, target), static), weight, reduction)
+    return apply(ops.huber_loss, _spread(input, target), (("reduction", reduction), ("delta", float(delta))))
+
+
+def _weighted(loss: Tensor, weight: Tensor, reduction: str) -> Tensor:
+    """Return a loss per element times its weight, reduced; the mean divides by the sum of the weights."""
+    weight = weight.expand(loss.shape)
+    loss = loss * weight
+    if reduction == "none":
+        return loss
+    return loss.sum() / weight.sum() if reduction == "mean" else loss.sum()
+
+
+def _class_dim(input) -> int:
+    return 1 if isinstance(input, Tensor) and input.ndim > 1 else 0
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Return the cross entropy of logits with class numbers, or with class probabilities.
+
+    Args:
+        input: logits `(C,)` or `(N, C, ...)`; any sbp, also split over C.
+        target: integers of the input's shape without C, or probabilities of the input's shape.
+        weight: `(C,)` or None.
+        size_average: the old form of `reduction`.
+        ignore_index: targets of this number count nothing.
+        reduce: the old form of `reduction`.
+        reduction: ``"none"``, ``"sum"``, or ``"mean"`` over the weights of the targets that count.
+        label_smoothing: share of the uniform distribution mixed into the target.
+    """
+    reduction = reduced_by(size_average, reduce, reduction)
+    static = (
+        ("ignore_index", ignore_index),
+        ("reduction", reduction),
+        ("label_smoothing", float(label_smoothing)),
+    )
+    check_rows("cross_entropy(input, target)", target, input, _class_dim(input), ignore_index)
+    return run(op_of(ops.cross_entropy, static), (input, target, weight))
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return minus the log probability `(N, C, ...)` of class numbers `(N, ...)`, weighted and reduced."""
+    reduction = reduced_by(size_average, reduce, reduction)
+    check_rows("nll_loss(input, target)", target, input, _class_dim(input), ignore_index)
+    return apply(ops.nll_loss, (input, target, weight), (("ignore_index", ignore_index), ("reduction", reduction)))
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the binary cross entropy of probabilities, weighted and reduced."""
+    reduction = reduced_by(size_average, reduce, reduction)
+    return apply(ops.binary_cross_entropy, (input, target, weight), (("reduction", reduction),))
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """Return the binary cross entropy of logits, weighted and reduced.
+
+    Args:
+        input: logits of any shape.
+        target: probabilities of the same shape.
+        weight: a weight per element, broadcast.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        pos_weight: a weight of positive examples, broadcast.
+    """
+    reduction = reduced_by(size_average, reduce, reduction)
+    inputs = (input, target, weight, pos_weight)
+    return apply(ops.binary_cross_entropy_with_logits, inputs, (("reduction", reduction),))
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """Return target * (log target - x), reduced; ``"batchmean"`` divides the sum by the first dim."""
+    reduction = reduced_by(size_average, reduce, reduction)
+    batch_mean = reduction == "batchmean"
+    static = (("reduction", "sum" if batch_mean else reduction), ("log_target", log_target))
+    result = apply(ops.kl_div, _spread(input, target), static)
+    return result / input.shape[0] if batch_mean and input.ndim else result
+
+
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return max(0, -target (x1 - x2) + margin), reduced."""
+    reduction = reduced_by(size_average, reduce, reduction)
+    static: Any = (("margin", float(margin)), ("reduction", reduction))
+    return apply(ops.margin_ranking_loss, (input1, input2, target), static)
+
+
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return x where the target is 1, max(0, margin - x) where it is -1, reduced."""
+    reduction = reduced_by(size_average, reduce, reduction)
+    return apply(ops.hinge_embedding_loss, (input, target), (("margin", float(margin)), ("reduction", reduction)))
+
+
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return log(1 + e**(-target x)), reduced."""
+    reduction = reduced_by(size_average, reduce, reduction)
+    return apply(ops.soft_margin_loss, (input, target), (("reduction", reduction),))
+
+
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return 1 - cos(x1, x2) where the target is 1, max(0, cos(x1, x2) - margin) where it is -1, reduced."""
+    reduction = reduced_by(size_average, reduce, reduction)
+    static = (("margin", float(margin)), ("reduction", reduction))
+    return apply(ops.cosine_embedding_loss, (input1, input2, target), static)
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), reduced.
+
+    Args:
+        anchor: `(..., D)`.
+        positive: like the anchor.
+        negative: like the anchor.
+        margin: the wanted difference of distances.
+        p: the norm of the distance.
+        eps: added to the differences.
+        swap: take the smaller of the negative's distances to anchor and positive.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+    reduction = reduced_by(size_average, reduce, reduction)
+    static = (
+        ("margin", float(margin)),
+        ("p", float(p)),
+        ("eps", eps),
+        ("swap", swap),
+        ("reduction", reduction),
+    )
+    return apply(ops.triplet_margin_loss, (anchor, positive, negative), static)
+
+
+take_oneflow(globals(), "nn.functional.")

@@ -1,0 +1,170 @@
+"""The rarer losses of tensors; `sbpjax.ops.losses` holds the formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sbpjax.ops import distance
+from sbpjax.ops import loss as loss_ops
+from sbpjax.ops import losses as ops
+from sbpjax.ops.dims import fail
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.dispatch import apply
+
+from .loss import reduced_by
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the negative log likelihood of counts under a Poisson distribution, reduced.
+
+    Args:
+        input: the expected counts, or with `log_input` their logarithms.
+        target: the counts.
+        log_input: the loss is ``exp(x) - target * x``, otherwise ``x - target * log(x + eps)``.
+        full: add Stirling's term for targets above 1.
+        size_average: the old form of `reduction`.
+        eps: keeps the logarithm finite.
+        reduce: the old form of `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+    reduction = reduced_by(size_average, reduce, reduction)
+    static = (("log_input", log_input), ("full", full), ("eps", float(eps)), ("reduction", reduction))
+    return apply(ops.poisson_nll_loss, (input, target), static)
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """Return the negative log likelihood under normal distributions with the given variances, reduced.
+
+    Args:
+        input: expectations.
+        target: samples.
+        var: variances: a number, or a tensor of the input's shape, or with a last dim of 1 or none.
+        full: add the constant term.
+        eps: the smallest variance.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+    if not isinstance(var, Tensor):
+        if var < 0:
+            fail("value", "gaussian_nll_loss(...)", f"var={var}", "var has negative entry/entries", "var=1.0")
+        var = input.detach() * 0 + float(var)
+    static = (("full", full), ("eps", float(eps)), ("reduction", reduction))
+    return apply(ops.gaussian_nll_loss, (input, target, var), static)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the mean over the other classes of ``max(0, margin - x[target] + x[i]) ** p``, reduced.
+
+    Args:
+        input: scores `(C,)` or `(N, C)`.
+        target: class numbers `()` or `(N,)`.
+        p: 1 or 2.
+        margin: the wanted distance.
+        weight: `(C,)` or None.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+    static = (("p", p), ("margin", float(margin)), ("reduction", reduced_by(size_average, reduce, reduction)))
+    return apply(ops.multi_margin_loss, (input, target, weight), static)
+
+
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the margins between labels and other classes, reduced; each row of the target ends at the first -1."""
+    static = (("reduction", reduced_by(size_average, reduce, reduction)),)
+    return apply(ops.multilabel_margin_loss, (input, target), static)
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the mean over the classes of the binary cross entropy of logits, reduced."""
+    static = (("reduction", reduced_by(size_average, reduce, reduction)),)
+    return apply(ops.multilabel_soft_margin_loss, (input, target, weight), static)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin) of any distance, reduced.
+
+    Args:
+        anchor: `(N, D)`.
+        positive: like the anchor.
+        negative: like the anchor.
+        distance_function: of two tensors; None is the Euclidean distance.
+        margin: the wanted difference of distances.
+        swap: take the smaller of the negative's distances to anchor and positive.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        seen = f"{tuple(anchor.shape)}, {tuple(positive.shape)}, {tuple(negative.shape)}"
+        rule = "anchor, positive and negative have as many dims each"
+        fail("shape", "triplet_margin_with_distance_loss(...)", seen, rule, "x.unsqueeze(0)")
+    if margin <= 0:
+        rule = f"expected margin to be greater than 0, got {margin} instead"
+        fail("value", "triplet_margin_with_distance_loss(...)", f"margin={margin}", rule, "margin=1.0")
+    if distance_function is None:
+        from .norm import pairwise_distance as distance_function
+    near, far = distance_function(anchor, positive), distance_function(anchor, negative)
+    if swap:
+        far = far.minimum(distance_function(positive, negative))
+    return apply(_limited, (near, far), (("margin", float(margin)), ("reduction", reduction)))
+
+
+def _limited(near: Any, far: Any, /, margin: float, reduction: str) -> Any:
+    return loss_ops._reduced(loss_ops.clamp_min(near - far + margin, 0.0), reduction)
+
+
+def combined_margin_loss(input: Tensor, label: Tensor, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> Tensor:
+    """Return cosines `(N, C)` with the label's replaced by ``cos(m1 * acos(x) + m2) - m3``."""
+    static = (("m1", float(m1)), ("m2", float(m2)), ("m3", float(m3)))
+    return apply(ops.combined_margin_loss, (input, label), static)
+
+
+def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
+    """Return the cross entropy of each row of logits `(..., C)` with class numbers `(...)`."""
+    return apply(loss_ops.sparse_softmax_cross_entropy, (logits, labels))
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """Return the p-norms of the differences of all pairs of rows of `(N, M)`."""
+    return apply(distance.pdist, (input,), (("p", float(p)),))

@@ -1,0 +1,192 @@
+"""Normalisations of tensors."""
+
+from __future__ import annotations
+
+from operator import index as as_int
+from typing import Any
+
+from sbpjax.ops import norm as ops
+from sbpjax.ops.dims import fail
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.dispatch import apply, run
+from sbpjax.tensor.oneflow_arguments import take_oneflow
+from sbpjax.tensor.op import op_of
+from sbpjax.tensor.tape.grad_mode import no_grad
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: int | tuple[int, ...],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Return x with mean 0 and variance 1 over its last dims, scaled and shifted.
+
+    Args:
+        input: `(..., *normalized_shape)`; a split of any other dim needs no communication.
+        normalized_shape: the sizes of the dims to normalise over.
+        weight: of `normalized_shape`, or None.
+        bias: of `normalized_shape`, or None.
+        eps: added to the variance.
+    """
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    return run(op_of(ops.layer_norm, (("normalized_shape", shape), ("eps", eps))), (input, weight, bias))
+
+
+def rms_norm(
+    input: Tensor,
+    normalized_shape: int | tuple[int, ...],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """Return x divided by the root of its mean square over its last dims, scaled.
+
+    Args:
+        input: `(..., *normalized_shape)`.
+        normalized_shape: the sizes of the dims to normalise over.
+        weight: of `normalized_shape`, or None.
+        eps: added to the mean square; None takes the dtype's machine epsilon.
+    """
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    return run(op_of(ops.rms_norm, (("normalized_shape", shape), ("eps", eps))), (input, weight))
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """Return `(N, C, ...)` normalised over groups of channels and all dims behind them, scaled and shifted.
+
+    Args:
+        input: `(N, C, ...)`.
+        num_groups: the number of groups; divides C.
+        weight: `(C,)` or None.
+        bias: `(C,)` or None.
+        eps: added to the variance.
+    """
+    return run(op_of(ops.group_norm, (("num_groups", num_groups), ("eps", eps))), (input, weight, bias))
+
+
+def _normalised(x: Any, weight: Any, bias: Any, /, eps: float) -> Any:
+    return ops.batch_norm(x, None, None, weight, bias, training=True, eps=eps)[0]
+
+
+def _with_statistics(x: Any, mean: Any, var: Any, weight: Any, bias: Any, /, eps: float) -> Any:
+    return ops.batch_norm(x, mean, var, weight, bias, training=False, eps=eps)[0]
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float | Tensor = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Return `(N, C, ...)` normalised per channel, scaled and shifted; in training move the running statistics.
+
+    Args:
+        input: `(N, C, ...)`; the statistics are those of the whole logical batch under every sbp.
+        running_mean: `(C,)` or None; written in training.
+        running_var: `(C,)` or None; written in training, with the unbiased variance.
+        weight: `(C,)` or None.
+        bias: `(C,)` or None.
+        training: use the batch's statistics.
+        momentum: weight of this batch in the running statistics; a 0-d tensor may change from call to call.
+        eps: added to the variance.
+    """
+    if not training:
+        if running_mean is None or running_var is None:
+            fail(
+                "shape",
+                "batch_norm(training=False)",
+                f"running_mean {'given' if running_mean is not None else 'None'}, "
+                f"running_var {'given' if running_var is not None else 'None'}",
+                "Expected running_mean and running_var to be defined when training=False",
+                "training=True takes the batch's own statistics",
+            )
+        return apply(_with_statistics, (input, running_mean, running_var, weight, bias), (("eps", eps),))
+    if running_mean is None or running_var is None:
+        return apply(_normalised, (input, weight, bias), (("eps", eps),))
+    moving = isinstance(momentum, Tensor)
+    static = (("training", True), ("momentum", 1.0 if moving else momentum), ("eps", eps))
+    pins = None
+    if running_mean.is_global and not running_mean.is_lazy and running_mean.layout.shape is not None:
+        pins = (None, running_mean.sbp, running_var.sbp)
+    inputs = (input, running_mean, running_var, weight, bias)
+    out, mean, var = run(op_of(ops.batch_norm, static), inputs, pins)
+    with no_grad():
+        if moving:
+            mean = running_mean + (mean.detach() - running_mean) * momentum
+            var = running_var + (var.detach() - running_var) * momentum
+        running_mean.copy_(mean.detach())
+        running_var.copy_(var.detach())
+    return out
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
+    """Return x divided by its p-norm over `dim`, or by `eps` where that is larger."""
+    dim = tuple(dim) if isinstance(dim, (list, tuple)) else dim
+    return apply(ops.normalize, (input,), (("p", float(p)), ("dim", dim), ("eps", eps)))
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """Return the cosine of the angle between two tensors along `dim`; each norm counts as at least `eps`."""
+    return apply(ops.cosine_similarity, (x1, x2), (("dim", dim), ("eps", eps)))
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """Return the p-norm of x1 - x2 + eps over the last dim."""
+    return apply(ops.pairwise_distance, (x1, x2), (("p", float(p)), ("eps", eps), ("keepdim", keepdim)))
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Return `(N, C, ...)` normalised per sample and channel, scaled and shifted.
+
+    Args:
+        input: `(N, C, ...)`; splits of the batch and the channels need no communication.
+        running_mean: `(C,)` or None; moved towards the mean over the batch if `use_input_stats`.
+        running_var: `(C,)` or None.
+        weight: `(C,)` or None.
+        bias: `(C,)` or None.
+        use_input_stats: use each sample's own statistics.
+        momentum: weight of this batch in the running statistics.
+        eps: added to the variance.
+    """
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    if running_mean is None or running_var is None:
+        return apply(_per_sample, (input, weight, bias), (("eps", eps),))
+    static = (("momentum", momentum), ("eps", eps))
+    pins = None
+    if running_mean.is_global and not running_mean.is_lazy and running_mean.layout.shape is not None:
+        pins = (None, running_mean.sbp, running_var.sbp)
+    out, mean, var = run(op_of(ops.instance_norm, static), (input, running_mean, running_var, weight, bias), pins)
+    with no_grad():
+        running_mean.copy_(mean.detach())
+        running_var.copy_(var.detach())
+    return out
+
+
+def _per_sample(x: Any, weight: Any, bias: Any, /, eps: float) -> Any:
+    return ops.instance_norm(x, None, None, weight, bias, eps=eps)[0]
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Return `(N, C, ...)` divided by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``."""
+    static = (("size", as_int(size)), ("alpha", float(alpha)), ("beta", float(beta)), ("k", float(k)))
+    return apply(ops.local_response_norm, (input,), static)
+
+
+take_oneflow(globals(), "nn.functional.")

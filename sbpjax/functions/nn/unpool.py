@@ -1,0 +1,140 @@
+"""Un-pooling, power pooling and fractional pooling of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.ops import unpool as ops
+from sbpjax.ops.dims import fail
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.binding import hashable
+from sbpjax.tensor.dispatch import run
+from sbpjax.tensor.op import op_of
+
+
+def _run(fn: Any, *inputs: Any, **options: Any) -> Any:
+    return run(op_of(fn, tuple((k, hashable(v)) for k, v in options.items())), inputs)
+
+
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Return zeros with the pooled values where `max_pool1d` found them.
+
+    Args:
+        input: `(N, C, L)` or `(C, L)`.
+        indices: what `max_pool1d(..., return_indices=True)` gave.
+        kernel_size: the size of the pooling's window.
+        stride: its step; None takes `kernel_size`.
+        padding: its padding.
+        output_size: the length before the pooling, where several pool to the same.
+    """
+    options = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "output_size": output_size}
+    return _run(ops.max_unpool1d, input, indices, **options)
+
+
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Return zeros with the pooled values where `max_pool2d` found them; arguments as in `max_unpool1d`."""
+    options = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "output_size": output_size}
+    return _run(ops.max_unpool2d, input, indices, **options)
+
+
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Return zeros with the pooled values where `max_pool3d` found them; arguments as in `max_unpool1d`."""
+    options = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "output_size": output_size}
+    return _run(ops.max_unpool3d, input, indices, **options)
+
+
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """Return the p-norm of every window of `(N, C, L)`.
+
+    Args:
+        input: `(N, C, L)` or `(C, L)`.
+        norm_type: p.
+        kernel_size: size of the window.
+        stride: step of the window; None takes `kernel_size`.
+        ceil_mode: also take windows that reach past the end.
+    """
+    options = {"kernel_size": kernel_size, "stride": stride, "ceil_mode": bool(ceil_mode)}
+    return _run(ops.lp_pool1d, input, norm_type=float(norm_type), **options)
+
+
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """Return the p-norm of every window of `(N, C, H, W)`; arguments as in `lp_pool1d`."""
+    options = {"kernel_size": kernel_size, "stride": stride, "ceil_mode": bool(ceil_mode)}
+    return _run(ops.lp_pool2d, input, norm_type=float(norm_type), **options)
+
+
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """Return the p-norm of every window of `(N, C, D, H, W)`; arguments as in `lp_pool1d`."""
+    options = {"kernel_size": kernel_size, "stride": stride, "ceil_mode": bool(ceil_mode)}
+    return _run(ops.lp_pool3d, input, norm_type=float(norm_type), **options)
+
+
+def _fractional(fn: Any, n: int, input: Tensor, kernel_size, output_size, output_ratio, return_indices, samples):
+    if output_size is None and output_ratio is None:
+        rule = f"{fn.__name__} requires specifying either an output_size or an output_ratio"
+        fail("value", f"{fn.__name__}(...)", "neither", rule, "output_ratio=0.5")
+    if output_size is None:
+        ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
+        output_size = tuple(int(s * r) for s, r in zip(input.shape[-n:], ratios))
+    if samples is None:
+        from sbpjax.functions.random import rand
+        from sbpjax.sbp.algebra import broadcast
+
+        batch = 1 if input.ndim == n + 1 else input.shape[0]
+        where = {"placement": input.placement, "sbp": [broadcast] * len(input.sbp)} if input.is_global else {}
+        samples = rand(batch, input.shape[-n - 1], n, dtype=input.dtype, **where)
+    options = {"kernel_size": kernel_size, "output_size": output_size, "return_indices": bool(return_indices)}
+    return _run(fn, input, samples, **options)
+
+
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """Return maxima of windows of `(N, C, H, W)` that begin at random, increasing places.
+
+    Args:
+        input: `(N, C, H, W)` or `(C, H, W)`.
+        kernel_size: size of the window.
+        output_size: sizes of the result; or
+        output_ratio: its share of the input's sizes.
+        return_indices: return also the flat place of each maximum.
+        _random_samples: `(N, C, 2)` numbers in [0, 1) instead of random ones.
+    """
+    return _fractional(
+        ops.fractional_max_pool2d, 2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
+    )
+
+
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """Return maxima of windows of `(N, C, D, H, W)`; arguments as in `fractional_max_pool2d`."""
+    return _fractional(
+        ops.fractional_max_pool3d, 3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
+    )
+
+
+def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Any, *args: Any, **options: Any) -> Any:
+    """Return `fractional_max_pool2d` with the place of each maximum."""
+    return fractional_max_pool2d(input, kernel_size, *args, **{**options, "return_indices": True})
+
+
+def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, *args: Any, **options: Any) -> Any:
+    """Return `fractional_max_pool3d` with the place of each maximum."""
+    return fractional_max_pool3d(input, kernel_size, *args, **{**options, "return_indices": True})

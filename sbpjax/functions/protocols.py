@@ -1,0 +1,123 @@
+"""Operators and protocols that few scripts use: shifts of numbers, DLPack, NumPy's wrapping, facts about the device."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sbpjax.errors import MixedTensorError, message
+from sbpjax.ops import compare
+from sbpjax.tensor.op import Op
+from sbpjax.tensor.tensor import Tensor, attach, wrap
+
+from .operators import _operator, _swapped
+
+
+def _one_device(x: Tensor, asked: str):
+    x._fresh()
+    if x._layout is not None:
+        seen = f"a global tensor on {x.placement!r}"
+        raise MixedTensorError(message(asked, seen, "DLPack hands one device's memory on", "x.to_local()"))
+    return x._array
+
+
+def _dlpack(self: Tensor, **options):
+    """Hand the memory on without a copy; see the array API standard. A write in place here does not change it."""
+    return _one_device(self, "x.__dlpack__()").__dlpack__(**options)
+
+
+def _dlpack_device(self: Tensor) -> tuple:
+    return _one_device(self, "x.__dlpack_device__()").__dlpack_device__()
+
+
+class _Capsule:
+    """A DLPack capsule in the form of an array, which is what JAX takes."""
+
+    def __init__(self, capsule) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options):
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return the device that the capsule names: behind the data pointer of its DLTensor lie its type and index."""
+        import ctypes
+
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        address = pointer(self._capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
+        kind, index = (ctypes.c_int32 * 2).from_address(address)
+        return kind, index
+
+
+def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
+    """Return a tensor over the memory of an array of another library, without a copy where JAX can read it in place.
+
+    Args:
+        ext_tensor: the array, or the capsule of one, e.g. from `torch.utils.dlpack.to_dlpack`; it is used up.
+        device: where the tensor goes; it stays by default.
+        copy: whether to copy; by default only where JAX cannot read the memory in place.
+
+    The memory is never written here: a write in place makes a new array.
+    """
+    import jax
+
+    if type(ext_tensor).__name__ == "PyCapsule":
+        ext_tensor = _Capsule(ext_tensor)
+    found = wrap(jax.dlpack.from_dlpack(ext_tensor, copy=copy))
+    return found if device is None else found.to(device)
+
+
+def to_dlpack(tensor: Tensor):
+    """Return the DLPack capsule of a tensor."""
+    return _dlpack(tensor)
+
+
+def _array_wrap(self: Tensor, array, context=None, return_scalar: bool = False) -> Tensor:
+    from sbpjax.tensor.from_data import tensor
+
+    return tensor(np.asarray(array))
+
+
+def _on(kind: str):
+    return property(lambda self: self._layout is None and not self.is_meta and self.device.type == kind)
+
+
+def _never():
+    return property(lambda self: False)
+
+
+def _inplace_shift(name: str):
+    def method(self, other):
+        return getattr(self, name)(other)
+
+    return method
+
+
+attach(
+    __dlpack__=_dlpack,
+    __dlpack_device__=_dlpack_device,
+    __array_wrap__=_array_wrap,
+    __div__=Tensor.__truediv__,
+    __rdiv__=Tensor.__rtruediv__,
+    __idiv__=Tensor.__itruediv__,
+    __rlshift__=_operator(Op(_swapped(compare.bitwise_left_shift))),
+    __rrshift__=_operator(Op(_swapped(compare.bitwise_right_shift))),
+    __ilshift__=_inplace_shift("bitwise_left_shift_"),
+    __irshift__=_inplace_shift("bitwise_right_shift_"),
+    __reversed__=lambda self: self.flip(*range(self.ndim)) if self.ndim else self,
+    __long__=Tensor.__int__,
+    __nonzero__=Tensor.__bool__,
+    is_cpu=_on("cpu"),
+    is_xla=_on("tpu"),
+    is_sparse=_never(),
+    is_sparse_csr=_never(),
+    is_quantized=_never(),
+    is_nested=_never(),
+    is_mkldnn=_never(),
+    is_mps=_never(),
+    is_xpu=_never(),
+    is_ipu=_never(),
+    is_mtia=_never(),
+    is_vulkan=_never(),
+    name=property(lambda self: None),
+)

@@ -1,0 +1,296 @@
+"""Random tensors and random writes. Each draw takes one key from a generator; see `sbpjax.tensor.generator`.
+
+A global random tensor has the same values as the local one of the same shape, under any sbp. It cannot be made as a
+partial sum.
+"""
+
+from __future__ import annotations
+
+from operator import index as as_int
+from typing import Any
+
+from sbpjax.errors import OpError, OpTypeError, SbpError, message
+from sbpjax.ops import random as _random
+from sbpjax.sbp import algebra
+from sbpjax.tensor import dispatch
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.binding import into_out
+from sbpjax.tensor.creation import _float_dtype, make, size_of, where_to
+from sbpjax.tensor.generator import generator_or_default
+from sbpjax.tensor.inplace import COPY, check_writable, inplace
+from sbpjax.tensor.like import place_like
+from sbpjax.tensor.mode import mode
+from sbpjax.tensor.op import op_of
+from sbpjax.tensor.tensor import Tensor
+
+
+def _draw(
+    fn,
+    static: tuple,
+    generator,
+    options: tuple[Any, Any, Any],
+    asked: str,
+    requires_grad: bool = False,
+    inputs: tuple = (),
+) -> Tensor:
+    _, placement, sbp = where_to(*options, asked)
+    if placement is not None and algebra.P in algebra.parse(sbp, placement.hierarchy, allow_free=True):
+        raise SbpError(
+            message(
+                asked,
+                f"sbp={sbp!r}",
+                "random creation allows only broadcast or split: a sum of random numbers has another distribution",
+                "make it as broadcast, then x.to_global(sbp=...)",
+            )
+        )
+    key = generator_or_default(generator).key()
+    return make(fn, static, (key, *inputs), options, asked, requires_grad)
+
+
+def rand(
+    *size, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
+) -> Tensor:
+    """Return uniform floats in [0, 1); arguments as `sbpjax.zeros`, and a `generator`."""
+    static = (("shape", size_of(size, "rand(...)")), ("dtype", _float_dtype(dtype)))
+    return _draw(_random.rand, static, generator, (device, placement, sbp), "rand(...)", requires_grad)
+
+
+def randn(
+    *size, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
+) -> Tensor:
+    """Return floats of the standard normal distribution; arguments as `sbpjax.zeros`, and a `generator`."""
+    static = (("shape", size_of(size, "randn(...)")), ("dtype", _float_dtype(dtype)))
+    return _draw(_random.randn, static, generator, (device, placement, sbp), "randn(...)", requires_grad)
+
+
+def randint(
+    low=None,
+    high=None,
+    size=None,
+    *,
+    generator=None,
+    dtype=None,
+    device=None,
+    placement=None,
+    sbp=None,
+    requires_grad=False,
+) -> Tensor:
+    """Return integers in [low, high); ``randint(high, size)`` starts at 0."""
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    elif low is None:
+        low = 0
+    if size is None or high is None:
+        raise OpTypeError(
+            message(
+                "randint(...)",
+                f"low={low!r}, high={high!r}, size={size!r}",
+                "randint takes (high, size) or (low, high, size)",
+                "sbpjax.randint(0, 10, (2, 3))",
+            )
+        )
+    static = (
+        ("low", as_int(low)),
+        ("high", as_int(high)),
+        ("shape", size_of((size,), "randint(...)")),
+        ("dtype", dtypes.int64.np if dtype is None else dtypes.of(dtype).np),
+    )
+    return _draw(_random.randint, static, generator, (device, placement, sbp), "randint(...)", requires_grad)
+
+
+def randperm(
+    n: int, *, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
+) -> Tensor:
+    """Return the integers below ``n`` in random order."""
+    if n < 0:
+        raise OpError(message("randperm(n)", f"n={n}", "n must be non-negative", "randperm(len(data))"))
+    static = (("n", as_int(n)), ("dtype", dtypes.int64.np if dtype is None else dtypes.of(dtype).np))
+    return _draw(_random.randperm, static, generator, (device, placement, sbp), "randperm(...)", requires_grad)
+
+
+def normal(
+    mean=0.0,
+    std=1.0,
+    size=None,
+    *,
+    generator=None,
+    dtype=None,
+    device=None,
+    placement=None,
+    sbp=None,
+    requires_grad=False,
+    out=None,
+) -> Tensor:
+    """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them."""
+    if out is not None:
+        options = {"generator": generator, "device": device, "placement": placement, "sbp": sbp}
+        return into_out(out, normal(mean, std, size, dtype=dtype, **options))
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        key = generator_or_default(generator).key()
+        return dispatch.run(op_of(_random.normal), (key, mean, std))
+    shape = () if size is None else size_of((size,), "normal(...)")
+    static = (("shape", shape), ("dtype", _float_dtype(dtype)))
+    options = (device, placement, sbp)
+    return _draw(_random.normal, static, generator, options, "normal(...)", requires_grad, (mean, std))
+
+
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator=None, dtype=None, inplace: bool = False, out=None
+) -> Tensor:
+    """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``."""
+    if inplace or dtype is not None:
+        drawn = bernoulli(input, p, generator=generator)
+        return input.copy_(drawn) if inplace else drawn.to(dtype)
+    key = generator_or_default(generator).key()
+    probabilities = input.detach() if p is None else _filled(input, p)
+    return dispatch.run(op_of(_random.bernoulli), (key, probabilities))
+
+
+def _filled(x: Tensor, value) -> Tensor:
+    from sbpjax.tensor.like import full_like
+
+    return full_like(x, value)
+
+
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, generator=None) -> Tensor:
+    """Return indices drawn by the weights in ``input``."""
+    key = generator_or_default(generator).key()
+    static = (("num_samples", as_int(num_samples)), ("replacement", replacement))
+    return dispatch.run(op_of(_random.multinomial, static), (key, input.detach()))
+
+
+def poisson(input: Tensor, *, generator=None) -> Tensor:
+    """Return Poisson counts with the rates in ``input``."""
+    return dispatch.run(op_of(_random.poisson), (generator_or_default(generator).key(), input.detach()))
+
+
+def _without_data(input: Tensor, dtype, placement, sbp, requires_grad: bool = False) -> Tensor:
+    from sbpjax.tensor.like import empty_like
+
+    _, placement, sbp = place_like(input, None, placement, sbp, random=True)
+    return empty_like(input, dtype=dtype, placement=placement, sbp=sbp, requires_grad=requires_grad)
+
+
+def _like(function):
+    def like(
+        input: Tensor, *, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad=False
+    ) -> Tensor:
+        if input.is_meta and device is None:
+            return _without_data(input, dtype, placement, sbp, requires_grad)
+        device, placement, sbp = place_like(input, device, placement, sbp, random=True)
+        return function(
+            *input.shape, generator=generator, dtype=dtype or input.dtype, device=device, placement=placement, sbp=sbp,
+            requires_grad=requires_grad,
+        )  # fmt: skip
+
+    like.__name__ = like.__qualname__ = f"{function.__name__}_like"
+    like.__doc__ = f"Return `{function.__name__}` in the shape, dtype and layout of ``input``, unless told otherwise."
+    return like
+
+
+rand_like, randn_like = _like(rand), _like(randn)
+
+
+def randint_like(
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    generator=None,
+    dtype=None,
+    device=None,
+    placement=None,
+    sbp=None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return `randint` in the shape, dtype and layout of ``input``, unless told otherwise."""
+    low, high = (0, low) if high is None else (low, high)
+    if input.is_meta and device is None:
+        return _without_data(input, dtype, placement, sbp)
+    device, placement, sbp = place_like(input, device, placement, sbp, random=True)
+    return randint(
+        low,
+        high,
+        tuple(input.shape),
+        generator=generator,
+        dtype=dtype or input.dtype,
+        device=device,
+        placement=placement,
+        sbp=sbp,
+        requires_grad=requires_grad,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- in place
+
+
+def _fill(x: Tensor, fn, static: tuple, generator, asked: str, inputs: tuple = ()) -> Tensor:
+    x._fresh()
+    check_writable(x, asked)
+    if x.is_meta:
+        return x
+    static = (("shape", tuple(x.shape)), ("dtype", x.dtype.np), *static)
+    value = _draw(fn, static, generator, place_like(x, None, None, None), asked, False, inputs)
+    if x._edge is None or not mode.grad:
+        x._set(value._array, value._layout)
+        return x
+    return inplace(x, COPY, (value,))
+
+
+def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator=None) -> Tensor:
+    """Write uniform floats in [a, b)."""
+    return _fill(self, _random.uniform, (("low", float(a)), ("high", float(b))), generator, "uniform_")
+
+
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Tensor:
+    """Write normal floats."""
+    if std < 0:
+        raise OpError(message("x.normal_(...)", f"std={std}", "normal expects std >= 0.0", "x.normal_(0, 1)"))
+    return _fill(self, _random.normal, (), generator, "normal_", (float(mean), float(std)))
+
+
+def trunc_normal_(
+    self: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, *, generator=None
+) -> Tensor:
+    """Write normal floats limited to [a, b] by drawing again."""
+    static = (("mean", float(mean)), ("std", float(std)), ("a", float(a)), ("b", float(b)))
+    return _fill(self, _random.trunc_normal, static, generator, "trunc_normal_")
+
+
+def exponential_(self: Tensor, lambd: float = 1.0, generator=None) -> Tensor:
+    """Write floats of the exponential distribution."""
+    return _fill(self, _random.exponential, (("lambd", float(lambd)),), generator, "exponential_")
+
+
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator=None) -> Tensor:
+    """Write floats of the Cauchy distribution."""
+    return _fill(self, _random.cauchy, (("median", float(median)), ("sigma", float(sigma))), generator, "cauchy_")
+
+
+def random_(self: Tensor, start: int = 0, to: int | None = None, *, generator=None) -> Tensor:
+    """Write integers in [start, to); with one number, in [0, number)."""
+    low, high = (start, to) if to is not None else (0, start or _limit(self.dtype))
+    return _fill(self, _random.randint, (("low", as_int(low)), ("high", as_int(high))), generator, "random_")
+
+
+def _limit(dtype) -> int:
+    if dtype.is_floating_point:
+        return 2 ** {"float16": 11, "bfloat16": 8, "float32": 24}.get(dtype.name, 53)
+    return dtypes.iinfo(dtype).max if dtype.name != "bool" else 2
+
+
+def bernoulli_(self: Tensor, p=0.5, *, generator=None, dtype=None) -> Tensor:
+    """Write 1 with probability ``p`` (a number or a tensor of probabilities), else 0; ``dtype`` is the tensor's own."""
+    if dtype is not None and dtypes.of(dtype) != self.dtype:
+        rule = f"a tensor keeps its dtype, {self.dtype!r}, when it is written to"
+        raise OpTypeError(message("x.bernoulli_(dtype=...)", f"dtype={dtype}", rule, "x = x.bernoulli(dtype=...)"))
+    check_writable(self, "bernoulli_")
+    if not isinstance(p, Tensor) and not 0 <= p <= 1:
+        raise OpError(message("x.bernoulli_(p)", f"p={p}", "bernoulli_ expects p to be in [0, 1]", "x.bernoulli_(0.5)"))
+    from sbpjax.tensor.like import full_like
+
+    probabilities = p if isinstance(p, Tensor) else full_like(self, p, dtype=dtypes.float32)
+    key = generator_or_default(generator).key()
+    return inplace(self, COPY, (dispatch.run(op_of(_random.bernoulli), (key, probabilities)).to(self.dtype),))

@@ -1,0 +1,356 @@
+"""Tensors by strides, and what PyTorch says of a tensor's memory: `as_strided`, `data_ptr`, `set_`, `resize_`.
+
+A view has the strides that it would have in one piece of row-major memory (`steps.STRIDES`), so `as_strided` can show
+any part of that memory: it is a view of the storage's root, whatever view it is asked of. Worked case: of
+``x = arange(6)``, ``x[2:].as_strided((2, 2), (2, 1))`` shows ``[[0, 1], [2, 3]]``: strides and offset count from the
+storage's first element. Writes go through; where elements overlap, a write in place is refused as in PyTorch.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.tensor import dispatch, steps, views
+from sbpjax.tensor.binding import hashable
+from sbpjax.tensor.creation import empty
+from sbpjax.tensor.inplace import check_writable
+from sbpjax.tensor.mode import mode
+from sbpjax.tensor.op import op_of
+from sbpjax.tensor.storage import base_of, cell_of, set_data, steps_of
+from sbpjax.tensor.tensor import Tensor, attach, wrap_any
+
+
+def storage_offset(self: Tensor) -> int:
+    """Return where the view starts in its storage, in elements."""
+    offset = 0
+    chain = steps_of(self)
+    if not chain:
+        return 0
+    shape = tuple(self._cell.array.shape)
+    strides = steps.contiguous_strides(shape)
+    for fn, static, starts in chain:
+        if fn is steps.index:
+            given = iter(starts)
+            for k, s in zip(strides, dict(static)["spec"], strict=True):
+                if s is not None:
+                    offset += k * (next(given) if s[2] is None else s[2])
+        elif fn is steps.diagonal:
+            options = dict(static)
+            shift, d1, d2 = options["offset"], options["dim1"], options["dim2"]
+            offset += shift * strides[d2] if shift > 0 else -shift * strides[d1]
+        elif fn is steps.strided:
+            offset = dict(static)["offset"]
+        elif fn in (steps.real_part, steps.imag_part, steps.as_real):
+            offset = 2 * offset + (fn is steps.imag_part)
+        elif fn is steps.as_complex:
+            offset //= 2
+        shape, strides = steps.STRIDES[fn](shape, strides, *starts, **dict(static))
+    return offset
+
+
+def _root(x: Tensor) -> Tensor:
+    """Return a tensor over the whole storage of ``x``; on the tape where ``x`` is."""
+    x._fresh()
+    if not steps_of(x):
+        return x
+    base = base_of(x)
+    if base is not None and not steps_of(base):
+        return base
+    cell = cell_of(x)
+    root = wrap_any(cell.array, cell.layout)
+    root._cell, root._seen, root._ver = cell, cell.stamp, cell.version
+    return root
+
+
+def _checked(asked: str, x: Tensor, size, stride, offset) -> tuple:
+    size, stride = tuple(hashable(tuple(size))), tuple(hashable(tuple(stride)))
+    offset = storage_offset(x) if offset is None else int(offset)
+    if len(size) != len(stride):
+        rule = "mismatch in length of strides and shape"
+        raise OpError(message(asked, f"size {size}, stride {stride}", rule, "one stride for each size"))
+    if min((*size, *stride, offset), default=0) < 0:
+        rule = "as_strided: Negative sizes, strides and offsets are not supported"
+        raise OpError(message(asked, f"size {size}, stride {stride}, offset {offset}", rule, "x.flip(...)"))
+    count = math.prod(_root(x).shape)
+    last = offset + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1
+    if math.prod(size) and last > count:
+        rule = f"sizes and strides reach element {last - 1}, out of bounds for storage of size {count}"
+        raise OpError(message(asked, f"a storage of {count} elements", rule, "a smaller size or offset"))
+    return (("size", size), ("stride", stride), ("offset", offset))
+
+
+def as_strided(
+    input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
+) -> Tensor:
+    """Return a view of the storage with the sizes, strides and offset given, in elements."""
+    static = _checked("as_strided(x, ...)", input, size, stride, storage_offset)
+    return views.view_of(_root(input), steps.strided, static)
+
+
+def as_strided_(self: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
+    """Make this tensor show its storage with the sizes, strides and offset given."""
+    check_writable(self, "as_strided_")
+    shown = as_strided(self, size, stride, storage_offset)
+    edge, idx = shown._edge, shown._idx
+    set_data(self, shown.detach())
+    if mode.grad:
+        self._edge, self._idx = edge, idx
+    return self
+
+
+def as_strided_copy(
+    input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
+) -> Tensor:
+    """Return a copy of what `as_strided` shows."""
+    return as_strided(input, size, stride, storage_offset).clone()
+
+
+def as_strided_scatter(
+    input: Tensor, src: Tensor, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int | None = None
+) -> Tensor:
+    """Return a copy with ``src`` where `as_strided` looks."""
+    static = _checked("as_strided_scatter(x, ...)", input, size, stride, storage_offset or 0)
+    return dispatch.run(op_of(_scattered, static), (input, src))
+
+
+def _scattered(x, value, /, size, stride, offset):
+    return steps._put_strided(x, value.astype(x.dtype), size, stride, offset)
+
+
+def empty_strided(
+    size, stride, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """Return an uninitialised tensor with the sizes and strides given."""
+    size, stride = tuple(size), tuple(stride)
+    count = 1 + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) if math.prod(size) else 0
+    memory = empty(count, dtype=dtype, device=device)
+    if stride == steps.contiguous_strides(size):
+        out = memory.reshape(size)
+    else:
+        out = as_strided(memory, size, stride)
+    out = out.detach()
+    return out.requires_grad_() if requires_grad else out
+
+
+def new_empty_strided(self: Tensor, size, stride, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """Return `empty_strided` with the dtype of this tensor unless told otherwise."""
+    dtype = self.dtype if dtype is None else dtype
+    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def empty_permuted(size, physical_layout, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """Return an uninitialised tensor whose dims lie in memory in the order given."""
+    order = tuple(physical_layout)
+    back = [order.index(d) for d in range(len(order))]
+    out = empty(*[size[d] for d in order], dtype=dtype, device=device).permute(*back).detach()
+    return out.requires_grad_() if requires_grad else out
+
+
+# --------------------------------------------------------------------------------------------------------- in place
+
+
+def contiguous_(self: Tensor) -> Tensor:
+    """Make this tensor contiguous, with memory of its own if it is not."""
+    if not self.is_contiguous():
+        set_data(self, self.detach().clone())
+    return self
+
+
+def set_(self: Tensor, source=None, storage_offset: int = 0, size=None, stride=None) -> Tensor:
+    """Make this tensor show another one's storage; without a source, an empty one."""
+    if source is None:
+        source = empty(0, dtype=self.dtype)
+    source = getattr(source, "tensor", source)
+    if not isinstance(source, Tensor):
+        raise OpTypeError(message("x.set_(y)", f"a {type(source).__name__}", "y is a tensor or a storage", "x.set_(y)"))
+    if source.dtype != self.dtype:
+        rule = f"Expected a Tensor of type {self.dtype!r} but got {source.dtype!r}"
+        raise OpError(message("x.set_(y)", f"y of {source.dtype!r}", rule, "y.to(x.dtype)"))
+    target = source.detach()
+    if size is not None:
+        stride = steps.contiguous_strides(tuple(size)) if stride is None else stride
+        target = as_strided(target, size, stride, storage_offset).detach()
+    set_data(self, target)
+    return self
+
+
+def resize_(self: Tensor, *size, memory_format=None) -> Tensor:
+    """Give this tensor another size; its elements stay, in row-major order, new ones are not initialised."""
+    if self.requires_grad:
+        rule = "cannot resize variables that require grad"
+        raise OpError(message("x.resize_(...)", "a tensor that requires grad", rule, "x.detach().resize_(...)"))
+    shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
+    root = _root(self)
+    flat = root.detach().reshape(-1)
+    offset, count = storage_offset(self), math.prod(shape)
+    if offset + count <= math.prod(root.shape):
+        set_data(self, as_strided(root.detach(), shape, steps.contiguous_strides(shape), offset).detach())
+        return self
+    more = flat.new_zeros(offset + count - flat.shape[0])
+    from sbpjax.functions import cat
+
+    set_data(self, cat([flat, more])[offset:].reshape(shape).detach())
+    return self
+
+
+def resize_as_(self: Tensor, other: Tensor, memory_format=None) -> Tensor:
+    """Give this tensor the size of another one."""
+    return resize_(self, *other.shape)
+
+
+# ----------------------------------------------------------------------------------------------------------- memory
+
+
+class Storage:
+    """The memory that a tensor and its views share, as far as scripts ask for it.
+
+    Attributes:
+        tensor: all of it as one vector.
+        dtype: the element type.
+    """
+
+    def __init__(self, x: Tensor, typed: bool) -> None:
+        self.tensor = _root(x).detach().reshape(-1)
+        self.dtype = x.dtype
+        self._typed = typed
+        self._cell = cell_of(x)
+
+    def __len__(self) -> int:
+        count = self.tensor.shape[0]
+        return count if self._typed else count * self.dtype.itemsize
+
+    def __getitem__(self, index):
+        found = self.tensor[index]
+        return found.item() if isinstance(index, int) else found.tolist()
+
+    def __setitem__(self, index, value) -> None:
+        self.tensor[index] = value
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Storage) and other._cell is self._cell
+
+    def __hash__(self) -> int:
+        return id(self._cell)
+
+    def size(self) -> int:
+        """Return the length, in elements of a typed storage and in bytes of an untyped one."""
+        return len(self)
+
+    def nbytes(self) -> int:
+        """Return the number of bytes."""
+        return self.tensor.shape[0] * self.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """Return the address of the first byte."""
+        return data_ptr(self.tensor)
+
+    def tolist(self) -> list:
+        """Return the elements."""
+        return self.tensor.tolist()
+
+    def untyped(self) -> Storage:
+        """Return this memory counted in bytes."""
+        return Storage(self.tensor, False)
+
+
+def storage(self: Tensor) -> Storage:
+    """Return the memory that this tensor shares with its views, in elements."""
+    return Storage(self, True)
+
+
+def untyped_storage(self: Tensor) -> Storage:
+    """Return the memory that this tensor shares with its views, in bytes."""
+    return Storage(self, False)
+
+
+def data_ptr(self: Tensor) -> int:
+    """Return the address of the first element: that of its storage, plus the view's offset; 0 if it is empty.
+
+    A write in place may move the storage: arrays of JAX do not change.
+    """
+    if not self.shape.numel() or self.is_meta:
+        return 0
+    array = self._fresh()._array if not steps_of(self) else cell_of(self).array
+    start = array.addressable_shards[0].data.unsafe_buffer_pointer()
+    return start + storage_offset(self) * self.dtype.itemsize
+
+
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Return whether another tensor shows the same storage with the same offset, size and strides."""
+    same = cell_of(self) is cell_of(tensor) and self.shape == tensor.shape and self.stride() == tensor.stride()
+    return same and storage_offset(self) == storage_offset(tensor)
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """Return the tensor; one process drives all devices, so there is nobody to share memory with."""
+    return self
+
+
+def offload(self: Tensor) -> Tensor:
+    """Move the elements to the host's memory until `load`; on the CPU they are there."""
+    if not is_offloaded(self):
+        array = self._fresh()._array
+        if array.sharding.device_set and next(iter(array.sharding.device_set)).platform != "cpu":
+            import jax
+
+            moved = jax.device_put(array, array.sharding.with_memory_kind("pinned_host"))
+            self._set(moved, self._layout)
+        self.__dict__["_offloaded"] = True
+    return self
+
+
+def load(self: Tensor) -> Tensor:
+    """Bring offloaded elements back to the devices."""
+    if is_offloaded(self):
+        array = self._array
+        if array.sharding.memory_kind == "pinned_host":
+            import jax
+
+            self._set(jax.device_put(array, array.sharding.with_memory_kind("device")), self._layout)
+        self.__dict__["_offloaded"] = False
+    return self
+
+
+def is_offloaded(self: Tensor) -> bool:
+    """Return whether the elements were moved to the host's memory."""
+    return self.__dict__.get("_offloaded", False)
+
+
+def new(self: Tensor, *data, **options) -> Tensor:
+    """Return a tensor of this one's dtype and device: empty, of a size, or with the content given."""
+    if not data:
+        return self.new_empty(0, **options)
+    if isinstance(data[0], Tensor) or (
+        isinstance(data[0], (list, tuple)) and not isinstance(data[0], type(self.shape))
+    ):
+        return self.new_tensor(data[0], **options)
+    return self.new_empty(*(data[0] if isinstance(data[0], tuple) else data), **options)
+
+
+def _no_items(self: Tensor, key) -> None:
+    rule = "a tensor has no items to delete"
+    raise OpTypeError(
+        message("del x[key]", f"{self.dtype.name}{list(self.shape)}", rule, "x[mask] keeps some elements")
+    )
+
+
+def _set_state(self: Tensor, state) -> None:
+    """Take attributes over from a pickle; the elements came with `__reduce_ex__`."""
+    for name, value in (state or {}).items():
+        setattr(self, name, value)
+
+
+def _global_id(self: Tensor) -> int:
+    """Return a number that no other living tensor has."""
+    return id(self)
+
+
+def check_meta_consistency(self: Tensor) -> None:
+    """Do nothing: one process makes a global tensor, so its ranks cannot disagree on shape, dtype or sbp."""
+
+
+attach(
+    __delitem__=_no_items, __setstate__=_set_state, global_id=_global_id, const_data_ptr=data_ptr,
+    is_shared=lambda self: False, storage_type=lambda self: Storage,
+)  # fmt: skip

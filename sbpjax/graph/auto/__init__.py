@@ -1,0 +1,1 @@
+"""Auto parallelism of a graph: what the planner lays out, and plans that users edit."""

@@ -1,0 +1,279 @@
+"""Auto parallelism of a graph: which of its state the planner lays out, and how the state gets there.
+
+    self.config.enable_auto_parallel(True)                      # the state lies on a placement, broadcast
+    self.config.enable_auto_parallel(True, placement=p)         # the state is local: an ordinary model
+
+A tensor of the state (parameter, buffer, optimizer state) is *free* if it is local, or broadcast on every axis: nobody
+has said how it should lie. Whoever wrote ``weight.to_global(sbp=split(0))`` has, and that stands, but with
+``enable_auto_parallel_ignore_user_sbp_config(True)``. The program is planned with free tensors as free inputs, an
+updated one coming back in the layout it came in; then `StandIns.lay_out` converts them, once. So ``param.sbp`` tells
+the truth afterwards, in eager code too.
+
+What a plan has laid out stays so: it is marked, and later programs of this and of other graphs (another batch size, an
+evaluation) take it as it is, or two programs would convert the model back and forth. `release` takes the marks away,
+`keep` sets them: so a broadcast can be insisted on.
+
+In such a program a local tensor is the logical value: an ordinary model makes constants that know no placement. Local
+arguments are laid out as the plan likes in every call; if all arguments are local, the results are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sbpjax.compiler import conversions
+from sbpjax.errors import GraphConfigError, OutOfMemoryError, message
+from sbpjax.graph.proxy import _options, checkpoints_of, note_options
+from sbpjax.graph.slots import StateSlot
+from sbpjax.nn.containers import ModuleList, Sequential
+from sbpjax.sbp import Layout
+from sbpjax.sbp.abstract import of_layout
+from sbpjax.sbp.algebra import B, shifted
+from sbpjax.sbp.hierarchies import Hierarchies
+from sbpjax.sbp.layout import layout_of
+from sbpjax.sbp.placement import placement as Placement
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.mode import mode
+
+log = logging.getLogger("sbpjax.graph")
+
+_MARK = "_laid_by_plan"  # a tensor's layout if it is to be taken as it is, or `_FREE`
+_FREE = "free"
+
+
+@dataclass(frozen=True)
+class Auto:
+    """What `GraphConfig` says about auto parallelism; part of a program's key.
+
+    Attributes:
+        placement: where a local state goes, or devices whose grid is to be chosen; None if the state lies on its
+            placement already.
+        ignore_user: whether layouts that the user gave to state and intermediate values are given up.
+        user_plan: a `sbpjax.graph.auto.plan_file.Sharding` whose layouts are pinned.
+    """
+
+    placement: Placement | Hierarchies | None = None
+    ignore_user: bool = False
+    user_plan: Any = None
+
+    @contextlib.contextmanager
+    def tracing(self):
+        """Take local tensors as logical values within the block, and drop `to_global` if the user is ignored."""
+        before, mode.auto = mode.auto, self
+        try:
+            yield
+        finally:
+            mode.auto = before
+
+    def is_free(self, t: Tensor) -> bool:
+        """Return whether the planner may choose the layout of a tensor of the state; a local one was not asked for."""
+        layout = t._layout
+        mark = t.__dict__.get(_MARK)
+        if layout is None or not layout.shape or mark is layout:
+            return False
+        return self.ignore_user or mark is _FREE or all(c == B for c in layout.codes)
+
+
+def keep(tensors: Iterable[Tensor]) -> None:
+    """Mark global tensors as laid out for good: planners take them as they are."""
+    for t in tensors:
+        t.__dict__[_MARK] = t._layout
+
+
+def release(tensors: Iterable[Tensor]) -> None:
+    """Let the next plan choose the layouts of tensors, however they lie."""
+    for t in tensors:
+        t.__dict__[_MARK] = _FREE
+
+
+class StandIns:
+    """Local tensors of a state as global ones without data, within the block in which a program is made of them."""
+
+    def __init__(self, tensors: Sequence[Tensor], placement: Placement | None) -> None:
+        self._layouts: dict[int, Layout] = {}
+        self._saved: list[tuple] = []
+        if placement is None:
+            return
+        everywhere = (B,) * len(placement.hierarchy)
+        for t in tensors:
+            if t._fresh()._layout is None:
+                self._layouts[id(t)] = layout_of(placement, everywhere, tuple(t._array.shape), t._array.dtype)
+                self._saved.append((t, t._array, t._kind, t._cell))
+
+    def __enter__(self) -> StandIns:
+        for t, *_ in self._saved:
+            layout = self._layouts[id(t)]
+            t._hold(of_layout(layout), layout)
+            t._cell = None
+        return self
+
+    def __exit__(self, *exc) -> None:
+        for t, array, kind, cell in self._saved:
+            t._array, t._layout, t._kind, t._cell = array, None, kind, cell
+
+    def lay_out(self, tensors: Sequence[Tensor], chosen: dict[int, Layout]) -> None:
+        """Lay tensors of the state out as a program takes them, and mark them.
+
+        Args:
+            tensors: the state.
+            chosen: position in the state → its layout; local tensors without one become broadcast.
+        """
+        stood = {i: self._layouts[id(t)] for i, t in enumerate(tensors) if id(t) in self._layouts}
+        for i, layout in {**stood, **chosen}.items():
+            t = tensors[i]
+            if t._layout is None:
+                t._set(*conversions.from_logical(t._fresh()._array, layout.placement, layout.sbp))
+            elif t._layout is not layout:
+                t._set(*conversions.convert(t._fresh()._array, t._layout, layout.placement, layout.sbp))
+        keep(tensors[i] for i in {*stood, *chosen})
+
+
+def layouts_of_slots(slots: Sequence[StateSlot], chosen: dict[int, Layout]) -> dict[int, Layout]:
+    """Return position in the state → layout, for slots of which a plan has chosen the layout.
+
+    Args:
+        slots: the slots of a program.
+        chosen: number of a slot → its layout; of a stack, the layout of its tensors is one dim less.
+    """
+    found = {}
+    for number, layout in chosen.items():
+        places = slots[number].places
+        if len(places) > 1:
+            layout = layout_of(layout.placement, shifted(layout.codes, -1), layout.shape[1:], layout.dtype)
+        found.update(dict.fromkeys(places, layout))
+    return found
+
+
+def check_arguments(asked: str, placement: Placement | None, tensors: Sequence[Tensor]) -> None:
+    """Refuse local arguments of a program on devices of several processes.
+
+    Raises:
+        GraphConfigError: there is one.
+    """
+    local = [t for t in tensors if t._layout is None and t.ndim]
+    if placement is not None and placement.spans_processes and local:
+        raise GraphConfigError(
+            message(
+                asked,
+                f"a local argument {local[0].dtype.name}{list(local[0].shape)} on {placement!r}",
+                "a local argument is the whole value, and every process has its own",
+                "x.to_global(placement, sbp.split(0))",
+            )
+        )
+
+
+def equal_layers(graph: Any) -> list[Any]:
+    """Return the options of the equal layers of a graph that have most parameters and no checkpoint policy yet.
+
+    Layers are what a `ModuleList` or `Sequential` has two or more of, of one class.
+    """
+    found: list[tuple[int, list]] = []
+    set_already = checkpoints_of(graph)
+    for name, block in graph._g.blocks.items():
+        for path, module in block.named_modules(prefix=name):
+            if not isinstance(module, (ModuleList, Sequential)):
+                continue
+            kinds: dict[type, list] = {}
+            for key, child in module.named_children():
+                if child not in set_already and any(True for _ in child.children()):
+                    kinds.setdefault(type(child), []).append((f"{path}.{key}", child))
+            found += [
+                (sum(p.numel() for _, layer in layers for p in layer.parameters()), layers)
+                for layers in kinds.values()
+                if len(layers) > 1
+            ]
+    if not found:
+        return []
+    layers = max(found, key=lambda entry: entry[0])[1]
+    return [_options(graph, path, layer) for path, layer in layers]
+
+
+def checkpoint(layers: Sequence[Any], count: int) -> None:
+    """Checkpoint the first layers, whose activations wait longest for the backward, and no others.
+
+    Args:
+        layers: what `equal_layers` returned.
+        count: how many.
+    """
+    for i, each in enumerate(layers):
+        each._activation_checkpointing = True if i < count else None
+    note_options()
+
+
+def with_checkpoints(name: str, layers: Sequence[Any], made: Callable[[], tuple]) -> tuple:
+    """Return what is made; if it does not fit into memory, or only slowly, with layers checkpointed as is fastest.
+
+    Args:
+        name: of the graph.
+        layers: what `equal_layers` returned; those that stay checkpointed are marked so.
+        made: → a planned program, and what belongs to it.
+
+    Raises:
+        OutOfMemoryError: it does not fit with all of them checkpointed either.
+    """
+    if not layers:
+        return made()
+    tried: dict[int, tuple | OutOfMemoryError] = {}
+
+    def us_of(count: int) -> float | None:
+        if count not in tried:
+            checkpoint(layers, count)
+            try:
+                tried[count] = made()
+            except OutOfMemoryError as error:
+                tried[count] = error
+        found = tried[count]
+        if isinstance(found, OutOfMemoryError):
+            return None
+        plan = found[0].plan
+        return 0.0 if plan is None or not count and not plan.is_held_back else plan.modelled_us
+
+    best: int | None = None
+    try:
+        best = 0 if us_of(0) == 0.0 else how_many(us_of, len(layers))
+    finally:
+        checkpoint(layers, best or 0)
+    if best:
+        log.warning("%s: %d of %d equal layers are checkpointed to fit into memory", name, best, len(layers))
+    found = tried[len(layers) if best is None else best]
+    if isinstance(found, OutOfMemoryError):
+        raise found
+    return found
+
+
+def how_many(us_of: Callable[[int], float | None], count: int) -> int | None:
+    """Return how many of equal layers to checkpoint, by modelled time; None if no plan fits.
+
+    A checkpointed layer computes its forward twice; one that is not makes the rest keep to less memory. The fewest
+    that fit are looked for by halves, and of all numbers tried the fastest is taken.
+
+    Args:
+        us_of: number of checkpointed layers → modelled time, None where no plan fits into the limit.
+        count: how many layers there are.
+    """
+    known = {k: us_of(k) for k in (0, count)}
+    fits, too_few = count, 0
+    if known[count] is not None:
+        while fits - too_few > 1:
+            k = (fits + too_few) // 2
+            known[k] = us_of(k)
+            fits, too_few = (fits, k) if known[k] is None else (k, too_few)
+    found = {k: us for k, us in known.items() if us is not None}
+    return min(found, key=lambda k: (found[k], k)) if found else None
+
+
+def not_on_one_placement(asked: str, places: Iterable[Any]) -> GraphConfigError:
+    """Return the error for a graph whose state lies on several placements."""
+    names = ", ".join(sorted(map(repr, places)))
+    return GraphConfigError(
+        message(
+            asked,
+            f"enable_auto_parallel(True) with tensors on {names}",
+            "the layouts of one placement are planned as a whole; stages of a pipeline are cut by pipeline.auto_stages",
+            "config.enable_auto_parallel(False), or put the state on one placement",
+        )
+    )

@@ -1,0 +1,175 @@
+"""What the modules of a row cost as parts of a pipeline's stages, by the planner.
+
+    embedding 32768 × 1024 · 12 equal blocks · head 1024 × 32768, cut for two placements of four devices
+
+Numbers of parameters would put the embedding on a par with three blocks, though its rows are only looked up; measuring
+takes the machine. Here every module is a program of its own, forward, backward and the update of its parameters, and is
+planned on a stage's placement with all layouts free, as auto parallelism plans a whole model. Equal modules, which the
+twelve blocks are, are planned once for equal placements. `sbpjax.pipeline.auto_stages` cuts by these times and by what
+crosses each cut; then `lay_out` plans the modules of a stage together and lays their parameters out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sbpjax import optim
+from sbpjax.errors import GraphConfigError, message
+from sbpjax.graph.blocks import form_of
+from sbpjax.graph.fitting import options_of, owners_of, planned
+from sbpjax.graph.graph import Graph
+from sbpjax.graph.step import GraphStep
+from sbpjax.nn.containers import Sequential
+from sbpjax.planner.prices.cost import CostModel
+from sbpjax.planner.prices.links import between
+from sbpjax.sbp.placement import placement as Placement
+from sbpjax.tracing.capture import State
+from sbpjax.tracing.signature import Call, TensorSpec, as_tensor
+
+
+class _Row(Graph):
+    """Forward, backward and update of modules that are called one behind the other."""
+
+    def __init__(self, modules: Sequence, place: Placement, cost: str | CostModel | None) -> None:
+        super().__init__()
+        self.row = Sequential(*modules)
+        parameters = [p for p in self.row.parameters() if p.requires_grad]
+        if parameters:
+            self.add_optimizer(optim.SGD(parameters, lr=0.1))
+        self.config.enable_auto_parallel(True, placement=place)
+        self.config.set_auto_parallel_cost_model(cost)
+
+    def build(self, x: Any) -> Any:
+        """Return the result and the gradient of the input, the result standing in for its own gradient."""
+        start = x.detach().requires_grad_() if x.is_floating_point() else x
+        out = self.row(start)
+        if out.requires_grad:
+            out.backward(out.detach())
+        return out if start.grad is None else (out, start.grad)
+
+    def planned(self, x: Any) -> tuple[Any, Any, State]:
+        """Return the planned program for an argument, what lays the state out so, and the state."""
+        state, call = State(owners_of(self)), Call((as_tensor(x),), {})
+        options = options_of(self, state)
+        return *planned(f"{self.name}.build", GraphStep(self, state, {}), state, call, options, None), state
+
+
+def row_costs(
+    modules: Sequence, places: Sequence[Placement], example: Any, cost: str | CostModel | None = None
+) -> tuple[list[list[float]], list[list[float]]]:
+    """Return the modelled times of a row of modules on every stage's placement, and of what crosses between them.
+
+    Args:
+        modules: the modules, in order; their tensors are local.
+        places: the placements of the stages.
+        example: an input of the first module, with or without data: a micro-batch.
+        cost: the prices, see `GraphConfig.set_auto_parallel_cost_model`.
+
+    Returns:
+        For every stage the time of each module in µs; and for every stage and module how long it takes to get the
+        module's input from the stage before and to send its gradient back, if the stage begins with that module.
+
+    Raises:
+        GraphConfigError: a tensor of the modules lies on a placement.
+    """
+    check_local(modules)
+    known: dict = {}
+    times: list[list[float]] = [[] for _ in places]
+    links: list[list[float]] = [[] for _ in places]
+    for s, place in enumerate(places):
+        spec = TensorSpec(tuple(example.shape), np.dtype(getattr(example.dtype, "np", example.dtype)))
+        for module in modules:
+            key = form_of(module) or id(module), spec.shape, str(spec.dtype), place.hierarchy, _kind(place)
+            if key not in known:
+                known[key] = _planned_us(_Row([module], place, cost), spec)
+            us, after, prices = known[key]
+            crossing = math.prod(spec.shape) * spec.dtype.itemsize / math.prod(place.hierarchy)
+            way = between(prices, places[max(s - 1, 0)], place)
+            links[s].append(2 * (way.alpha_us + crossing / way.bytes_per_s * 1e6) if s else 0.0)
+            times[s].append(us)
+            spec = after
+    return times, links
+
+
+def lay_out(modules: Sequence, place: Placement, example: Any, cost: str | CostModel | None = None) -> Any:
+    """Lay the tensors of a stage's modules out as a plan of them together likes, and mark them so.
+
+    Args:
+        modules: the modules of the stage.
+        place: its placement.
+        example: an input of the first of them, with or without data.
+        cost: the prices.
+
+    Returns:
+        A tensor without data like the result of the last module: the next stage's example.
+    """
+    row = _Row(modules, place, cost)
+    program, stand_ins, state = row.planned(example)
+    if program.plan is not None:
+        program.lay_out(stand_ins, state)
+    return _result(program)
+
+
+def check_local(modules: Sequence) -> None:
+    """Refuse modules whose tensors lie on a placement already.
+
+    Raises:
+        GraphConfigError: one does.
+    """
+    for module in modules:
+        for name, t in (*module.named_parameters(), *module.named_buffers()):
+            if t._layout is not None:
+                raise GraphConfigError(
+                    message(
+                        'auto_stages(model, placements, costs="planned")',
+                        f"{name} of {type(module).__name__} on {t._layout.placement!r}",
+                        "the planner chooses where the tensors of a local model lie",
+                        "give the model before any to_global, or costs=[...]",
+                    )
+                )
+
+
+def check_apart(rows: Sequence[Sequence]) -> None:
+    """Refuse a tensor that modules of several stages own: it can lie on one placement only.
+
+    Raises:
+        GraphConfigError: there is one.
+    """
+    stage_of: dict[int, int] = {}
+    for stage, modules in enumerate(rows):
+        for module in modules:
+            for name, t in (*module.named_parameters(), *module.named_buffers()):
+                first = stage_of.setdefault(id(t), stage)
+                if first != stage:
+                    raise GraphConfigError(
+                        message(
+                            'auto_stages(model, placements, costs="planned")',
+                            f"{name} of {type(module).__name__} belongs to stages {first} and {stage}",
+                            "a tensor is laid out by the plan of one stage",
+                            "give costs=[...] and lay the model out by to_global, or do not share the tensor",
+                        )
+                    )
+
+
+def _kind(place: Placement) -> str:
+    return place.topology_name or str(getattr(place.devices.flat[0], "device_kind", place.type))
+
+
+def _planned_us(row: _Row, spec: TensorSpec) -> tuple[float, TensorSpec, CostModel]:
+    """Return the modelled time of a row, what it returns, and the prices."""
+    program, _, _ = row.planned(spec)
+    cost = program.options.cost
+    if program.plan is not None:
+        return program.plan.modelled_us, _result(program), cost
+    ranks = math.prod(row.config.auto_placement.hierarchy)  # nothing to lay out: pointwise work, divided
+    us = sum(cost.equation_us(eqn) for eqn in program.flat.eqns) / ranks
+    return us, _result(program), cost
+
+
+def _result(program: Any) -> TensorSpec:
+    aval = program.jaxpr.out_avals[len(program.written)]
+    return TensorSpec(tuple(aval.shape), aval.dtype)

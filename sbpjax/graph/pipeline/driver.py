@@ -1,0 +1,302 @@
+"""Runs a planned pipeline: issues its tasks in the order of the schedule, and moves values between stages.
+
+Launches return before the work is done, so one thread keeps all stages busy. What bounds the work in flight is the
+schedule: before a stage takes a micro-batch in, it waits for the one to be out whose place it takes. In a run of
+several processes each of them issues the tasks on its own devices, and its ends of the transfers (`courier`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax._src import api_util
+from jax.extend.core import Literal, Var
+
+from sbpjax.compiler.gspmd import physical_of
+from sbpjax.compiler.program_cache import compiled_afresh
+from sbpjax.errors import NanError, message
+from sbpjax.programs.normalise import evaluate, live
+from sbpjax.sbp import spread
+from sbpjax.sbp.layout import Layout
+
+from .courier import Coming, Courier, Shipment, acquaint, elsewhere, here
+from .plan import Body, Pipeline, Run
+from .relocate import relocated
+from .schedule import FORWARD
+from .task import replicated
+
+# What compiled programs raise under `jax.debug_nans` and `jax.debug_infs`; no public name (jax 0.10).
+_FOUND_NAN: Any = getattr(api_util, "InternalFloatingPointError", FloatingPointError)
+
+
+class Driver:
+    """Runs one pipeline.
+
+    Args:
+        pipeline: what was planned.
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+        placements = list(dict.fromkeys([*pipeline.stages, *(t.task.placement for t in pipeline.compiled)]))
+        self.courier = Courier(pipeline.layouts, placements)
+        self._numbers: dict = {}
+        self._starts: dict[Var, Any] = {}
+        self._turns: list[dict] = []
+
+    def compile(self) -> None:
+        """Compile this process's tasks, two at a time, and those that are equal but for their devices once."""
+        groups: dict[tuple, list] = {}
+        for task in self.pipeline.compiled:
+            place = task.task.placement
+            if here(place):
+                lowered = task.program.lower()
+                groups.setdefault((lowered.as_text(), place.type, place.hierarchy), []).append((task, lowered))
+        with ThreadPoolExecutor(2) as pool:  # the compiler leaves Python alone
+            list(pool.map(_compile_equal, groups.values()))
+        body = self.pipeline.body
+        if body is not None:
+            self._prepare(body)
+
+    def meet(self, agreed: Callable[[], Any]) -> None:
+        """Compile the transfers between processes and connect the processes of each program, before it matters.
+
+        Args:
+            agreed: called when this process is ready; it returns when all are.
+        """
+        if not self.courier.far:
+            return
+        parcels = [p for run in self.pipeline.runs for s in (run.first, *run.sends) for p in self.courier.parcels(s)]
+        agreed()
+        for placement in dict.fromkeys(t.task.placement for t in self.pipeline.compiled):
+            if placement.spans_processes and here(placement):
+                acquaint(placement)
+        for parcel in parcels:
+            if isinstance(parcel, Shipment):
+                parcel.warm_up()
+
+    def _prepare(self, body: Body) -> None:
+        """Make what every step needs again."""
+        places = [p for p in self.pipeline.stages if here(p)]
+        self._turns = [
+            {p: spread.on(np.int32(i), replicated(p, body.iteration.aval).sharding) for p in places}
+            for i in range(body.count)
+        ]
+        self._starts = {
+            c.before: _start(self.pipeline, c, body.starts[c.before])
+            for c in body.carries
+            if c.before in body.starts and here(body.starts[c.before].placement)
+        }
+        works = body.schedule.works
+        carried = {c.before for c in body.carries if c.after is not c.before}
+        self._sent_once = [s for s in body.first if s.value not in carried]
+        self._sent_each = [s for s in body.first if s.value in carried]
+        fixed = {*body.outer, *(s.arrived for s in self._sent_once), *(c.before for c in body.carries)} - carried
+        self._holes = [
+            [(i, None if v is body.iteration else v) for i, v in enumerate(t.task.ins) if v not in fixed]
+            for t in body.tasks
+        ]
+        self._after = {c.after: c.before for c in body.carries if c.before in carried}
+        entry = {w.stage: i for i, w in reversed(list(enumerate(works)))}
+        # A stage that begins with a forward takes in no more micro-batches than it has credits; others work them off.
+        self._gates = {i: s for s, i in entry.items() if works[i].kind == FORWARD}
+        self._exits = {max(i for i, w in enumerate(works) if w.stage == s): s for s in entry}
+        self._events = self._ordered(body)
+
+    def _ordered(self, body: Body) -> list[tuple[int, int, bool, bool]]:
+        """Return what this process does, in order: (task, micro-batch, whether to run it, whether to send its results).
+
+        Within a process a send is issued with its task; between processes both sides have it in the schedule's order.
+        """
+        assert body.schedule is not None
+        if not self.courier.far:
+            return [(work, micro, True, True) for work, micro, _, _ in body.schedule.slots]
+        mine = [here(t.task.placement) for t in body.tasks]
+        sending = [bool(self.courier.parcels(sends)) for sends in body.sends]
+        return [(work, micro, runs, not runs) for work, micro, runs in body.schedule.events(mine, sending)]
+
+    # -- one step --------------------------------------------------------------------------------------------------
+
+    def run(self, inputs: Sequence, outs: Sequence) -> list:
+        """Run a step.
+
+        Args:
+            inputs: the payload of every input of the program; numbers as they are.
+            outs: the outputs wanted: variables.
+
+        Returns:
+            Their payloads.
+        """
+        env: dict = dict(zip(self.pipeline.program.invars, inputs, strict=True))
+        self.courier.drain()
+        self._once(self.pipeline.pre, env)
+        if self.pipeline.body is not None:
+            self._micro_batches(self.pipeline.body, env)
+        self._once(self.pipeline.post, env)
+        found = [self._out(v, env) for v in outs]
+        self.courier.wait()
+        return found
+
+    def _out(self, v, env: dict):
+        if isinstance(v, Literal):
+            return jnp.asarray(v.val, v.aval.dtype)
+        layout = self.pipeline.layouts.get(v)
+        if layout is not None and not here(layout.placement):
+            return elsewhere(layout)
+        value = env[v]
+        return value.array() if value.__class__ is Coming else value
+
+    def _once(self, run: Run, env: dict) -> None:
+        self.courier.send(run.first, env)
+        for task, sends in zip(run.tasks, run.sends, strict=True):
+            place = task.task.placement
+            if here(place):
+                arguments = [self._given(v, env, place) for v in task.task.ins]
+                try:
+                    results = task.executable(*arguments)
+                except _FOUND_NAN as error:
+                    raise self._nan(error, place, "what surrounds the micro-batches") from None
+                del arguments
+                env.update(zip(task.task.outs, results, strict=False))
+            self.courier.send(sends, env)
+
+    def _given(self, v: Var, env: dict, place):
+        """Return what a task reads: an array as it is, a number on the devices of the task."""
+        value = env[v]
+        if v in self.pipeline.layouts:
+            if value.__class__ is Coming:
+                value = env[v] = value.array()
+            return value
+        key = (v, place)
+        known = self._numbers.get(key)
+        same = known is not None and (known[0] is value or (isinstance(value, float) and known[0] == value))
+        if not same:
+            array = spread.on(np.asarray(value, v.aval.dtype), replicated(place, v.aval).sharding)
+            known = self._numbers[key] = (value, array)
+        return known[1]
+
+    def _micro_batches(self, body: Body, env: dict) -> None:
+        schedule, courier = body.schedule, self.courier
+        iterations, rows = self._begun(body, env)
+        done: list[dict[int, object]] = [{} for _ in range(schedule.stages)]  # micro-batch → what says that it is out
+        waiting: dict[tuple[int, int], list] = {}  # what a task made for other processes, until its send is due
+        for work, micro, runs, sends in self._events:
+            own = iterations[micro]
+            if not runs:
+                for parcel, arrays in waiting.pop((work, micro), None) or self._taken(body, work, own):
+                    courier.move(parcel, arrays, own)
+                continue
+            stage = self._gates.get(work)
+            if stage is not None:
+                jax.block_until_ready(done[stage].pop(micro - schedule.in_flight[stage], None))
+            task = body.tasks[work]
+            arguments = rows[work].copy()
+            for i, v in self._holes[work]:
+                value = self._turns[micro][task.task.placement] if v is None else own[v]
+                arguments[i] = value.array() if value.__class__ is Coming else value
+            try:
+                results = task.executable(*arguments)
+            except _FOUND_NAN as error:
+                what = f"{schedule.works[work].kind} of micro-batch {micro}"
+                raise self._nan(error, task.task.placement, what) from None
+            del arguments
+            following = iterations[micro + 1]
+            for v, array in zip(task.task.outs, results, strict=False):
+                own[v] = array
+                if v in self._after:
+                    following[self._after[v]] = array
+            stage = self._exits.get(work)
+            if stage is not None:
+                done[stage][micro] = results[-1]
+                if stage not in self._gates.values():
+                    done[stage].pop(micro - 1, None)
+            del results
+            if sends:
+                courier.send(body.sends[work], own)
+            elif body.sends[work]:
+                waiting[work, micro] = self._taken(body, work, own)
+            for v in body.dropped[work]:
+                own.pop(v, None)
+        # What follows takes over the memory of the state, so it starts when no stage can fail any more.
+        jax.block_until_ready(done)
+        for c in body.carries:
+            last = iterations[-1] if c.before in iterations[-1] else iterations[0]
+            if c.before in last:
+                env[c.last] = last[c.before]
+
+    def _nan(self, error: Exception, place: Any, what: str) -> NanError:
+        stages = self.pipeline.stages
+        return NanError(
+            message(
+                f"stage {stages.index(place) if place in stages else repr(place)}, {what}",
+                f"a value that is no number ({error.args[-1] if error.args else error})",
+                "under jax.debug_nans a step ends at the first one; parameters are those of the step before",
+                "look at the inputs of the step, or lower the learning rate",
+            )
+        )
+
+    def _taken(self, body: Body, work: int, own: dict) -> list:
+        return [(parcel, parcel.taken(own)) for parcel in self.courier.parcels(body.sends[work])]
+
+    def _begun(self, body: Body, env: dict) -> tuple[list[dict], list[list]]:
+        """Return what each micro-batch reads so far, and per task its arguments with holes for what differs."""
+        iterations: list[dict] = [{} for _ in range(body.count + 1)]
+        for c in body.carries:
+            start = self._starts.get(c.before)
+            if start is not None:
+                iterations[0][c.before] = start(env)
+            elif c.before not in body.starts and c.start in env:
+                iterations[0][c.before] = env[c.start]
+        constant = {own: env[v] for own, v in body.outer.items() if v in env}
+        first = iterations[0]
+        constant |= {c.before: first[c.before] for c in body.carries if c.after is c.before and c.before in first}
+        self.courier.send(self._sent_once, constant)
+        self.courier.send(self._sent_each, iterations[0])
+        rows = []
+        for task in body.tasks:
+            place = task.task.placement
+            if here(place):
+                rows.append([self._given(v, constant, place) if v in constant else None for v in task.task.ins])
+            else:
+                rows.append([])
+        return iterations, rows
+
+
+def _compile_equal(group: list) -> None:
+    (first, lowered), *others = group
+    place = first.task.placement
+    if place.type != "cpu" or place.spans_processes or all(t.task.placement == place for t, _ in others):
+        for task, own in group:
+            task.executable = own.compile()
+        return
+    first.executable = compiled_afresh(lowered)
+    source = list(first.task.placement.mesh.devices.flat)
+    for task, own in others:
+        task.executable = None
+        if not task.task.placement.spans_processes:
+            task.executable = relocated(first.executable, source, list(task.task.placement.mesh.devices.flat))
+        if task.executable is None:
+            task.executable = own.compile()
+
+
+def _start(pipeline: Pipeline, carry, layout: Layout):
+    """Return a function of known values that makes what the first iteration reads: zeros, or one without placement."""
+    eqns = live(pipeline.free, [carry.start])
+    read = {carry.start, *(v for eqn in eqns for v in eqn.invars if isinstance(v, Var))}
+    sources = [v for v in pipeline.program.invars if v in read]
+
+    def made(*values):
+        if carry.start is None:
+            return jnp.zeros(layout.physical_shape, layout.dtype)
+        env = {**pipeline.program.consts, **dict(zip(sources, values, strict=True))}
+        evaluate(eqns, env)
+        value = carry.start.val if isinstance(carry.start, Literal) else env[carry.start]
+        return physical_of(jnp.broadcast_to(jnp.asarray(value, layout.dtype), layout.shape), layout)
+
+    run = jax.jit(made, out_shardings=layout.sharding)
+    return lambda env: run(*[env[v] for v in sources])

@@ -1,0 +1,264 @@
+"""`PipelinedProgram`: a traced step whose state lies on several placements, run as a pipeline of stages."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import re
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend import core
+from jax.extend.core import Var, jaxpr_as_fun
+
+from sbpjax.errors import GraphConfigError, GraphError, message
+from sbpjax.graph.agreement import agree
+from sbpjax.graph.interrupt import Uninterrupted
+from sbpjax.graph.outputs import Outputs
+from sbpjax.graph.passes import passed
+from sbpjax.graph.program import NO_SEED, UNSHARED, Options
+from sbpjax.graph.slots import StateSlot
+from sbpjax.graph.zero import Zero
+from sbpjax.programs.normalise import Program as FlatProgram
+from sbpjax.sbp import spread
+from sbpjax.sbp.layout import Layout
+from sbpjax.sbp.placement import one_per_process
+from sbpjax.sbp.stage import stage_transfer_p
+from sbpjax.tensor import Tensor
+from sbpjax.tensor.generator import default_generator
+from sbpjax.tracing.capture import State
+from sbpjax.tracing.signature import Call
+from sbpjax.tracing.step import TracedStep
+from sbpjax.world import calls
+from sbpjax.world import processes as world
+
+from . import sizes
+from .driver import Driver
+from .plan import Pipeline, Planner
+from .sizes import PipelineMemory, PipelineTraffic
+
+log = logging.getLogger("sbpjax.pipeline")
+# a process that fails tells so first; `sbpjax.distributed.rendezvous.failure` ends this one after three seconds
+_REPORT_S = 2.0
+
+
+class PipelinedProgram:
+    """One traced step, cut into stages, planned and compiled.
+
+    Args:
+        fn: the function.
+        state: what it may change.
+        call: the arguments to trace with; only their facts count.
+        options: how to compile.
+        asked: what the user asked for, for messages.
+        zero: which of the state rests divided over the data-parallel ranks.
+        rule: the schedule, see `sbpjax.graph.pipeline.schedule`.
+
+    Attributes:
+        jaxpr: what was traced, in the logical view.
+        flat: the same, flat: what is cut into stages.
+        pipeline: the tasks, what goes between them, and the schedule.
+        slots: how it takes the state's tensors, one per input.
+        written: the numbers of the slots that it writes.
+        captured: the tensors that the function reads without being given them.
+        in_layouts: the layouts of its inputs; None for numbers and seeds.
+        out_layouts: the layouts of its outputs.
+        outputs: what puts the outputs where they belong.
+        seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
+        plan: None: every task has its own.
+        placement: None: every stage has its own.
+    """
+
+    plan = placement = asked_codes = None
+    scope: Any  # the module calls of a graph's trace, and its arguments without data: what `repr` shows
+    arguments: Any
+    _together: Any = None  # what notes its runs, if several processes run it
+
+    def __init__(
+        self, fn: Callable, state: State, call: Call, options: Options, asked: str, zero: Zero | None, rule
+    ) -> None:
+        if zero is not None and zero.per_use:
+            raise GraphConfigError(
+                message(
+                    asked,
+                    "enable_zero(stage=3) with parameters on several placements",
+                    "a pipeline divides optimizer state and gradients; parameters are divided by its stages",
+                    "config.enable_zero(True, stage=2)",
+                )
+            )
+        if world.current().size > jax.process_count():
+            raise GraphError(
+                message(
+                    asked,
+                    f"stages on several placements, and {world.current().size} threads as ranks",
+                    "the driver of a pipeline runs in one thread of each process",
+                    "leave sbpjax.simulate out, or start processes: python -m sbpjax.distributed.launch",
+                )
+            )
+        self.asked, self.options = asked, options
+        self._agreed = self._met = False
+        self.seconds: dict[str, float] = {}
+        self._compiled: Driver | None = None
+        start = time.perf_counter()
+        self._numbers = len(state.options)
+        self._names = tuple(name for _, name in state.options)
+        traced = TracedStep(fn, state, call, asked)
+        self.captured, self.is_random = traced.captured, traced.is_random
+        self.jaxpr, self.flat, self.slots, self.written = passed(traced, state, {})
+        now = time.perf_counter()
+        self.seconds["trace"] = now - start
+        rest = call.tensors + self.captured
+        layouts = [None, *(t._layout for t in state.tensors), *[None] * self._numbers, *(t._layout for t in rest)]
+        flat, pins, replaced = _return_home(self.flat, self.written, [self.slots[i].layout for i in self.written])
+        planner = Planner(flat, layouts, pins, replaced, options.cost, options.lowering, rule, asked)
+        self.pipeline: Pipeline = planner.plan()
+        post = self.pipeline.post
+        self._outs = post.outvars
+        self.in_layouts = layouts
+        self.out_layouts = [self.pipeline.layouts.get(v) if isinstance(v, Var) else None for v in self._outs]
+        are_global = [layout is not None for layout in traced.layouts]
+        self.outputs = Outputs(self.slots, self.written, self.out_layouts, traced.results, are_global)
+        place_of = {v: i - 1 for i, v in enumerate(flat.invars)}
+        self._donated = [place_of[t.task.ins[k]] for t in post.tasks for k in t.donate]
+        self.driver = Driver(self.pipeline)
+        self.seconds["plan"] = time.perf_counter() - now
+        if self.pipeline.body is None and state.optimizers:
+            log.warning(
+                "%s: its %d stages work one after the other, since a step is one batch; "
+                "config.set_gradient_accumulation_steps(M) lets them work on M micro-batches at once",
+                asked,
+                len(self.pipeline.stages),
+            )
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `compile` ran."""
+        return self._compiled is not None
+
+    def compile(self, to_run: bool = False):
+        """Compile the tasks of this process.
+
+        Args:
+            to_run: it is about to run: if there are several processes, they compare it first.
+        """
+        if to_run and not self._agreed:
+            self._agree()
+        if self._compiled is None:
+            start = time.perf_counter()
+            self.driver.compile()
+            self._compiled = self.driver
+            self.seconds["compile"] = time.perf_counter() - start
+        return self._compiled
+
+    def _agree(self) -> None:
+        """Compare the program with those of the other processes: each of them runs a part of one schedule."""
+        layouts = zip(self.pipeline.program.invars, self.in_layouts, strict=True)
+        inputs = [str(v.aval) if layout is None else repr(layout) for v, layout in layouts]
+        text = "\n".join([str(self.jaxpr), *(str(t.out_layouts) for t in self.pipeline.compiled)])
+        body = self.pipeline.body
+        text = re.sub(r"0x[0-9a-f]+", "", text) + ("" if body is None else f"\n{body.schedule}")
+        agree(self.asked, inputs, text)
+        self._agreed = True
+        owners = range(jax.process_count())
+        asked = re.sub("_[0-9]+", "", self.asked)
+        self._together = calls.call_of(owners, asked, text, numbered=True, names=self._names)
+
+    def run(self, state: State, arguments: list):
+        """Run a step, write the new state, and return the function's result."""
+        self.compile(to_run=True)
+        if not self._met:
+            asked = f"the first step of {re.sub('_[0-9]+', '', self.asked)}"
+            self.driver.meet(lambda: world.current().exchange(asked, None))
+            self._met = True
+        numbers = state.numbers()
+        if self._together is not None:
+            self._together.note(tuple(numbers))
+        tensors: list[Tensor] = state.tensors
+        generator = default_generator
+        seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else NO_SEED
+        if self.is_random and self.driver.courier.far:  # a process that drew numbers of its own has counted on
+            everyone = one_per_process(self.pipeline.stages[0].type)
+            seed = np.asarray(spread.from_first(seed, everyone).addressable_data(0))
+        arrays = [t._fresh()._array for t in tensors]
+        for i in self._donated:
+            # Held by its tensor, its cell and the list; what somebody else holds too must survive.
+            shared = sys.getrefcount(arrays[i]) > UNSHARED + (tensors[i]._cell is not None)
+            if shared and arrays[i].sharding.addressable_devices:
+                arrays[i] = jnp.copy(arrays[i])
+        given = [t._fresh()._array for t in (*arguments, *self.captured)]
+        with Uninterrupted():
+            inputs = [seed, *arrays, *numbers, *given]
+            del arrays, given
+            try:
+                outs = self.driver.run(inputs, self._outs)
+            except jax.errors.JaxRuntimeError as error:
+                if not self.driver.courier.far:
+                    raise
+                raise world.lost(self.asked, [], range(world.current().size), _what_failed(error)) from None
+            self.outputs.write(tensors, outs[: len(self.written)])
+        if self.is_random:
+            generator._counter += 1
+        return self.outputs.rebuilt(outs[len(self.written) :])
+
+    def memory(self, state: State, compiled: bool) -> PipelineMemory:
+        """Return what one device per stage holds; see `sbpjax.graph.pipeline.sizes.memory`."""
+        return sizes.memory(self, state, compiled)
+
+    def traffic(self) -> PipelineTraffic:
+        """Return what a step moves per stage; see `sbpjax.graph.pipeline.sizes.traffic_of`."""
+        return sizes.traffic_of(self)
+
+    def sequential(self) -> Any:
+        """Return the same trace as one program on one device, where moving between stages does nothing, for export."""
+        found: Any = copy.copy(self)
+        found.pipeline = None
+        found.slots = [StateSlot(slot.places, None) for slot in self.slots]
+        found.in_layouts = [None] * len(self.in_layouts)
+        found.out_layouts = [None] * len(self.out_layouts)
+        found.outputs = Outputs(
+            found.slots, self.written, found.out_layouts, self.outputs.results, [False] * len(self.outputs.are_global)
+        )
+        avals = self.jaxpr.in_avals
+        found._structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+        found._call = jax.jit(jaxpr_as_fun(self.jaxpr), donate_argnums=tuple(1 + i for i in self.written))
+        return found
+
+
+def _what_failed(error: Exception) -> str:
+    """Return what another process reported, or after a while what its absence did to a transfer."""
+    end = time.monotonic() + _REPORT_S
+    while world.current().failure is None and time.monotonic() < end:
+        time.sleep(0.05)
+    return world.current().failure or f"another process is gone: {str(error).splitlines()[0]}"
+
+
+def _return_home(
+    program: FlatProgram, places: list[int], layouts: list[Layout | None]
+) -> tuple[FlatProgram, dict[Var, tuple], dict[Var, Var]]:
+    """Let state that is written end on its own placement.
+
+    Args:
+        program: the program; its first outputs are the state.
+        places: of each of them the number of its input among the state.
+        layouts: their layouts.
+
+    Returns:
+        The program, output → the nd-sbp that it has to have there, and output → the input whose place it takes.
+    """
+    pins: dict[Var, tuple] = {}
+    replaced: dict[Var, Var] = {}
+    eqns, outvars = list(program.eqns), list(program.outvars)
+    for i, (place, layout) in enumerate(zip(places, layouts, strict=True)):
+        v = outvars[i]
+        if layout is None or not isinstance(v, Var):
+            continue
+        pins[v], replaced[v] = layout.sbp, program.invars[1 + place]
+        outvars[i] = Var(v.aval)
+        params = {"source": layout.placement, "target": layout.placement}
+        eqns.append(core.new_jaxpr_eqn([v], [outvars[i]], stage_transfer_p, params, core.no_effects))
+    return FlatProgram(program.invars, program.consts, eqns, outvars), pins, replaced

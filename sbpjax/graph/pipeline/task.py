@@ -1,0 +1,143 @@
+"""A task as a compiled program on its stage's mesh.
+
+A task is planned and lowered like any program (`sbpjax.compiler.compile`). What its neighbours have to agree on is the
+layout of the values between them: a value of an earlier task comes as that one's plan left it, a value from another
+placement in the layout in which it was sent, and a sum that goes through all iterations in a layout of the planner's
+choice, the same before and after, so that gradients stay partial sums until the loop is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jax.core import ShapedArray
+from jax.extend.core import Literal, Var
+
+from sbpjax.compiler.compile import CompiledProgram, compile_program
+from sbpjax.planner.prices.cost import CostModel
+from sbpjax.programs.normalise import Program
+from sbpjax.sbp.algebra import B, P
+from sbpjax.sbp.layout import Layout, layout_of
+from sbpjax.sbp.placement import placement as Placement
+
+from .partition import Task
+
+
+@dataclass
+class CompiledTask:
+    """A planned task.
+
+    Attributes:
+        task: the task.
+        program: its program.
+        in_layouts: of its inputs.
+        out_layouts: of its outputs.
+        donate: positions of the inputs that it takes over.
+        signals: whether it also returns a number, behind its outputs, to wait for.
+    """
+
+    task: Task
+    program: CompiledProgram
+    donate: tuple[int, ...]
+    signals: bool
+    executable: object = None
+
+    @property
+    def in_layouts(self) -> tuple[Layout, ...]:
+        """The layouts of the inputs."""
+        return self.program.in_layouts
+
+    @property
+    def out_layouts(self) -> tuple[Layout, ...]:
+        """The layouts of the outputs."""
+        return self.program.out_layouts
+
+
+def replicated(placement: Placement, aval) -> Layout:
+    """Return the layout of a value that every rank has."""
+    return layout_of(placement, (B,) * len(placement.hierarchy), tuple(aval.shape), aval.dtype)
+
+
+def arrival(layout: Layout, target: Placement) -> Layout:
+    """Return the layout in which a value arrives that is sent in a layout: the same, where the grids are."""
+    if layout.placement.hierarchy == target.hierarchy:
+        return layout_of(target, layout.codes, layout.shape, layout.dtype)
+    return replicated(target, layout)
+
+
+def can_travel(layout: Layout, target: Placement) -> bool:
+    """Return whether a value in a layout can be sent as it lies."""
+    if layout.partial_axes:
+        return False
+    if layout.placement.hierarchy == target.hierarchy:
+        return True
+    if layout.placement.spans_processes or target.spans_processes:  # blocks go as they are
+        return all(code == B for code in layout.codes)
+    return layout.is_even
+
+
+def plan_task(
+    task: Task,
+    layouts: Mapping[Var, Layout],
+    consts: Mapping[Var, object],
+    *,
+    tied: Mapping[Var, Var],
+    pins: Mapping[Var, tuple],
+    sent: Mapping[Var, Sequence[Placement]],
+    donate: Sequence[Var] = (),
+    signals: bool = False,
+    cost: CostModel,
+    lowering: str,
+) -> CompiledTask:
+    """Return a task planned.
+
+    Args:
+        task: the task.
+        layouts: the layouts of what it reads; what is absent and not tied is a number, the same on every rank.
+        consts: the constants of its program.
+        tied: output → the input in whose layout it comes back.
+        pins: output → the nd-sbp that it must have.
+        sent: output → where it is sent.
+        donate: the inputs that it takes over.
+        signals: whether it returns a number to wait for.
+        cost: the prices.
+        lowering: as `compile_program`.
+    """
+    place = task.placement
+    position = {v: i for i, v in enumerate(task.ins)}
+    in_layouts = [layouts[v] if v in layouts else replicated(place, v.aval) for v in task.ins]
+    free = [position[v] for v in tied.values() if v in position and v not in layouts]
+    used = {v: consts[v] for eqn in task.eqns for v in eqn.invars if not isinstance(v, Literal) and v in consts}
+    signal = [Literal(np.zeros((), np.int32), ShapedArray((), np.int32))] if signals else []
+    flat = Program(list(task.ins), used, task.eqns, [*task.outs, *signal])
+    taken = tuple(position[v] for v in donate)
+
+    def planned(forced: Mapping[Var, tuple]) -> CompiledProgram:
+        wanted: list = []
+        for v in task.outs:
+            if v in tied:
+                wanted.append(position[tied[v]])
+            else:
+                wanted.append(forced.get(v, pins.get(v)))
+        return compile_program(
+            flat,
+            place,
+            in_layouts,
+            wanted + [None] * signals,
+            taken,
+            free_inputs=free,
+            cost=cost,
+            lowering=lowering,
+        )
+
+    made = planned({})
+    forced = {}
+    for v, layout in zip(task.outs, made.out_layouts, strict=False):
+        if not all(can_travel(layout, target) for target in sent.get(v, ())):
+            codes = layout.with_codes(tuple(B if c == P else c for c in layout.codes))
+            if not all(can_travel(codes, target) for target in sent[v]):
+                codes = replicated(place, v.aval)
+            forced[v] = codes.sbp
+    return CompiledTask(task, planned(forced) if forced else made, taken, signals)

@@ -1,0 +1,1 @@
+"""Reports: what a program does, moves, holds and costs, as tables and pictures."""

@@ -1,0 +1,161 @@
+"""`Graph.explain`: what a step moves between devices, boxing by boxing, held against the compiled program.
+
+    module            boxing              collective           bytes   times  for          line
+    model.3           f32[64,256] S0 → B  all_gather(a0)      49,152       1  dot_general  train.py:31
+    model.0 backward  f32[256,64] P → B   all_reduce(a0)      98,304       1  mul          train.py:33
+    Adam              f32[64] P → S0      reduce_scatter(a0)     224       1  square       gradient of model.1.bias
+
+A boxing is a conversion that the plan asks for, with what one device receives over the interconnect; in a loop it
+happens once per iteration. Some equations move bytes inside themselves (a maximum over a split dim): they are listed
+too, so that the sum of the table is the plan's. The last part is the same sum per kind, and what the compiler made of
+it.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from sbpjax.errors import MixedTensorError, message
+from sbpjax.graph.collectives import Traffic, traffic_of
+from sbpjax.graph.fitting import owners_of
+from sbpjax.graph.module_names import Names
+from sbpjax.graph.table import aligned
+from sbpjax.graph.value_names import value_names
+from sbpjax.planner.exact import hidden_bytes
+from sbpjax.programs.normalise import source_line
+from sbpjax.programs.primitives import CONTROL
+from sbpjax.sbp import algebra
+from sbpjax.tracing.capture import State
+
+from .plan_table import Explanation
+
+_NAMES = {"psum": "all_reduce", "psum_scatter": "reduce_scatter"}
+_HEAD = ("module", "boxing", "collective", "bytes", "times", "for", "line")
+_RIGHT = (3, 4)
+
+
+@dataclass(frozen=True)
+class Move:
+    """One conversion of a step.
+
+    Attributes:
+        module: the module whose op reads the converted value; an optimizer's name, or ``""``.
+        backward: whether that op is part of the backward.
+        boxing: the tensor and its nd-sbps before and after.
+        collective: the collectives.
+        bytes: what one device receives in one step.
+        times: how often it happens in one step.
+        reader: the op that wants it.
+        line: the user's ``file:line``; where no line of the user's asks for it, whose value it is.
+    """
+
+    module: str
+    backward: bool
+    boxing: str
+    collective: str
+    bytes: int
+    times: int
+    reader: str
+    line: str
+
+    def cells(self) -> tuple[str, ...]:
+        """Return it as a row of text."""
+        where = f"{self.module or '(none)'}{' backward' * self.backward}"
+        return where, self.boxing, self.collective, f"{self.bytes:,}", str(self.times), self.reader, self.line
+
+
+class Communication(Explanation):
+    """What a step of a graph moves.
+
+    Attributes:
+        moves: every conversion, in program order; those without a byte on the interconnect too.
+        traffic: the sums per kind, planned and compiled; None if the compiler was not asked.
+    """
+
+    def __init__(self, graph: Any, program: Any, check: bool) -> None:
+        if program.plan is None:
+            raise MixedTensorError(
+                message(
+                    f"{graph.name}.explain(...)",
+                    "no global tensor among the arguments and the state",
+                    "a program on one device moves nothing between devices",
+                    "x.to_global(placement, sbp)",
+                )
+            )
+        super().__init__(program.plan, graph.name)
+        names = Names(graph)
+        whose = value_names(program.plan, program, State(owners_of(graph)))
+        self.moves = [*_boxings(program.plan, names, whose), *_inside(program.plan, names, 1, "")]
+        self.traffic: Traffic | None = traffic_of(program) if check else None
+
+    def by_module(self) -> dict[str, int]:
+        """Return bytes per step by module, the largest first; ``""`` is what belongs to none."""
+        found: dict[str, int] = {}
+        for move in self.moves:
+            found[move.module] = found.get(move.module, 0) + move.bytes
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def _parts(self) -> list[str]:
+        moving = [move for move in self.moves if move.bytes]
+        parts = [self._summary()]
+        if moving:
+            parts.append(aligned([_HEAD, *(move.cells() for move in moving)], _RIGHT))
+        free = len(self.moves) - len(moving)
+        if free:
+            parts.append(f"{free} more conversion{'s' * (free != 1)} without a byte on the interconnect")
+        if self.traffic is not None:
+            parts.append(str(self.traffic))
+        return parts
+
+    def __str__(self) -> str:
+        return "\n\n".join(self._parts())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{cell}</th>" for cell in _HEAD)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in move.cells()) + "</tr>"
+            for move in self.moves
+            if move.bytes
+        )
+        check = "" if self.traffic is None else f"<pre>{html.escape(str(self.traffic))}</pre>"
+        return f"<p>{html.escape(self._summary())}</p><table><tr>{head}</tr>{rows}</table>{check}"
+
+
+def _boxings(plan: Any, names: Names, whose: Mapping[Any, str] = MappingProxyType({})):
+    for b in plan.boxings:
+        place = names.place(b.scope, with_op=False)
+        text = f"{_short(b.dtype)}{list(b.shape)} {algebra.nd_name(b.source)} → {algebra.nd_name(b.target)}"
+        steps = " + ".join(f"{_NAMES.get(s.kind, s.kind)}(a{s.axis})" for s in b.steps)
+        yield Move(
+            place.module, place.backward, text, steps, b.bytes, b.times, b.reader, b.line or whose.get(b.value, "")
+        )
+
+
+def _inside(plan: Any, names: Names, times: int, around: str):
+    """Yield what equations move inside themselves."""
+    for i, eqn in enumerate(plan.program.eqns):
+        scope = f"{around}/{eqn.source_info.name_stack}".strip("/")
+        if i in plan.bodies:
+            yield from _inside(plan.bodies[i], names, times * eqn.params["length"], scope)
+            continue
+        count = hidden_bytes(eqn, plan.rows[i], plan.sizes)
+        if count:
+            place = names.place(scope, with_op=False)
+            aval = eqn.outvars[0].aval
+            text = f"{_short(str(aval.dtype))}{list(aval.shape)} inside the op"
+            name = eqn.primitive.name
+            kind = "of its body" if name in CONTROL else "all_reduce"
+            yield Move(place.module, place.backward, text, kind, count * times, times, name, source_line(eqn))
+
+
+def _short(dtype: str) -> str:
+    for long, short in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c")):
+        if dtype.startswith(long):
+            return short + dtype[len(long) :]
+    return dtype

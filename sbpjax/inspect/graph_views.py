@@ -1,0 +1,66 @@
+"""What the methods of `Graph` that report return."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from sbpjax.graph.fitting import prepared
+from sbpjax.graph.graph import shows
+from sbpjax.tracing import tree
+from sbpjax.tracing.capture import State
+from sbpjax.tracing.signature import TensorSpec
+
+from .communication import Communication
+from .html import page
+from .profile import Profile, example_arguments
+from .profile import profile as _profile
+
+shows(page)
+
+
+@shows
+def explain(graph: Any, program: Any, check: bool) -> Any:
+    """Return what a step moves between devices."""
+    if program.pipeline is not None:
+        from sbpjax.inspect.pipeline.explain import PipelineCommunication
+
+        return PipelineCommunication(graph, program)
+    return Communication(graph, program, check)
+
+
+@shows
+def pipeline_report(graph: Any, program: Any, turns: int) -> Any:
+    """Return when each stage of a pipeline works and waits."""
+    from sbpjax.inspect.pipeline.report import report
+
+    return report(graph, program, turns)
+
+
+@shows
+def profile(graph: Any, args: tuple, kwargs: dict, steps: int, directory: str | os.PathLike | None) -> Profile:
+    """Return where the time of a step goes; without arguments zeros of the last call's signature are taken."""
+    if not args and not kwargs:
+        leaves, structure = tree.flatten(graph.program.arguments)
+        zeros = iter(example_arguments(graph.program))
+        found = [next(zeros) if isinstance(leaf, TensorSpec) else leaf for leaf in leaves]
+        args, kwargs = tree.unflatten(structure, found)
+    state, program, call = prepared(graph, args, kwargs)
+    return _profile(graph, program, state, list(call.tensors), steps, directory)
+
+
+@shows
+def auto_parallel_report(graph: Any, state: State, program: Any, against: Sequence[str] | None) -> Any:
+    """Return how the tensors of a step lie, beside the usual strategies."""
+    from sbpjax.inspect.auto.graph_views import report_of
+
+    return report_of(graph, state, program, against)
+
+
+@shows
+def why(graph: Any, state: State, program: Any, name: str, sbp: Any) -> Any:
+    """Return what it would cost to lay one tensor otherwise."""
+    from sbpjax.inspect.auto.graph_views import why_of
+
+    return why_of(graph, state, program, name, sbp)

@@ -1,0 +1,496 @@
+"""Written by `make stubs` from the live package; do not edit."""
+# The functions behind the layers, with PyTorch's signatures; one family per file.
+
+import builtins
+import typing
+import sbpjax.tensor.types as _types
+from sbpjax.tensor.generator import Generator as _Generator
+from sbpjax.tensor.tensor import Tensor as _Tensor
+
+def adaptive_avg_pool1d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
+    """Return `(N, C, L)` pooled by means to `output_size`; None keeps a dim."""
+def adaptive_avg_pool2d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
+    """Return `(N, C, H, W)` pooled by means to `output_size`; None keeps a dim."""
+def adaptive_avg_pool3d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
+    """Return `(N, C, D, H, W)` pooled by means to `output_size`; None keeps a dim."""
+@typing.overload
+def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, return_indices: typing.Literal[False] = False) -> _Tensor:
+    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+@typing.overload
+def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, *, return_indices: typing.Literal[True]) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+@typing.overload
+def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
+    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+def adaptive_max_pool1d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+@typing.overload
+def adaptive_max_pool2d(input: _Tensor, output_size: _types.IntOrInts, return_indices: typing.Literal[False] = False) -> _Tensor:
+    """Return `(N, C, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+@typing.overload
+def adaptive_max_pool2d(input: _Tensor, output_size: _types.IntOrInts, *, return_indices: typing.Literal[True]) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return `(N, C, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+@typing.overload
+def adaptive_max_pool2d(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
+    """Return `(N, C, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+def adaptive_max_pool2d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return `(N, C, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+@typing.overload
+def adaptive_max_pool3d(input: _Tensor, output_size: _types.IntOrInts, return_indices: typing.Literal[False] = False) -> _Tensor:
+    """Return `(N, C, D, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+@typing.overload
+def adaptive_max_pool3d(input: _Tensor, output_size: _types.IntOrInts, *, return_indices: typing.Literal[True]) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return `(N, C, D, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+@typing.overload
+def adaptive_max_pool3d(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
+    """Return `(N, C, D, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+def adaptive_max_pool3d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return `(N, C, D, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+def affine_grid(theta: _Tensor, size: _types.IntOrInts, align_corners: builtins.bool | None = None) -> _Tensor:
+    """Return the places that affine maps send the points of a regular grid to.
+
+    Args:
+        theta: `(N, 2, 3)` or `(N, 3, 4)`.
+        size: `(N, C, H, W)` or `(N, C, D, H, W)` of the image that will be made.
+        align_corners: -1 and 1 are the centres of the corner pixels rather than their edges.
+    """
+def alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+    """Return x with elements at selu's lower limit with probability p, scaled to keep mean and variance."""
+def avg_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the mean of every window of `(N, C, L)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: zeros added on both sides.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        count_include_pad: whether those zeros count in the mean.
+        divisor_override: divide by it instead of by the number of cells.
+    """
+def avg_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the mean of every window of `(N, C, H, W)`; `divisor_override` replaces the number of cells."""
+def avg_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the mean of every window of `(N, C, D, H, W)`; `divisor_override` replaces the number of cells."""
+from sbpjax.functions.nn.norm import batch_norm as batch_norm
+from sbpjax.functions.nn.linear import bilinear as bilinear
+from sbpjax.functions.nn.loss import binary_cross_entropy as binary_cross_entropy
+from sbpjax.functions.nn.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+def celu(input: _Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = False) -> _Tensor:
+    """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
+def celu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
+    """Write the result of `celu` into this tensor and return it."""
+from sbpjax.functions.nn.resize import channel_shuffle as channel_shuffle
+from sbpjax.functions.nn.losses import combined_margin_loss as combined_margin_loss
+def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
+    """Return the convolution of `(N, C, L)` with kernels.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; a split batch needs no communication.
+        weight: `(O, C / groups, ...)`; ``split(0)`` splits the output channels, ``split(1)`` makes the result a
+            partial sum if the input's channels are split too.
+        bias: `(O,)` or None.
+        stride: step of the kernel, a number or one per dim.
+        padding: zeros added on both sides, a number or one per dim, or ``"same"`` or ``"valid"``.
+        dilation: distance of the kernel's cells, a number or one per dim.
+        groups: channels are divided into so many groups that do not mix.
+    """
+def conv2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
+    """Return the convolution of `(N, C, H, W)` with kernels; arguments as in `conv1d`."""
+def conv3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
+    """Return the convolution of `(N, C, D, H, W)` with kernels; arguments as in `conv1d`."""
+def conv_transpose1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the transposed convolution of `(N, C, L)`: the gradient of `conv1d` as a function of its output.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`.
+        weight: `(C, O / groups, ...)`.
+        bias: `(O,)` or None.
+        stride: distance of the input's cells in the output.
+        padding: cells cut from both sides of the output.
+        output_padding: cells added to one side of the output.
+        groups: channels are divided into so many groups that do not mix.
+        dilation: distance of the kernel's cells.
+    """
+def conv_transpose2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the transposed convolution of `(N, C, H, W)`: the gradient of `conv2d` as a function of its output."""
+def conv_transpose3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the transposed convolution of `(N, C, D, H, W)`: the gradient of `conv3d` as a function of its output."""
+from sbpjax.functions.nn.loss import cosine_embedding_loss as cosine_embedding_loss
+from sbpjax.functions.nn.norm import cosine_similarity as cosine_similarity
+from sbpjax.functions.nn.loss import cross_entropy as cross_entropy
+from sbpjax.functions.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+def ctc_loss(log_probs: _Tensor, targets: _Tensor, input_lengths: _Tensor, target_lengths: _Tensor, blank: builtins.int = 0, reduction: builtins.str = 'mean', zero_infinity: builtins.bool = False) -> _Tensor:
+    """Return minus the log probability of label sequences, over all alignments, reduced.
+
+    Args:
+        log_probs: `(T, N, C)` or `(T, C)`, logarithms of probabilities; a split of N needs no communication.
+        targets: `(N, S)`, or all targets one after the other.
+        input_lengths: `(N,)`, as a tensor or numbers; each at most T.
+        target_lengths: `(N,)`, as a tensor or numbers.
+        blank: the class of no label.
+        reduction: ``"none"``, ``"sum"``, or ``"mean"``: of the losses divided by their targets' lengths.
+        zero_infinity: an impossible sequence costs 0, without a gradient, rather than infinity.
+    """
+def deform_conv2d(input: _Tensor, offset: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = (1, 1), padding: _types.IntOrInts = (0, 0), dilation: _types.IntOrInts = (1, 1), mask: _Tensor | None = None) -> _Tensor:
+    """Return a convolution whose kernel's cells are moved by offsets.
+
+    Args:
+        input: `(N, C, H, W)`.
+        offset: `(N, 2 * G * kh * kw, Ho, Wo)`: per offset group and cell how far down, and how far right.
+        weight: `(O, C / groups, kh, kw)`.
+        bias: `(O,)` or None.
+        stride: step of the kernel.
+        padding: zeros added on both sides.
+        dilation: distance of the kernel's cells.
+        mask: `(N, G * kh * kw, Ho, Wo)`, a factor per read, or None.
+    """
+from sbpjax.functions.nn.depend import depend as depend
+def dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = True, inplace: builtins.bool = False, generator: _Generator | None = None, *, addend: _Tensor | None = None) -> _Tensor:
+    """Return x with each element zero with probability p and the others divided by 1 - p.
+
+    Args:
+        input: any shape; any sbp: the mask does not depend on it.
+        p: the probability of a zero.
+        training: if false, return x as it is.
+        inplace: write into the input.
+        generator: draws the mask; the default one if not given.
+        addend: added to the result.
+    """
+def dropout1d(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = True, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+    """Return `(N, C, L)` with whole channels zero; arguments as in `dropout`."""
+def dropout2d(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = True, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+    """Return `(N, C, H, W)` with whole channels zero; arguments as in `dropout`."""
+def dropout3d(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = True, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+    """Return `(N, C, D, H, W)` with whole channels zero; arguments as in `dropout`."""
+def elu(input: _Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = False) -> _Tensor:
+    """Return scale * (x where positive, else alpha * (e**(input_scale * x) - 1))."""
+def elu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
+    """Write the result of `elu` into this tensor and return it."""
+from sbpjax.functions.nn.embedding import embedding as embedding
+from sbpjax.functions.nn.embedding import embedding_bag as embedding_bag
+def feature_alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
+    """Return `(N, C, ...)` with whole channels at selu's lower limit, scaled to keep mean and variance."""
+def fold(input: _Tensor, output_size: _types.IntOrInts, kernel_size: _types.IntOrInts, dilation: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, stride: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return images from columns of patches, overlapping cells added; the inverse shape of `unfold`."""
+@typing.overload
+def fractional_max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, output_size: _types.IntOrInts | None = None, output_ratio: _types.FloatOrFloats | None = None, return_indices: typing.Literal[False] = False, _random_samples: _Tensor | None = None) -> _Tensor:
+    """Return maxima of windows of `(N, C, H, W)` that begin at random, increasing places.
+
+    Args:
+        input: `(N, C, H, W)` or `(C, H, W)`.
+        kernel_size: size of the window.
+        output_size: sizes of the result; or
+        output_ratio: its share of the input's sizes.
+        return_indices: return also the flat place of each maximum.
+        _random_samples: `(N, C, 2)` numbers in [0, 1) instead of random ones.
+    """
+@typing.overload
+def fractional_max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, output_size: _types.IntOrInts | None = None, output_ratio: _types.FloatOrFloats | None = None, *, return_indices: typing.Literal[True], _random_samples: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return maxima of windows of `(N, C, H, W)` that begin at random, increasing places.
+
+    Args:
+        input: `(N, C, H, W)` or `(C, H, W)`.
+        kernel_size: size of the window.
+        output_size: sizes of the result; or
+        output_ratio: its share of the input's sizes.
+        return_indices: return also the flat place of each maximum.
+        _random_samples: `(N, C, 2)` numbers in [0, 1) instead of random ones.
+    """
+@typing.overload
+def fractional_max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, output_size: _types.IntOrInts | None = None, output_ratio: _types.FloatOrFloats | None = None, return_indices: builtins.bool = False, _random_samples: _Tensor | None = None) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
+    """Return maxima of windows of `(N, C, H, W)` that begin at random, increasing places.
+
+    Args:
+        input: `(N, C, H, W)` or `(C, H, W)`.
+        kernel_size: size of the window.
+        output_size: sizes of the result; or
+        output_ratio: its share of the input's sizes.
+        return_indices: return also the flat place of each maximum.
+        _random_samples: `(N, C, 2)` numbers in [0, 1) instead of random ones.
+    """
+def fractional_max_pool2d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, output_size: _types.IntOrInts | None = None, output_ratio: _types.FloatOrFloats | None = None, return_indices: builtins.bool = False, _random_samples: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return maxima of windows of `(N, C, H, W)` that begin at random, increasing places.
+
+    Args:
+        input: `(N, C, H, W)` or `(C, H, W)`.
+        kernel_size: size of the window.
+        output_size: sizes of the result; or
+        output_ratio: its share of the input's sizes.
+        return_indices: return also the flat place of each maximum.
+        _random_samples: `(N, C, 2)` numbers in [0, 1) instead of random ones.
+    """
+@typing.overload
+def fractional_max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, output_size: _types.IntOrInts | None = None, output_ratio: _types.FloatOrFloats | None = None, return_indices: typing.Literal[False] = False, _random_samples: _Tensor | None = None) -> _Tensor:
+    """Return maxima of windows of `(N, C, D, H, W)`; arguments as in `fractional_max_pool2d`."""
+@typing.overload
+def fractional_max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, output_size: _types.IntOrInts | None = None, output_ratio: _types.FloatOrFloats | None = None, *, return_indices: typing.Literal[True], _random_samples: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return maxima of windows of `(N, C, D, H, W)`; arguments as in `fractional_max_pool2d`."""
+@typing.overload
+def fractional_max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, output_size: _types.IntOrInts | None = None, output_ratio: _types.FloatOrFloats | None = None, return_indices: builtins.bool = False, _random_samples: _Tensor | None = None) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
+    """Return maxima of windows of `(N, C, D, H, W)`; arguments as in `fractional_max_pool2d`."""
+def fractional_max_pool3d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, output_size: _types.IntOrInts | None = None, output_ratio: _types.FloatOrFloats | None = None, return_indices: builtins.bool = False, _random_samples: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return maxima of windows of `(N, C, D, H, W)`; arguments as in `fractional_max_pool2d`."""
+def gaussian_nll_loss(input: _Tensor, target: _Tensor, var: builtins.float | _Tensor, full: builtins.bool = False, eps: builtins.float = 1e-06, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return the negative log likelihood under normal distributions with the given variances, reduced.
+
+    Args:
+        input: expectations.
+        target: samples.
+        var: variances: a number, or a tensor of the input's shape, or with a last dim of 1 or none.
+        full: add the constant term.
+        eps: the smallest variance.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+def gelu(input: _Tensor, approximate: builtins.str = 'none') -> _Tensor:
+    """Return x * Φ(x), with Φ the normal distribution function.
+
+    Args:
+        x: floats of any shape.
+        approximate: ``"none"`` uses erf, ``"tanh"`` the tanh formula.
+
+    Source:
+        Hendrycks & Gimpel, https://arxiv.org/abs/1606.08415
+    """
+def glu(input: _Tensor, dim: builtins.int = -1) -> _Tensor:
+    """Return a * sigmoid(b), with a and b the two halves of x along ``dim``."""
+from sbpjax.functions.nn.grid import grid_sample as grid_sample
+from sbpjax.functions.nn.norm import group_norm as group_norm
+def gumbel_softmax(logits: _Tensor, tau: builtins.float = 1, hard: builtins.bool = False, eps: builtins.float = 1e-10, dim: builtins.int = -1, *, generator: _Generator | None = None) -> _Tensor:
+    """Return a sample of a relaxed categorical distribution: the softmax of ``(logits + noise) / tau``.
+
+    Args:
+        logits: any shape.
+        tau: the temperature.
+        hard: return one-hot samples whose gradient is that of the soft ones.
+        eps: accepted for compatibility, as in PyTorch; it has no effect.
+        dim: the dim of the classes.
+        generator: where the noise comes from.
+    """
+def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
+    """Return x, and 0 where |x| <= lambd."""
+def hardsigmoid(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
+    """Return min(max(x + 3, 0), 6) / 6."""
+def hardswish(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
+    """Return x * min(max(x + 3, 0), 6) / 6."""
+def hardtanh(input: _Tensor, min_val: builtins.float = -1.0, max_val: builtins.float = 1.0, inplace: builtins.bool = False) -> _Tensor:
+    """Return x limited to [min_val, max_val], with gradient 0 at both bounds."""
+def hardtanh_(input: _Tensor, min_val: builtins.float = -1.0, max_val: builtins.float = 1.0) -> _Tensor:
+    """Write the result of `hardtanh` into this tensor and return it."""
+from sbpjax.functions.nn.loss import hinge_embedding_loss as hinge_embedding_loss
+from sbpjax.functions.nn.loss import huber_loss as huber_loss
+from sbpjax.functions.nn.norm import instance_norm as instance_norm
+def interpolate(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None, mode: builtins.str = 'nearest', align_corners: builtins.bool | None = None, recompute_scale_factor: builtins.bool | None = None, antialias: builtins.bool = False) -> _Tensor:
+    """Return `(N, C, ...)` with its dims behind the channels resized.
+
+    Args:
+        input: `(N, C, ...)`.
+        size: the new sizes, a number or one per dim; or
+        scale_factor: what the sizes are multiplied by.
+        mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"``, ``"bilinear"``, ``"bicubic"``, ``"trilinear"`` or
+            ``"area"``.
+        align_corners: let the corners' centres coincide rather than their edges.
+        recompute_scale_factor: compute the scale anew from the rounded sizes.
+        antialias: average over what an output element covers when an image shrinks (bilinear and bicubic modes).
+    """
+from sbpjax.functions.nn.resize import interpolate_like as interpolate_like
+from sbpjax.functions.nn.loss import kl_div as kl_div
+from sbpjax.functions.nn.loss import l1_loss as l1_loss
+from sbpjax.functions.nn.norm import layer_norm as layer_norm
+def leaky_relu(input: _Tensor, negative_slope: builtins.float = 0.01, inplace: builtins.bool = False) -> _Tensor:
+    """Return x where positive, else negative_slope * x."""
+def leaky_relu_(input: _Tensor, negative_slope: builtins.float = 0.01) -> _Tensor:
+    """Write the result of `leaky_relu` into this tensor and return it."""
+from sbpjax.functions.nn.linear import linear as linear
+from sbpjax.functions.nn.norm import local_response_norm as local_response_norm
+def log_softmax(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
+def logsigmoid(input: _Tensor) -> _Tensor:
+    """Return log(1 / (1 + e**-x)) without overflow."""
+def lp_pool1d(input: _Tensor, norm_type: builtins.float, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, ceil_mode: builtins.bool = False) -> _Tensor:
+    """Return the p-norm of every window of `(N, C, L)`.
+
+    Args:
+        input: `(N, C, L)` or `(C, L)`.
+        norm_type: p.
+        kernel_size: size of the window.
+        stride: step of the window; None takes `kernel_size`.
+        ceil_mode: also take windows that reach past the end.
+    """
+def lp_pool2d(input: _Tensor, norm_type: builtins.float, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, ceil_mode: builtins.bool = False) -> _Tensor:
+    """Return the p-norm of every window of `(N, C, H, W)`; arguments as in `lp_pool1d`."""
+def lp_pool3d(input: _Tensor, norm_type: builtins.float, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, ceil_mode: builtins.bool = False) -> _Tensor:
+    """Return the p-norm of every window of `(N, C, D, H, W)`; arguments as in `lp_pool1d`."""
+from sbpjax.functions.nn.loss import margin_ranking_loss as margin_ranking_loss
+@typing.overload
+def max_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the largest element of every window of `(N, C, L)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
+@typing.overload
+def max_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, *, return_indices: typing.Literal[True], data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, L)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
+@typing.overload
+def max_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, L)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
+def max_pool1d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, L)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
+@typing.overload
+def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+@typing.overload
+def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, *, return_indices: typing.Literal[True], data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+@typing.overload
+def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+def max_pool2d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+@typing.overload
+def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+@typing.overload
+def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, *, return_indices: typing.Literal[True], data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+@typing.overload
+def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+def max_pool3d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
+    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+def max_unpool1d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, output_size: _types.IntOrInts | None = None) -> _Tensor:
+    """Return zeros with the pooled values where `max_pool1d` found them.
+
+    Args:
+        input: `(N, C, L)` or `(C, L)`.
+        indices: what `max_pool1d(..., return_indices=True)` gave.
+        kernel_size: the size of the pooling's window.
+        stride: its step; None takes `kernel_size`.
+        padding: its padding.
+        output_size: the length before the pooling, where several pool to the same.
+    """
+def max_unpool2d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, output_size: _types.IntOrInts | None = None) -> _Tensor:
+    """Return zeros with the pooled values where `max_pool2d` found them; arguments as in `max_unpool1d`."""
+def max_unpool3d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, output_size: _types.IntOrInts | None = None) -> _Tensor:
+    """Return zeros with the pooled values where `max_pool3d` found them; arguments as in `max_unpool1d`."""
+def mish(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
+    """Return x * tanh(softplus(x))."""
+from sbpjax.functions.nn.loss import mse_loss as mse_loss
+from sbpjax.functions.nn.multihead import multi_head_attention_forward as multi_head_attention_forward
+from sbpjax.functions.nn.losses import multi_margin_loss as multi_margin_loss
+from sbpjax.functions.nn.losses import multilabel_margin_loss as multilabel_margin_loss
+from sbpjax.functions.nn.losses import multilabel_soft_margin_loss as multilabel_soft_margin_loss
+from sbpjax.functions.nn.resize import channel_shuffle as native_channel_shuffle
+from sbpjax.functions.nn.loss import nll_loss as nll_loss
+def normalize(input: _Tensor, p: builtins.float = 2.0, dim: _types.IntOrInts = 1, eps: builtins.float = 1e-12) -> _Tensor:
+    """Return x divided by its p-norm over `dim`, or by `eps` where that is larger."""
+from sbpjax.functions.nn.embedding import one_hot as one_hot
+from sbpjax.functions.nn.pad import pad as pad
+from sbpjax.functions.nn.norm import pairwise_distance as pairwise_distance
+from sbpjax.functions.nn.losses import pdist as pdist
+from sbpjax.functions.nn.resize import pixel_shuffle as pixel_shuffle
+from sbpjax.functions.nn.resize import pixel_unshuffle as pixel_unshuffle
+from sbpjax.functions.nn.losses import poisson_nll_loss as poisson_nll_loss
+def prelu(input: _Tensor, weight: _Tensor) -> _Tensor:
+    """Return x where positive, else weight * x.
+
+    Args:
+        x: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
+        weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
+    """
+def quick_gelu(input: _Tensor) -> _Tensor:
+    """Return x * sigmoid(1.702 * x)."""
+def relu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
+    """Return max(x, 0), with gradient 0 at 0."""
+def relu6(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
+    """Return min(max(x, 0), 6)."""
+def relu_(input: _Tensor) -> _Tensor:
+    """Write the result of `relu` into this tensor and return it."""
+from sbpjax.functions.nn.norm import rms_norm as rms_norm
+from sbpjax.functions.nn.activation import rrelu as rrelu
+from sbpjax.functions.nn.activation import rrelu_ as rrelu_
+from sbpjax.functions.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
+def selu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
+    """Return the self-normalising elu."""
+def selu_(input: _Tensor) -> _Tensor:
+    """Write the result of `selu` into this tensor and return it."""
+def sigmoid(input: _Tensor) -> _Tensor:
+    """Return 1 / (1 + e**-x)."""
+def silu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
+    """Return x * sigmoid(x)."""
+from sbpjax.functions.nn.loss import smooth_l1_loss as smooth_l1_loss
+from sbpjax.functions.nn.loss import soft_margin_loss as soft_margin_loss
+def softmax(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return e**x normalised to sum 1 along ``dim``.
+
+    Args:
+        x: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+        dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
+        dtype: cast to it first.
+    """
+def softmin(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
+    """Return the softmax of -x."""
+def softplus(input: _Tensor, beta: builtins.float = 1.0, threshold: builtins.float = 20.0) -> _Tensor:
+    """Return log(1 + e**(beta * x)) / beta, and x where beta * x is above the threshold."""
+def softshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
+    """Return x moved by lambd towards 0, and 0 where |x| <= lambd."""
+def softsign(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
+    """Return x / (1 + |x|)."""
+from sbpjax.functions.nn.losses import sparse_softmax_cross_entropy as sparse_softmax_cross_entropy
+def square_relu(input: _Tensor) -> _Tensor:
+    """Return max(x, 0)²."""
+def tanh(input: _Tensor) -> _Tensor:
+    """Return the hyperbolic tangent."""
+def tanhshrink(input: _Tensor) -> _Tensor:
+    """Return x - tanh(x)."""
+def threshold(input: _Tensor, threshold: builtins.float, value: builtins.float, inplace: builtins.bool = False) -> _Tensor:
+    """Return x where it is above the threshold, else ``value``."""
+def threshold_(input: _Tensor, threshold: builtins.float, value: builtins.float) -> _Tensor:
+    """Write the result of `threshold` into this tensor and return it."""
+from sbpjax.functions.nn.loss import triplet_margin_loss as triplet_margin_loss
+from sbpjax.functions.nn.losses import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
+def unfold(input: _Tensor, kernel_size: _types.IntOrInts, dilation: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, stride: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
+    """Return the patches of images as columns: `(N, C, H, W)` becomes `(N, C * kh * kw, patches)`."""
+def upsample(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None, mode: builtins.str = 'nearest', align_corners: builtins.bool | None = None) -> _Tensor:
+    """Return `interpolate` of x; the older name."""
+def upsample_bilinear(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None) -> _Tensor:
+    """Return `interpolate` of x, bilinear with aligned corners; the older name."""
+def upsample_nearest(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None) -> _Tensor:
+    """Return `interpolate` of x with the nearest pixels; the older name."""

@@ -1,0 +1,209 @@
+"""`Moving`: how a module's tensors are cast, moved, laid out and given memory; part of `Module`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+from jax.core import Tracer
+
+from sbpjax.errors import message
+from sbpjax.ops.dims import fail
+from sbpjax.sbp import members
+from sbpjax.sbp.placement import placement as Placement
+from sbpjax.tensor import Tensor, creation
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.world import calls
+from sbpjax.world import processes as _world
+
+if TYPE_CHECKING:
+    from sbpjax.tensor.types import DeviceLike, DTypeLike, SbpLike
+
+_SAID_PARTS = "Module.to_global of equal parts"
+
+
+def _cast(module: Any, dtype: Any) -> Any:
+    return module._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+
+def warn_of_equal_parts(module: Any, placement: Any, sbp: Any) -> None:
+    """Warn, once in a run, where the parts that a layout joins are the same whole module on every process.
+
+    OneFlow joins them without a word; here the text says how the whole is divided instead.
+    """
+    world = _world.current()
+    if world.size < 2 or calls.mode() == "off" or _SAID_PARTS in world.agreed:
+        return
+    if sbp is None or not isinstance(placement, Placement) or not placement.is_present:
+        return
+    named = [(name, parameter) for name, parameter in module.named_parameters() if _has_own_value(parameter)]
+    if not named:
+        return
+    asked = f"{type(module).__name__}.to_global({placement!r}, {sbp!r})"
+    ranks = members.ranks_of_equal_parts(asked, [p._array for _, p in named], placement, sbp, world)
+    if not ranks:
+        return
+    world.agreed.add(_SAID_PARTS)
+    if world.rank != ranks[0]:
+        return
+    name, first = named[0]
+    rule = "in a job of several processes every process's tensor is one part: split joins parts, partial_sum adds them"
+    fix = "first module.to_global(placement, sbpjax.sbp.broadcast), then module.to_global(sbp=...) divides the whole"
+    seen = f"ranks {ranks} hold equal parameters, such as {name}, local {first.dtype.name}{list(first.shape)} on each"
+    warnings.warn(message(asked, seen, rule, fix), stacklevel=3)
+
+
+def _has_own_value(parameter: Tensor) -> bool:
+    if parameter.is_global or parameter.is_meta:
+        return False
+    array = parameter._fresh()._array
+    return not isinstance(array, Tracer) and array.size > 0  # lazy ones have no elements yet
+
+
+class Moving:
+    """The methods of `Module` that change where and as what its tensors are stored, in place."""
+
+    _apply: Any
+
+    def to(self, *args: DeviceLike | DTypeLike | Tensor | bool | None, **kwargs: DeviceLike | DTypeLike | bool) -> Self:
+        """Move or cast all tensors: ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``.
+
+        Only floating-point tensors take a dtype. For placements use `to_global`.
+        """
+        from sbpjax.tensor.device import device as device_class
+        from sbpjax.tensor.dtype import dtype as dtype_class
+
+        if len(args) == 1 and isinstance(args[0], type):
+            if issubclass(args[0], Moving):  # what a graph's proxy of a module stands for
+                return self
+            if hasattr(args[0], "of_module"):  # nn.graph.GraphModule: what graphs keep about this module
+                return args[0].of_module(self)
+        device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
+        kwargs.pop("non_blocking", None)
+        kwargs.pop("memory_format", None)
+        asked, fix = f"{type(self).__name__}.to(...)", "model.to('cuda'), model.to(sbpjax.bfloat16)"
+        if kwargs:
+            seen = f"keyword argument {next(iter(kwargs))!r}"
+            fail("type", asked, seen, "it takes device=, dtype= and non_blocking=; for placements use to_global", fix)
+        for arg in args:
+            if isinstance(arg, Tensor):
+                device, dtype = arg.device, arg.dtype
+            elif isinstance(arg, dtype_class):
+                dtype = arg
+            elif isinstance(arg, (str, device_class)) and device is None:
+                device = arg
+            elif not isinstance(arg, bool) and arg is not None:
+                rule = "Module.to() takes a device, a dtype or a tensor; for placements use to_global"
+                fail("type", asked, f"a {type(arg).__name__}", rule, fix)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            rule = "nn.Module.to only accepts floating point or complex dtypes"
+            fail("type", asked, f"dtype={dtype}", rule, fix)
+
+        def convert(tensor: Tensor) -> Tensor:
+            if dtype is not None and (tensor.is_floating_point() or tensor.is_complex()):
+                tensor = tensor.to(dtype)
+            return tensor if device is None else tensor.to(device)
+
+        return self._apply(convert)
+
+    def float(self) -> Self:
+        """Cast all floating-point tensors to float32."""
+        return _cast(self, dtypes.float32)
+
+    def double(self) -> Self:
+        """Cast all floating-point tensors to float64."""
+        return _cast(self, dtypes.float64)
+
+    def half(self) -> Self:
+        """Cast all floating-point tensors to float16."""
+        return _cast(self, dtypes.float16)
+
+    def bfloat16(self) -> Self:
+        """Cast all floating-point tensors to bfloat16."""
+        return _cast(self, dtypes.bfloat16)
+
+    def cpu(self) -> Self:
+        """Move all local tensors to the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: int | str | None = None) -> Self:
+        """Move all local tensors to a GPU."""
+        return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+
+    def to_global(self, placement: Placement | None = None, sbp: SbpLike | None = None) -> Self:
+        """Lay out all parameters, gradients and buffers, in place.
+
+        In a job of several processes every process's tensor is one part, as of `Tensor.to_global`. A module that all
+        processes build alike is a whole on each, so first make it broadcast, then split it.
+
+        Args:
+            placement: the devices; None keeps that of tensors which are global already.
+            sbp: the layout of every tensor; lay single layers out otherwise with a call of their own afterwards.
+
+        Returns:
+            The module itself.
+
+        Warns:
+            UserWarning: a split or partial_sum of local parameters that are equal on all processes; said once.
+
+        Example:
+            >>> model.to_global(flow.placement.all("cpu"), flow.sbp.broadcast)
+            >>> model.mlp.to_global(sbp=flow.sbp.split(0))  # divides the whole, on any number of processes
+        """
+        warn_of_equal_parts(self, placement, sbp)
+        return self._apply(lambda t: t.to_global(placement=placement, sbp=sbp))
+
+    def to_empty(
+        self, *, device: DeviceLike | None = None, placement: Placement | None = None, sbp: SbpLike | None = None
+    ) -> Self:
+        """Give memory, with unspecified content, to all tensors, in place; the way out of ``device="meta"``.
+
+        Args:
+            device: where local tensors are made; for global ones give ``placement`` or nothing.
+            placement: the devices; None keeps each global tensor's own.
+            sbp: the layout of every tensor; None keeps each global tensor's own.
+
+        Example:
+            >>> with flow.abstract():
+            ...     layer = nn.Linear(4, 4)
+            >>> layer.to_empty(device="cpu").reset_parameters()
+        """
+
+        def empty(t: Tensor) -> Tensor:
+            there, layout = (placement, sbp) if device is None else (None, None)
+            if t.is_global and device is None:
+                there, layout = placement or t.placement, t.sbp if sbp is None else sbp
+            where = "cpu" if device is None and there is None else device
+            return creation.empty(*t.shape, dtype=t.dtype, device=where, placement=there, sbp=layout)
+
+        return self._apply(empty)
+
+    def to_local(self) -> Self:
+        """Make all parameters, gradients and buffers local tensors, in place."""
+        return self._apply(lambda t: t.to_local() if t.is_global else t)
+
+    def type(self, dst_type: DTypeLike) -> Self:
+        """Cast all tensors, integers included, to a dtype or to what a type such as ``"torch.FloatTensor"`` names."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def share_memory(self) -> Self:
+        """Return self: arrays of JAX belong to one process; several processes hold shards of one global tensor."""
+        return self
+
+    def to_memory_format(self, memory_format: Any) -> Self:
+        """Return self: how dims lie in memory is XLA's choice."""
+        return self
+
+    def make_contiguous_params_group(self) -> None:
+        """Do nothing: a compiled step fuses the updates of parameters without copying them together."""
+
+    def to_consistent(self, *args: Any, **kwargs: Any) -> Self:
+        """Raise: the old name of `to_global`."""
+        rule = ".to_consistent has been removed, please use .to_global instead"
+        fail(
+            "shape", f"{type(self).__name__}.to_consistent(...)", "an old name", rule, "model.to_global(placement, sbp)"
+        )
+
+    def xpu(self, device: int | str | None = None) -> Self:
+        """Move all local tensors to the accelerator."""
+        return self.cuda(device)

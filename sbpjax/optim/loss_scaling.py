@@ -1,0 +1,208 @@
+"""Loss scaling: multiply the loss, divide the gradients, and leave out a step whose gradients overflowed.
+
+    scaler = GradScaler()
+    loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)                   # only if the true gradients are looked at, say to clip them
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+
+In float16 a gradient below 6e-8 is zero and one above 65504 infinite. The scale is halved after a step that
+overflowed, and doubled after 2,000 that did not.
+
+The scale, the count of good steps and the factors are tensors, and whether a step overflowed is a flag on the device:
+an update is left out by selecting the old values, so nothing waits for the device and the same lines run inside a
+compiled step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+
+from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.optim import Optimizer
+from sbpjax.optim.run import TRACE, place_of
+from sbpjax.sbp.algebra import broadcast
+from sbpjax.tensor import Tensor, dispatch, from_data
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.op import op_of
+from sbpjax.tensor.tape.grad_mode import no_grad
+
+
+def unscaled(scale: jax.Array, *grads: jax.Array) -> tuple[jax.Array, ...]:
+    """Return whether any gradient is infinite or no number, and the gradients divided by the scale."""
+    inverse = 1 / scale
+    overflow = ~jnp.isfinite(grads[0]).all()
+    for g in grads[1:]:
+        overflow |= ~jnp.isfinite(g).all()
+    wide = [g.astype(jnp.promote_types(g.dtype, jnp.float32)) for g in grads]
+    return (overflow, *((w * inverse.astype(w.dtype)).astype(g.dtype) for w, g in zip(wide, grads)))
+
+
+unscaled.crosses_placements = True  # type: ignore[attr-defined]  # all stages of a pipeline skip together
+
+
+class _Stage(NamedTuple):
+    """How far an optimizer is within one step.
+
+    Attributes:
+        overflow: whether its gradients overflowed, 0-d.
+        stepped: whether `step` was called.
+        era: the trace in which this happened, None for eager.
+    """
+
+    overflow: Tensor
+    stepped: bool
+    era: Any
+
+
+class Scaler:
+    """What static and dynamic scaling share: `scale`, `unscale_` and `step`."""
+
+    def __init__(self, scale: float, enabled: bool) -> None:
+        self._enabled = enabled
+        self._scale = from_data.tensor(float(scale), dtype=dtypes.float32)
+        self._stages: dict[int, _Stage] = {}
+
+    def is_enabled(self) -> bool:
+        """Return whether scaling is on."""
+        return self._enabled
+
+    def get_scale(self) -> float:
+        """Return the scale as a number; waits for the device."""
+        return self._scale.item() if self._enabled else 1.0
+
+    # -- for compiled programs ----
+
+    def state_tensors(self) -> list[Tensor]:
+        """Return the tensors that a compiled step carries."""
+        return [self._scale]
+
+    def prepare(self, like: Tensor | None = None) -> None:
+        """Move the state to the placement, or to the device, of a tensor; a compiled step wants it where it runs."""
+        if like is None or TRACE in (place_of(like), place_of(self._scale)):
+            return
+        with no_grad():
+            for tensor in self.state_tensors():
+                there = moved(tensor, like)
+                if there is not tensor:
+                    tensor._set(there._array, there._layout)
+
+    # -- one step ----
+
+    def scale(self, outputs: Any) -> Any:
+        """Return a loss, or nested losses, times the scale."""
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, Tensor):
+            self.prepare(outputs)
+            return outputs * self._scale
+        if isinstance(outputs, Iterable) and not isinstance(outputs, (str, dict)):
+            parts = [self.scale(o) for o in outputs]
+            return parts if not isinstance(outputs, tuple) else tuple(parts)
+        seen = type(outputs).__name__
+        rule = "outputs must be a Tensor or an iterable of Tensors"
+        raise OpTypeError(message("scaler.scale(outputs)", seen, rule, "scaler.scale(loss).backward()"))
+
+    def unscale_(self, optimizer: Optimizer) -> None:
+        """Divide the gradients of an optimizer's parameters by the scale, in place, and note whether one overflowed.
+
+        Raises:
+            RuntimeError: it was called already for this step, or after `step`.
+        """
+        if not self._enabled:
+            return
+        stage = self._stage(optimizer)
+        if stage is not None:
+            rule = "unscale_() has already been called on this optimizer since the last update()."
+            raise misuse("unscale_", "unscale_() is being called after step()." if stage.stepped else rule)
+        places: dict[Any, list[Tensor]] = {}
+        for group in optimizer.param_groups:
+            for param in group["params"]:
+                if param.grad is not None:
+                    places.setdefault(place_of(param.grad), []).append(param.grad)
+        if not places:
+            raise misuse("unscale_", "No inf checks were recorded for this optimizer: no parameter has a gradient.")
+        with no_grad():
+            flags = [self._unscale(grads) for grads in places.values()]
+        overflow = flags[0]
+        if len(flags) > 1:  # several placements share no program
+            overflow = from_data.tensor(any(flag.item() for flag in flags))
+        self._stages[id(optimizer)] = _Stage(overflow, False, self._era())
+
+    def _unscale(self, grads: list[Tensor]) -> Tensor:
+        pins = (None, *(getattr(g._layout, "codes", None) for g in grads)) if grads[0].is_global else None
+        scale = self._scale if place_of(grads[0]) is TRACE else moved(self._scale, grads[0])
+        overflow, *values = dispatch.run(op_of(unscaled), (scale, *grads), pins)
+        for grad, value in zip(grads, values):
+            grad._set(value._array, grad._layout if place_of(grad) is TRACE else value._layout)
+        return overflow
+
+    def step(self, optimizer: Optimizer, *args: Any) -> Any:
+        """Do `unscale_` if that is still to do, and step the optimizer unless a gradient overflowed.
+
+        Args:
+            optimizer: whose gradients were made from the scaled loss.
+            args: of its `step`; a closure is refused.
+
+        Raises:
+            RuntimeError: it was called already since the last `update`.
+        """
+        if not self._enabled:
+            return optimizer.step(*args)
+        if any(callable(a) for a in args):
+            raise misuse("step", "Closure use is not currently supported if a scaler is enabled.")
+        stage = self._stage(optimizer)
+        if stage is None:
+            self.unscale_(optimizer)
+            stage = self._stages[id(optimizer)]
+        elif stage.stepped:
+            raise misuse("step", "step() has already been called since the last update().")
+        if type(optimizer).step is Optimizer.step:
+            result = optimizer.step_unless(stage.overflow, *args)
+        else:  # a step of its own cannot leave its work undone, so the host has to know
+            result = None if stage.overflow.item() else optimizer.step(*args)
+        self._stages[id(optimizer)] = stage._replace(stepped=True)
+        return result
+
+    def _stage(self, optimizer: Optimizer) -> _Stage | None:
+        """Return how far an optimizer is; what a trace that is over left behind does not count."""
+        stage = self._stages.get(id(optimizer))
+        return stage if stage is not None and stage.era is self._era() else None
+
+    def _era(self) -> Any:
+        array = self._scale._fresh()._array
+        return array._trace if isinstance(array, Tracer) else None
+
+    def end_step(self) -> list[Tensor]:
+        """Return the flags of all optimizers that took part, and forget them."""
+        era = self._era()
+        flags = [stage.overflow for stage in self._stages.values() if stage.era is era]
+        self._stages = {}
+        if not flags:
+            raise misuse("update", "No inf checks were recorded prior to update.")
+        return flags
+
+
+def moved(tensor: Tensor, like: Tensor) -> Tensor:
+    """Return a tensor of the scaler at the placement or device of another; broadcast over a placement."""
+    if not like.is_global:
+        if not tensor.is_global:
+            return tensor if place_of(tensor) is place_of(like) else tensor.to(like.device)
+        return tensor.to_local().to(like.device)
+    if tensor.is_global and tensor.placement == like.placement:
+        return tensor
+    sbp = [broadcast] * len(like.placement.hierarchy)
+    return tensor.to_global(placement=like.placement, sbp=sbp)
+
+
+def misuse(method: str, rule: str) -> OpError:
+    """Return the error for methods called in a wrong order."""
+    fix = "scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()"
+    return OpError(message(f"scaler.{method}(...)", "the calls since the last update()", rule, fix))

@@ -1,0 +1,54 @@
+"""`StaticGradScaler`: a loss scale that stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.errors import OpValueError, message
+from sbpjax.tensor import like
+
+from .loss_scaling import Scaler
+
+
+class StaticGradScaler(Scaler):
+    """Scale the loss by a fixed factor, and leave out a step whose gradients overflow.
+
+    Args:
+        scale_factor: the factor.
+        enabled: if False, every method passes its argument on.
+    """
+
+    def __init__(self, scale_factor: float, enabled: bool = True):
+        if not scale_factor > 0:
+            rule = "StaticGradScaler's scale_factor must > 0.0"
+            raise OpValueError(message(f"StaticGradScaler({scale_factor!r})", f"{scale_factor!r}", rule, "1024.0"))
+        super().__init__(scale_factor, enabled)
+
+    def update(self, new_scale: float | None = None) -> None:
+        """End the step; the scale stays."""
+        if self._enabled:
+            self.end_step()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the scale; empty if not enabled."""
+        return {"scale": self.get_scale()} if self._enabled else {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take the scale of a `state_dict`.
+
+        Raises:
+            ValueError: it has other keys than ``"scale"``.
+        """
+        self.check_state_dict(state_dict)
+        if self._enabled:
+            new = like.full_like(self._scale, float(state_dict["scale"]))
+            self._scale._set(new._array, new._layout)
+
+    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Raise what `load_state_dict` would raise, and change nothing."""
+        if not self._enabled:
+            return
+        if set(state_dict) != {"scale"} or not state_dict["scale"] > 0:
+            rule = "it has the one key 'scale', a number above 0"
+            fix = "load what the state_dict() of a StaticGradScaler returned"
+            raise OpValueError(message("StaticGradScaler.load_state_dict", f"{state_dict}", rule, fix))

@@ -1,0 +1,14 @@
+"""Pipeline parallelism: stages on placements of their own, working on micro-batches at once.
+
+The user writes ``x.to_global(placement=P1)`` in ``build`` or ``set_stage``; see `sbpjax.nn.Graph`. Here are the
+schedules, and what can be asked of them on paper.
+"""
+
+from sbpjax.graph.pipeline.schedule import Schedule as Schedule
+from sbpjax.graph.pipeline.schedule import Slot as Slot
+from sbpjax.graph.pipeline.schedule import Work as Work
+from sbpjax.graph.pipeline.schedule import linear as linear
+from sbpjax.graph.pipeline.schedule import schedule as schedule
+from sbpjax.graph.pipeline.simulate import Simulation as Simulation
+from sbpjax.graph.pipeline.simulate import simulate as simulate
+from sbpjax.graph.pipeline.stages import auto_stages as auto_stages

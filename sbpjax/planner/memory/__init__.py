@@ -1,0 +1,1 @@
+"""What a planned program holds in memory, and plans within a limit."""

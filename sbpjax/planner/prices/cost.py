@@ -1,0 +1,316 @@
+"""What a plan costs in time: a roofline for computing, alpha-beta for moving.
+
+An equation takes ``max(flops / peak, bytes / memory bandwidth)`` of its share; a collective takes ``alpha + bytes /
+bandwidth``. On an H100 a float32 ``(8192, 1024) · (1024, 4096)`` product is 68.7 Gflop or 139 µs, and the all-reduce of
+its 134 MB result over eight ranks moves 235 MB or 522 µs: so it pays to keep the result split.
+
+The planner's default counts only 0.005 µs per collective: that is bytes where computing is equally divided, with a
+preference for one all-reduce over a reduce-scatter and an all-gather where the work between them is small; and a large
+computation is never done everywhere to save a few bytes. `CostModel.with_latency` gives the model with the full latency
+of each collective, which in small programs outweighs every byte.
+
+On a placement each mesh axis may have a *link* of its own (`sbpjax.planner.prices.links`). With ``hides`` the latency
+of a conversion counts only as far as other work does not cover it (`sbpjax.planner.prices.slack`), and with
+``memory_us_per_byte`` what a device holds at the fullest moment has a price.
+
+Sources of the presets (peak without sparsity; ``wire`` is what one device receives per second from its group):
+
+* a100: NVIDIA A100 80GB SXM data sheet: 156 TF (TF32), 312 TF (BF16), 2,039 GB/s, NVLink 300 GB/s each way.
+* h100: NVIDIA H100 SXM data sheet: 494.5 TF (TF32), 989 TF (BF16), 3,350 GB/s, NVLink 450 GB/s each way.
+* h200: NVIDIA H200 SXM data sheet: as h100, with 4,800 GB/s and 141 GB.
+* v4, v5e, v5p, v6e: Google Cloud TPU system architecture pages: 275, 197, 459, 918 TF (BF16); 1,200, 819, 2,765, 1,640
+  GB/s; inter-chip links 2,400, 1,600, 4,800, 3,584 Gbit/s per chip. A float32 product is one BF16 pass at JAX's
+  default precision, three at ``HIGH`` and six at ``HIGHEST``. Of these peaks libtpu's compiler reckons with 83 % for
+  products and 85 % for memory.
+* between hosts: NVIDIA DGX A100 and H100 data sheets: one 200 or 400 Gbit/s adapter per GPU.
+* cpu: eight virtual devices that share two cores: orders of magnitude only, from runs of XLA:CPU.
+* oneflow: the constants of OneFlow's auto parallelism (`oneflow/core/auto_parallel`, `job_conf.proto`,
+  `sbp_infer_util.cpp`). Its unit is a byte moved by any rank of a group, so a "µs" here is that: 16,500 per transfer
+  (its wait time), 0.05 per flop of a product or element that another op reads or writes (its cost ratio).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from dataclasses import dataclass
+
+from sbpjax.programs.primitives import (
+    ARG_REDUCTIONS,
+    CONTROL,
+    CUMULATIVE,
+    PRODUCTS,
+    REDUCTIONS,
+    SCATTERS,
+    WINDOWS,
+)
+from sbpjax.sbp.conversion_steps import Step
+
+
+@dataclass(frozen=True)
+class Link:
+    """What joins the ranks of one mesh axis.
+
+    Attributes:
+        alpha_us: what one collective costs apart from its bytes.
+        bytes_per_s: what one device receives per second in it.
+        as_all_reduce: kinds of `Step` that the compiler writes as an all-reduce: of the whole, of which a rank keeps
+            its part, and of zeros around the own part.
+    """
+
+    alpha_us: float
+    bytes_per_s: float
+    as_all_reduce: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """The speeds of one device and its links.
+
+    Attributes:
+        name: the preset's name.
+        flops_f32: float32 products per second, in flop/s.
+        flops_bf16: the same for 16-bit floats.
+        memory_bytes_per_s: bandwidth of the device's memory.
+        memory_bytes: its size.
+        wire_bytes_per_s: what one device receives per second in a collective.
+        alpha_us: what one collective costs apart from its bytes.
+        hosts: the link of one device to other hosts, None if there is no other way than ``wire_bytes_per_s``.
+        compute_ratio: what the time of computing is multiplied with.
+        fused: what share of its result a pointwise equation moves; the rest stays in the kernel it is fused into.
+        links: the link of every mesh axis, outer first; empty if all are alike.
+        shares: whether a conversion that several readers want is paid once.
+        hides: whether latency that other work covers costs nothing.
+        memory_us_per_byte: the price of a byte that one device holds at the fullest moment.
+        is_summed: whether bytes are counted over all ranks of a group, not per rank.
+        tiles: whether memory is read in tiles, so that equations are priced by their blocks
+            (`sbpjax.planner.prices.local_work`), collectives by the memory that they touch too, and products take
+            several passes only where they ask for more than the default precision.
+        products_reach: what share of the peak of products is reached.
+        memory_reach: what share of the memory's bandwidth is reached.
+    """
+
+    name: str
+    flops_f32: float
+    flops_bf16: float
+    memory_bytes_per_s: float
+    memory_bytes: float
+    wire_bytes_per_s: float
+    alpha_us: float = 0.005
+    hosts: Link | None = None
+    compute_ratio: float = 1.0
+    fused: float = 0.1
+    links: tuple[Link, ...] = ()
+    shares: bool = True
+    hides: bool = False
+    memory_us_per_byte: float = 0.0
+    is_summed: bool = False
+    tiles: bool = False
+    products_reach: float = 1.0
+    memory_reach: float = 1.0
+
+    def with_latency(self, alpha_us: float | None = None) -> CostModel:
+        """Return this model with the latency of a collective counted; between hosts it is at least what that takes."""
+        alpha = _ALPHA_US.get(self.name, self.alpha_us) if alpha_us is None else alpha_us
+        slow = 0.0 if self.hosts is None or alpha_us is not None else self.hosts.alpha_us
+        links = tuple(
+            dataclasses.replace(link, alpha_us=slow if slow and link.bytes_per_s < self.wire_bytes_per_s else alpha)
+            for link in self.links
+        )
+        return dataclasses.replace(self, alpha_us=alpha, links=links)
+
+    def on(self, axes: tuple[int, ...]) -> CostModel:
+        """Return the model of some of the mesh axes, which are then numbered from 0."""
+        if not self.links:
+            return self
+        return dataclasses.replace(self, links=tuple(self.links[a] for a in axes))
+
+    def link(self, axis: int | None = None) -> Link:
+        """Return the link of a mesh axis; without one, the slowest."""
+        if not self.links:
+            return Link(self.alpha_us, self.wire_bytes_per_s)
+        return min(self.links, key=lambda link: link.bytes_per_s) if axis is None else self.links[axis]
+
+    def wire_us(self, bytes: float, axis: int | None = None) -> float:
+        """Return the time of one collective that brings ``bytes`` to each device."""
+        if not bytes:
+            return 0.0
+        if not self.links:
+            return self.alpha_us + bytes / self.wire_bytes_per_s * 1e6
+        link = self.link(axis)
+        return link.alpha_us + bytes / link.bytes_per_s * 1e6
+
+    def latency_us(self, steps: tuple[Step, ...]) -> float:
+        """Return what of the time of a conversion is latency."""
+        return sum(self.link(s.axis).alpha_us for s in steps if s.bytes)
+
+    def memory_us(self, bytes: float) -> float:
+        """Return the time to read or write ``bytes`` once."""
+        return bytes / (self.memory_bytes_per_s * self.memory_reach) * 1e6
+
+    def steps_us(self, steps: tuple[Step, ...], block_bytes: float) -> float:
+        """Return the time of a conversion: its collectives, and one pass over memory for each local step."""
+        local = sum(self.memory_us(block_bytes) for s in steps if not s.bytes)
+        touched = sum(self._touched(s) for s in steps if s.kind != "slice") if self.tiles else 0.0
+        return local + self.collectives_us(steps) + self.memory_us(touched)
+
+    def collectives_us(self, steps: tuple[Step, ...]) -> float:
+        """Return the time of a conversion on the wire."""
+        return sum(self.wire_us(s.bytes * (1 + self._is_all_reduce(s)), s.axis) for s in steps)
+
+    def _is_all_reduce(self, step: Step) -> bool:
+        written = self.link(step.axis).as_all_reduce
+        return step.is_all_reduce(written) if self.tiles else step.kind in written
+
+    def is_gathered(self, step: Step) -> bool:
+        """Return whether a step is an all-gather that stays one."""
+        return step.kind == "all_gather" and not self._is_all_reduce(step)
+
+    def _touched(self, step: Step) -> float:
+        """Return the bytes of memory that a collective reads and writes on one device.
+
+        A gather that becomes an all-reduce writes zeros first; of a sum that does, readers read their part. Slabs that
+        are brought into one piece before they are sent are a copy of the whole, two if rows are exchanged that lie
+        behind others; of what is gathered along another dim than the first the compiler makes copies that are laid
+        otherwise, here and there.
+        """
+        return self._passes(step) * step.held
+
+    def _passes(self, step: Step) -> float:
+        """Return how often a collective touches the whole."""
+        moved = step.bytes / max(step.block, 1)
+        part = 1.0 - moved
+        written_as_one = self._is_all_reduce(step)
+        if step.kind == "all_gather":
+            return (part + (3.0 if written_as_one else 1.0)) * (_NOT_FIRST if step.source > 0 else 1.0)
+        if step.kind == "psum_scatter":
+            return 2.0 if written_as_one else part + 1.0 + (2.0 if step.moves_slabs else 0.0)
+        if step.kind == "all_to_all":  # ``bytes`` are all of the own part but a rank's share
+            copied = 2.0 if step.source == 0 else 4.0 if step.moves_slabs else 0.0
+            return (2.0 + copied) * moved
+        return 2.0
+
+    def equation_us(self, eqn) -> float:
+        """Return the time of one equation on one device that does all of it."""
+        return self.compute_ratio * work_us(self, eqn)
+
+
+_ALPHA_US = {
+    "cpu": 100.0, "a100": 12.0, "h100": 10.0, "h200": 10.0, "v4": 5.0, "v5e": 5.0, "v5p": 5.0, "v6e": 5.0,
+}  # fmt: skip
+
+_NOT_FIRST = 1.1
+_TPU = {"tiles": True, "fused": 0.3, "products_reach": 0.826, "memory_reach": 0.85}
+
+PRESETS = {
+    m.name: m
+    for m in (
+        CostModel("cpu", 1.2e10, 1.2e10, 2e9, 8e9, 1e9),
+        CostModel("a100", 156e12, 312e12, 2.039e12, 80e9, 300e9, hosts=Link(18.0, 25e9)),
+        CostModel("h100", 494.5e12, 989e12, 3.35e12, 80e9, 450e9, hosts=Link(18.0, 50e9)),
+        CostModel("h200", 494.5e12, 989e12, 4.8e12, 141e9, 450e9, hosts=Link(18.0, 50e9)),
+        CostModel("v4", 275e12, 275e12, 1.2e12, 32e9, 300e9, **_TPU),
+        CostModel("v5e", 197e12, 197e12, 0.819e12, 16e9, 200e9, **_TPU),
+        CostModel("v5p", 459e12, 459e12, 2.765e12, 95e9, 600e9, **_TPU),
+        CostModel("v6e", 918e12, 918e12, 1.64e12, 32e9, 448e9, **_TPU),
+        CostModel("oneflow", 1e6, 1e6, 4e6, 80e9, 1e6, 1.65e4, compute_ratio=0.05, fused=2.0, is_summed=True),
+    )
+}
+
+DEFAULT = PRESETS["h100"]
+
+
+def _nbytes(variable) -> int:
+    aval = variable.aval
+    return math.prod(getattr(aval, "shape", ())) * getattr(getattr(aval, "dtype", None), "itemsize", 4)
+
+
+def flops(eqn) -> float:
+    """Return the multiply-adds of an equation, counted twice each; 0 for what is bound by memory."""
+    name = eqn.primitive.name
+    if name == "dot_general":
+        (contract, _), _ = eqn.params["dimension_numbers"]
+        shape = eqn.invars[0].aval.shape
+        return 2.0 * math.prod(eqn.outvars[0].aval.shape) * math.prod(shape[d] for d in contract)
+    if name == "conv_general_dilated":
+        kernel = eqn.invars[1].aval.shape
+        features = kernel[eqn.params["dimension_numbers"].rhs_spec[0]]
+        return 2.0 * math.prod(eqn.outvars[0].aval.shape) * math.prod(kernel) / max(features, 1)
+    return 0.0
+
+
+# A pointwise equation is mostly fused with its neighbours: a chain writes its result once, often into a product. So it
+# moves only the share `CostModel.fused` of its result. Where memory is not read in tiles a cast is priced as the read
+# that it mostly is: as cheap as the rest, norms that begin with one are worth doing on every rank for the gather that
+# it saves, and 64.7B in checkpointed layers on 64 chips hold their inputs whole, 18.4 GB in all and not 11.4.
+_CAST = "convert_element_type"
+READS = PRODUCTS | SCATTERS | REDUCTIONS | ARG_REDUCTIONS | CUMULATIVE | WINDOWS | {"gather", "sort", "reduce"}
+
+
+def products_us(model: CostModel, eqn) -> float:
+    """Return the time of an equation's products at the peak of their dtype and precision; 0 if it has none."""
+    count = flops(eqn)
+    if not count:
+        return 0.0
+    peak = model.flops_bf16 if str(eqn.outvars[0].aval.dtype) in _HALF else model.flops_f32
+    return count * (_passes(eqn) if model.tiles else 1) / (peak * model.products_reach) * 1e6
+
+
+def _passes(eqn) -> int:
+    precision = eqn.params.get("precision")
+    asked = precision if isinstance(precision, tuple) else (precision,)
+    return max(_PASSES.get(getattr(p, "name", str(p)), 1) for p in asked)
+
+
+_PASSES = {"HIGH": 3, "HIGHEST": 6, "BF16_BF16_F32_X3": 3, "BF16_BF16_F32_X6": 6}
+
+
+def work_us(model: CostModel, eqn) -> float:
+    """Return the roofline time of an equation; of a loop, the time of its body times its length."""
+    params = eqn.params
+    name = eqn.primitive.name
+    if name == "to_sbp":  # a mark: what it converts is charged as a conversion
+        return 0.0
+    if name == "scan":
+        return params["length"] * _body_us(model, params["jaxpr"])
+    if name == "while":
+        return _body_us(model, params["body_jaxpr"])
+    if name == "cond":
+        return max(_body_us(model, b) for b in params["branches"])
+    moved = sum(_nbytes(v) for v in eqn.outvars)
+    if name in READS or name == _CAST and not model.tiles:
+        moved += sum(_nbytes(v) for v in eqn.invars)
+    else:
+        moved *= model.fused
+    return max(products_us(model, eqn), model.memory_us(moved)) if eqn.outvars else 0.0
+
+
+_HALF = ("bfloat16", "float16")
+
+
+@functools.lru_cache(maxsize=4096)
+def _body_us(model: CostModel, closed) -> float:
+    total = 0.0
+    for eqn in closed.jaxpr.eqns:
+        inner = next((p for p in eqn.params.values() if hasattr(p, "jaxpr") and hasattr(p, "consts")), None)
+        if inner is not None and eqn.primitive.name not in CONTROL:
+            total += _body_us(model, inner)
+        else:
+            total += work_us(model, eqn)
+    return total
+
+
+def preset(name: str) -> CostModel:
+    """Return a preset by name.
+
+    Raises:
+        SbpError: there is no such preset.
+    """
+    from sbpjax.errors import SbpError, message
+
+    if name not in PRESETS:
+        raise SbpError(
+            message(f"cost model {name!r}", repr(name), f"the presets are {sorted(PRESETS)}", 'e.g. preset("h100")')
+        )
+    return PRESETS[name]

@@ -1,0 +1,348 @@
+"""What a choice of rows costs: the graph with its prices, and the modelled time of an assignment.
+
+Prices are whole: a node is priced by its rows on all decided axes, a conversion along its path over them. `total_us`
+adds up a choice as the lowering will make it; the linear program (`linear`) is written from the same prices.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+from sbpjax.planner.memory.stored import fetched_bytes, fetched_of_given, multiplied, touches, updates, written
+from sbpjax.planner.prices.cost import CostModel, products_us
+from sbpjax.planner.prices.local_work import local_bytes
+from sbpjax.planner.prices.lookups import copied_whole, rounded_lookups, tables_of
+from sbpjax.planner.prices.slack import VISIBLE
+from sbpjax.programs.plan import Codes
+from sbpjax.programs.rules import Row, jointly_legal, rows_of
+from sbpjax.sbp import boxing
+from sbpjax.sbp.algebra import B, P
+from sbpjax.sbp.layout import local_shape
+
+from .exact import hidden_bytes
+from .graph import Fixed, Graph, Group, Value
+from .ports import port_rows
+
+# What a byte above the memory limit costs: far more than moving it.
+OVER_LIMIT_US_PER_BYTE = 1.0
+# What orders the dims that a returned value may be split along, where all else is equal.
+_TIE_US = 1e-4
+# What an equation between new state and old touches beside these, as a share of `CostModel.fused`.
+_IN_UPDATES = 1 / 6
+# What holding a byte of a loop's stack costs, as a share of moving it.
+_HELD = 1e-3
+
+
+@dataclass
+class Problem:
+    """The graph with its prices; what all axes share.
+
+    Attributes:
+        graph: nodes and values.
+        sizes: the placement's hierarchy.
+        model: the prices.
+        memory_bytes: the limit per device, or None.
+    """
+
+    graph: Graph
+    sizes: Codes
+    model: CostModel
+    memory_bytes: float | None = None
+
+    def __post_init__(self) -> None:
+        self._rows: dict = {}
+        self._work: dict = {}
+        self._hidden: dict = {}
+        self._tiled: dict = {}
+
+    def rows(self, node: int, axis: int) -> list[Row]:
+        """Return the rows of a node on an axis."""
+        group = self.graph.nodes[node]
+        key = (group.signature, axis) if group.signature >= 0 else _key_of(group)
+        found = self._rows.get(key)
+        if found is None:
+            if group.signature >= 0:
+                found = rows_of(self.graph.signatures.examples[group.signature], self.sizes[axis], axis)
+            elif group.port is not None:
+                found = port_rows(group.port, group.aval)
+            else:
+                codes = [*(d for d, n in enumerate(group.aval.shape) if n > 1 and d not in group.whole), B]
+                found = [Row((c,) if group.returned else (), (c,)) for c in codes]
+            self._rows[key] = found
+        return found
+
+    def legal(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> bool:
+        """Return whether rows chosen for the axes ``axes`` go together."""
+        group = self.graph.nodes[node]
+        if group.signature < 0:
+            return True
+        sizes = self._sizes(axes)
+        return jointly_legal(self.graph.signatures.examples[group.signature], chosen, sizes)
+
+    def node_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+        """Return the time of one member of a node under rows chosen for ``axes``."""
+        group = self.graph.nodes[node]
+        if group.signature < 0:
+            return self._held_us(group, chosen, axes)
+        eqn = self.graph.signatures.examples[group.signature]
+        work = self._work.get(group.signature)
+        if work is None:
+            work = self._work[group.signature] = self.model.equation_us(eqn)
+        share = math.prod(self.sizes[a] for a, row in zip(axes, chosen) if any(c >= 0 for c in (*row.ins, *row.outs)))
+        own = self._tiled_us(node, chosen, axes, work, share) if self.model.tiles else work / share
+        own += self._at_rest_us(node, chosen, axes)
+        return own + self._inner_us(node, chosen, axes) + self._invented_us(node, chosen, axes)
+
+    def _tiled_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...], work: float, share: int) -> float:
+        """Return the time of an equation by the blocks that one device touches (`sbpjax.planner.prices.local_work`)."""
+        signature = self.graph.nodes[node].signature
+        is_rounded, is_update = node in self._rounded, node in self._updates
+        key = (signature, chosen, axes, is_rounded, is_update)
+        found = self._tiled.get(key)
+        if found is None:
+            eqn = self.graph.signatures.examples[signature]
+            ins, outs = (tuple(zip(*(getattr(row, side) for row in chosen))) for side in ("ins", "outs"))
+            touched = local_bytes(eqn, ins, outs, self._sizes(axes), is_rounded)
+            if touched is None:
+                found = work / share * (_IN_UPDATES if is_update else 1.0)
+            else:
+                products = products_us(self.model, eqn) / share
+                found = self.model.compute_ratio * max(products, self.model.memory_us(touched))
+            self._tiled[key] = found
+        return found
+
+    def _inner_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+        """Return the time that one member of a node moves data inside itself; on unlike links, axis by axis."""
+        total = self.inner_bytes(node, chosen, axes)
+        if not total or not self.model.links:
+            return self.model.wire_us(total)
+        single = []
+        for a in axes:
+            alone = tuple(r if b == a else self.rows(node, b)[-1] for b, r in zip(axes, chosen))
+            single.append(self.inner_bytes(node, alone, axes))
+        known = sum(single) or 1  # an axis alone moves the bytes of the whole, so only the shares are taken
+        return sum(self.model.wire_us(total * part / known, a) for a, part in zip(axes, single))
+
+    def _sizes(self, axes: tuple[int, ...]) -> Codes:
+        return tuple(self.sizes[a] for a in axes)
+
+    @functools.cached_property
+    def _updates(self) -> set[int]:
+        return updates(self.graph)
+
+    @functools.cached_property
+    def _rounded(self) -> set[int]:
+        return rounded_lookups(self.graph)
+
+    @functools.cached_property
+    def _rounded_tables(self) -> set[Value]:
+        return tables_of(self.graph, self._rounded) if self.model.tiles else set()
+
+    @functools.cached_property
+    def _touches(self) -> dict:
+        return touches(self.graph) if self.model.tiles else {}
+
+    def _at_rest_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+        """Return the time in which one member of a node reads inputs and writes new state; see `at_rest`."""
+        found = self._touches.get(node, ())
+        return self.model.memory_us(sum(t.bytes(chosen, self._sizes(axes)) for t in found)) if found else 0.0
+
+    @functools.cached_property
+    def standing_us(self) -> float:
+        """The time to fetch given inputs ahead, the same in every plan of these pins."""
+        return self.model.memory_us(fetched_of_given(self.graph, self.sizes)) if self.model.tiles else 0.0
+
+    def _held_us(self, group: Group, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+        """Return what orders the layouts of a loop's stacks where all else is equal: the bytes that one device holds.
+
+        A stack that is gathered before its loop, or reduced behind it, moves as much as its slices do inside.
+        """
+        if group.port is None and self.model.tiles:  # a free input
+            block = math.prod(local_shape(group.aval.shape, tuple(r.outs[0] for r in chosen), self._sizes(axes)))
+            return self.model.memory_us(fetched_bytes(block * group.aval.dtype.itemsize))
+        if group.port not in ("sliced", "stacked"):
+            return 0.0
+        codes = tuple((row.outs if group.port == "sliced" else row.ins)[0] for row in chosen)
+        slice_bytes = math.prod(local_shape(group.aval.shape, codes, self._sizes(axes)))
+        return _HELD * self.model.wire_us(slice_bytes * group.aval.dtype.itemsize * group.turns)
+
+    def _invented_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+        """Return the time to gather what a node returns divided or partial on axes where every input is broadcast.
+
+        The caller gave no layout there, so the gather that a divided result puts off is charged to the plan that
+        divides it. Among equals the first dim is split, on N-D placements the last, as eager ops do.
+        """
+        total = 0.0
+        for position, shape, itemsize in self.graph.returned.get(node, ()):
+            codes = tuple(row.outs[position] for row in chosen)
+            whole = tuple(B if a in self.graph.untouched else c for a, c in zip(axes, codes))
+            total += self.price(shape, itemsize, axes, codes, whole)[0]
+            total += _TIE_US * sum(_rank_of(c, len(shape), len(self.sizes)) for c in codes)
+        return total
+
+    def inner_bytes(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> int:
+        """Return the bytes that one member of a node moves inside itself."""
+        signature = self.graph.nodes[node].signature
+        key = (signature, chosen, axes)
+        found = self._hidden.get(key)
+        if found is None:
+            eqn = self.graph.signatures.examples[signature]
+            found = self._hidden[key] = hidden_bytes(eqn, chosen, self._sizes(axes))
+        return found
+
+    @functools.cached_property
+    def price(self):
+        """Return ``(shape, itemsize, axes, source, target) → (µs, bytes)`` of a conversion."""
+
+        @functools.cache
+        def price(shape, itemsize: int, axes, source: Codes, target: Codes) -> tuple[float, int]:
+            if source == target:
+                return 0.0, 0
+            sizes = self._sizes(axes)
+            steps = boxing.path(shape, itemsize, sizes, source, target)
+            block = math.prod(local_shape(shape, target, sizes)) * itemsize
+            return self.model.on(axes).steps_us(steps, block), sum(s.bytes for s in steps)
+
+        return price
+
+    def conversion(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> tuple[float, int]:
+        """Return the time and bytes of a conversion of a value, less the latency that other work hides."""
+        us, moved = self.price(value.shape, value.itemsize, axes, source, target)
+        if value in self._written or value in self._multiplied or value in self._rounded_tables:
+            us += self.model.memory_us(self._copied_bytes(value, axes, source, target, moved))
+        slack = self.graph.slack_us.get(value, 0.0) if self.model.hides and moved else 0.0
+        if not slack:
+            return us, moved
+        steps = boxing.path(value.shape, value.itemsize, self._sizes(axes), source, target)
+        return us - min(slack, (1 - VISIBLE) * self.model.on(axes).latency_us(steps)), moved
+
+    @functools.cached_property
+    def _written(self) -> set[Value]:
+        return written(self.graph) if self.model.tiles else set()
+
+    @functools.cached_property
+    def _multiplied(self) -> set[Value]:
+        return multiplied(self.graph) if self.model.tiles else set()
+
+    def _copied_bytes(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes, moved: int) -> float:
+        """Return what a conversion touches beside its collectives.
+
+        New state that is gathered is brought into the place of the old; what is gathered for a product is fetched into
+        fast memory (`at_rest`); a part of a table is cut from the copy in which rows are looked up (`lookups`).
+        """
+        sizes = self._sizes(axes)
+        if not moved:
+            return copied_whole(value, sizes, source, target) if value in self._rounded_tables else 0.0
+        steps = boxing.path(value.shape, value.itemsize, sizes, source, target)
+        block = math.prod(local_shape(value.shape, target, sizes)) * value.itemsize
+        total = 0.0
+        if value in self._written and any(self.model.on(axes).is_gathered(step) for step in steps):
+            total += 2 * block
+        if value in self._multiplied and [s.kind for s in steps if s.bytes][-1] == "all_gather":
+            total += fetched_bytes(block)
+        return total
+
+
+def _key_of(group: Group) -> tuple:
+    return group.port, group.aval.shape, str(group.aval.dtype), group.returned, group.whole
+
+
+def _rank_of(code: int, ndim: int, axes: int) -> int:
+    """Return the place of a code among equals: broadcast, then the dims (on N-D the last first), then partial."""
+    return 0 if code == B else ndim + 1 if code < 0 else code + 1 if axes == 1 else ndim - code
+
+
+class Assignment:
+    """Rows of every node on some of the axes.
+
+    Attributes:
+        axes: the axes that are decided.
+        rows: axis → a row per node.
+    """
+
+    def __init__(self, rows: dict[int, list[Row]]) -> None:
+        self.rows = rows
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The decided axes, outer first."""
+        return tuple(sorted(self.rows))
+
+    def chosen(self, node: int, axes: tuple[int, ...], axis: int | None = None, row: Row | None = None) -> tuple:
+        """Return the rows of a node on ``axes``, with ``row`` in the place of ``axis``."""
+        return tuple(row if a == axis else self.rows[a][node] for a in axes)
+
+    def codes(self, end, axes: tuple[int, ...], outgoing: bool) -> Codes:
+        """Return the nd-sbp at one end of a value."""
+        if isinstance(end, Fixed):
+            return tuple(end.codes[a] for a in axes)
+        return codes_of(self.chosen(end[0], axes), end[1], outgoing)
+
+
+def codes_of(chosen: tuple[Row, ...], position: int, outgoing: bool) -> Codes:
+    """Return the nd-sbp of an operand, or of an output, of a node with the rows ``chosen``."""
+    return tuple((row.outs if outgoing else row.ins)[position] for row in chosen)
+
+
+def total_us(problem: Problem, assignment: Assignment) -> float:
+    """Return the modelled time of a plan: nodes, then conversions with shared ones paid once."""
+    axes = assignment.axes
+    total = problem.standing_us
+    for node, group in enumerate(problem.graph.nodes):
+        total += group.count * problem.node_us(node, assignment.chosen(node, axes), axes)
+    for value, count in problem.graph.values.items():
+        source = assignment.codes(value.source, axes, True)
+        wanted = [assignment.codes(r, axes, False) for r in value.readers]
+        targets = set(wanted) - {source}
+        targets |= _summed_once(problem, value, axes, source, targets)
+        for target in targets:
+            cost, moved = problem.conversion(value, axes, source, target)
+            if not problem.model.shares:
+                cost *= wanted.count(target)
+            elif moved and any(gives_for_free(problem, value, axes, source, u, target) for u in targets):
+                continue
+            total += count * cost
+    if problem.model.memory_us_per_byte:
+        total += problem.model.memory_us_per_byte * memory(problem, assignment)
+    if problem.memory_bytes is not None:
+        total += OVER_LIMIT_US_PER_BYTE * max(0.0, memory(problem, assignment) - problem.memory_bytes)
+    return total
+
+
+def memory(problem: Problem, assignment: Assignment) -> float:
+    """Return the bytes per device of the values alive where the program holds most, and of copies kept there."""
+    axes = assignment.axes
+    sizes = tuple(problem.sizes[a] for a in axes)
+    total = sum(
+        count * math.prod(local_shape(v.shape, assignment.codes(v.source, axes, True), sizes)) * v.itemsize
+        for v, count in problem.graph.live.items()
+    )
+    for value, count in problem.graph.kept.items():
+        source = assignment.codes(value.source, axes, True)
+        for target in {assignment.codes(r, axes, False) for r in value.readers} - {source}:
+            if problem.price(value.shape, value.itemsize, axes, source, target)[1]:
+                total += count * math.prod(local_shape(value.shape, target, sizes)) * value.itemsize
+    return total
+
+
+def _summed_once(problem: Problem, value: Value, axes, source: Codes, targets: set) -> set:
+    """Return the whole sum of a partial value, if its parts along several dims cost more than that.
+
+    A compiler that writes a reduce-scatter as an all-reduce writes two of the same value as one.
+    """
+    whole = tuple(B if c == P else c for c in source)
+    if not problem.model.tiles or whole == source or whole in targets:
+        return set()
+    parts = [t for t in targets if gives_for_free(problem, value, axes, source, whole, t)]
+    apart = sum(problem.conversion(value, axes, source, t)[0] for t in parts)
+    return {whole} if apart > problem.conversion(value, axes, source, whole)[0] * (1 + 1e-9) else set()
+
+
+def gives_for_free(problem: Problem, value: Value, axes, source: Codes, u: Codes, target: Codes) -> bool:
+    """Return whether a copy in ``u``, once paid, gives ``target`` without moving a byte."""
+    if u == target or problem.price(value.shape, value.itemsize, axes, u, target)[1]:
+        return False
+    paid = problem.price(value.shape, value.itemsize, axes, source, u)[1]
+    return paid > 0 and problem.price(value.shape, value.itemsize, axes, target, u)[1] > 0

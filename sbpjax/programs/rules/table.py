@@ -1,0 +1,282 @@
+"""The primitive table: for one equation and one mesh axis, which input layouts give which output layouts.
+
+For ``dot_general`` of ``(8, 12) · (12, 16)`` the rows on one axis are ``S0,B→S0``, ``B,S1→S1``, ``S1,S0→P``,
+``P,B→P``, ``B,P→P`` and ``B,B→B``. A rule speaks of one axis; a signature over N axes is a product of N rows.
+
+A rule is one or two functions registered by primitive name: `rows` lists the rows, `local` computes the equation on
+this rank's blocks (by default it binds the primitive again, which is right whenever no parameter names a size).
+Primitives without a rule run with every input as broadcast; that is logged once per name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+
+from sbpjax.programs.normalise import bind
+from sbpjax.sbp import balance
+from sbpjax.sbp.algebra import FREE
+from sbpjax.sbp.algebra import B as B
+from sbpjax.sbp.algebra import P as P
+from sbpjax.sbp.conversion_steps import Shard
+from sbpjax.sbp.layout import axes_of_dims, local_shape
+
+log = logging.getLogger("sbpjax.rules")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One signature of an equation on one mesh axis.
+
+    Attributes:
+        ins: a code per operand, literals included.
+        outs: a code per output.
+        hidden: outputs whose local result ends in an all-reduce of its own (max over a split dim).
+        rigid_ins: operands whose split dims must divide evenly over all axes that split them.
+        rigid_outs: the same of outputs.
+        divided: whether each rank does only its share of the work.
+        groups: what the split dim of operand 0 consists of; they too must divide evenly over all axes that split it.
+    """
+
+    ins: tuple[int, ...]
+    outs: tuple[int, ...]
+    hidden: tuple[int, ...] = ()
+    rigid_ins: tuple[int, ...] = ()
+    rigid_outs: tuple[int, ...] = ()
+    divided: bool = True
+    groups: int = 0
+
+
+_ROWS: dict[str, Callable] = {}
+_LOCAL: dict[str, Callable] = {}
+_WHOLE: set[str] = set()
+_ANNOUNCED: set[str] = set()
+
+
+def rows(*primitives: str):
+    """Register ``f(eqn, size) -> list[Row]`` for primitives; the all-B row is added by the table."""
+
+    def register(function):
+        for name in primitives:
+            _ROWS[name] = function
+        return function
+
+    return register
+
+
+def local(*primitives: str, whole: bool = False):
+    """Register ``f(ctx, *blocks) -> block or blocks`` for primitives; `whole`: also where nothing is divided."""
+
+    def register(function):
+        for name in primitives:
+            _LOCAL[name] = function
+        _WHOLE.update(primitives if whole else ())
+        return function
+
+    return register
+
+
+@contextlib.contextmanager
+def only(*primitives: str):
+    """Keep only the rules of ``primitives`` within the block, so that everything else takes the fallback."""
+    kept = dict(_ROWS)
+    for name in set(_ROWS) - set(primitives):
+        del _ROWS[name]
+    try:
+        yield
+    finally:
+        _ROWS.clear()
+        _ROWS.update(kept)
+
+
+def has_rule(primitive: str) -> bool:
+    """Return whether the table has rows for a primitive."""
+    return primitive in _ROWS
+
+
+def names() -> list[str]:
+    """Return the primitives that have rows."""
+    return sorted(_ROWS)
+
+
+def registered() -> dict[str, Callable]:
+    """Return the rules by primitive name."""
+    return dict(_ROWS)
+
+
+def rows_of(eqn, size: int, axis: int = 0) -> list[Row]:
+    """Return the rows of an equation on mesh axis ``axis`` of ``size`` ranks; the all-B row is the last."""
+    if eqn.primitive.name == "to_sbp":  # a pin is the one equation that knows which axis it speaks of
+        codes = eqn.params["codes"]
+        code = codes[axis] if axis < len(codes) else FREE  # a pin of another placement, where no program runs
+        if code != FREE:
+            return [Row((code,), (code,))]
+        return [*same_dims(eqn), Row((P,), (P,)), Row((B,), (B,), divided=False)]
+    own = eqn.params.get("sbp_rule")  # of a function that the user has given a rule, see `sbpjax.tracing.wrap_jax`
+    find = _ROWS.get(eqn.primitive.name) if own is None else lambda *_: own.rows
+    found = list(find(eqn, size)) if find is not None else []
+    if find is None and eqn.primitive.name not in _ANNOUNCED:
+        _ANNOUNCED.add(eqn.primitive.name)
+        log.info("no rule for primitive %r: its inputs are boxed to broadcast", eqn.primitive.name)
+    everything = Row((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False)
+    unique = dict.fromkeys(row for row in found if row != everything)
+    return [*unique, everything]
+
+
+def jointly_legal(eqn, chosen: tuple[Row, ...], sizes: tuple[int, ...]) -> bool:
+    """Return whether rows chosen per axis go together: rigid dims divide evenly over all their axes."""
+    if not any(row.rigid_ins or row.rigid_outs for row in chosen):
+        return True
+    for rigid, codes, variables in (("rigid_ins", "ins", eqn.invars), ("rigid_outs", "outs", eqn.outvars)):
+        for i in {i for row in chosen for i in getattr(row, rigid)}:
+            nd = tuple(getattr(row, codes)[i] for row in chosen)
+            for dim, axes in enumerate(axes_of_dims(nd, len(variables[i].aval.shape))):
+                if axes and not balance.even(variables[i].aval.shape[dim], tuple(sizes[a] for a in axes)):
+                    return False
+    for row in chosen:
+        over = tuple(n for n, other in zip(sizes, chosen, strict=True) if other.ins[:1] == row.ins[:1])
+        if row.groups and not balance.even(row.groups, over):
+            return False
+    return True
+
+
+class Context:
+    """What a `local` function may ask while it computes one equation on this rank's blocks.
+
+    Attributes:
+        eqn: the equation, with global shapes.
+        shard: this rank's place in the mesh.
+        ins: the nd-sbp codes of each operand.
+        outs: the nd-sbp codes of each output.
+        body: the plan of a loop's body, if it was planned with the program around it.
+    """
+
+    def __init__(self, eqn, shard: Shard, ins: tuple, outs: tuple, body=None) -> None:
+        self.eqn = eqn
+        self.shard = shard
+        self.ins = ins
+        self.outs = outs
+        self.body = body
+
+    @property
+    def params(self) -> dict:
+        """The equation's parameters."""
+        return self.eqn.params
+
+    def in_shape(self, i: int) -> tuple[int, ...]:
+        """Return the logical shape of operand ``i``."""
+        return self.eqn.invars[i].aval.shape
+
+    def out_shape(self, i: int = 0) -> tuple[int, ...]:
+        """Return the logical shape of output ``i``."""
+        return self.eqn.outvars[i].aval.shape
+
+    def local_out(self, i: int = 0) -> tuple[int, ...]:
+        """Return the shape of this rank's block of output ``i``."""
+        return local_shape(self.out_shape(i), self.outs[i], self.shard.sizes)
+
+    def local_in(self, i: int = 0) -> tuple[int, ...]:
+        """Return the shape of this rank's block of operand ``i``."""
+        return local_shape(self.in_shape(i), self.ins[i], self.shard.sizes)
+
+    def in_axes(self, i: int, dim: int) -> tuple[int, ...]:
+        """Return the mesh axes that split dim ``dim`` of operand ``i``."""
+        return tuple(a for a, c in enumerate(self.ins[i]) if c == dim)
+
+    def out_axes(self, i: int, dim: int) -> tuple[int, ...]:
+        """Return the mesh axes that split dim ``dim`` of output ``i``."""
+        return tuple(a for a, c in enumerate(self.outs[i]) if c == dim)
+
+    def in_part(self, i: int, dim: int):
+        """Return ``(offset, count)`` of this rank's block along dim ``dim`` of operand ``i``."""
+        return self.shard.part(self.in_shape(i)[dim], self.in_axes(i, dim))
+
+    def out_part(self, i: int, dim: int):
+        """Return ``(offset, count)`` of this rank's block along dim ``dim`` of output ``i``."""
+        return self.shard.part(self.out_shape(i)[dim], self.out_axes(i, dim))
+
+    def mask(self, x, i: int, dims, fill):
+        """Return block ``x`` of operand ``i`` with the padding along ``dims`` set to ``fill``."""
+        for dim in dims:
+            axes = self.in_axes(i, dim)
+            if balance.even(self.in_shape(i)[dim], tuple(self.shard.sizes[a] for a in axes)):
+                continue
+            _, count = self.in_part(i, dim)
+            x = jnp.where(rows_below(count, x.shape, dim), x, jnp.asarray(fill, x.dtype))
+        return x
+
+    def axes_with(self, source: int, i: int) -> tuple[int, ...]:
+        """Return the mesh axes on which operand ``i`` has code ``source``."""
+        return tuple(a for a, c in enumerate(self.ins[i]) if c == source)
+
+    def names(self, axes) -> tuple[str, ...]:
+        """Return the names of mesh axes, for collectives."""
+        return tuple(self.shard.names[a] for a in axes)
+
+    def bind(self, *blocks, **changed):
+        """Bind the primitive to blocks with some parameters changed."""
+        params = {**self.params, **changed}
+        return self.eqn.primitive.bind(*blocks, **params)
+
+    def everything_is_broadcast(self) -> bool:
+        """Return whether no operand and no output is divided or partial."""
+        return all(c == B for codes in (*self.ins, *self.outs) for c in codes)
+
+
+def rows_below(count, shape: tuple[int, ...], dim: int):
+    """Return a mask of ``shape`` that is true where the index along ``dim`` is below ``count``."""
+    index = jnp.arange(shape[dim], dtype=jnp.int32) < count
+    return jnp.broadcast_to(index.reshape((-1,) + (1,) * (len(shape) - dim - 1)), shape)
+
+
+def compute(ctx: Context, blocks) -> list:
+    """Compute one equation on this rank's blocks."""
+    primitive = ctx.eqn.primitive
+    if primitive.name == "to_sbp":
+        return list(blocks)
+    ours = primitive.name in _WHOLE or ctx.body is not None or not ctx.everything_is_broadcast()
+    function = _LOCAL.get(primitive.name) if ours else None
+    if function is not None:
+        result = function(ctx, *blocks)
+        return list(result) if isinstance(result, (tuple, list)) else [result]
+    return compute_whole(ctx, blocks)
+
+
+def compute_whole(ctx: Context, blocks) -> list:
+    """Bind the primitive to the blocks with the parameters it has."""
+    return bind(ctx.eqn, blocks)
+
+
+def same_dims(eqn, *, outputs: int | None = None) -> list[Row]:
+    """Return the split rows of a pointwise equation; scalars and dims of size 1 stay broadcast."""
+    shape = eqn.outvars[0].aval.shape
+    count = len(eqn.outvars) if outputs is None else outputs
+    found = []
+    for dim, n in enumerate(shape):
+        if n == 1:
+            continue
+        ins = tuple(dim if v.aval.shape and v.aval.shape[dim] == n else B for v in eqn.invars)
+        found.append(Row(ins, (dim,) * count))
+    return found
+
+
+def untouched(eqn, touched) -> list[Row]:
+    """Return the split rows of the dims that an equation does not look along, on all operands and outputs."""
+    shape = eqn.invars[0].aval.shape
+    dims = (d for d, n in enumerate(shape) if n > 1 and d not in touched)
+    return [Row((d,) * len(eqn.invars), (d,) * len(eqn.outvars)) for d in dims]
+
+
+def is_number(variable) -> bool:
+    """Return whether a value's dtype can be a partial sum: numbers and booleans, no random keys."""
+    return hasattr(variable.aval, "dtype") and not hasattr(variable.aval.dtype, "_rules")
+
+
+def elements(variable) -> int:
+    """Return the number of elements of a variable."""
+    return math.prod(variable.aval.shape)

@@ -1,0 +1,155 @@
+"""`Casting`: what dispatch does with the inputs of an op while autocasting is on.
+
+`mode.autocast` holds one, or None. For an op on a list its floating inputs are cast before it runs, as ops on the tape
+of their own, so a gradient arrives in the dtype of the tensor that was cast. Float64, integer and Python inputs stay
+as they are.
+
+A leaf that requires grad is a weight, and its cast is kept until autocasting ends: a layer that is called ten times
+casts its weight once. Two things make a kept cast stale: another payload (an optimizer's step, a trace), and a cast
+that was not recorded where one is now to be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+from jax.core import Tracer
+
+from sbpjax.ops.elementwise import to_dtype
+from sbpjax.programs.widen import cast_back
+from sbpjax.tensor import dispatch
+from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.mode import mode
+from sbpjax.tensor.op import Op, op_of
+from sbpjax.tensor.tape.node import AccumulateGrad, Node, record
+from sbpjax.tensor.tensor import Tensor, wrap_any
+from sbpjax.tensor.traced import logical
+
+from .autocast_lists import LOWER, WIDEST, Lists
+
+_WIDTH = {dtypes.float16: 1, dtypes.bfloat16: 1, dtypes.float32: 2}
+
+
+class Casting:
+    """Autocasting to one dtype by certain lists.
+
+    Args:
+        dtype: the lower precision.
+        lists: what happens to each op.
+        device_type: the name it was asked for under.
+        keep: whether casts of weights are kept.
+        around: the casting of the surrounding block, whose kept casts are shared.
+    """
+
+    __slots__ = ("_kept", "device_type", "dtype", "keep", "key", "lists")
+
+    def __init__(
+        self,
+        dtype: dtypes.dtype,
+        lists: Lists,
+        device_type: str = "cpu",
+        keep: bool = True,
+        around: Casting | None = None,
+    ) -> None:
+        self.dtype = dtype
+        self.lists = lists
+        self.device_type = device_type
+        self.keep = keep
+        self.key = (dtype, lists)
+        self._kept: dict = {} if around is None else around._kept
+
+    def again(self) -> Casting:
+        """Return the same casting with nothing kept, for a trace of its own."""
+        return Casting(self.dtype, self.lists, self.device_type, self.keep)
+
+    def inputs(self, op: Op, inputs: tuple) -> tuple:
+        """Return the inputs of an op as its list asks for them."""
+        policy = self.lists.policies.get(op.name)
+        if policy is None:
+            return inputs
+        if policy is LOWER:
+            target = self.dtype
+        elif policy is WIDEST:
+            target = _widest(inputs)
+        else:
+            target = dtypes.float32
+            if any(name == "dtype" and value is not None for name, value in op.static):
+                return inputs  # the caller says in which dtype
+        if target is None:
+            return inputs
+        return tuple([self.cast(x, target) if isinstance(x, Tensor) else x for x in inputs])
+
+    def cast(self, x: Tensor, dtype: dtypes.dtype) -> Tensor:
+        """Return a float16, bfloat16 or float32 tensor in a dtype; any other tensor as it is."""
+        own = x.dtype
+        if own is dtype or own not in _WIDTH:
+            return x
+        edge = x._edge
+        if edge.__class__ is not AccumulateGrad or not self.keep or _WIDTH[dtype] > _WIDTH[own]:
+            return _cast(x, dtype)
+        array = x._fresh()._array
+        found = self._kept.get((id(x), dtype, mode.grad))
+        if found is not None and found[0] is array:
+            return found[1]
+        result = _cast(x, dtype)
+        self._kept[id(x), dtype, mode.grad] = array, result, x  # x, so that its id is not given to another
+        return result
+
+
+def _widest(inputs: tuple):
+    """Return the dtype that all are cast to; None if they are alike, or one is of another kind."""
+    found = {x.dtype for x in inputs if isinstance(x, Tensor) and x.dtype.is_floating_point}
+    if len(found) < 2 or not found <= _WIDTH.keys():
+        return None
+    return dtypes.float32  # the only one that holds both float16 and bfloat16
+
+
+class CastNode(Node):
+    """The tape's node of a cast: its backward casts back, as often as it is asked."""
+
+    __slots__ = ("dtype",)
+
+    dtype: dtypes.dtype
+    label = "cast_backward"
+
+    def backward(self, grads: list, create_graph: bool) -> tuple:
+        grad = grads[0]
+        if not create_graph and isinstance(grad._array, Tracer):
+            return (wrap_any(cast_back(logical(grad), self.dtype.np), grad._layout),)
+        if not create_graph or grad._edge is None:
+            return (dispatch.unary(_to(self.dtype), grad),)
+        return (_cast(grad, self.dtype),)
+
+
+def _to(dtype: dtypes.dtype) -> Op:
+    return op_of(to_dtype, (("dtype", np.dtype(dtype.np)),))
+
+
+def _cast(x: Tensor, dtype: dtypes.dtype) -> Tensor:
+    edge = x._edge
+    before, mode.grad = mode.grad, False
+    try:
+        out = dispatch.unary(_to(dtype), x)
+    finally:
+        mode.grad = before
+    if edge is not None and before:
+        node = CastNode()
+        node.dtype = x.dtype
+        record(node, (edge,), (x._idx,), (out,))
+    return out
+
+
+@contextlib.contextmanager
+def under(casting: Casting | None):
+    """Run ops under a casting, or under none, within the block."""
+    before, mode.autocast = mode.autocast, casting
+    try:
+        yield
+    finally:
+        mode.autocast = before
+
+
+def fresh():
+    """Keep the casts of the block for itself: those of a trace are tracers, of no use outside it."""
+    return under(None if mode.autocast is None else mode.autocast.again())

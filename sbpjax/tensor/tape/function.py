@@ -1,0 +1,393 @@
+"""`Function`: an op with a backward of the user's own.
+
+Worked case::
+
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return 3 * x * x * grad
+
+    y = Cube.apply(x)
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from sbpjax.errors import AutogradError, ModuleMethodError, message
+from sbpjax.tensor.mode import mode
+from sbpjax.tensor.tensor import Tensor, restore, wrap_any
+
+from . import saved_tensors as graph
+from .node import FREED, Node, record
+
+
+class FunctionCtx:
+    """What forward leaves for backward: saved tensors, and any attribute the user sets."""
+
+    def __init__(self) -> None:
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self._saved: Any = ()
+        self._versions: tuple = ()
+        self._non_differentiable: set[int] = set()
+        self._dirty: tuple = ()
+        self._materialize = True
+
+    def save_for_backward(self, *tensors) -> None:
+        """Keep inputs or outputs of forward for backward; other things may be set as attributes."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise AutogradError(
+                    message(
+                        "ctx.save_for_backward(...)",
+                        f"a {type(t).__name__}",
+                        "only tensors (or None) are saved this way",
+                        "set other values as attributes: ctx.value = value",
+                    )
+                )
+        self._saved = tensors
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """What `save_for_backward` kept.
+
+        Raises:
+            AutogradError: the graph was freed, or a saved tensor was changed in place.
+        """
+        if self._saved is FREED:
+            raise AutogradError(
+                message(
+                    "ctx.saved_tensors",
+                    "the saved tensors were freed by an earlier backward()",
+                    "a graph can be walked once, unless it is retained",
+                    "call the first backward with retain_graph=True",
+                )
+            )
+        restored = []
+        for t, entry in zip(self._saved, self._versions, strict=True):
+            if t is None:
+                restored.append(None)
+                continue
+            if entry.__class__ is _Packed:
+                restored.append(entry.unpack(entry.value))
+                continue
+            version, edge, idx, array, layout = entry
+            if t._version != version:
+                raise AutogradError(
+                    message(
+                        "ctx.saved_tensors",
+                        f"a saved tensor was modified by an inplace operation: it is at version {t._version}, "
+                        f"expected version {version}",
+                        "what backward needs must not change between forward and backward",
+                        "save x.clone()",
+                    )
+                )
+            restored.append(t if edge is t._edge and t._array is array else restore(array, layout, edge, idx))
+        return tuple(restored)
+
+    saved_variables = saved_tensors
+
+    def mark_non_differentiable(self, *tensors) -> None:
+        """Say that these outputs have no gradient."""
+        self._non_differentiable = {id(t) for t in tensors}
+
+    def mark_dirty(self, *tensors) -> None:
+        """Say that forward changed these inputs in place."""
+        self._dirty = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Say whether backward gets zeros (the default) or None for outputs without a gradient."""
+        self._materialize = value
+
+
+class FunctionNode(Node):
+    """The tape's node of one `Function.apply`."""
+
+    __slots__ = ("count", "ctx", "function", "likes", "places")
+
+    count: int
+    ctx: Any
+    function: Any
+    likes: tuple
+    places: tuple
+
+    @property
+    def n_out(self) -> int:
+        return self.count
+
+    def name(self) -> str:
+        return f"{self.function.__name__}Backward"
+
+    def backward(self, grads: list, create_graph: bool) -> tuple:
+        ctx = self.ctx
+        if ctx._materialize:
+            grads = [self._zeros(i) if g is None else g for i, g in enumerate(grads)]
+        result = self.function.backward(ctx, *grads)
+        result = result if isinstance(result, tuple) else (result,)
+        total = len(ctx.needs_input_grad)
+        if len(result) < total or any(g is not None for g in result[total:]):
+            raise AutogradError(
+                message(
+                    f"{self.function.__name__}.backward",
+                    f"{len(result)} gradients for {total} inputs",
+                    f"backward returns one gradient per input of forward: expected {total}, got {len(result)}",
+                    "return None for inputs without a gradient",
+                )
+            )
+        return tuple(self._fitting(result[i]) for i in self.places)
+
+    def _fitting(self, g):
+        if g is not None and not isinstance(g, Tensor):
+            raise AutogradError(
+                message(
+                    f"{self.function.__name__}.backward",
+                    f"a gradient of type {type(g).__name__}",
+                    "gradients are tensors or None",
+                    "return tensors",
+                )
+            )
+        return g
+
+    def _zeros(self, i: int):
+        from sbpjax.tensor.like import zeros_like
+
+        like = self.likes[i]
+        if like is None:
+            return None
+        return zeros_like(wrap_any(*like))
+
+    def release(self) -> None:
+        if self.ctx._saved:
+            self.ctx._saved = FREED
+
+
+def _missing(name: str, arguments: str) -> ModuleMethodError:
+    return ModuleMethodError(
+        message(
+            "applying an autograd.Function",
+            f"a Function without a static {name}",
+            "a Function defines forward, and backward if a gradient runs through it",
+            f"@staticmethod def {name}({arguments}): ...",
+        )
+    )
+
+
+class Function(FunctionCtx):
+    """Base of ops with their own backward: define static ``forward(ctx, *args)`` and ``backward(ctx, *grads)``.
+
+    With a static ``setup_context(ctx, inputs, output)``, ``forward`` takes no ``ctx``.
+    """
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        """Compute the outputs."""
+        raise _missing("forward", "ctx, *inputs")
+
+    @staticmethod
+    def backward(ctx, *grads):
+        """Return the gradient of each input for the gradients of the outputs."""
+        raise _missing("backward", "ctx, *grads")
+
+    vjp = backward
+    setup_context = None
+
+    @classmethod
+    def apply(cls, *args):
+        """Run forward, and put the op on the tape."""
+        if mode.closure is None or not any(isinstance(a, Tensor) and isinstance(a._array, Tracer) for a in args):
+            return cls._applied(args)
+        found = cls._transformed(args)
+        if not (mode.grad and any(isinstance(a, Tensor) and a._edge is not None for a in args)):
+            return found
+        taped = cls._applied(args)  # for the tape in the trace; the values are those that JAX differentiates
+        outs = (taped,) if isinstance(taped, Tensor) else taped
+        for out, other in zip(outs, (found,) if isinstance(found, Tensor) else found, strict=True):
+            out._array = other._array
+        return taped
+
+    @classmethod
+    def _applied(cls, args: tuple):
+        ctx = FunctionCtx()
+        tensors = [a if isinstance(a, Tensor) else None for a in args]
+        recording = mode.grad and any(t is not None and t._fresh()._edge is not None for t in tensors)
+        ctx.needs_input_grad = tuple(t is not None and t._edge is not None for t in tensors)
+        before, mode.grad = mode.grad, False
+        try:
+            if cls.setup_context is not None:
+                result = cls.forward(*args)
+                cls.setup_context(ctx, args, result)
+            else:
+                result = cls.forward(ctx, *args)
+        finally:
+            mode.grad = before
+        single = not isinstance(result, (tuple, list))
+        outs = [result] if single else list(result)
+        if recording:
+            outs = cls._record(ctx, tensors, outs)
+        return outs[0] if single else tuple(outs)
+
+    @classmethod
+    def _transformed(cls, args: tuple):
+        """Run forward in a trace that JAX differentiates (`sbpjax.func`), with the user's backward as its gradient."""
+        from sbpjax.tensor.traced import logical
+
+        places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        layout = next((args[i]._layout for i in places if args[i]._layout is not None), None)
+        held: dict = {}
+
+        def run(arrays):
+            full = list(args)
+            for i, array in zip(places, arrays, strict=True):
+                full[i] = wrap_any(array, layout)
+            ctx = FunctionCtx()
+            ctx.needs_input_grad = tuple(isinstance(a, Tensor) and _has_gradient(a) for a in full)
+            before, mode.grad = mode.grad, False
+            try:
+                if cls.setup_context is not None:
+                    result = cls.forward(*full)
+                    cls.setup_context(ctx, tuple(full), result)
+                else:
+                    result = cls.forward(ctx, *full)
+            finally:
+                mode.grad = before
+            held["single"] = not isinstance(result, (tuple, list))
+            return ctx, [logical(o) for o in ((result,) if held["single"] else result)]
+
+        def call(*arrays):
+            return run(arrays)[1]
+
+        def forward(*arrays):
+            ctx, outs = run(arrays)
+            held["ctx"] = ctx
+            saved = [None if t is None else logical(t) for t in ctx._saved]
+            return outs, (saved, arrays)
+
+        def backward(kept, cotangents):
+            saved, arrays = kept
+            ctx = held["ctx"]
+            ctx._saved = tuple(None if a is None else wrap_any(a, layout) for a in saved)
+            ctx._versions = tuple(None if t is None else (t._version, None, 0, t._array, layout) for t in ctx._saved)
+            grads = cls.backward(ctx, *[_cotangent(c, layout) for c in cotangents])
+            grads = grads if isinstance(grads, tuple) else (grads,)
+            found = [grads[i] for i in places]
+            return tuple(_gradient(None if g is None else logical(g), a) for g, a in zip(found, arrays, strict=True))
+
+        whole = jax.custom_vjp(call)
+        whole.defvjp(forward, backward)
+        outs = [wrap_any(o, layout) for o in whole(*[logical(args[i]) for i in places])]
+        return outs[0] if held["single"] else tuple(outs)
+
+    @classmethod
+    def _record(cls, ctx: FunctionCtx, tensors: list, outs: list) -> list:
+        node = FunctionNode()
+        node.function, node.ctx, node.count = cls, ctx, len(outs)
+        node.places = tuple(i for i, need in enumerate(ctx.needs_input_grad) if need)
+        sources = [tensors[i] for i in node.places]
+        saved = {id(t) for t in ctx._saved if t is not None}
+        inputs = {id(t) for t in tensors if t is not None}
+        likes, hanging = [], []
+        for i, out in enumerate(outs):
+            if not isinstance(out, Tensor) or not (out.dtype.is_floating_point or out.dtype.is_complex):
+                likes.append(None)
+                continue
+            if id(out) in ctx._non_differentiable:
+                likes.append((out._array, out._layout))
+                continue
+            if id(out) in inputs and not any(out is d for d in ctx._dirty):
+                out = outs[i] = wrap_any(out._array, out._layout)
+            likes.append((out._array, out._layout))
+            hanging.append(i)
+        node.likes = tuple(likes)
+        record(node, tuple(x._edge for x in sources), tuple(x._idx for x in sources), outs, hanging)
+        ctx._versions = tuple(
+            None if t is None else (t._version, t._edge, t._idx, t._array, t._layout) for t in ctx._saved
+        )
+        hooks = graph.active_hooks()
+        if hooks is not None:
+            ctx._versions = tuple(None if t is None else _Packed(hooks[0](t.detach()), hooks[1]) for t in ctx._saved)
+            ctx._saved = tuple(None if t is None else v for t, v in zip(ctx._saved, ctx._versions, strict=True))
+        elif saved & {id(o) for o in outs}:  # an output that holds its own node would be a cycle: keep it by payload
+            ctx._saved = tuple(
+                restore(t._array, t._layout, None, 0) if t is not None and t._edge is node else t for t in ctx._saved
+            )
+            ctx._versions = tuple(
+                None if t is None else (t._version, v[1], v[2], t._array, t._layout)
+                for t, v in zip(ctx._saved, ctx._versions, strict=True)
+            )
+        return outs
+
+
+def _has_gradient(x: Tensor) -> bool:
+    return x.dtype.is_floating_point or x.dtype.is_complex
+
+
+def _gradient(g, a):
+    """Return a gradient in the form that JAX wants for an input: zeros for None, nothing for integers."""
+    if not jax.numpy.issubdtype(a.dtype, jax.numpy.inexact):
+        return np.zeros(a.shape, jax.dtypes.float0)
+    return jax.numpy.zeros_like(a) if g is None else g.astype(a.dtype)
+
+
+def _cotangent(c, layout):
+    return None if c.dtype == jax.dtypes.float0 else wrap_any(c, layout)
+
+
+class _Packed:
+    """A saved tensor in the form that a hook gave it, see `sbpjax.autograd.graph`."""
+
+    __slots__ = ("unpack", "value")
+
+    def __init__(self, value, unpack) -> None:
+        self.value = value
+        self.unpack = unpack
+
+
+def once_differentiable(backward):
+    """Mark a Function's backward as one that cannot be differentiated again: doing so is an error."""
+
+    @functools.wraps(backward)
+    def wrapper(ctx, *grads):
+        before, mode.grad = mode.grad, False
+        try:
+            result = backward(ctx, *grads)
+        finally:
+            mode.grad = before
+        if not before or not any(isinstance(g, Tensor) and g._edge is not None for g in grads):
+            return result
+        single = not isinstance(result, tuple)
+        outs = tuple(_Once.apply(g) if isinstance(g, Tensor) else g for g in ((result,) if single else result))
+        return outs[0] if single else outs
+
+    return wrapper
+
+
+class _Once(Function):
+    @staticmethod
+    def apply(g):
+        out = wrap_any(g._array, g._layout)
+        node = FunctionNode()
+        node.function, node.ctx, node.places, node.count, node.likes = _Once, FunctionCtx(), (), 1, (None,)
+        record(node, (), (), (out,))
+        return out
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise AutogradError(
+            message(
+                "differentiating a gradient",
+                "a backward marked once_differentiable",
+                "such a backward cannot be differentiated again",
+                "write the backward with tensor ops and without the mark",
+            )
+        )

@@ -1,0 +1,121 @@
+"""`checkpoint`: keep a function's inputs instead of its intermediate values, and run it again in backward.
+
+The random stream is put back to where it stood, so dropout inside drops the same elements again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.mode import mode
+from sbpjax.tensor.tape import engine
+from sbpjax.tensor.tape.node import FREED, AccumulateGrad, Node, freed, record
+from sbpjax.tensor.tensor import Tensor, restore, wrap_any
+
+
+class CheckpointNode(Node):
+    """The tape's node of a checkpointed function."""
+
+    __slots__ = ("autocast", "count", "inputs", "places", "run", "state")
+
+    autocast: Any
+    count: int
+    inputs: Any
+    places: tuple
+    run: Any
+    state: Any
+
+    label = "checkpoint_backward"
+
+    @property
+    def n_out(self) -> int:
+        return self.count
+
+    def backward(self, grads: list, create_graph: bool) -> tuple:
+        if self.inputs is FREED:
+            raise freed("checkpoint")
+        inputs = list(self.inputs)
+        for i, edge, idx in zip(self.places, self.edges, self.idxs, strict=False):
+            array, layout = inputs[i]
+            if create_graph:
+                inputs[i] = restore(array, layout, edge, idx)
+            else:
+                inputs[i] = wrap_any(array, layout)
+                inputs[i]._edge = AccumulateGrad(inputs[i])
+        sources = [inputs[i] for i in self.places]
+        arriving = [(x._edge, x._idx) for x in sources]
+        arriving += list(zip(self.edges[len(sources) :], self.idxs[len(sources) :], strict=True))
+        outs = self._again(inputs)
+        roots = [
+            (o._edge, o._idx, g) for o, g in zip(outs, grads, strict=True) if g is not None and o._edge is not None
+        ]
+        capture = dict.fromkeys(arriving)
+        engine.walk(roots, create_graph, create_graph, capture, others=True)
+        return tuple(capture[key] for key in arriving)
+
+    def _again(self, inputs: list) -> tuple:
+        before = default_generator._seed, default_generator._counter, mode.grad, mode.autocast
+        if self.state is not None:
+            default_generator._seed, default_generator._counter = self.state
+        mode.grad = True
+        mode.autocast = None if self.autocast is None else self.autocast.again()
+        try:
+            return _outs(self.run(inputs))
+        finally:
+            default_generator._seed, default_generator._counter, mode.grad, mode.autocast = before
+
+    def release(self) -> None:
+        self.inputs = FREED
+
+
+def _outs(result) -> tuple:
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def _parameters(function) -> list:
+    """Return the parameters of a module, or of the module a bound method belongs to, that require grad."""
+    owner = function if hasattr(function, "parameters") else getattr(function, "__self__", None)
+    parameters = getattr(owner, "parameters", None)
+    return [] if parameters is None else [p for p in parameters() if p._fresh()._edge is not None]
+
+
+def checkpoint(function, *args, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs):
+    """Run ``function(*args, **kwargs)``; its backward runs it again instead of keeping what it computed.
+
+    Args:
+        function: a function of tensors, whose parameters may also be closed over.
+        args: its arguments; gradients flow to the tensors among them and to closed-over leaves.
+        use_reentrant: accepted for PyTorch's spelling; there is one way here.
+        preserve_rng_state: draw the same random numbers again.
+        kwargs: passed on.
+
+    Returns:
+        What the function returns: a tensor or a tuple of tensors.
+    """
+    state = (default_generator._seed, default_generator._counter) if preserve_rng_state else None
+    if not mode.grad:
+        return function(*args, **kwargs)
+    tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+    places = tuple(i for i in tensors if args[i]._fresh()._edge is not None)
+    mode.grad = False
+    try:
+        result = function(*args, **kwargs)
+    finally:
+        mode.grad = True
+    node = CheckpointNode()
+    node.run = lambda inputs: function(*inputs, **kwargs)
+    node.state, node.autocast = state, mode.autocast
+    node.inputs = [(a._array, a._layout) if i in places else a for i, a in enumerate(args)]
+    node.places = places
+    owned = _parameters(function)
+    outs = list(_outs(result))
+    node.count = len(outs)
+    hanging = []
+    for i, out in enumerate(outs):
+        if isinstance(out, Tensor) and (out.dtype.is_floating_point or out.dtype.is_complex):
+            outs[i] = wrap_any(out._fresh()._array, out._layout)
+            hanging.append(i)
+    edges = tuple(args[i]._edge for i in places) + tuple(p._edge for p in owned)
+    record(node, edges, tuple(args[i]._idx for i in places) + (0,) * len(owned), outs, hanging)
+    return tuple(outs) if isinstance(result, (tuple, list)) else outs[0]

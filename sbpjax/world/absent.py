@@ -1,0 +1,82 @@
+"""Names of OneFlow that mean nothing here, and what to use instead.
+
+OneFlow's package shows much of how it is made: kernels of gradients, readers of its own record format, updates of
+optimizers as ops, switches of its compiler. Asking for such a name raises `AbsentError`, which says what serves the
+purpose here:
+
+    >>> sbpjax._C.dispatch_adam_update
+    AbsentError: sbpjax._C.dispatch_adam_update …
+      fix:  sbpjax.optim.Adam(...).step()
+
+The table goes from patterns to advice; the first that fits counts. It is written out in `docs/api_coverage.md`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+
+from sbpjax.errors import AbsentError, message
+
+TABLE: tuple[tuple[str, str], ...] = (
+    ("_C.dispatch_*_update", "sbpjax.optim: SGD, Adam, AdamW, LAMB, … and their step()"),
+    ("_C.dispatch_*reader _C.dispatch_*decode* _C.dispatch_*loader", "sbpjax.utils.data.DataLoader"),
+    ("_C.dispatch_image* _C.dispatch_crop* _C.dispatch_coin_flip", "sbpjax.utils.data.DataLoader with a transform"),
+    ("_C.dispatch_*", "the function itself, or the module, in sbpjax"),
+    ("_C.*_grad _C.*_grad_grad _C.*_backward* _C.*grad*", "sbpjax.autograd.grad of the function"),
+    ("_C.fused_* _C.*_nhwc _C.cudnn*", "the composition of plain ops: a compiled program fuses them"),
+    ("_C.stream_touch _C.*ccl* _C.comm_*", "x.to_global(placement, sbp), or sbpjax.distributed"),
+    ("_C.one_embedding_* _C.embedding_*", "sbpjax.nn.Embedding with a weight under sbp split(0)"),
+    ("_C.*tensor_buffer* _C.*read*", "sbpjax.utils.data.DataLoader"),
+    ("_C.*", "the function of the same purpose in sbpjax or sbpjax.nn.functional"),
+    ("one_embedding.*", "sbpjax.nn.Embedding with a weight under sbp split(0), sbpjax.optim.Ftrl"),
+    ("jit jit.*", "sbpjax.compile"),
+    ("multiprocessing multiprocessing.*", "Python's multiprocessing, or sbpjax.distributed for ranks"),
+    ("onnx onnx.*", "nn.Graph.export, which writes StableHLO"),
+    ("remat remat.*", "sbpjax.utils.checkpoint.checkpoint, graph.config.activation_checkpointing"),
+    ("sysconfig sysconfig.*", "sbpjax.env"),
+    (
+        "framework framework.* core ir ir.* scope_util session_ctx support function_config FunctionConfig hook",
+        "sbpjax.compile",
+    ),
+    ("nn.*Reader nn.*Decoder* nn.image nn.image.*", "sbpjax.utils.data.DataLoader"),
+    ("decode_onerec", "sbpjax.utils.data.DataLoader with a transform"),
+    ("nn.qat nn.qat.*", "sbpjax.nn.QatConv1d, QatConv2d, QatConv3d"),
+    ("*tensor_buffer*", "a list of tensors"),
+    (
+        "nn.DistributedPariticalFCSample distributed_partial_fc_sample",
+        "sbpjax.nn.Linear with a weight under sbp split(0)",
+    ),
+    ("nn.AllReduce", "x.to_global(placement, sbpjax.sbp.broadcast)"),
+    ("nn.FusedMLP", "sbpjax.nn.Sequential of Linear and ReLU: a compiled program fuses them"),
+    ("stateful_op *.to_consistent to_consistent *.is_consistent", "to_global, is_global: the newer names"),
+    ("*.is_eager", "nothing: every tensor outside a graph is eager"),
+    ("is_deprecated oneflow_deprecate docstr *_path oneflow_python_base_dir", "nothing: it is of OneFlow's own making"),
+    (
+        "atexit_hook ExitHook register_class_method_util env_util version ignore script",
+        "nothing: it is of OneFlow's own making",
+    ),
+)
+
+
+def row(name: str) -> tuple[str, str] | None:
+    """Return the row of the table that a name (without ``sbpjax.``) falls under."""
+    for patterns, instead in TABLE:
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns.split()):
+            return patterns, instead
+    return None
+
+
+def absent(space: str, name: str) -> AttributeError:
+    """Return the error for a name that a package does not have.
+
+    Args:
+        space: the package below sbpjax: ``""``, ``"nn"``, ``"_C"``.
+        name: what was asked for.
+    """
+    full = f"{space}.{name}" if space else name
+    found = None if name.startswith("__") else row(full)
+    package = f"sbpjax.{space}" if space else "sbpjax"
+    if found is None:
+        return AttributeError(f"module {package!r} has no attribute {name!r}")
+    rule = "OneFlow's name for something that means nothing here"
+    return AbsentError(message(f"{package}.{name}", "a name of OneFlow", rule, found[1]))

@@ -1,0 +1,32 @@
+"""The page of primitives agrees with the table, and names every primitive of this JAX."""
+
+import pathlib
+import subprocess
+import sys
+
+import jax
+
+import sbpjax.planner  # noqa: F401  # registers control flow
+from sbpjax.inspect import primitives as report
+from sbpjax.programs.rules import only, table
+
+_PAGE = pathlib.Path(__file__).parents[2] / "docs" / "primitives.md"
+
+
+def test_page_is_up_to_date():
+    text = _PAGE.read_text()
+    words, made = set(text.split()), set(report.primitives())  # once: it looks at every object of the process
+    for names in report.families().values():
+        assert words >= made & set(names)
+    if f"JAX {jax.__version__}." in text:
+        # In a process of its own: what other tests import brings more primitives.
+        command = [sys.executable, "-m", "sbpjax.inspect.primitives"]
+        page = subprocess.run(command, capture_output=True, text=True, check=True, cwd=_PAGE.parents[1]).stdout
+        assert text == page, "run `python -m sbpjax.inspect.primitives > docs/primitives.md`"
+        assert "not looked at yet" not in text
+
+
+def test_only_empties_the_table_for_a_while():
+    with only("add", "dot_general"):
+        assert table.names() == ["add", "dot_general"]
+    assert len(table.names()) > 150 and table.has_rule("gather")

@@ -1,0 +1,92 @@
+"""What the TPU compiler stores: of attention the products alone; for lookups and sums, copies in other tiles."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from sbpjax.planner.memory.cpu_liveness import spans_on
+from sbpjax.planner.memory.liveness import Spans
+from sbpjax.planner.memory.tpu_liveness import OnTpu, in_tiles, is_turned
+from sbpjax.planner.program import plan_program
+from sbpjax.programs.normalise import normalise
+from sbpjax.programs.rules import Row
+
+TOKENS, WIDTH = 512, 8
+SQUARE = 4 * TOKENS * TOKENS
+NARROW = 32 * TOKENS * WIDTH  # what is as long as a sequence, not as its square
+
+
+@pytest.fixture(scope="module")
+def program():
+    def loss(q, k, v):
+        return (jax.nn.softmax(q @ k.T, axis=-1) @ v).sum()
+
+    args = [jax.ShapeDtypeStruct((TOKENS, WIDTH), jnp.float32)] * 3
+    return normalise(jax.make_jaxpr(jax.grad(loss, (0, 1, 2)))(*args))
+
+
+def test_the_scores_alone_are_kept_for_the_backward(program):
+    assert OnTpu(program).ever().activations == pytest.approx(SQUARE, abs=NARROW)
+    assert Spans(program).ever().activations > 2 * SQUARE
+
+
+def test_a_product_takes_its_pointwise_operands_in(program):
+    """At the fullest moment there are the scores, and the gradient of the weights, a product too."""
+    assert OnTpu(program).at_peak().total == pytest.approx(2 * SQUARE, abs=NARROW)
+
+
+def test_tpus_are_counted_so(program):
+    assert spans_on("tpu", program) is OnTpu
+
+
+@pytest.mark.parametrize(
+    "shape, itemsize, held, turned",
+    [
+        ((500_000, 64), 4, 256_000_000, True),  # 128 MB if turned
+        ((500_000, 128), 4, 256_000_000, False),
+        ((64, 500_000), 4, 64 * 500_096 * 4, False),
+        ((1, 1024), 4, 4096, False),  # tiles of one row
+        ((8, 3, 100), 2, 8 * 4 * 128 * 2, False),
+        ((2048, 16, 64), 2, 2048 * 16 * 128 * 2, False),  # turned it would be 16 of 128 lanes
+        ((5,), 4, 512, False),
+    ],
+)
+def test_tiles(shape, itemsize, held, turned):
+    assert in_tiles(shape, itemsize) == held
+    assert is_turned(shape, itemsize) is turned
+
+
+@pytest.mark.parametrize("width, said", [(16, 12.9), (32, 25.6), (64, 358.4)])
+def test_a_lookup_holds_what_the_compiler_says(width, said):
+    """The temporaries of libtpu 0.0.42's program for v5p, in MB."""
+    table, ids = jax.ShapeDtypeStruct((500_000, width), jnp.float32), jax.ShapeDtypeStruct((200_000,), jnp.int32)
+    program = normalise(jax.make_jaxpr(lambda t, i: t.at[i].get(mode="promise_in_bounds").sum(0))(table, ids))
+    assert OnTpu(program).fullest()[1] == pytest.approx(said * 1e6, abs=1e6)  # the ids are 0.8 MB
+
+
+@pytest.mark.parametrize("precision, item", [(None, 2), ("highest", 4)])
+def test_what_products_look_up_is_gathered_and_copied_in_bfloat16(precision, item):
+    table, ids = jax.ShapeDtypeStruct((4_000_000, 64), jnp.float32), jax.ShapeDtypeStruct((8, 26), jnp.int32)
+    weight = jax.ShapeDtypeStruct((26 * 64, 8), jnp.float32)
+
+    def step(t, i, w):
+        return jnp.dot(t.at[i].get(mode="promise_in_bounds").reshape(8, -1), w, precision=precision)
+
+    program = normalise(jax.make_jaxpr(step)(table, ids, weight))
+    assert OnTpu(program).fullest()[1] == pytest.approx(4_000_000 * 128 * item, rel=0.01)
+    plan = plan_program(program, (8,), [(0,), (-1,), (-1,)], [(-1,)])
+    row = Row((-1, -1), (-1,), divided=False)
+    at = [e.primitive.name for e in program.eqns].index("gather")
+    plan.rows[at] = (row,)
+    plan.rows[at + 1 :] = [(Row((-1,) * len(e.invars), (-1,), divided=False),) for e in program.eqns[at + 1 :]]
+    assert OnTpu(program, plan).fullest()[1] == pytest.approx(4_000_000 * (64 + 128) * item, rel=0.01)
+
+
+@pytest.mark.parametrize("dim, wholes", [(0, 1), (1, 2)])
+def test_a_sum_that_is_cut_along_the_lanes_is_held_whole(dim, wholes):
+    x = jax.ShapeDtypeStruct((1024, 1024), jnp.float32)
+    program = normalise(jax.make_jaxpr(lambda a, b: jnp.tanh(a @ b))(x, x))
+    plan = plan_program(program, (8,), [(1,), (0,)], [(dim,)])
+    whole = 4 * 1024 * 1024
+    assert plan.outs(0) == ((-2,),)
+    assert OnTpu(program, plan).fullest()[1] == wholes * whole + whole // 8  # the summand, the sum, and its cut

@@ -1,0 +1,124 @@
+"""The cost model: worked figures, and the order of the presets."""
+
+import math
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from sbpjax.errors import SbpError
+from sbpjax.planner.prices import cost
+from sbpjax.sbp.conversion_steps import Step, make_step
+
+
+def _eqn(fn, *shapes, dtype=jnp.float32):
+    return jax.make_jaxpr(fn)(*(jax.ShapeDtypeStruct(s, dtype) for s in shapes)).eqns[-1]
+
+
+def test_the_product_of_the_docstring():
+    eqn = _eqn(jnp.matmul, (8192, 1024), (1024, 4096))
+    assert cost.flops(eqn) == pytest.approx(68.7e9, rel=1e-3)
+    assert cost.PRESETS["h100"].equation_us(eqn) == pytest.approx(139, rel=1e-2)
+    assert cost.PRESETS["h100"].wire_us(2 * 134_217_728 * 7 / 8) == pytest.approx(522, rel=1e-2)
+
+
+def test_half_precision_is_faster():
+    model = cost.PRESETS["h100"]
+    f32, bf16 = (_eqn(jnp.matmul, (1024, 1024), (1024, 1024), dtype=d) for d in (jnp.float32, jnp.bfloat16))
+    assert model.equation_us(bf16) == pytest.approx(model.equation_us(f32) / 2, rel=1e-6)
+
+
+def test_casts_are_pointwise_where_memory_is_in_tiles():
+    cast = _eqn(lambda x: x.astype(jnp.bfloat16), (1024, 1024))
+    assert cast.primitive.name == "convert_element_type"
+    model = cost.PRESETS["v5p"]
+    assert cost.work_us(model, cast) == pytest.approx(model.fused * model.memory_us(2 * 1024 * 1024))
+    model = cost.PRESETS["h100"]
+    assert cost.work_us(model, cast) == pytest.approx(model.memory_us(6 * 1024 * 1024))
+
+
+def test_small_work_is_bound_by_memory():
+    model = cost.PRESETS["a100"]
+    eqn = _eqn(lambda x: x.sum(0), (1 << 20, 8))
+    assert model.equation_us(eqn) == pytest.approx(((1 << 23) + 8) * 4 / 2.039e12 * 1e6)
+
+
+def test_convolutions_count_their_kernel():
+    eqn = _eqn(lambda x, k: jax.lax.conv(x, k, (1, 1), "SAME"), (2, 3, 16, 16), (8, 3, 5, 5))
+    assert cost.flops(eqn) == 2 * (2 * 8 * 16 * 16) * (3 * 5 * 5)
+
+
+def test_loops_take_their_body_times_their_length():
+    model = cost.DEFAULT
+
+    def loop(length):
+        return _eqn(lambda x: jax.lax.scan(lambda c, _: (c @ c, None), x, None, length=length)[0], (256, 256))
+
+    assert model.equation_us(loop(10)) == pytest.approx(10 * model.equation_us(loop(1)))
+    assert model.equation_us(loop(1)) == pytest.approx(model.equation_us(_eqn(jnp.matmul, (256, 256), (256, 256))))
+
+
+def test_a_conversion_is_its_collectives_and_its_local_steps():
+    model = cost.CostModel("flat", 1e12, 1e12, 1e9, 1e9, 1e9, alpha_us=3.0)
+    gather = Step("all_gather", 0, 0, -1, bytes=1000, price=1000)
+    cut = Step("slice", 0, -1, 0, bytes=0, price=0)
+    assert model.steps_us((gather, cut), 500) == pytest.approx(3.0 + 1.0 + 0.5)
+    assert model.steps_us((), 500) == 0
+
+
+def test_where_memory_is_read_in_tiles_collectives_pay_for_what_they_touch():
+    whole = cost.CostModel("torus", 1e12, 1e12, 1e9, 1e9, 1e8, 0.0, tiles=True)
+    written = replace(whole, links=(cost.Link(0.0, 1e8, ("psum_scatter", "all_gather")),))
+
+    def us(model, source, target):
+        step = make_step((8192,), 1, (8,), (source,), 0, target)  # whole tiles
+        return model.steps_us((step,), 0), model.collectives_us((step,))
+
+    moved, touched = 71.68, 8.192  # µs of seven eighths on the wire, and of the whole in memory
+    assert us(whole, 0, -1) == pytest.approx((moved + 1.125 * touched, moved))  # the own part is read, all is written
+    assert us(whole, -2, 0) == pytest.approx((moved + 1.125 * touched, moved))
+    assert us(whole, -2, -1) == pytest.approx((2 * moved + 2 * touched, 2 * moved))
+    assert us(written, -2, 0) == us(written, -2, -1) == us(whole, -2, -1)
+    # zeros, and their sum with the part put into them
+    assert us(written, 0, -1) == pytest.approx((2 * moved + 3.125 * touched, 2 * moved))
+
+
+@pytest.mark.parametrize(
+    ("shape", "source", "target", "passes"),
+    [
+        ((1024, 128), -1, 0, 0.125),  # of a slice its own part
+        ((8, 1024), -2, 1, 1.125 + 2),  # slabs of a sum along the lanes are brought into one piece first
+        ((8, 1024, 128), -2, 1, 1.125),  # those of rows lie in one
+        ((1024, 128), 0, 1, 7 / 64 * (2 + 2)),  # so are those that are exchanged
+        ((64, 1024, 128), 1, 2, 7 / 64 * (2 + 4)),
+        ((64, 64, 1024), 2, 1, 7 / 64 * 2),
+        ((1152, 8), -2, 0, 2),  # it lies turned, and slabs of 144 rows end within tiles: an all-reduce
+        ((8192, 8), -2, 0, 1.125 + 2),
+        ((1024, 64, 1), -2, 0, 2 * (1.125 + 0)),  # 64 numbers fill half of the lanes
+    ],
+)
+def test_what_a_step_touches_of_the_whole(shape, source, target, passes):
+    model = cost.CostModel("tiles", 1e12, 1e12, 1e9, 1e9, 1e30, 0.0, tiles=True)
+    step = make_step(shape, 1, (8,), (source,), 0, target)
+    whole = math.prod(shape)
+    assert model.steps_us((step,), whole / 8) == pytest.approx(model.memory_us(passes * whole))
+
+
+def test_latency_is_a_choice():
+    assert cost.DEFAULT.alpha_us < 0.1
+    assert cost.PRESETS["h100"].with_latency().alpha_us == 10.0
+    assert cost.PRESETS["h100"].with_latency(2.5).alpha_us == 2.5
+
+
+@pytest.mark.parametrize("name", ["cpu", "a100", "h100", "h200", "v4", "v5e", "v5p", "v6e"])
+def test_presets_are_consistent(name):
+    model = cost.preset(name)
+    assert model.name == name
+    assert model.flops_bf16 >= model.flops_f32 > model.memory_bytes_per_s > model.wire_bytes_per_s > 0
+    assert model.with_latency().alpha_us > model.alpha_us
+
+
+def test_an_unknown_preset_names_the_known_ones():
+    with pytest.raises(SbpError, match=r"'b200'[\s\S]*a100[\s\S]*fix"):
+        cost.preset("b200")
