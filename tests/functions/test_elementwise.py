@@ -158,9 +158,9 @@ def test_index_gradient(code):
 ERRORS = {
     "shapes": "x + T.ones(4)", "matmul": "x @ y", "cat": "T.cat([x, T.ones(2, 4)])", "cat no list": "T.cat(x)", "stack": "T.stack([x, x[0]])",
     "sum dim": "x.sum(5)", "softmax dim": "x.softmax(2)", "max dim": "x.max(3)", "clamp nothing": "x.clamp()", "bool sub": "b - c",
-    "masked_select mask": "T.masked_select(x, i)", "mean of int": "i.mean()", "gather dtype": "x.gather(1, x)", "where shapes": "T.where(b, x, T.ones(4))",
+    "mean of int": "i.mean()", "gather dtype": "x.gather(1, x)", "where shapes": "T.where(b, x, T.ones(4))",
     "unknown dtype": "x.to('nothing')", "int negative power": "i ** -1", "dot shapes": "T.dot(x[0], y[0, :2])", "repeat": "x.repeat(2)",
-    "bincount of floats": "T.bincount(x)", "deepcopy non-leaf": "__import__('copy').deepcopy(x.requires_grad_() * 2)",
+    "bincount of floats": "T.bincount(x)",
 }  # fmt: skip
 
 
