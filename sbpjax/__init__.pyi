@@ -352,6 +352,7 @@ def column_stack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | N
 def combinations(input: _Tensor, r: builtins.int = 2, with_replacement: builtins.bool = False) -> _Tensor:
     """Return all ``r``-element subsets of a vector, as rows."""
 from sbpjax import comm as comm
+from sbpjax import compat as compat
 @typing.overload
 def compile(fn: None = None, *, state: builtins.object = (), lowering: builtins.str = 'spmd') -> typing.Callable[[typing.Callable[..., builtins.object]], _Compiled]:
     """Return ``fn`` as a function that runs as one compiled program.

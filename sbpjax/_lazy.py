@@ -13,6 +13,7 @@ import importlib
 import sys
 from typing import Any
 
+from .compat import rooms as _rooms  # noqa: F401  # from here on the modules of its table can be imported
 from .functions import table
 from .tensor import Tensor
 
@@ -78,7 +79,7 @@ def attribute(name: str) -> Any:
     if table.has("", name):
         found = table.found("", name)
     elif name == "fx":
-        found = importlib.import_module("sbpjax.mock.torch_names.fx")
+        found = importlib.import_module("sbpjax.compat.torch_names.fx")
     elif name in ROOMS:
         found = importlib.import_module(f"sbpjax.{name}")
     elif name in _HOME:

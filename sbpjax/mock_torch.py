@@ -9,35 +9,7 @@ script.py`` wraps a whole script. Names are looked up when used; a name that sbp
 full, and ``hasattr`` says False. The real PyTorch, if it is loaded, is set aside and comes back unchanged.
 """
 
-from __future__ import annotations
-
-from .mock.peer import Peer
-from .mock.switch import Disable, Enable
-from .mock.torch_names.version import __version__ as _version
-from .mock.torch_table import GONE_THROUGH, TABLE
-
-peer = Peer("torch", TABLE, _version, GONE_THROUGH)
-
-
-class enable(Enable):
-    """Answer to imports of ``torch``; see `sbpjax.mock.switch.Enable` for the options.
-
-    Example:
-        >>> with sbpjax.mock_torch.enable():
-        ...     import torch
-        >>> torch.Tensor is sbpjax.Tensor
-        True
-    """
-
-    _peer = peer
-
-
-class disable(Disable):
-    """Stop answering to imports of ``torch``: inside a block, or from now on."""
-
-    _peer = peer
-
-
-def is_enabled() -> bool:
-    """Return whether imports of ``torch`` resolve here now."""
-    return peer.is_enabled
+from .compat.torch_alias import disable as disable
+from .compat.torch_alias import enable as enable
+from .compat.torch_alias import is_enabled as is_enabled
+from .compat.torch_alias import peer as peer

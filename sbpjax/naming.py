@@ -1,6 +1,6 @@
 """What the package calls itself when it prints a name: ``oneflow.float32`` to a script that imports it as oneflow.
 
-Tested with the aliases, in `tests/test_mock_torch.py`.
+Tested with the aliases, in `tests/compat/test_mock_torch.py`.
 """
 
 from __future__ import annotations

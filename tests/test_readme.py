@@ -40,7 +40,7 @@ def test_commands_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"^make (\w+)", README, flags=re.MULTILINE)):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
-    commands = [ROOT / "examples" / "gpt" / "train.py", ROOT / "sbpjax" / "run.py"]
+    commands = [ROOT / "examples" / "gpt" / "train.py", ROOT / "sbpjax" / "compat" / "run.py"]
     sources = "".join(path.read_text() for path in commands)
     for option in re.findall(r"--[a-z][a-z-]*", README):
         assert f'"{option}"' in sources, option

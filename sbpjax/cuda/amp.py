@@ -1,23 +1,6 @@
 """Mixed precision under the name for GPUs: `autocast` of the device type ``"cuda"``."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from sbpjax.optim.grad_scaler import GradScaler as GradScaler
-from sbpjax.tensor.autocast import autocast as _autocast
-from sbpjax.tensor.autocast import custom_bwd as custom_bwd
-from sbpjax.tensor.autocast import custom_fwd as custom_fwd
-
-
-class autocast(_autocast):
-    """`sbpjax.autocast` with ``"cuda"`` as its device type.
-
-    Args:
-        enabled: whether it is on.
-        dtype: of lower precision; float16 if not given.
-        cache_enabled: see `sbpjax.autocast`.
-    """
-
-    def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool | None = None) -> None:
-        super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+from sbpjax.compat.cuda.amp import GradScaler as GradScaler
+from sbpjax.compat.cuda.amp import autocast as autocast
+from sbpjax.compat.cuda.amp import custom_bwd as custom_bwd
+from sbpjax.compat.cuda.amp import custom_fwd as custom_fwd

@@ -13,5 +13,5 @@ def attribute(name: str) -> Any:
     if name in ROOMS:
         return importlib.import_module(f"sbpjax.utils.{name}")
     if name == "load_library":
-        return importlib.import_module("sbpjax.utils.libraries").load_library
+        return importlib.import_module("sbpjax.compat.small").load_library
     raise AttributeError(f"module 'sbpjax.utils' has no attribute {name!r}")

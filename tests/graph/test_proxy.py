@@ -5,12 +5,12 @@ import weakref
 
 import numpy as np
 import pytest
+from sbpjax.nn.graph import GraphModule, GraphTensor, Proxy, ProxyModule
 
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import GraphConfigError, GraphTypeError
 from sbpjax.nn import functional as F
-from sbpjax.nn.graph import GraphModule, GraphTensor, Proxy, ProxyModule
 
 
 class Block(nn.Module):

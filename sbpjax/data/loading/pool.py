@@ -94,7 +94,7 @@ def _aliases() -> list[str]:
     ours = sys.modules["sbpjax"]
     found = []
     for name in ("torch", "oneflow"):
-        module = sys.modules.get(f"sbpjax.mock_{name}")
+        module = sys.modules.get(f"sbpjax.compat.{name}_alias")
         if module is not None and ours is not None and module.is_enabled():
             found.append(name)
     return found

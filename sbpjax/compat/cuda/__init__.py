@@ -1,0 +1,1 @@
+"""What is true of the GPUs that JAX has, under `torch.cuda`'s names; the face is `sbpjax.cuda`."""

@@ -1,0 +1,33 @@
+"""Subclasses whose constructors have other defaults or another order of arguments."""
+
+from __future__ import annotations
+
+from inspect import Parameter, signature
+from typing import Any
+
+REQUIRED = Parameter.empty
+
+
+def with_defaults(module: str, kind: type, says: str, order: str = "", **defaults: Any) -> Any:
+    """Return a subclass of the same name.
+
+    Args:
+        module: the module that has it.
+        kind: the class.
+        says: what is different, for its docstring.
+        order: the names of the arguments that it takes, by position or by name; by default those of the class.
+        defaults: the defaults that are different; `REQUIRED` is none.
+    """
+    known = signature(kind).parameters
+    taken = [known[name].replace(kind=Parameter.POSITIONAL_OR_KEYWORD) for name in order.split()] or known.values()
+    taken = signature(kind).replace(parameters=[p.replace(default=defaults.get(p.name, p.default)) for p in taken])
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        bound = taken.bind(*args, **options)
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+        kind.__init__(self, **given.pop("implementation", {}), **given)
+
+    doc = f"`{kind.__module__}.{kind.__name__}` {says}; see there for the options."
+    fields = {"__init__": __init__, "__signature__": taken, "__doc__": doc, "__module__": module}
+    return type(kind.__name__, (kind,), fields)

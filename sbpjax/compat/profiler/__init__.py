@@ -1,0 +1,1 @@
+"""What ran and how long, over `jax.profiler`; the face is `sbpjax.profiler`."""

@@ -1,0 +1,17 @@
+"""`torch.optim.optimizer`: names that optimizers of other packages import beside `Optimizer`."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+ParamsT: TypeAlias = Any
+
+
+class _RequiredParameter:
+    """Stands for an option that a group of parameters must give."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _RequiredParameter()

@@ -1,0 +1,55 @@
+"""What a test run has: nodes, devices, processes; the names are OneFlow's, and so are its variables."""
+
+from __future__ import annotations
+
+import os
+
+
+def device_num() -> int:
+    """Return how many devices a test on one node may use: ``ONEFLOW_TEST_DEVICE_NUM``, 1 by default."""
+    return int(os.environ.get("ONEFLOW_TEST_DEVICE_NUM", "1"))
+
+
+def node_size() -> int:
+    """Return the number of nodes."""
+    from sbpjax.distributed import env
+
+    return env.get_node_size()
+
+
+def has_world_size() -> bool:
+    """Return whether the number of processes is known, as it always is."""
+    return True
+
+
+def world_size() -> int:
+    """Return the number of processes."""
+    from sbpjax.distributed import env
+
+    return env.get_world_size()
+
+
+def has_node_list() -> bool:
+    """Return whether ``ONEFLOW_TEST_NODE_LIST`` names nodes."""
+    return bool(os.environ.get("ONEFLOW_TEST_NODE_LIST"))
+
+
+def node_list() -> list[str]:
+    """Return the nodes that ``ONEFLOW_TEST_NODE_LIST`` names, by commas."""
+    from sbpjax.errors import OpValueError, message
+
+    names = os.environ.get("ONEFLOW_TEST_NODE_LIST", "")
+    if not names:
+        rule = "ONEFLOW_TEST_NODE_LIST names the nodes"
+        raise OpValueError(message("unittest.env.node_list()", "no list", rule, "export ONEFLOW_TEST_NODE_LIST=a,b"))
+    return names.split(",")
+
+
+def eager_execution_enabled() -> bool:
+    """Return whether ``ONEFLOW_TEST_ENABLE_EAGER`` asks for it; ops run eagerly in any case."""
+    return os.environ.get("ONEFLOW_TEST_ENABLE_EAGER") == "1"
+
+
+def typing_check_enabled() -> bool:
+    """Return whether ``ONEFLOW_TEST_ENABLE_TYPING_CHECK`` asks for it; nothing depends on it."""
+    return os.environ.get("ONEFLOW_TEST_ENABLE_TYPING_CHECK") == "1"

@@ -1,3 +1,0 @@
-"""PyTorch's place for these names: ranges that follow."""
-
-from sbpjax.nn.quantization import MovingAverageMinMaxObserver as MovingAverageMinMaxObserver

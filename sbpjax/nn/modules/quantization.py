@@ -1,3 +1,0 @@
-"""PyTorch's place for these names: quantisation."""
-
-from sbpjax.nn.quantization import Quantization as Quantization

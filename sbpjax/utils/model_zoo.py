@@ -1,3 +1,0 @@
-"""An older name of `sbpjax.hub`'s download."""
-
-from sbpjax.hub import load_url as load_url
