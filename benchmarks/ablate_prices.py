@@ -1,0 +1,330 @@
+"""What each price of TPUs changes in the plans that the planner chooses.
+
+    python -m benchmarks.ablate_prices                         # plan without each price: about 15 minutes of CPU time
+    python -m benchmarks.ablate_prices --only wide             # the cases whose title has this text
+    python -m benchmarks.ablate_prices --compile 8x8 --only "wide & deep, 64" --price slabs   # ask libtpu's compiler
+    python -m benchmarks.ablate_prices --show                  # write the tables of benchmarks/results
+
+A price is taken out of the cost model, the step is planned on several grids of the chips, and the plan that then looks
+fastest is priced by the full model: its ratio to the plan of the full model says what the price is worth. Every case is
+an Adam step with all layouts free (`benchmarks.auto_absent`). Figures are lines of a file, so that a run that is broken
+off goes on where it was. Needs the extra `aot`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from types import SimpleNamespace
+from unittest import mock
+
+import jax
+
+from benchmarks import auto_absent
+from benchmarks.auto import by_sbpjax, figures
+from sbpjax.graph.auto.subject import Subject
+from sbpjax.planner import problem
+from sbpjax.planner.graph import build
+from sbpjax.planner.memory import stored
+from sbpjax.planner.prices import cost, local_work
+from sbpjax.planner.prices.cost import CostModel
+from sbpjax.planner.problem import Problem, total_us
+from sbpjax.planner.program import _plan, _search
+
+RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
+SMALL, LARGE = "v5p:2x2x2", "v5p:4x4x4"
+# title → machine, model and its sizes, grids
+CASES = {
+    "GPT 2 × 2048, 8 chips": (SMALL, "gpt", {}, ("8", "2x4", "4x2")),
+    "GPT 2 × 2048, 64 chips": (LARGE, "gpt", {}, ("64", "32x2")),
+    "wide & deep, 8 chips": (SMALL, "wide", {}, ("8", "2x4", "4x2")),
+    "wide & deep, 64 chips": (LARGE, "wide", {}, ("64", "32x2", "8x8")),
+    "GPT 2 × 8192, 8 chips": (SMALL, "gpt", {"width": 8192}, ("8", "2x4")),
+    "GPT 80 × 8192 (65B), 64 chips": (LARGE, "gpt", {"layers": 80, "width": 8192}, ("8x8",)),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Price:
+    """How a price is taken out.
+
+    Attributes:
+        change: of the cost model.
+        patches: ``(module or class, name, what stands there instead)`` while a plan is made.
+    """
+
+    change: Callable = lambda model: model
+    patches: tuple = ()
+
+
+def without(*patches) -> Price:
+    """Return the removal of what is patched."""
+    return Price(patches=patches)
+
+
+def model_with(**fields) -> Price:
+    """Return the removal by other fields of the cost model."""
+    return Price(lambda model: dataclasses.replace(model, **fields))
+
+
+def _no_bytes(*_) -> float:
+    return 0.0
+
+
+def _nothing(*_) -> set:
+    return set()
+
+
+def _held_only(windows, codes, indices, index_codes, sizes) -> float:
+    return local_work._held(windows, codes, sizes)
+
+
+def _read_and_written(eqn, ins, outs, sizes) -> float:
+    ends = (*zip(eqn.invars, ins, strict=True), *zip(eqn.outvars, outs, strict=True))
+    return sum(local_work._held(v, c, sizes) for v, c in ends)
+
+
+def _no_torus(model: CostModel) -> CostModel:
+    links = tuple(dataclasses.replace(link, as_all_reduce=()) for link in model.links)
+    return dataclasses.replace(model, links=links)
+
+
+def _passes_of_whole(self, step) -> float:
+    """Return how often a collective touches the whole, its slabs in one piece."""
+    moved, written_as_one = step.bytes / max(step.block, 1), self._is_all_reduce(step)
+    if step.kind == "all_to_all":
+        return 2.0 * moved
+    if step.kind == "psum_scatter":
+        return 2.0 if written_as_one else 2.0 - moved
+    return 1.0 - moved + (3.0 if written_as_one else 1.0) if step.kind == "all_gather" else 2.0
+
+
+def _slabs_in_one_piece(self, step) -> float:
+    return _passes_of_whole(self, step) * (cost._NOT_FIRST if step.kind == "all_gather" and step.source > 0 else 1.0)
+
+
+def _kind_alone(self, step) -> bool:
+    return step.kind in self.link(step.axis).as_all_reduce
+
+
+def _in_bfloat16(eqn, ins, outs, sizes, _=False):
+    return _BYTES(eqn, ins, outs, sizes, eqn.primitive.name == "gather" and eqn.outvars[0].aval.dtype == "float32")
+
+
+_BYTES = local_work.local_bytes
+_TABLE_ROWS = (
+    (local_work, "_looked_up", _held_only),
+    (local_work, "_added", _read_and_written),
+    (local_work, "_turned", _no_bytes),
+)
+_ROWS_AT_REST = ((problem, "touches", lambda _: {}),)
+_UPDATES = ((problem, "updates", _nothing),)
+_FETCHED = ((problem, "fetched_bytes", _no_bytes), (stored, "fetched_bytes", _no_bytes))
+_MULTIPLIED = ((problem, "multiplied", _nothing),)
+_WRITTEN = ((problem, "written", _nothing),)
+_CASTS = ((cost, "READS", cost.READS | {"convert_element_type"}),)
+_REACHED = {"products_reach": 1.0, "memory_reach": 1.0, "fused": 0.1}
+
+# price → what takes it out
+PRICES = {
+    "all prices of tiles": model_with(tiles=False, **_REACHED),
+    "blocks that a device touches": without((problem, "local_bytes", lambda *_: None)),
+    "rows of tables in tiles": without(*_TABLE_ROWS),
+    "narrow rows lie across tiles": without(
+        (local_work, "_READ_NARROW", local_work._READ), (local_work, "_ADDED_NARROW", 2)
+    ),
+    "single elements are no narrow rows": without((local_work, "_are_rows", lambda *_: True)),
+    "few rows: the table is read for them": without((local_work, "_FEW", 0.0)),
+    "the copy from which a turned table is looked up": without((local_work, "_turned", _no_bytes)),
+    "sums into a turned table made in rows": without((local_work, "is_added_in_rows", lambda *_: False)),
+    "lookups in bfloat16": without((problem, "rounded_lookups", _nothing)),
+    "a part cut from a table's copy": without((problem, "copied_whole", _no_bytes)),
+    "inputs read and new state written": without(*_ROWS_AT_REST),
+    "updates in one loop (a sixth)": without(*_UPDATES),
+    "what is fetched ahead": without(*_FETCHED),
+    "what is gathered for a product is fetched": without(*_MULTIPLIED),
+    "gathered state copied into its place": without(*_WRITTEN),
+    "the five above": without(*_ROWS_AT_REST, *_UPDATES, *_FETCHED, *_MULTIPLIED, *_WRITTEN),
+    "0.826 of the products' peak": model_with(products_reach=1.0),
+    "0.85 of the memory's peak": model_with(memory_reach=1.0),
+    "0.3 of a pointwise result, not 0.1": model_with(fused=0.1),
+    "casts as pointwise equations": without(*_CASTS),
+    "memory that collectives touch": without((CostModel, "_touched", _no_bytes)),
+    "slabs brought into one piece": without((CostModel, "_passes", _slabs_in_one_piece)),
+    "gathers along other dims (1.1)": without((cost, "_NOT_FIRST", 1.0)),
+    "sums that end within tiles": without((CostModel, "_is_all_reduce", _kind_alone)),
+    "all-reduces over a whole torus": Price(_no_torus),
+    # the copy of a table is in bfloat16 whoever reads the rows
+    "all that was removed": Price(
+        lambda model: dataclasses.replace(model, **_REACHED),
+        (
+            (local_work, "_FEW", 0.0), (problem, "local_bytes", _in_bfloat16), (problem, "copied_whole", _no_bytes),
+            *_UPDATES, *_FETCHED, *_MULTIPLIED, *_WRITTEN, *_CASTS,
+            (CostModel, "_passes", _passes_of_whole), (CostModel, "_is_all_reduce", _kind_alone),
+        ),
+    ),
+}  # fmt: skip
+
+
+def options_of(machine: str, model: str, sizes: dict) -> SimpleNamespace:
+    """Return the options of `benchmarks.auto_absent` for a case."""
+    usual = {"layers": 2, "width": 2048, "time": 2048, "vocab": 32768, "batch": None, "rows": 4_000_000}
+    return SimpleNamespace(machine=machine, model=model, latency=False, **{**usual, **sizes})
+
+
+def planned(case: Subject, graph, price: str) -> tuple:
+    """Return what is chosen without a price, and its time by the prices that are left."""
+    removal = PRICES[price] if price else Price()
+    with contextlib.ExitStack() as stack:
+        for patch in removal.patches:
+            stack.enter_context(mock.patch.object(*patch))
+        best, us, _ = _search(Problem(graph, case.sizes, removal.change(case.cost)))
+    return best, us
+
+
+def plans(title: str, grid: str, prices: list[str]):
+    """Yield for each price its case, the plan without it, and a line of figures; without a name, the full model."""
+    machine, model, sizes, _ = CASES[title]
+    case, _ = auto_absent.case_of(options_of(machine, model, sizes), f"found@{grid}")
+    codes = tuple(None if x.is_free else x.own for x in case.inputs)
+    graph = build(case.program, codes, case.out_pins, case.free, case.everywhere)
+    full = Problem(graph, case.sizes, case.cost)
+    for price in prices:
+        best, own_us = planned(case, graph, price)
+        us = total_us(full, best)
+        plan = _plan(full, best, codes, case.out_pins, 0.0, us)
+        line = {"case": title, "grid": grid, "price": price, "own_us": own_us, "us": us, "bytes": int(plan.bytes)}
+        yield case, plan, {**line, "plan": digest(plan)}
+
+
+def digest(plan) -> str:
+    """Return what two plans share if they are the same."""
+    text = repr((plan.in_codes, plan.rows, plan.out_codes, sorted((i, b.rows) for i, b in plan.bodies.items())))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def plan_all(title: str, into: str, prices: list[str]) -> None:
+    """Plan a case on its grids, by the full model and without each price, and write a line for each."""
+    known = {(e["case"], e["grid"], e["price"]) for e in read(into)}
+    for grid in CASES[title][3]:
+        missing = [p for p in ("", *prices) if (title, grid, p) not in known]
+        for _, _, line in plans(title, grid, missing) if missing else ():
+            write(line, into)
+
+
+def compile_one(title: str, grid: str, price: str, into: str) -> None:
+    """Compile the plan of a case without a price to the end, and write a line of what the compiler says."""
+    for case, plan, line in plans(title, grid, [price]):
+        _, told = by_sbpjax(case, plan, figures)
+        wire_us = told.bytes / case.cost.wire_bytes_per_s * 1e6
+        found = {"optimal_us": told.seconds * 1e6, "wire_us": wire_us, "compiled": told.bytes, "memory": told.memory}
+        write({**line, **found}, into)
+
+
+def write(line: dict, into: str) -> None:
+    """Append a line to the file of results."""
+    print(json.dumps(line), flush=True)
+    with open(into, "a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def read(path: str) -> list[dict]:
+    """Return the lines of a file of results."""
+    if not os.path.exists(path):
+        return []
+    with open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+def fastest(lines: list[dict]) -> dict:
+    """Return the plan that is taken of those on several grids, as `placement.auto` does: more axes must win by 1 %."""
+    best = lines[0]
+    for line in lines[1:]:
+        more = line["grid"].count("x") > best["grid"].count("x")
+        best = line if line["own_us"] < best["own_us"] * (0.99 if more else 1.0) else best
+    return best
+
+
+def tables(lines: list[dict], heading: str) -> str:
+    """Return the tables of a file of results in Markdown."""
+    parts = [f"# {heading}\n", NOTE]
+    for title in CASES:
+        mine = [e for e in lines if e["case"] == title and "optimal_us" not in e]
+        full = {e["grid"]: e for e in mine if not e["price"]}
+        if not full:
+            continue
+        best = fastest(list(full.values()))
+        told = f"[{best['grid']}], {best['us'] / 1e3:.2f} ms, {best['bytes'] / 1e6:.0f} MB"
+        parts.append(f"\n## {title}\n\nFull model: {told}. Grids: {', '.join(f'[{g}]' for g in full)}.\n")
+        parts.append("| without | chosen grid | time | bytes | time on each grid |")
+        parts.append("|---|---|---|---|---|")
+        for price in dict.fromkeys(e["price"] for e in mine if e["price"]):
+            given = [e for e in mine if e["price"] == price]
+            taken = fastest(given)
+            by_grid = {e["grid"]: f"{e['us'] / full[e['grid']]['us']:.3f}" for e in given}
+            each = ", ".join(by_grid.get(grid, "-") for grid in full)
+            shares = f"{taken['us'] / best['us']:.3f} | {taken['bytes'] / best['bytes']:.3f}"
+            parts.append(f"| {price} | [{taken['grid']}] | {shares} | {each} |")
+    told = [e for e in lines if "optimal_us" in e]
+    if told:
+        parts.append(COMPILED)
+        parts.append("| case | grid | without | modelled, ms | `optimal_seconds`, ms | with the wire, ms | MB |")
+        parts.append("|---|---|---|---|---|---|---|")
+        for e in told:
+            cells = (e["case"], f"[{e['grid']}]", e["price"] or "nothing", f"{e['us'] / 1e3:.2f}")
+            whole = (e["optimal_us"] + e["wire_us"]) / 1e3
+            told_ms = f"{e['optimal_us'] / 1e3:.3f} | {whole:.3f} | {e['compiled'] / 1e6:.0f}"
+            parts.append(f"| {' | '.join(cells)} | {told_ms} |")
+    return "\n".join(parts) + "\n"
+
+
+HEADING = "Prices of TPUs, those that were then removed among them"
+NOTE = """Made by `python -m benchmarks.ablate_prices` as it was when this file was added: v5p, jax 0.10.2, modelled
+times. Time and bytes are those of the plan that is chosen without a price, by the full model, as shares of the full
+model's own plan. The chosen grid is the one that looks fastest without the price; the last column has the ratio of time
+on every grid.
+
+"All that was removed" is all of these at once: few rows, lookups in bfloat16 (the copy of a table is in bfloat16 now
+whoever reads the rows), a part cut from a copy, updates, what is fetched ahead or for a product, gathered state, the
+three shares of peaks, casts, slabs, gathers along other dims, and sums that end within tiles."""
+
+COMPILED = """
+## What libtpu's compiler says of some of these plans
+
+`optimal_seconds`, which counts no wire, and with the compiled bytes at the links' speed; of GPTs as added up from the
+program's text (`benchmarks.tpu_passes`).
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="the cases whose title has this text")
+    parser.add_argument("--price", help="the prices whose name has this text; for --compile the full model without it")
+    parser.add_argument("--into", default="ablate_prices.jsonl", help="the file of results")
+    parser.add_argument("--compile", metavar="GRID", help="compile the plan on this grid")
+    parser.add_argument(
+        "--show", metavar="NAME", nargs="?", const="tpu_prices", help="write the tables to results/NAME.md"
+    )
+    options = parser.parse_args()
+    if options.show:
+        os.makedirs(RESULTS, exist_ok=True)
+        with open(os.path.join(RESULTS, f"{options.show}.md"), "w") as file:
+            file.write(tables(read(options.into), HEADING))
+        return
+    prices = [p for p in PRICES if (options.price or "") in p]
+    for title in CASES:
+        if options.only in title:
+            with jax.enable_x64(False):
+                if options.compile:
+                    compile_one(title, options.compile, prices[0] if options.price else "", options.into)
+                else:
+                    plan_all(title, options.into, prices)
+
+
+if __name__ == "__main__":
+    main()
