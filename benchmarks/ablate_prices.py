@@ -30,8 +30,7 @@ from benchmarks.auto import by_sbpjax, figures
 from sbpjax.graph.auto.subject import Subject
 from sbpjax.planner import problem
 from sbpjax.planner.graph import build
-from sbpjax.planner.memory import stored
-from sbpjax.planner.prices import cost, local_work
+from sbpjax.planner.prices import local_work
 from sbpjax.planner.prices.cost import CostModel
 from sbpjax.planner.problem import Problem, total_us
 from sbpjax.planner.program import _plan, _search
@@ -76,10 +75,6 @@ def _no_bytes(*_) -> float:
     return 0.0
 
 
-def _nothing(*_) -> set:
-    return set()
-
-
 def _held_only(windows, codes, indices, index_codes, sizes) -> float:
     return local_work._held(windows, codes, sizes)
 
@@ -94,81 +89,26 @@ def _no_torus(model: CostModel) -> CostModel:
     return dataclasses.replace(model, links=links)
 
 
-def _passes_of_whole(self, step) -> float:
-    """Return how often a collective touches the whole, its slabs in one piece."""
-    moved, written_as_one = step.bytes / max(step.block, 1), self._is_all_reduce(step)
-    if step.kind == "all_to_all":
-        return 2.0 * moved
-    if step.kind == "psum_scatter":
-        return 2.0 if written_as_one else 2.0 - moved
-    return 1.0 - moved + (3.0 if written_as_one else 1.0) if step.kind == "all_gather" else 2.0
-
-
-def _slabs_in_one_piece(self, step) -> float:
-    return _passes_of_whole(self, step) * (cost._NOT_FIRST if step.kind == "all_gather" and step.source > 0 else 1.0)
-
-
-def _kind_alone(self, step) -> bool:
-    return step.kind in self.link(step.axis).as_all_reduce
-
-
-def _in_bfloat16(eqn, ins, outs, sizes, _=False):
-    return _BYTES(eqn, ins, outs, sizes, eqn.primitive.name == "gather" and eqn.outvars[0].aval.dtype == "float32")
-
-
-_BYTES = local_work.local_bytes
-_TABLE_ROWS = (
-    (local_work, "_looked_up", _held_only),
-    (local_work, "_added", _read_and_written),
-    (local_work, "_turned", _no_bytes),
-)
-_ROWS_AT_REST = ((problem, "touches", lambda _: {}),)
-_UPDATES = ((problem, "updates", _nothing),)
-_FETCHED = ((problem, "fetched_bytes", _no_bytes), (stored, "fetched_bytes", _no_bytes))
-_MULTIPLIED = ((problem, "multiplied", _nothing),)
-_WRITTEN = ((problem, "written", _nothing),)
-_CASTS = ((cost, "READS", cost.READS | {"convert_element_type"}),)
-_REACHED = {"products_reach": 1.0, "memory_reach": 1.0, "fused": 0.1}
-
 # price → what takes it out
 PRICES = {
-    "all prices of tiles": model_with(tiles=False, **_REACHED),
+    "all prices of tiles": model_with(tiles=False),
     "blocks that a device touches": without((problem, "local_bytes", lambda *_: None)),
-    "rows of tables in tiles": without(*_TABLE_ROWS),
+    "rows of tables in tiles": without(
+        (local_work, "_looked_up", _held_only),
+        (local_work, "_added", _read_and_written),
+        (local_work, "_turned", _no_bytes),
+    ),
     "narrow rows lie across tiles": without(
         (local_work, "_READ_NARROW", local_work._READ), (local_work, "_ADDED_NARROW", 2)
     ),
     "single elements are no narrow rows": without((local_work, "_are_rows", lambda *_: True)),
-    "few rows: the table is read for them": without((local_work, "_FEW", 0.0)),
     "the copy from which a turned table is looked up": without((local_work, "_turned", _no_bytes)),
+    "that copy in bfloat16": without((local_work, "BF16_BYTES", 4)),
     "sums into a turned table made in rows": without((local_work, "is_added_in_rows", lambda *_: False)),
-    "lookups in bfloat16": without((problem, "rounded_lookups", _nothing)),
-    "a part cut from a table's copy": without((problem, "copied_whole", _no_bytes)),
-    "inputs read and new state written": without(*_ROWS_AT_REST),
-    "updates in one loop (a sixth)": without(*_UPDATES),
-    "what is fetched ahead": without(*_FETCHED),
-    "what is gathered for a product is fetched": without(*_MULTIPLIED),
-    "gathered state copied into its place": without(*_WRITTEN),
-    "the five above": without(*_ROWS_AT_REST, *_UPDATES, *_FETCHED, *_MULTIPLIED, *_WRITTEN),
-    "0.826 of the products' peak": model_with(products_reach=1.0),
-    "0.85 of the memory's peak": model_with(memory_reach=1.0),
-    "0.3 of a pointwise result, not 0.1": model_with(fused=0.1),
-    "casts as pointwise equations": without(*_CASTS),
+    "inputs read and new state written": without((problem, "touches", lambda _: {})),
     "memory that collectives touch": without((CostModel, "_touched", _no_bytes)),
-    "slabs brought into one piece": without((CostModel, "_passes", _slabs_in_one_piece)),
-    "gathers along other dims (1.1)": without((cost, "_NOT_FIRST", 1.0)),
-    "sums that end within tiles": without((CostModel, "_is_all_reduce", _kind_alone)),
     "all-reduces over a whole torus": Price(_no_torus),
-    # the copy of a table is in bfloat16 whoever reads the rows
-    "all that was removed": Price(
-        lambda model: dataclasses.replace(model, **_REACHED),
-        (
-            (local_work, "_FEW", 0.0), (problem, "local_bytes", _in_bfloat16), (problem, "copied_whole", _no_bytes),
-            *_UPDATES, *_FETCHED, *_MULTIPLIED, *_WRITTEN, *_CASTS,
-            (CostModel, "_passes", _passes_of_whole), (CostModel, "_is_all_reduce", _kind_alone),
-        ),
-    ),
-}  # fmt: skip
+}
 
 
 def options_of(machine: str, model: str, sizes: dict) -> SimpleNamespace:
@@ -283,21 +223,15 @@ def tables(lines: list[dict], heading: str) -> str:
     return "\n".join(parts) + "\n"
 
 
-HEADING = "Prices of TPUs, those that were then removed among them"
-NOTE = """Made by `python -m benchmarks.ablate_prices` as it was when this file was added: v5p, jax 0.10.2, modelled
-times. Time and bytes are those of the plan that is chosen without a price, by the full model, as shares of the full
-model's own plan. The chosen grid is the one that looks fastest without the price; the last column has the ratio of time
-on every grid.
-
-"All that was removed" is all of these at once: few rows, lookups in bfloat16 (the copy of a table is in bfloat16 now
-whoever reads the rows), a part cut from a copy, updates, what is fetched ahead or for a product, gathered state, the
-three shares of peaks, casts, slabs, gathers along other dims, and sums that end within tiles."""
+HEADING = "Prices of TPUs: what each changes in plans"
+NOTE = """Made by `python -m benchmarks.ablate_prices`: v5p, jax 0.10.2, modelled times. Time and bytes are those of
+the plan that is chosen without a price, by the full model, as shares of the full model's own plan. The chosen grid is
+the one that looks fastest without the price; the last column has the ratio of time on every grid."""
 
 COMPILED = """
 ## What libtpu's compiler says of some of these plans
 
-`optimal_seconds`, which counts no wire, and with the compiled bytes at the links' speed; of GPTs as added up from the
-program's text (`benchmarks.tpu_passes`).
+`optimal_seconds`, which counts no wire, and with the compiled bytes at the links' speed.
 """
 
 

@@ -9,11 +9,10 @@ in its backward; vectors are left whole. Needs the extra `aot`.
 
 For each: seconds to build, trace, plan and compile; the memory report beside the compiler's own figures; bytes on the
 wire by kind, planned and compiled; `optimal_seconds` of the TPU compiler. ``--peer`` adds the same model written by
-hand (`benchmarks.gpt_by_hand`). The compiler's cost analysis counts the body of a loop once. `benchmarks.tpu_passes`
-adds up the same from the program's text, with bodies once, to be compared with the compiler's figure, and with every
-turn, to be compared with the peer's. ``--flat`` takes four layers without loops, on both sides. The compiler prices a
-custom call, such as the halves of a 64-bit number, at minus one second; whole seconds are added until the figure is
-above what the products alone take at the chip's peak.
+hand (`benchmarks.gpt_by_hand`). The compiler's cost analysis counts the body of a loop once, so its figure tells
+something only with ``--flat``: four layers without loops, on both sides. The compiler prices a custom call, such as
+the halves of a 64-bit number, at minus one second; whole seconds are added until the figure is above what the products
+alone take at the chip's peak.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import jax
 
 import sbpjax as flow
-from benchmarks import gpt_by_hand, tpu_passes
+from benchmarks import gpt_by_hand
 from examples.gpt.model import GPT, GPTConfig
 from examples.gpt.sharding import TENSOR_PARALLEL
 from sbpjax import nn, optim, sbp
@@ -126,16 +125,9 @@ def optimal_seconds(compiled, machine: str) -> float | None:
 
 
 def told_seconds(compiled, case: Case) -> str:
-    """Return the compiler's estimate of a step beside what its text adds up to; empty where it gives none."""
+    """Return the compiler's estimate of a step, the bodies of loops counted once; empty where it gives none."""
     found = optimal_seconds(compiled, case.machine)
-    if found is None:
-        return ""
-    text = compiled.as_text()
-    once, turns = tpu_passes.seconds(text, once=True), tpu_passes.seconds(text)
-    return (
-        f"optimal_seconds {found * 1e3:.2f} ms; from the text {once * 1e3:.2f} ms with bodies of loops once "
-        f"({once / found:.3f}), {turns * 1e3:.2f} ms with every turn"
-    )
+    return "" if found is None else f"optimal_seconds {found * 1e3:.2f} ms"
 
 
 def saved(compiled, folder: str | None, name: str) -> None:

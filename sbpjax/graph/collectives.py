@@ -7,8 +7,8 @@
 Bytes are what one device receives over the interconnect in one run. The compiler may say a kind in another way (an
 all-reduce fused with a slice is a reduce-scatter, a pair of asynchronous halves is one collective, a loop's body runs
 as often as the loop iterates); `sbpjax.compiler.hlo` reads all of them. What the TPU compiler writes as an all-reduce
-(`sbpjax.sbp.scattered_shards`, `sbpjax.planner.prices.links`) is planned as one, and what it sends in bfloat16
-(`sbpjax.planner.prices.rounded`) as that.
+(`sbpjax.sbp.scattered_shards`, `sbpjax.planner.prices.links`) is planned as one. A sum that only a rounding to
+bfloat16 reads is planned in float32; libtpu 0.0.42 sends it in bfloat16, half the bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from sbpjax.errors import MixedTensorError, message
 from sbpjax.planner.control import body_plans, inner_bytes
 from sbpjax.planner.exact import hidden_bytes
 from sbpjax.planner.prices.links import written_as_all_reduce
-from sbpjax.planner.prices.rounded import narrowed, read_in_float32
 from sbpjax.programs.primitives import CONTROL
 from sbpjax.sbp.layout import local_shape
 from sbpjax.sbp.scattered_shards import is_summed_whole
@@ -93,25 +92,20 @@ def planned_bytes(plan, placement=None) -> dict[str, int]:
     Args:
         plan: the plan.
         placement: where it runs. The TPU compiler makes all-reduces of small sums and of collectives over a whole
-            torus, which are twice the bytes, and sends sums that are only read rounded in bfloat16, which are half;
-            elsewhere the sum of all kinds is ``plan.bytes``.
+            torus, which are twice the bytes; elsewhere the sum of all kinds is ``plan.bytes``.
     """
     on_tpu = placement is not None and placement.type == "tpu"
     written = written_as_all_reduce(placement) if on_tpu else None
-    wide = read_in_float32(plan) if on_tpu else set()
     found: dict[str, int] = {}
     for boxing in plan.boxings:
-        codes, kinds, counts = boxing.source, [], []
+        codes = boxing.source
         for step in boxing.steps:
             codes = (*codes[: step.axis], step.target, *codes[step.axis + 1 :])
             if step.bytes:
                 block = local_shape(boxing.shape, codes, plan.sizes)
                 whole = written is not None and _is_all_reduce(step, block, written)
-                kinds.append("psum" if whole else step.kind)
-                counts.append(2 * step.bytes if whole else step.bytes)
-        halved = narrowed(boxing, kinds, wide) if on_tpu else [False] * len(kinds)
-        for kind, count, half in zip(kinds, counts, halved, strict=True):
-            _add(found, _KINDS[kind], (round(count / 2) if half else count) * boxing.times)
+                kind = "psum" if whole else step.kind
+                _add(found, _KINDS[kind], (2 * step.bytes if whole else step.bytes) * boxing.times)
     _add_inside(found, plan, 1, placement)
     return {kind: count for kind, count in found.items() if count}
 

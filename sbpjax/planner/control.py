@@ -26,6 +26,8 @@ def body_program(closed) -> Program:
     return normalise(closed)
 
 
+# The planner plans equations, of which a loop is one, whose rows come from planning its body: the two modules need each
+# other, so the upper one registers itself.
 _PLANNER: list[Callable[..., Plan]] = []
 
 
@@ -137,6 +139,8 @@ def _fixed_point(closed, size: int, codes: list[int], carried: dict[int, int]):
     """
     program = body_program(closed)
     free = tuple(None for _ in program.outvars)
+    # A split enters the carry in the first turn, what is computed from it in the second. If it has not settled by then,
+    # the pins below make the carry come out as it went in, by conversions in the body.
     for _ in range(3):
         plan = body_plan(closed, (size,), tuple((c,) for c in codes), free)
         after = list(codes)
@@ -163,6 +167,8 @@ def scan_rows(eqn, size: int) -> list[Row]:
     long = is_long(body_program(closed))
     found = []
     for i, seed in _seeds([v.aval for v in closed.jaxpr.invars]):
+        # An earlier row that splits this operand so answers the seed, too. For short bodies planning again is cheap and
+        # may find another row.
         if long and any((*row.ins[:held], *shifted(row.ins[held:], -1))[i] == seed for row in found):
             continue
         codes = [B] * len(closed.jaxpr.invars)

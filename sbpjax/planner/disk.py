@@ -55,6 +55,7 @@ def digest(program: Program, *request) -> str:
         program: the flat program.
         request: mesh, pins, prices: anything whose ``repr`` is the same in every process.
     """
+    # JAX's version: what a function is traced to changes between releases under the same source.
     found = hashlib.sha256(f"{_FORMAT} {jax.__version__} {_sources()} {names()!r} {request!r}\n".encode())
     signatures = Signatures()
     number: dict = {}
@@ -67,6 +68,7 @@ def digest(program: Program, *request) -> str:
     for eqn in program.eqns:
         known = len(signatures.texts)
         form = signatures.number(eqn)
+        # The text of a form once: programs have thousands of equations of a few dozen forms.
         if form == known:
             found.update(signatures.texts[form].encode())
         line = f"{form} {' '.join(map(name, eqn.invars))} > {' '.join(map(name, eqn.outvars))}\n"
@@ -114,6 +116,7 @@ def store(key: str, plan: Plan) -> None:
 def _prune(folder: pathlib.Path) -> None:
     files = list(folder.glob("*.json"))
     if len(files) > _MOST_FILES:
+        # By age of writing: a plan in daily use is made anew once in a thousand, which costs seconds.
         for path in sorted(files, key=lambda p: p.stat().st_mtime)[: len(files) - _MOST_FILES]:
             path.unlink(missing_ok=True)
 
@@ -144,6 +147,7 @@ def _decode(data: dict, program: Program, sizes: tuple[int, ...]) -> Plan:
     rows = [tuple(table[i] for i in chosen) for chosen in data["chosen"]]
     in_codes = tuple(tuple(c) for c in data["in_codes"])
     out_codes = tuple(tuple(c) for c in data["out_codes"])
+    # The file is signed, not trusted: a hash that collides must not become a wrong program.
     if len(rows) != len(program.eqns) or len(in_codes) != len(program.invars) or len(out_codes) != len(program.outvars):
         raise ValueError("the plan is of another program")
     for eqn, chosen in zip(program.eqns, rows):

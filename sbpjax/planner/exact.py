@@ -35,9 +35,11 @@ from .parts import Part, parts_of
 
 log = logging.getLogger("sbpjax.plan")
 
+# The parts of a cost are digits of one integer, compared at once; they are far enough apart that none spills over.
 _BYTES = 1 << 120
 _CONVERSION = 1 << 90
 _UNDIVIDED = 1 << 30
+# Beyond this the cheapest are kept, and the log says that the plan may not be the cheapest.
 MAX_STATES = 48
 
 
@@ -62,6 +64,7 @@ def candidates(eqn, sizes: Codes) -> list[Candidate]:
             continue
         ins = tuple(zip(*(row.ins for row in chosen), strict=True)) if eqn.invars else ()
         outs = tuple(zip(*(row.outs for row in chosen), strict=True)) if eqn.outvars else ()
+        # Of signatures that move as much, the one that divides more work: else all-B would often win by its place.
         undivided = math.prod(n for n, row in zip(sizes, chosen, strict=True) if not row.divided)
         work = max((math.prod(getattr(v.aval, "shape", ())) for v in eqn.outvars), default=0)
         cost = hidden_bytes(eqn, chosen, sizes, rough=True) * _BYTES + undivided * work * _UNDIVIDED + order
@@ -107,6 +110,7 @@ def plan_exactly(
     free = {v for v, pin in zip(program.outvars, out_pins, strict=True) if pin is None and isinstance(v, Var)}
     for part in parts_of(program, given, out_pins, everywhere):
         key = part.key
+        # An optimizer's update is one part per parameter, and all parameters of a shape are one key.
         if key not in solved:
             solved[key] = _solve(part, sizes, free, most or MAX_STATES)
         for i, candidate in zip(part.indices, solved[key], strict=True):
@@ -132,8 +136,10 @@ def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
             for o, v in enumerate(eqn.outvars)
             if v in part.live and v not in part.uniform and not isinstance(v, DropVar)
         ]
+        # Cheapest first, so that a state is only held against cheaper ones; the sort is stable: ties keep table order.
         ranked = sorted(_ranked(states, options, reads, sizes), key=lambda entry: entry[0])
         states = _undominated(_successors(ranked, reads, made, part.last_reads[position]), sizes, most)
+    # No layout is invented for the caller: where he split nothing, a divided result puts a gather off to whoever reads.
     untouched = [a for a in range(len(sizes)) if all(c[a] == B for c in part.given.values())]
     best, trail = None, None
     for cost, env, options in states:
@@ -236,12 +242,12 @@ class _Kept:
         env, prices = self.env, self.prices
         for v, copies in want.items():
             mine = env[v]
-            if mine is copies or mine == copies:
+            if mine is copies or mine == copies:  # most values are untouched since the states parted
                 continue
             for codes in copies:
                 if codes in mine:
                     continue
-                if budget <= 0:
+                if budget <= 0:  # before the price, which is a shortest path
                     return False
                 key = (v, codes)
                 price = prices.get(key)

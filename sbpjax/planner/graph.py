@@ -122,14 +122,6 @@ class Graph:
         signature = self.nodes[node].signature
         return self.signatures.examples[signature] if signature >= 0 else None
 
-    def readers(self) -> dict[int, list[Node | Fixed]]:
-        """Return for every node the ends that read a result of it."""
-        found: dict[int, list[Node | Fixed]] = {}
-        for value in self.values:
-            if not isinstance(value.source, Fixed):
-                found.setdefault(value.source[0], []).extend(value.readers)
-        return found
-
 
 def build(
     program: Program,
@@ -153,6 +145,7 @@ def build(
     given = {v: (None if i in free else in_codes[i]) for i, v in enumerate(program.invars)}
     uniform = uniform_values(program, given, everywhere)
     pins = _resolved(program, in_codes, out_pins, free)
+    # Layers whose parameters the user laid out differently are not equal: pins are part of what is compared.
     marks: dict = {("in", v): str(c) for v, c in given.items()}
     for v, pin in pins:
         if isinstance(v, Var):
@@ -194,11 +187,13 @@ class _Builder:
 
     def region(self, program: Program, uniform: set, ends: dict, marks: dict, times: int) -> tuple[Region, dict]:
         """Add the nodes of a program that runs ``times`` times; return it with the readers of its values."""
+        # Equal layers are one node with many members, so the problem does not grow with depth.
         numbers, forms, loops = self._ties(program, marks)
         members = Counter(forms)
         region, index, readers = Region(program), {}, {}
         ends.update((v, Fixed(self.everywhere)) for v in program.consts)
         for i, eqn in enumerate(program.eqns):
+            # Learning rates and step counts: broadcast in every plan, and read by so many that they would tie all.
             if eqn.outvars and all(v in uniform for v in eqn.outvars):
                 region.nodes.append(None)
                 continue
@@ -208,6 +203,7 @@ class _Builder:
             elif what is None:
                 what = index[forms[i]] = len(self.nodes)
                 self.nodes.append(Group([], numbers[i], times=times))
+            # Where the user asked for a layout he knows of the axis: results may be divided on it.
             if eqn.primitive.name == "to_sbp":
                 self.asked.append(self._pinned(eqn.params["codes"]))
             region.nodes.append(what)
@@ -226,7 +222,7 @@ class _Builder:
     def _pinned(self, codes: Codes) -> Codes:
         """Return what a pin asks for, with broadcast where it asks for nothing."""
         known = zip_longest(codes[: len(self.everywhere)], self.everywhere, fillvalue=FREE)
-        return tuple(e if c == FREE else c for c, e in known)
+        return tuple(e if c == FREE else c for c, e in known)  # shorter codes speak of the outer axes alone
 
     def _ties(self, program: Program, marks: dict) -> tuple[list[int], list[int], dict]:
         """Return for every equation the number of its form and its class, and for every loop its marks and labels."""
@@ -279,6 +275,7 @@ class _Builder:
         ins, outs, body_ins, body_outs = [], [], [], []
         for position, v in enumerate(body.invars):
             outer, aval = eqn.invars[position], cast(Any, v.aval)
+            # A scalar that every turn reads needs no port.
             if position < consts and not aval.shape and (isinstance(outer, Literal) or outer in uniform):
                 ins.append(None)
                 body_ins.append(None)
@@ -324,6 +321,7 @@ def _resolved(program: Program, in_codes, out_pins, free: set) -> list:
     """Return ``(variable, pin)`` of every output; a pin to an input that is not free becomes that input's nd-sbp."""
     result = []
     for v, pin in zip(program.outvars, out_pins, strict=True):
+        # An updated parameter whose input is given lies as that; of a free one the node of the input is the reader.
         if isinstance(pin, int) and pin not in free:
             pin = in_codes[pin]
         result.append((v, pin))
@@ -340,6 +338,7 @@ def _free_nodes(
         v = program.invars[i]
         aval: Any = v.aval
         returned = [u for u in back.get(i, ()) if isinstance(u, Var) and u not in uniform]
+        # Moments of one parameter are different classes: they are read by different equations.
         key = (
             aval.shape,
             str(aval.dtype),

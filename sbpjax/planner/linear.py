@@ -106,7 +106,7 @@ class _Assembly:
         self.cost: list[float] = []
         self.names: list[tuple] = []  # of the columns
         self.constraints: list[tuple] = []  # the names of the constraints
-        self.constant = problem.standing_us
+        self.constant = 0.0
         self.entries: list[tuple[int, int, float]] = []  # (constraint, column, coefficient)
         self.lower: list[float] = []
         self.upper: list[float] = []
@@ -154,6 +154,7 @@ class _Assembly:
         found: dict[Codes, tuple[list[int], float]] = {}
         for i, chosen in enumerate(self.options[node]):
             found.setdefault(codes_of(chosen, position, outgoing), ([], 0.0))[0].append(self.first[node] + i)
+        # An end that has no choice is a constant, not a column.
         return {next(iter(found)): ([], 1.0)} if len(found) == 1 else found
 
     def _flow(self, value: Value, reader) -> dict[tuple[Codes, Codes], tuple[list[int], float]]:
@@ -162,6 +163,7 @@ class _Assembly:
         found = self._flows.get(key)
         if found is None:
             sources, targets = self._layouts(value.source, True), self._layouts(reader, False)
+            # With one layout at either end the flow is the other end's choice: it needs no column of its own.
             if len(sources) == 1:
                 s = next(iter(sources))
                 found = {(s, t): expression for t, expression in targets.items()}
@@ -218,6 +220,7 @@ class _Assembly:
         names = self._names_of(number, source, wanted)
         for target, flows in wanted.items():
             cost = count * self.problem.conversion(value, self.axes, source, target)[0]
+            # Nobody shares it: charge the flow itself, which saves the column and its constraints.
             if len(flows) == 1 and not covers[target] and target not in used:
                 self._charge(flows[0][1], cost)
                 self._copies.append((value, target, flows[0][1]))
@@ -233,6 +236,8 @@ class _Assembly:
                     through.setdefault((u, reader), []).append(detour)
                     terms.append((detour, 1.0))
                 self._constrain(terms, constant, math.inf, "copy", *names[target], reader)
+        # Without this limit the relaxation cheats: a reader that takes a quarter each of S0, S1, S2 and B pays for a
+        # quarter of one gather. With it, it was integral in every program of the tests and benchmarks.
         for (u, reader), detours in through.items():
             columns, constant = dict(wanted[u]).get(reader, ([], 0.0))
             terms = [(paid[u], 1.0), *((c, -1.0) for c in (*columns, *detours))]
@@ -263,6 +268,7 @@ class _Assembly:
         if self.problem.memory_bytes is None:
             return
         limit = self.problem.memory_bytes
+        # In shares of the limit: coefficients of 1e10 bytes beside ones of 1 spoil HiGHS's tolerances.
         scale = 1 / max(limit, 1.0)
         self._slack = self._column(OVER_LIMIT_US_PER_BYTE / scale, "slack")
         terms = [(c, nbytes * scale) for nbytes, (columns, _) in held for c in columns]
@@ -275,6 +281,7 @@ class _Assembly:
             return Solution([], self.constant, True)
         cost = np.asarray(self.cost)
         positive = cost[cost > 0]
+        # HiGHS's tolerances are absolute: costs are brought near 1, whatever the size of the model.
         scale = 1.0 / float(np.median(positive)) if positive.size else 1.0
         program = self._linear(cost * scale)
         relaxed = solve(program, start)

@@ -35,6 +35,7 @@ class _Bytes(CostModel):
 
 
 # A byte is 1e-3 µs, a step of a conversion a tenth of that.
+# Speeds without end make computing free, as it is to the exact planner.
 _BYTES = _Bytes("bytes", 1e24, 1e24, 1e24, 1e24, 1e9, 1e-4)
 
 
@@ -50,6 +51,7 @@ def plan_one(program: Program, sizes: Codes, in_codes: tuple[Codes, ...], out_pi
     if not _has_long_loop(program):
         return plan_exactly(program, sizes, in_codes, out_pins)
     pins = tuple(out_pins) if out_pins is not None else (None,) * len(program.outvars)
+    # Where one axis of two is left there is no alternation.
     axes = _touched(program, sizes, (*in_codes, *(p for p in pins if p is not None)))
     if not axes:
         return _everywhere(program, sizes, in_codes, pins)

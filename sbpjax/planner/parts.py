@@ -51,6 +51,7 @@ def parts_of(program: Program, given: dict, out_pins, everywhere) -> list[Part]:
         root = v
         while leader.setdefault(root, root) is not root:
             root = leader[root]
+        # Path compression: a transformer's chain of thousands of values is one part.
         while leader[v] is not root:
             leader[v], v = root, leader[v]
         return root
@@ -76,6 +77,7 @@ def uniform_values(program: Program, given: dict, everywhere) -> set:
     def scalar(v) -> bool:
         return getattr(v.aval, "shape", None) == ()
 
+    # A scalar that the user gave as P is a sum that has to be reduced: no number, but a value like others.
     uniform = {v for v in program.invars if scalar(v) and given[v] == everywhere}
     uniform |= {v for v in program.consts if scalar(v)}
     for eqn in program.eqns:
@@ -97,6 +99,7 @@ def _part(program: Program, indices, given, pins, uniform, returned, consts, eve
     own_pins = [(v, p) for v, p in pins if v in number]
     last: list[set] = [set() for _ in eqns]
     seen = set(returned)
+    # Backwards: the first reader met is the last in the program. What is returned is never dropped.
     for position in range(len(eqns) - 1, -1, -1):
         for v in eqns[position].invars:
             if isinstance(v, Var) and v not in seen:
@@ -113,6 +116,7 @@ def _part(program: Program, indices, given, pins, uniform, returned, consts, eve
 
 
 def _name(v, number: dict, uniform: set):
+    # By type, not by value: updates that differ in a constant are one form.
     if isinstance(v, Literal):
         return ("literal", str(v.aval))
     if v in uniform:
@@ -124,6 +128,6 @@ def _params(eqn):
     params = tuple(sorted(eqn.params.items(), key=lambda item: item[0]))
     try:
         hash(params)
-    except TypeError:
+    except TypeError:  # a parameter that cannot be hashed: equal to nothing but itself
         return id(eqn)
     return params

@@ -71,10 +71,11 @@ def port_rows(kind: str, aval) -> list[Row]:
         aval: shape and dtype of the value inside.
     """
     codes = [d for d, n in enumerate(aval.shape) if n > 1]
+    # Integers are never partial: a sum of token numbers means nothing, and casts do not commute with sums.
     if jnp.issubdtype(aval.dtype, jnp.inexact):
         codes.append(P)
     rows = []
-    for code in (*codes, B):
+    for code in (*codes, B):  # the stacked dim itself is never split: a turn would have its slice on one rank
         (stack,) = shifted((code,), 1)
         ins, outs = {
             "shared": ((code,), (code,)),

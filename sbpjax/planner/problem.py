@@ -10,10 +10,9 @@ import functools
 import math
 from dataclasses import dataclass
 
-from sbpjax.planner.memory.stored import fetched_bytes, fetched_of_given, multiplied, touches, updates, written
+from sbpjax.planner.memory.stored import touches
 from sbpjax.planner.prices.cost import CostModel, products_us
 from sbpjax.planner.prices.local_work import local_bytes
-from sbpjax.planner.prices.lookups import copied_whole, rounded_lookups, tables_of
 from sbpjax.planner.prices.slack import VISIBLE
 from sbpjax.programs.plan import Codes
 from sbpjax.programs.rules import Row, jointly_legal, rows_of
@@ -29,8 +28,6 @@ from .ports import port_rows
 OVER_LIMIT_US_PER_BYTE = 1.0
 # What orders the dims that a returned value may be split along, where all else is equal.
 _TIE_US = 1e-4
-# What an equation between new state and old touches beside these, as a share of `CostModel.fused`.
-_IN_UPDATES = 1 / 6
 # What holding a byte of a loop's stack costs, as a share of moving it.
 _HELD = 1e-3
 
@@ -68,6 +65,7 @@ class Problem:
             elif group.port is not None:
                 found = port_rows(group.port, group.aval)
             else:
+                # P is left out: nobody keeps parameters as summands.
                 codes = [*(d for d, n in enumerate(group.aval.shape) if n > 1 and d not in group.whole), B]
                 found = [Row((c,) if group.returned else (), (c,)) for c in codes]
             self._rows[key] = found
@@ -90,6 +88,7 @@ class Problem:
         work = self._work.get(group.signature)
         if work is None:
             work = self._work[group.signature] = self.model.equation_us(eqn)
+        # A row that names no split does its work on every rank: that is what keeps large products divided.
         share = math.prod(self.sizes[a] for a, row in zip(axes, chosen) if any(c >= 0 for c in (*row.ins, *row.outs)))
         own = self._tiled_us(node, chosen, axes, work, share) if self.model.tiles else work / share
         own += self._at_rest_us(node, chosen, axes)
@@ -98,15 +97,15 @@ class Problem:
     def _tiled_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...], work: float, share: int) -> float:
         """Return the time of an equation by the blocks that one device touches (`sbpjax.planner.prices.local_work`)."""
         signature = self.graph.nodes[node].signature
-        is_rounded, is_update = node in self._rounded, node in self._updates
-        key = (signature, chosen, axes, is_rounded, is_update)
+        key = (signature, chosen, axes)
         found = self._tiled.get(key)
         if found is None:
             eqn = self.graph.signatures.examples[signature]
             ins, outs = (tuple(zip(*(getattr(row, side) for row in chosen))) for side in ("ins", "outs"))
-            touched = local_bytes(eqn, ins, outs, self._sizes(axes), is_rounded)
+            touched = local_bytes(eqn, ins, outs, self._sizes(axes))
+            # A pointwise equation is fused with its neighbours: what its block touches is not its own to pay.
             if touched is None:
-                found = work / share * (_IN_UPDATES if is_update else 1.0)
+                found = work / share
             else:
                 products = products_us(self.model, eqn) / share
                 found = self.model.compute_ratio * max(products, self.model.memory_us(touched))
@@ -129,18 +128,6 @@ class Problem:
         return tuple(self.sizes[a] for a in axes)
 
     @functools.cached_property
-    def _updates(self) -> set[int]:
-        return updates(self.graph)
-
-    @functools.cached_property
-    def _rounded(self) -> set[int]:
-        return rounded_lookups(self.graph)
-
-    @functools.cached_property
-    def _rounded_tables(self) -> set[Value]:
-        return tables_of(self.graph, self._rounded) if self.model.tiles else set()
-
-    @functools.cached_property
     def _touches(self) -> dict:
         return touches(self.graph) if self.model.tiles else {}
 
@@ -149,22 +136,15 @@ class Problem:
         found = self._touches.get(node, ())
         return self.model.memory_us(sum(t.bytes(chosen, self._sizes(axes)) for t in found)) if found else 0.0
 
-    @functools.cached_property
-    def standing_us(self) -> float:
-        """The time to fetch given inputs ahead, the same in every plan of these pins."""
-        return self.model.memory_us(fetched_of_given(self.graph, self.sizes)) if self.model.tiles else 0.0
-
     def _held_us(self, group: Group, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
         """Return what orders the layouts of a loop's stacks where all else is equal: the bytes that one device holds.
 
         A stack that is gathered before its loop, or reduced behind it, moves as much as its slices do inside.
         """
-        if group.port is None and self.model.tiles:  # a free input
-            block = math.prod(local_shape(group.aval.shape, tuple(r.outs[0] for r in chosen), self._sizes(axes)))
-            return self.model.memory_us(fetched_bytes(block * group.aval.dtype.itemsize))
         if group.port not in ("sliced", "stacked"):
             return 0.0
         codes = tuple((row.outs if group.port == "sliced" else row.ins)[0] for row in chosen)
+        # All turns: it is the stack that a device holds, not a slice.
         slice_bytes = math.prod(local_shape(group.aval.shape, codes, self._sizes(axes)))
         return _HELD * self.model.wire_us(slice_bytes * group.aval.dtype.itemsize * group.turns)
 
@@ -178,6 +158,7 @@ class Problem:
         for position, shape, itemsize in self.graph.returned.get(node, ()):
             codes = tuple(row.outs[position] for row in chosen)
             whole = tuple(B if a in self.graph.untouched else c for a, c in zip(axes, codes))
+            # A sum that is left partial is free here and costs a gather wherever it is read.
             total += self.price(shape, itemsize, axes, codes, whole)[0]
             total += _TIE_US * sum(_rank_of(c, len(shape), len(self.sizes)) for c in codes)
         return total
@@ -210,39 +191,12 @@ class Problem:
     def conversion(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> tuple[float, int]:
         """Return the time and bytes of a conversion of a value, less the latency that other work hides."""
         us, moved = self.price(value.shape, value.itemsize, axes, source, target)
-        if value in self._written or value in self._multiplied or value in self._rounded_tables:
-            us += self.model.memory_us(self._copied_bytes(value, axes, source, target, moved))
+        # Only latency hides, as in OneFlow's trunk algorithm: the bytes of all conversions share one wire.
         slack = self.graph.slack_us.get(value, 0.0) if self.model.hides and moved else 0.0
         if not slack:
             return us, moved
         steps = boxing.path(value.shape, value.itemsize, self._sizes(axes), source, target)
         return us - min(slack, (1 - VISIBLE) * self.model.on(axes).latency_us(steps)), moved
-
-    @functools.cached_property
-    def _written(self) -> set[Value]:
-        return written(self.graph) if self.model.tiles else set()
-
-    @functools.cached_property
-    def _multiplied(self) -> set[Value]:
-        return multiplied(self.graph) if self.model.tiles else set()
-
-    def _copied_bytes(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes, moved: int) -> float:
-        """Return what a conversion touches beside its collectives.
-
-        New state that is gathered is brought into the place of the old; what is gathered for a product is fetched into
-        fast memory (`at_rest`); a part of a table is cut from the copy in which rows are looked up (`lookups`).
-        """
-        sizes = self._sizes(axes)
-        if not moved:
-            return copied_whole(value, sizes, source, target) if value in self._rounded_tables else 0.0
-        steps = boxing.path(value.shape, value.itemsize, sizes, source, target)
-        block = math.prod(local_shape(value.shape, target, sizes)) * value.itemsize
-        total = 0.0
-        if value in self._written and any(self.model.on(axes).is_gathered(step) for step in steps):
-            total += 2 * block
-        if value in self._multiplied and [s.kind for s in steps if s.bytes][-1] == "all_gather":
-            total += fetched_bytes(block)
-        return total
 
 
 def _key_of(group: Group) -> tuple:
@@ -289,7 +243,7 @@ def codes_of(chosen: tuple[Row, ...], position: int, outgoing: bool) -> Codes:
 def total_us(problem: Problem, assignment: Assignment) -> float:
     """Return the modelled time of a plan: nodes, then conversions with shared ones paid once."""
     axes = assignment.axes
-    total = problem.standing_us
+    total = 0.0
     for node, group in enumerate(problem.graph.nodes):
         total += group.count * problem.node_us(node, assignment.chosen(node, axes), axes)
     for value, count in problem.graph.values.items():
@@ -299,6 +253,7 @@ def total_us(problem: Problem, assignment: Assignment) -> float:
         targets |= _summed_once(problem, value, axes, source, targets)
         for target in targets:
             cost, moved = problem.conversion(value, axes, source, target)
+            # OneFlow's collector off: priced as if every reader converted; the lowering shares all the same.
             if not problem.model.shares:
                 cost *= wanted.count(target)
             elif moved and any(gives_for_free(problem, value, axes, source, u, target) for u in targets):

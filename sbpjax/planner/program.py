@@ -78,6 +78,7 @@ def plan_program(
         OutOfMemoryError: no plan found keeps to ``memory_bytes``.
     """
     out_pins = tuple(out_pins) if out_pins is not None else (None,) * len(program.outvars)
+    # The graph is built once: a limit of memory asks for a dozen plans of it at other prices.
     graph = build(program, tuple(in_codes), out_pins, free_inputs, (B,) * len(sizes), whole_dims)
     if cost.hides:
         _find_slack(graph, sizes, cost)
@@ -92,6 +93,7 @@ def plan_program(
         best, best_us, bound = _search(problem)
         gap = max(0.0, 1 - bound / best_us) if best_us > 0 else 0.0
         if problem is not plain:
+            # Without the price of memory, or plans made at different prices could not be compared.
             best_us = total_us(plain, best)
         return _plan(plain, best, in_codes, out_pins, gap, best_us), best_us
 
@@ -144,6 +146,7 @@ def _search(problem: Problem) -> tuple[Assignment, float, float]:
         best_us = min((us for _, us, _ in results), default=math.inf)
         results.append(_descend(problem, order, best_us * (1 + _HOPELESS), ends))
         log.debug("axes in the order %s: %.3f us", order, results[-1][1])
+    # With all inputs given there is little left to lay: not worth a start of its own.
     alike = _alike(problem) if axes > 1 and problem.graph.node_of_input else None
     if alike is not None:
         best_us = min(us for _, us, _ in results)
@@ -160,6 +163,7 @@ def _descend(
     bounds: dict[int, float] = {}
     basis = None
     for axis in order:
+        # The basis of another axis is a better start than none: axes want much the same of most equations.
         solution = solve_axis(problem, assignment, axis, ends.get(axis, basis))
         assignment = Assignment({**assignment.rows, axis: solution.rows})
         bounds[axis], ends[axis] = solution.bound_us, solution.basis
@@ -189,6 +193,8 @@ def _settle(
     for axis in itertools.islice(itertools.cycle(order), _ROUNDS * len(order)):
         if us > give_up_us and bounds:
             break
+        # Alternation can end with a part of the program the wrong way round, its tokens over tensor and its hidden
+        # units over data: neither axis can turn it without the other.
         if stale >= len(order):
             turned = _exchanged(problem, assignment, us)
             if turned is None:
@@ -199,6 +205,7 @@ def _settle(
         bounds[axis], ends[axis] = solution.bound_us, solution.basis
         candidate = Assignment({**others.rows, axis: solution.rows})
         after = total_us(problem, candidate)
+        # 1, not 0: the axis that has just been solved is optimal given the others.
         stale = stale + 1 if after > us * (1 - _SETTLED) else 1
         if after < us:
             assignment, us = candidate, after
@@ -215,6 +222,7 @@ def _alike(problem: Problem) -> Assignment | None:
     ends = (end for value in graph.values for end in (value.source, *value.readers))
     if any(isinstance(end, Fixed) and len(set(end.codes)) > 1 for end in ends):
         return None
+    # The links of the mesh axes say nothing of an axis over all ranks.
     sizes = (math.prod(problem.sizes), *(1 for _ in axes[1:]))
     line = Problem(graph, sizes, dataclasses.replace(problem.model, links=()))
     rows: dict[int, list[Row]] = {a: [] for a in axes}
@@ -273,6 +281,7 @@ def _rows(problem: Problem, assignment: Assignment, region: Region) -> tuple[lis
             ins = [everywhere if end is None else assignment.codes(end, axes, False) for end in what.ins]
             outs = [assignment.codes(end, axes, True) for end in what.outs]
             rows.append(tuple(Row(tuple(c[a] for c in ins), tuple(c[a] for c in outs)) for a in range(len(sizes))))
+            # Equal loops are tied to one `Loop`, so their bodies are one plan, too.
             if id(what) not in made:
                 made[id(what)] = _body(problem, assignment, what)
             bodies[i] = made[id(what)]

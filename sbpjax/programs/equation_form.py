@@ -12,6 +12,7 @@ import re
 
 from jax.extend.core import Literal
 
+# Functions in parameters print their address, which differs from process to process.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+|0x[0-9a-f]{6,}")
 
 
@@ -41,6 +42,7 @@ class Signatures:
         key = (eqn.primitive.name, len(eqn.invars), variables, _params_key(eqn.params))
         found = self._by_key.get(key)
         if found is None:
+            # Two keys may have one text: equal jaxprs that are different objects.
             text = f"{eqn.primitive.name} {len(eqn.invars)} {variables} {_params_text(eqn.params)}"
             found = self._by_text.get(text)
             if found is None:

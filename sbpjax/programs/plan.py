@@ -14,7 +14,7 @@ from .normalise import Program, source_line
 from .rules import Row
 
 Codes = tuple[int, ...]
-_HELD_BACK = 1e-3
+_HELD_BACK = 1e-3  # slower by less than this is noise of the solver
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ class Copies:
         if target in copies:
             return target
         aval: Any = variable.aval
+        # A tie goes to the copy that was made first, in planner and lowering alike.
         return min(copies, key=lambda c: boxing.cost(aval.shape, aval.dtype.itemsize, self.sizes, c, target))
 
     def drop(self, variable: Var) -> None:
@@ -148,7 +149,7 @@ def _boxings(plan: Plan):
     for variable, codes in zip(plan.program.invars, plan.in_codes, strict=True):
         copies.put(variable, codes)
     for variable in plan.program.consts:
-        copies.put(variable, everywhere)
+        copies.put(variable, everywhere)  # constants are part of the program's text, the same on every rank
     for i, eqn in enumerate(plan.program.eqns):
         for variable, target in zip(eqn.invars, plan.ins(i), strict=True):
             yield from _read(copies, variable, target, eqn.primitive.name, eqn)
@@ -170,6 +171,7 @@ def _read(copies: Copies, variable, target: Codes, reader: str, eqn):
         return
     aval: Any = variable.aval
     steps = boxing.path(aval.shape, aval.dtype.itemsize, copies.sizes, source, target)
+    # The copy stays: whoever wants this layout later moves nothing.
     copies.known[variable][target] = None
     line, scope = ("", "") if eqn is None else (source_line(eqn), str(eqn.source_info.name_stack))
     yield Boxing(line, reader, aval.shape, str(aval.dtype), source, target, steps, scope=scope, value=variable)

@@ -48,8 +48,6 @@ PIECES = _names("slice pad concatenate split")
 DYNAMIC = _names("dynamic_slice dynamic_update_slice")
 # Each operand comes out as a result, in another place of the program.
 BARRIERS = _names("optimization_barrier tie pin unpin")
-# Every element of the result is one of an operand's.
-CHOICES = _names("clamp max min select_n reduce_max reduce_min")
 # What a compiler fuses into its readers at no cost.
 LIGHT = CHEAP | MOVES | BROADCASTS | PIECES | {"optimization_barrier"}
 

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from . import balance
 from .algebra import B, P
 from .layout import local_shape
-from .scattered_shards import ends_within_tiles, moves, sent_as, stays
+from .scattered_shards import ends_within_tiles, sent_as, stays
 from .tpu_tiles import least_in_tiles
 
 
@@ -62,12 +62,6 @@ class Step:
     def held(self) -> int:
         """Bytes of the block as a TPU holds it, in whole tiles."""
         return least_in_tiles(self.shape, self.itemsize)
-
-    @functools.cached_property
-    def moves_slabs(self) -> bool:
-        """Whether a TPU brings each rank's slab into one piece before it is sent (`slabs`)."""
-        cut = {"psum_scatter": (self.target,), "all_to_all": (self.source, self.target)}.get(self.kind, ())
-        return any(moves(self.shape, self.itemsize, d) for d in cut)
 
     @functools.cached_property
     def within_tiles(self) -> bool:

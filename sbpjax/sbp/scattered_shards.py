@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 
-from .tpu_tiles import LANES, SUBLANES, is_turned, is_turned_table
+from .tpu_tiles import LANES, SUBLANES, is_turned
 
 _LEAST_TILES = 2
 
@@ -25,13 +25,6 @@ _LEAST_TILES = 2
 def stays(ndim: int, dim: int) -> bool:
     """Return whether an array that is cut along a dim is sent as it is: that dim is one of rows, and not the first."""
     return 0 < dim == ndim - 2
-
-
-def moves(shape: tuple[int, ...], itemsize: int, dim: int) -> bool:
-    """Return whether a block is copied to bring the slabs of a cut along a dim into one piece each, on a TPU."""
-    if is_turned_table(shape, itemsize):
-        return dim == 0
-    return dim > 0 and not stays(len(shape), dim)
 
 
 def ends_within_tiles(shape: tuple[int, ...], itemsize: int, size: int, dim: int) -> bool:

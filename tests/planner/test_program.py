@@ -210,7 +210,7 @@ def test_an_exchange_of_two_axes_takes_the_cheapest_set_of_nodes(seed):
 
 
 def test_a_part_that_lies_the_wrong_way_round_is_turned(monkeypatch):
-    step = _mlp_step(16384, 1024, 4096)
+    step = _mlp_step(4096, 512, 2048)
     codes = ((0, -1), (0, 1), (1, 0))  # data × tensor, parameters divided over both
     prices = cost.preset("v5p")
     monkeypatch.setattr(sbpjax.planner.program, "_STARTS", 1)  # as large programs are; the other start lies right

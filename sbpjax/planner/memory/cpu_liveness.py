@@ -71,6 +71,7 @@ class OnCpu(Spans):
         if wide == sorted(wide):
             return
         self._inner[i] = self._inner.get(i, 0) + math.prod(shape) * v.aval.dtype.itemsize
+        # A product or a lookup has a buffer of its own, from which the copy is made.
         maker = self._producer.get(v)
         if maker is None or self._name(v) not in LIGHT or (v, codes) in self._copies:
             return
@@ -81,6 +82,7 @@ class OnCpu(Spans):
 
     def _find_stored(self) -> set:
         self._calls = next(iter(loops(self.program)), None) is not None
+        # XLA does not merge equal equations of two calls, nor of a call and what is around it.
         self._same = {} if self._calls else _merged(self.program.eqns)
         self._carriers: dict = {}
         stored = {v for v in super()._find_stored() if v not in self._same}
@@ -129,6 +131,7 @@ class OnCpu(Spans):
             name = self._name(v)
             if len(who) > 1 and name in COSTLY:
                 stored.add(v)
+            # XLA:CPU does not reach back over the whole forward for a value that it could compute again.
             elif name in LIGHT and name not in _WHERE_READ and min(who) < first <= max(who):
                 stored.add(v)
         return stored
@@ -152,6 +155,7 @@ class OnCpu(Spans):
         if eqn.primitive.name in MOVES:
             return eqn.invars[0] if isinstance(eqn.invars[0], Var) else None
         name = eqn.primitive.name
+        # A quotient of two whole values reads both where it is made; by a number or a row it is like a product.
         if name == "div" and isinstance(eqn.invars[1], Var) and not self._is_spread(eqn.invars[1]):
             return None
         if name not in LIGHT and name != "div" or len(eqn.outvars) != 1 or name in _WHERE_READ:
@@ -192,6 +196,7 @@ def _merged(eqns) -> dict:
         name = eqn.primitive.name
         if name not in LIGHT and name not in COSTLY and name not in _REDUCTIONS:
             continue
+        # A barrier is there to keep two equal values apart: checkpointing puts it before what is computed again.
         if name == "optimization_barrier" or len(eqn.outvars) != 1 or eqn.effects:
             continue
         operands = [(str(v.val), str(v.aval)) if isinstance(v, Literal) else same.get(v, v) for v in eqn.invars]

@@ -53,6 +53,7 @@ def holds_bytes(plan: Plan, out_pins: Sequence, device: str = "") -> int:
     for v, codes, pin in zip(program.outvars, plan.out_codes, out_pins, strict=True):
         if isinstance(v, Literal):
             continue
+        # XLA reuses a donated buffer only for a result of the same shape, dtype and layout.
         if pin is not None and places[_form(v, codes)]:
             places[_form(v, codes)] -= 1
         else:
@@ -122,6 +123,7 @@ def fastest_within(
         return _Found(plan, holds(plan), us)
 
     free = at(None)
+    # Most limits are the device's memory, which the fastest plan keeps: one plan, not a dozen.
     if free.bytes <= limit_bytes:
         return free.plan
     found = _slower(at, learn, free, cost, limit_bytes)
@@ -135,6 +137,8 @@ def _slower(
     """Return the fastest plan found that fits, where the fastest of all does not."""
     byte_us = 1e6 / cost.wire_bytes_per_s
     smallest = free
+    # Memory's price sees the fullest moment of the program undivided. A plan may be fullest elsewhere, so each plan
+    # teaches its own moment, until the smallest plan does not get smaller.
     for _ in range(_LESSONS):
         found = at(_HIGHEST * byte_us)
         is_smaller = found.bytes < smallest.bytes
@@ -153,6 +157,7 @@ def _slower(
                 "split the batch, or use more devices",
             )
         )
+    # Half-way on a logarithmic scale: which price a plan changes at is known to no power of ten.
     best, low, high = smallest, math.log(_LOWEST * byte_us), math.log(_HIGHEST * byte_us)
     for _ in range(_TRIES):
         middle = (low + high) / 2
@@ -168,6 +173,7 @@ def _slower(
         found = at(None, row)
         if found.bytes <= limit_bytes:
             return min(best, found, key=lambda f: f.us).plan
+        # The linear program sees less than liveness does: tighten its row by as much as the plan was over.
         row *= 0.98 * limit_bytes / found.bytes
     return best.plan
 

@@ -117,6 +117,7 @@ class Spans:
                 stored.update(self._behind_aliases(v) for v in eqn.invars if isinstance(v, Var))
         for v, who in readers.items():
             i = self._producer.get(v)
+            # Compilers compute a cheap value again for each reader, and keep one with an exp in it.
             if i is not None and len(who) > 1 and self.program.eqns[i].primitive.name in COSTLY:
                 stored.add(v)
         return stored
@@ -177,6 +178,7 @@ class Spans:
             if eqn.primitive.name in _WRITE_OVER and isinstance(eqn.invars[0], Var):
                 codes = self.plan.ins(i)[0] if self.plan else ()
                 span = self._span.get((self._behind_aliases(eqn.invars[0]), codes))
+                # Only if nothing reads it behind the equation: else the compiler copies it first.
                 if span is not None and span[1] == i:
                     span[1] = i - 1
 
@@ -186,6 +188,7 @@ class Spans:
             steps = boxing.path(v.aval.shape, v.aval.dtype.itemsize, self.sizes, source, codes)
             copies.known[v][codes] = None
             self._bytes[v, codes] = self._size(v, codes)
+            # A slice is taken where it is read, and a broadcast value has its part at hand.
             if any(s.bytes for s in steps):
                 self._span[v, codes] = [i, i]
                 self._copies.add((v, codes))
@@ -212,6 +215,7 @@ class Spans:
             key = "jaxpr" if eqn.primitive.name == "scan" else "body_jaxpr"
             return peak(body_program(eqn.params[key])).total
         body = self.plan.bodies.get(i)
+        # A loop that was one equation to the planner has no plan of its own body here.
         if body is None:
             body = body_plans(eqn, self.sizes, self.plan.ins(i), self.plan.outs(i))[-1]
         return peak(body.program, body).total

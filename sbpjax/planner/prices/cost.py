@@ -20,8 +20,7 @@ Sources of the presets (peak without sparsity; ``wire`` is what one device recei
 * h200: NVIDIA H200 SXM data sheet: as h100, with 4,800 GB/s and 141 GB.
 * v4, v5e, v5p, v6e: Google Cloud TPU system architecture pages: 275, 197, 459, 918 TF (BF16); 1,200, 819, 2,765, 1,640
   GB/s; inter-chip links 2,400, 1,600, 4,800, 3,584 Gbit/s per chip. A float32 product is one BF16 pass at JAX's
-  default precision, three at ``HIGH`` and six at ``HIGHEST``. Of these peaks libtpu's compiler reckons with 83 % for
-  products and 85 % for memory.
+  default precision, three at ``HIGH`` and six at ``HIGHEST``.
 * between hosts: NVIDIA DGX A100 and H100 data sheets: one 200 or 400 Gbit/s adapter per GPU.
 * cpu: eight virtual devices that share two cores: orders of magnitude only, from runs of XLA:CPU.
 * oneflow: the constants of OneFlow's auto parallelism (`oneflow/core/auto_parallel`, `job_conf.proto`,
@@ -87,8 +86,6 @@ class CostModel:
         tiles: whether memory is read in tiles, so that equations are priced by their blocks
             (`sbpjax.planner.prices.local_work`), collectives by the memory that they touch too, and products take
             several passes only where they ask for more than the default precision.
-        products_reach: what share of the peak of products is reached.
-        memory_reach: what share of the memory's bandwidth is reached.
     """
 
     name: str
@@ -107,12 +104,11 @@ class CostModel:
     memory_us_per_byte: float = 0.0
     is_summed: bool = False
     tiles: bool = False
-    products_reach: float = 1.0
-    memory_reach: float = 1.0
 
     def with_latency(self, alpha_us: float | None = None) -> CostModel:
         """Return this model with the latency of a collective counted; between hosts it is at least what that takes."""
         alpha = _ALPHA_US.get(self.name, self.alpha_us) if alpha_us is None else alpha_us
+        # A number that the user gave holds for every link.
         slow = 0.0 if self.hosts is None or alpha_us is not None else self.hosts.alpha_us
         links = tuple(
             dataclasses.replace(link, alpha_us=slow if slow and link.bytes_per_s < self.wire_bytes_per_s else alpha)
@@ -147,7 +143,7 @@ class CostModel:
 
     def memory_us(self, bytes: float) -> float:
         """Return the time to read or write ``bytes`` once."""
-        return bytes / (self.memory_bytes_per_s * self.memory_reach) * 1e6
+        return bytes / self.memory_bytes_per_s * 1e6
 
     def steps_us(self, steps: tuple[Step, ...], block_bytes: float) -> float:
         """Return the time of a conversion: its collectives, and one pass over memory for each local step."""
@@ -160,48 +156,29 @@ class CostModel:
         return sum(self.wire_us(s.bytes * (1 + self._is_all_reduce(s)), s.axis) for s in steps)
 
     def _is_all_reduce(self, step: Step) -> bool:
-        written = self.link(step.axis).as_all_reduce
-        return step.is_all_reduce(written) if self.tiles else step.kind in written
-
-    def is_gathered(self, step: Step) -> bool:
-        """Return whether a step is an all-gather that stays one."""
-        return step.kind == "all_gather" and not self._is_all_reduce(step)
+        return step.kind in self.link(step.axis).as_all_reduce
 
     def _touched(self, step: Step) -> float:
         """Return the bytes of memory that a collective reads and writes on one device.
 
-        A gather that becomes an all-reduce writes zeros first; of a sum that does, readers read their part. Slabs that
-        are brought into one piece before they are sent are a copy of the whole, two if rows are exchanged that lie
-        behind others; of what is gathered along another dim than the first the compiler makes copies that are laid
-        otherwise, here and there.
+        A gather that becomes an all-reduce writes zeros first; of a sum that does, readers read their part.
         """
-        return self._passes(step) * step.held
-
-    def _passes(self, step: Step) -> float:
-        """Return how often a collective touches the whole."""
         moved = step.bytes / max(step.block, 1)
-        part = 1.0 - moved
-        written_as_one = self._is_all_reduce(step)
-        if step.kind == "all_gather":
-            return (part + (3.0 if written_as_one else 1.0)) * (_NOT_FIRST if step.source > 0 else 1.0)
-        if step.kind == "psum_scatter":
-            return 2.0 if written_as_one else part + 1.0 + (2.0 if step.moves_slabs else 0.0)
         if step.kind == "all_to_all":  # ``bytes`` are all of the own part but a rank's share
-            copied = 2.0 if step.source == 0 else 4.0 if step.moves_slabs else 0.0
-            return (2.0 + copied) * moved
-        return 2.0
+            return 2.0 * moved * step.held
+        if step.kind == "psum" or step.kind == "psum_scatter" and self._is_all_reduce(step):
+            return 2.0 * step.held
+        return (1.0 - moved + (3.0 if self._is_all_reduce(step) else 1.0)) * step.held
 
     def equation_us(self, eqn) -> float:
         """Return the time of one equation on one device that does all of it."""
         return self.compute_ratio * work_us(self, eqn)
 
 
+# Orders of magnitude; `sbpjax.inspect.auto.calibrate` measures them.
 _ALPHA_US = {
     "cpu": 100.0, "a100": 12.0, "h100": 10.0, "h200": 10.0, "v4": 5.0, "v5e": 5.0, "v5p": 5.0, "v6e": 5.0,
 }  # fmt: skip
-
-_NOT_FIRST = 1.1
-_TPU = {"tiles": True, "fused": 0.3, "products_reach": 0.826, "memory_reach": 0.85}
 
 PRESETS = {
     m.name: m
@@ -210,10 +187,10 @@ PRESETS = {
         CostModel("a100", 156e12, 312e12, 2.039e12, 80e9, 300e9, hosts=Link(18.0, 25e9)),
         CostModel("h100", 494.5e12, 989e12, 3.35e12, 80e9, 450e9, hosts=Link(18.0, 50e9)),
         CostModel("h200", 494.5e12, 989e12, 4.8e12, 141e9, 450e9, hosts=Link(18.0, 50e9)),
-        CostModel("v4", 275e12, 275e12, 1.2e12, 32e9, 300e9, **_TPU),
-        CostModel("v5e", 197e12, 197e12, 0.819e12, 16e9, 200e9, **_TPU),
-        CostModel("v5p", 459e12, 459e12, 2.765e12, 95e9, 600e9, **_TPU),
-        CostModel("v6e", 918e12, 918e12, 1.64e12, 32e9, 448e9, **_TPU),
+        CostModel("v4", 275e12, 275e12, 1.2e12, 32e9, 300e9, tiles=True),
+        CostModel("v5e", 197e12, 197e12, 0.819e12, 16e9, 200e9, tiles=True),
+        CostModel("v5p", 459e12, 459e12, 2.765e12, 95e9, 600e9, tiles=True),
+        CostModel("v6e", 918e12, 918e12, 1.64e12, 32e9, 448e9, tiles=True),
         CostModel("oneflow", 1e6, 1e6, 4e6, 80e9, 1e6, 1.65e4, compute_ratio=0.05, fused=2.0, is_summed=True),
     )
 }
@@ -241,9 +218,9 @@ def flops(eqn) -> float:
 
 
 # A pointwise equation is mostly fused with its neighbours: a chain writes its result once, often into a product. So it
-# moves only the share `CostModel.fused` of its result. Where memory is not read in tiles a cast is priced as the read
-# that it mostly is: as cheap as the rest, norms that begin with one are worth doing on every rank for the gather that
-# it saves, and 64.7B in checkpointed layers on 64 chips hold their inputs whole, 18.4 GB in all and not 11.4.
+# moves only the share `CostModel.fused` of its result. A cast is priced as the read that it mostly is: as cheap as the
+# rest, norms that begin with one are worth doing on every rank for the gather that it saves, and layers then hold their
+# inputs whole (a GPT of 64.7B parameters in checkpointed layers on 64 chips: two thirds more memory).
 _CAST = "convert_element_type"
 READS = PRODUCTS | SCATTERS | REDUCTIONS | ARG_REDUCTIONS | CUMULATIVE | WINDOWS | {"gather", "sort", "reduce"}
 
@@ -253,8 +230,9 @@ def products_us(model: CostModel, eqn) -> float:
     count = flops(eqn)
     if not count:
         return 0.0
+    # By the result's dtype: a product of bfloat16 that is asked for in float32 is priced as float32.
     peak = model.flops_bf16 if str(eqn.outvars[0].aval.dtype) in _HALF else model.flops_f32
-    return count * (_passes(eqn) if model.tiles else 1) / (peak * model.products_reach) * 1e6
+    return count * (_passes(eqn) if model.tiles else 1) / peak * 1e6
 
 
 def _passes(eqn) -> int:
@@ -277,9 +255,10 @@ def work_us(model: CostModel, eqn) -> float:
     if name == "while":
         return _body_us(model, params["body_jaxpr"])
     if name == "cond":
+        # Which branch is taken is not known; the dearest bounds it.
         return max(_body_us(model, b) for b in params["branches"])
     moved = sum(_nbytes(v) for v in eqn.outvars)
-    if name in READS or name == _CAST and not model.tiles:
+    if name in READS or name == _CAST:
         moved += sum(_nbytes(v) for v in eqn.invars)
     else:
         moved *= model.fused

@@ -33,6 +33,7 @@ def on_placement(model: CostModel, placement) -> CostModel:
         links = tuple(_host_link(model, model.hosts, n, k) for n, k in zip(sizes, _ranks_per_host(placement)))
     else:
         return model
+    # Without links of its own a model prices what an equation moves inside at once, not axis by axis.
     same = Link(model.alpha_us, model.wire_bytes_per_s)
     return model if all(link == same for link in links) else dataclasses.replace(model, links=links)
 
@@ -50,6 +51,7 @@ def _host_link(model: CostModel, network: Link, size: int, per_host: int) -> Lin
     if hosts <= 1:
         return Link(model.alpha_us, model.wire_bytes_per_s)
     outside = (size - 1) / size * per_host * network.bytes_per_s / (1 - 1 / hosts)
+    # A model that leaves latency out (the default) leaves the network's out, too.
     alpha = network.alpha_us if model.alpha_us >= 1.0 else model.alpha_us
     return Link(alpha, min(model.wire_bytes_per_s, outside))
 
@@ -79,7 +81,7 @@ def _torus_shares(placement) -> list[float]:
     """Return for every mesh axis the share of a chip's links along which it runs."""
     coords = [getattr(d, "coords", None) for d in placement.devices.flat]
     ndim = len(placement.hierarchy)
-    if any(c is None for c in coords):
+    if any(c is None for c in coords):  # not every client says where its devices are
         return [1.0] * ndim
     grid = np.asarray(coords).reshape(*placement.hierarchy, -1)  # (*hierarchy, dims of the torus)
     whole = int((grid.reshape(-1, grid.shape[-1]).max(0) > grid.reshape(-1, grid.shape[-1]).min(0)).sum())
@@ -99,6 +101,8 @@ def written_as_all_reduce(placement) -> list[tuple[str, ...]]:
     """
     coords = [getattr(d, "coords", None) for d in placement.devices.flat]
     sizes = tuple(int(n) for n in placement.hierarchy)
+    # Read off compiled programs: ask `benchmarks.auto_absent` again with a new libtpu, and drop this when a
+    # reduce-scatter over a whole torus stays one.
     found: tuple[str, ...] = ()
     if all(c is not None for c in coords):
         lengths = [len(set(line)) for line in zip(*coords, strict=True)]

@@ -16,14 +16,13 @@ compiler counts, for 213,000 rows of float32 on v5p, in kB per row:
     added to a table        132    132    5.6    2.9    5.8     12
 
 Tables of 2 to 32 columns are turned, so that a row lies across tiles. One of 64 is turned too, as its rows would fill
-half a tile. It is looked up from a copy that is not; in bfloat16, two thirds of the memory traffic, where nothing but
-products reads the rows (`sbpjax.planner.prices.lookups`). Sums into it are made turned, at 132 kB per row, where its
-rows are whole tiles, as 4,000,000 are, and else not, as with the 500,000 above: the sums are turned behind that. A
-table cut down to one column is as dear as narrow ones; width 1 above is a table that never had columns. What is added
-to are zeros, which are written first. Of wide tables that is nearly all, of which the figures above are shares: rows
-in large numbers are sorted and read once, few cost no less than reading the table and writing it.
+half a tile. It is looked up from a copy that is not. Sums into it are made turned, at 132 kB per row, where its rows
+are whole tiles, as 4,000,000 are, and else not, as with the 500,000 above: the sums are turned behind that. A table cut
+down to one column is as dear as narrow ones; width 1 above is a table that never had columns. What is added to are
+zeros, which are written first.
 
-Only models whose memory is read in tiles (`CostModel.tiles`) are priced so.
+What each of these is worth in plans is in `benchmarks/results/tpu_prices.md`. Only models whose memory is read in tiles
+(`CostModel.tiles`) are priced so.
 """
 
 from __future__ import annotations
@@ -43,8 +42,6 @@ _HALF_TILE = _LANE_BYTES // 2
 # than half a tile's lies across several.
 _READ, _READ_NARROW = 1.35, 16
 _ADDED_ELEMENT, _ADDED_NARROW = 2, 32
-# Fewer rows than this share of a table's own are added one by one, to a table that is read and written for that.
-_FEW = 0.25
 
 
 def is_divided(name: str) -> bool:
@@ -52,7 +49,7 @@ def is_divided(name: str) -> bool:
     return name not in READS
 
 
-def local_bytes(eqn, ins, outs, sizes: tuple[int, ...], is_rounded: bool = False) -> float | None:
+def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
     """Return what one device reads and writes for an equation, None where the whole may be divided.
 
     Args:
@@ -60,13 +57,14 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...], is_rounded: bool = False
         ins: the nd-sbp of each operand.
         outs: the nd-sbp of each result.
         sizes: the sizes of the axes that these speak of.
-        is_rounded: of a lookup, whether nothing but products at the default precision reads its rows.
     """
     name = eqn.primitive.name
     if name == "gather":
         rows = _looked_up(eqn.outvars[0], outs[0], eqn.invars[1], ins[1], sizes)
-        item = BF16_BYTES if is_rounded and P not in outs[0] else eqn.invars[0].aval.dtype.itemsize
-        return rows + _turned(eqn.invars[0], ins[0], sizes, item)
+        # libtpu 0.0.42 makes the copy in bfloat16 where only products read the rows, as in most models. Who reads them
+        # is not asked; rows that are summed over ranks first (P) are read in full.
+        item = eqn.invars[0].aval.dtype.itemsize
+        return rows + _turned(eqn.invars[0], ins[0], sizes, item if P in outs[0] else min(item, BF16_BYTES))
     if name in SCATTERS:
         return _added(eqn, ins, outs, sizes)
     if is_divided(name):
@@ -105,7 +103,7 @@ def _added(eqn, ins, outs, sizes) -> float:
         return 4 * padded + written + rows + count * in_tiles((1, row // item), item)
     if row < _HALF_TILE or is_turned_table(shape, item):
         return written + rows + count * _ADDED_NARROW * _tiles(row)
-    return (2 if count < shape[0] * _FEW else 1) * written + 2 * rows
+    return written + 2 * rows
 
 
 def _are_rows(windows, indices) -> bool:

@@ -7,9 +7,7 @@ import pytest
 from sbpjax.planner.memory.cpu_liveness import spans_on
 from sbpjax.planner.memory.liveness import Spans
 from sbpjax.planner.memory.tpu_liveness import OnTpu, in_tiles, is_turned
-from sbpjax.planner.program import plan_program
 from sbpjax.programs.normalise import normalise
-from sbpjax.programs.rules import Row
 
 TOKENS, WIDTH = 512, 8
 SQUARE = 4 * TOKENS * TOKENS
@@ -62,31 +60,3 @@ def test_a_lookup_holds_what_the_compiler_says(width, said):
     table, ids = jax.ShapeDtypeStruct((500_000, width), jnp.float32), jax.ShapeDtypeStruct((200_000,), jnp.int32)
     program = normalise(jax.make_jaxpr(lambda t, i: t.at[i].get(mode="promise_in_bounds").sum(0))(table, ids))
     assert OnTpu(program).fullest()[1] == pytest.approx(said * 1e6, abs=1e6)  # the ids are 0.8 MB
-
-
-@pytest.mark.parametrize("precision, item", [(None, 2), ("highest", 4)])
-def test_what_products_look_up_is_gathered_and_copied_in_bfloat16(precision, item):
-    table, ids = jax.ShapeDtypeStruct((4_000_000, 64), jnp.float32), jax.ShapeDtypeStruct((8, 26), jnp.int32)
-    weight = jax.ShapeDtypeStruct((26 * 64, 8), jnp.float32)
-
-    def step(t, i, w):
-        return jnp.dot(t.at[i].get(mode="promise_in_bounds").reshape(8, -1), w, precision=precision)
-
-    program = normalise(jax.make_jaxpr(step)(table, ids, weight))
-    assert OnTpu(program).fullest()[1] == pytest.approx(4_000_000 * 128 * item, rel=0.01)
-    plan = plan_program(program, (8,), [(0,), (-1,), (-1,)], [(-1,)])
-    row = Row((-1, -1), (-1,), divided=False)
-    at = [e.primitive.name for e in program.eqns].index("gather")
-    plan.rows[at] = (row,)
-    plan.rows[at + 1 :] = [(Row((-1,) * len(e.invars), (-1,), divided=False),) for e in program.eqns[at + 1 :]]
-    assert OnTpu(program, plan).fullest()[1] == pytest.approx(4_000_000 * (64 + 128) * item, rel=0.01)
-
-
-@pytest.mark.parametrize("dim, wholes", [(0, 1), (1, 2)])
-def test_a_sum_that_is_cut_along_the_lanes_is_held_whole(dim, wholes):
-    x = jax.ShapeDtypeStruct((1024, 1024), jnp.float32)
-    program = normalise(jax.make_jaxpr(lambda a, b: jnp.tanh(a @ b))(x, x))
-    plan = plan_program(program, (8,), [(1,), (0,)], [(dim,)])
-    whole = 4 * 1024 * 1024
-    assert plan.outs(0) == ((-2,),)
-    assert OnTpu(program, plan).fullest()[1] == wholes * whole + whole // 8  # the summand, the sum, and its cut

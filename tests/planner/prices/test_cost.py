@@ -29,12 +29,11 @@ def test_half_precision_is_faster():
     assert model.equation_us(bf16) == pytest.approx(model.equation_us(f32) / 2, rel=1e-6)
 
 
-def test_casts_are_pointwise_where_memory_is_in_tiles():
+@pytest.mark.parametrize("name", ["v5p", "h100"])
+def test_casts_read_and_write(name):
     cast = _eqn(lambda x: x.astype(jnp.bfloat16), (1024, 1024))
     assert cast.primitive.name == "convert_element_type"
-    model = cost.PRESETS["v5p"]
-    assert cost.work_us(model, cast) == pytest.approx(model.fused * model.memory_us(2 * 1024 * 1024))
-    model = cost.PRESETS["h100"]
+    model = cost.PRESETS[name]
     assert cost.work_us(model, cast) == pytest.approx(model.memory_us(6 * 1024 * 1024))
 
 
@@ -88,13 +87,8 @@ def test_where_memory_is_read_in_tiles_collectives_pay_for_what_they_touch():
     ("shape", "source", "target", "passes"),
     [
         ((1024, 128), -1, 0, 0.125),  # of a slice its own part
-        ((8, 1024), -2, 1, 1.125 + 2),  # slabs of a sum along the lanes are brought into one piece first
-        ((8, 1024, 128), -2, 1, 1.125),  # those of rows lie in one
-        ((1024, 128), 0, 1, 7 / 64 * (2 + 2)),  # so are those that are exchanged
-        ((64, 1024, 128), 1, 2, 7 / 64 * (2 + 4)),
+        ((8, 1024, 128), -2, 1, 1.125),
         ((64, 64, 1024), 2, 1, 7 / 64 * 2),
-        ((1152, 8), -2, 0, 2),  # it lies turned, and slabs of 144 rows end within tiles: an all-reduce
-        ((8192, 8), -2, 0, 1.125 + 2),
         ((1024, 64, 1), -2, 0, 2 * (1.125 + 0)),  # 64 numbers fill half of the lanes
     ],
 )
