@@ -1,6 +1,6 @@
 # Two commands do everything on a machine that has only Python 3.11 and make:
 #
-#   make test    create .venv, install the locked versions, run all tests
+#   make test    create .venv, install the locked versions, run all tests (make test-fast: some of each file)
 #   make demo    create .venv, install the locked versions, train a small GPT on 8 CPU devices
 #
 # Options: PYTHON=python3.12, VENV=path, PYTEST="-k boxing -x", WORKERS=4, DEMO="--layout dp --steps 50".
@@ -16,7 +16,7 @@ N       ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv test test-long api stubs exhaustive processes demo lint format lock clean
+.PHONY: help venv test test-fast test-long api stubs exhaustive processes demo lint format lock clean
 
 help:
 	@sed -n '1,7s/^# \{0,1\}//p' Makefile
@@ -42,7 +42,11 @@ $(VENV)/.dev: $(VENV)/.test
 
 # NPROC sizes XLA's CPU thread pool; a pool smaller than the queued collectives aborts the process.
 test: $(VENV)/.test
-	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
+	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 25 $(PYTEST)
+
+# Some tests of every file, for daily work.
+test-fast: $(VENV)/.test
+	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m fast $(PYTEST)
 
 # Every recorded fact of OneFlow and every op under every layout: hours. `make test` runs a seeded sample of them.
 exhaustive: $(VENV)/.test

@@ -260,7 +260,7 @@ def bitwise_xor(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None
     """Return the bitwise exclusive disjunction of integers or bools."""
 def blackman_window(window_length: builtins.int, periodic: builtins.bool = True, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
     """Return Blackman's window."""
-def block_diag(*tensors: collections.abc.Sequence[_Tensor]) -> _Tensor:
+def block_diag(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> _Tensor:
     """Return the matrices along the diagonal of a larger one; vectors are rows."""
 def bmm(input: _Tensor, mat2: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``; options as in `matmul`."""
@@ -270,7 +270,7 @@ from sbpjax.sbp.policy import boxing_policy as boxing_policy
 from sbpjax._C import broadcast_like as broadcast_like
 def broadcast_shapes(*shapes: collections.abc.Sequence[builtins.int]) -> _Size:
     """Return the common shape of several shapes."""
-def broadcast_tensors(*tensors: collections.abc.Sequence[_Tensor]) -> builtins.tuple[_Tensor, ...]:
+def broadcast_tensors(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> builtins.tuple[_Tensor, ...]:
     """Return the tensors as views of their common shape."""
 def broadcast_to(input: _Tensor, size: _types.IntOrInts) -> _Tensor:
     """Return `expand` to a size."""
@@ -279,7 +279,7 @@ def bucketize(input: _Tensor, boundaries: _Tensor, *, out_int32: builtins.bool =
 byte: _dtype
 def can_cast(from_: _types.DTypeLike, to: _types.DTypeLike) -> builtins.bool:
     """Return whether a dtype may be cast to another: its kind is not higher."""
-def cartesian_prod(*tensors: collections.abc.Sequence[_Tensor]) -> _Tensor:
+def cartesian_prod(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> _Tensor:
     """Return all tuples of elements of vectors, as rows; of one vector itself."""
 def cast(input: _Tensor, dtype: _types.DTypeLike) -> _Tensor:
     """Return the tensor in another dtype; itself if it has that dtype."""
@@ -302,7 +302,7 @@ def celu(input: _Tensor, alpha: builtins.float = 1.0, *, out: _Tensor | None = N
 def celu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
     """Write the result of `celu` into this tensor and return it."""
 cfloat: _dtype
-def chain_matmul(*matrices: collections.abc.Sequence[_Tensor], out: _Tensor | None = None) -> _Tensor:
+def chain_matmul(*matrices: _Tensor | collections.abc.Sequence[_Tensor], out: _Tensor | None = None) -> _Tensor:
     """Return the product of several matrices in the cheapest order; the first and the last may be vectors."""
 from sbpjax.functions.nn.resize import channel_shuffle as channel_shuffle
 channels_last: _memory_format
@@ -352,7 +352,6 @@ def column_stack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | N
 def combinations(input: _Tensor, r: builtins.int = 2, with_replacement: builtins.bool = False) -> _Tensor:
     """Return all ``r``-element subsets of a vector, as rows."""
 from sbpjax import comm as comm
-from sbpjax import compat as compat
 @typing.overload
 def compile(fn: None = None, *, state: builtins.object = (), lowering: builtins.str = 'spmd') -> typing.Callable[[typing.Callable[..., builtins.object]], _Compiled]:
     """Return ``fn`` as a function that runs as one compiled program.
@@ -383,7 +382,6 @@ def compile(fn: typing.Callable[..., builtins.object], *, state: builtins.object
     Example:
         >>> double = compile(lambda x: x * 2)
     """
-from sbpjax import compiler as compiler
 def complex(real: _Tensor, imag: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return real + i imag; both are float32 or float64."""
 complex128: _dtype
@@ -433,7 +431,7 @@ def constant_pad_nd(input: _Tensor, pad: builtins.tuple[builtins.int, ...], valu
 def contiguous(input: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
     """Return the tensor itself if it is contiguous, else a copy."""
 contiguous_format: _memory_format
-def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
+def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
     """Return the convolution of `(N, C, L)` with kernels.
 
     Args:
@@ -446,9 +444,9 @@ def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride:
         dilation: distance of the kernel's cells, a number or one per dim.
         groups: channels are divided into so many groups that do not mix.
     """
-def conv2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
+def conv2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
     """Return the convolution of `(N, C, H, W)` with kernels; arguments as in `conv1d`."""
-def conv3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
+def conv3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
     """Return the convolution of `(N, C, D, H, W)` with kernels; arguments as in `conv1d`."""
 def conv_transpose1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the transposed convolution of `(N, C, L)`: the gradient of `conv1d` as a function of its output.
@@ -518,7 +516,6 @@ def cumsum(input: _Tensor, dim: builtins.int, dtype: _types.DTypeLike | None = N
     """Return the running sum along ``dim``; integers and bools add up in int64."""
 def cumulative_trapezoid(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float = 1.0, dim: builtins.int = -1) -> _Tensor:
     """Return the running integral along a dim by trapezoids."""
-from sbpjax import data as data
 default_generator: _Generator
 def deg2rad(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return degrees as radians."""
@@ -764,7 +761,6 @@ def full(size: _types.IntOrInts, fill_value: _types.TensorLike, dtype: _types.DT
 def full_like(x: _Tensor, fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return one value in the shape, dtype and layout of ``x``, unless told otherwise."""
 from sbpjax import func as func
-from sbpjax import functions as functions
 def gather(input: _Tensor, dim: builtins.int, index: _Tensor, sparse_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``out[i][j] = x[index[i][j]][j]`` for dim 0, and so on for other dims; the shape of the index."""
 def gather_nd(input: _Tensor, index: _Tensor) -> _Tensor:
@@ -880,7 +876,6 @@ from sbpjax.tensor.tape.grad_mode import inference_mode as inference_mode
 from sbpjax.tensor.generator import initial_seed as initial_seed
 def inner(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the inner products over the last dims: ``(..., K)`` and ``(___, K)`` give ``(..., ___)``."""
-from sbpjax import inspect as inspect
 from sbpjax.functions.nn.norm import instance_norm as instance_norm
 int: _dtype
 int16: _dtype
@@ -1160,7 +1155,7 @@ def median(input: _Tensor) -> _Tensor:
 def median(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False) -> _ValuesIndices:
     """Return the lower median; along ``dim`` with its index."""
 from sbpjax.functions.settings import memory_format as memory_format
-def meshgrid(*tensors: collections.abc.Sequence[_Tensor], indexing: builtins.str = 'ij') -> builtins.tuple[_Tensor, ...]:
+def meshgrid(*tensors: _Tensor | collections.abc.Sequence[_Tensor], indexing: builtins.str = 'ij') -> builtins.tuple[_Tensor, ...]:
     """Return the coordinate grids of vectors."""
 @typing.overload
 def min(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -1201,7 +1196,6 @@ def mv(input: _Tensor, vec: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the product of a matrix and a vector."""
 def mvlgamma(input: _Tensor, p: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
-from sbpjax import naming as naming
 nan: builtins.float
 def nan_to_num(input: _Tensor, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return x with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
@@ -1277,7 +1271,6 @@ def ones(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device:
     """Return a tensor of ones; arguments as `zeros`."""
 def ones_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
     """Return ones of the shape, dtype and layout of ``x``, unless told otherwise."""
-from sbpjax import ops as ops
 from sbpjax import optim as optim
 def orgqr(input: _Tensor, input2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
@@ -1298,7 +1291,6 @@ def pinverse(A: _Tensor, rcond: builtins.float | None = None, hermitian: builtin
 from sbpjax.functions.nn.resize import pixel_shuffle as pixel_shuffle
 from sbpjax.functions.nn.resize import pixel_unshuffle as pixel_unshuffle
 from sbpjax.sbp.placement import placement as placement
-from sbpjax import planner as planner
 def poisson(input: _Tensor, *, generator: _Generator | None = None) -> _Tensor:
     """Return Poisson counts with the rates in ``input``."""
 from sbpjax.functions.nn.losses import poisson_nll_loss as poisson_nll_loss
@@ -1324,7 +1316,6 @@ preserve_format: _memory_format
 def prod(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the product over ``dim``; its gradient is right with zeros too."""
 from sbpjax import profiler as profiler
-from sbpjax import programs as programs
 def promote_types(type1: _types.DTypeLike, type2: _types.DTypeLike) -> _dtype:
     """Return the smallest dtype that holds both."""
 def put(input: _Tensor, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
@@ -1716,7 +1707,6 @@ def topk(input: _Tensor, k: builtins.int, dim: builtins.int = -1, largest: built
     """Return the k largest (or smallest) elements along ``dim``, in order, and their int64 indices."""
 def trace(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sum of the main diagonal of a matrix; integers add up in int64."""
-from sbpjax import tracing as tracing
 def transpose(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
     """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
 def transpose_copy(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
@@ -1851,7 +1841,6 @@ def where(condition: _Tensor) -> builtins.tuple[_Tensor, ...]:
 @typing.overload
 def where(condition: _Tensor, input: _types.TensorLike, other: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds."""
-from sbpjax import world as world
 def wrap_jax(fn: typing.Callable[..., builtins.object], sbp_rule: builtins.str | collections.abc.Sequence[builtins.str] | None = None, *, backward: typing.Any = None, backward_rule: builtins.str | collections.abc.Sequence[builtins.str] | None = None, name: builtins.str | None = None) -> _Wrapped:
     """Return a function of JAX arrays as an op on tensors.
 

@@ -77,6 +77,30 @@ def _leave_cases_to_the_exhaustive_tests(items):
                 item.add_marker("exhaustive")
 
 
+# `make test-fast`: some tests of every file but those of processes, of examples and of what others recorded. Which ones
+# stays the same from run to run, and adding a test moves no other.
+ONE_IN = 5
+NOT_FAST = """distributed documentation examples fuzz independence models_torch op_specs oracle
+ compat_programs""".split()
+ALL_FAST = ("test_rooms.py", "support")
+
+
+def _choose_the_fast():
+    """Return a function that says of a test whether it is one of the fast ones."""
+    seen = set()
+
+    def is_fast(item):
+        path = item.path.relative_to(pathlib.Path(__file__).parent).as_posix()
+        left_out = any(item.get_closest_marker(marker) for marker in ("exhaustive", "slow", "aot", "gpu"))
+        if left_out or path.partition("/")[0] in NOT_FAST:
+            return False
+        first = path not in seen
+        seen.add(path)
+        return first or path.startswith(ALL_FAST) or zlib.crc32(item.nodeid.encode()) % ONE_IN == 0
+
+    return is_fast
+
+
 @pytest.hookimpl(tryfirst=True)  # before the cases are chosen by marker
 def pytest_collection_modifyitems(items):
     _leave_cases_to_the_exhaustive_tests(items)
@@ -85,7 +109,10 @@ def pytest_collection_modifyitems(items):
         reasons["aot"] = "needs libtpu to compile for absent devices: install the extra `aot`"
     if "cuda" not in os.environ["JAX_PLATFORMS"] and "gpu" not in os.environ["JAX_PLATFORMS"]:
         reasons["gpu"] = "needs a GPU: run with JAX_PLATFORMS=cuda,cpu on a machine that has one"
+    is_fast = _choose_the_fast()
     for item in items:
+        if is_fast(item):
+            item.add_marker("fast")
         for marker, reason in reasons.items():
             if item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))

@@ -1,11 +1,14 @@
 """OneFlow's op-level functions against PyTorch's equivalents."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
 
 import sbpjax as flow
 from sbpjax import errors
+from tests.support import compare
 
 _RNG = np.random.default_rng(4)
 A = _RNG.normal(size=(5, 4)).astype(np.float32)
@@ -14,35 +17,32 @@ X = _RNG.normal(size=(3, 4, 2)).astype(np.float32)
 V = _RNG.normal(size=(4,)).astype(np.float32)
 I = np.array([3, 0, -1], np.int64)
 RTOL = 1e-5
-
-
-def _close(got, want):
-    np.testing.assert_allclose(got.numpy(), np.asarray(want), rtol=RTOL, atol=RTOL)
+close = functools.partial(compare.close, rtol=RTOL, atol=RTOL)
 
 
 def test_matmul():
     a, w = flow.tensor(A), flow.tensor(W)
-    _close(flow._C.matmul(a, w, transpose_b=True), A @ W.T)
-    _close(flow._C.matmul(a, w, transpose_a=True, alpha=0.5), 0.5 * (A.T @ W))
+    close(flow._C.matmul(a, w, transpose_b=True), A @ W.T)
+    close(flow._C.matmul(a, w, transpose_a=True, alpha=0.5), 0.5 * (A.T @ W))
     assert not flow._C.matmul(a, w, transpose_b=True).requires_grad
 
 
 def test_add():
     a, w = flow.tensor(A), flow.tensor(W)
-    _close(flow._C.add(a, w, alpha=2), A + 2 * W)
-    _close(flow._C.add([a, w, a]), A + W + A)
+    close(flow._C.add(a, w, alpha=2), A + 2 * W)
+    close(flow._C.add([a, w, a]), A + W + A)
     x = a.clone()
     assert flow._C.add(x, w, inplace=True) is x
-    _close(x, A + W)
+    close(x, A + W)
     assert flow._C.add([x, w, w], inplace=True) is x
-    _close(x, A + 3 * W)
+    close(x, A + 3 * W)
 
 
 def test_bias_add_and_gather():
-    _close(flow._C.bias_add(flow.tensor(X), flow.tensor(V), axis=1), X + V[:, None])
-    _close(flow._C.bias_add(flow.tensor(A), flow.tensor(V), axis=-1), A + V)
-    _close(flow._C.gather(flow.tensor(A), flow.tensor(I), axis=1), A[:, I])
-    _close(flow._C.gather(flow.tensor(X), flow.tensor(I.reshape(3, 1) % 3), axis=0), X[I.reshape(3, 1) % 3])
+    close(flow._C.bias_add(flow.tensor(X), flow.tensor(V), axis=1), X + V[:, None])
+    close(flow._C.bias_add(flow.tensor(A), flow.tensor(V), axis=-1), A + V)
+    close(flow._C.gather(flow.tensor(A), flow.tensor(I), axis=1), A[:, I])
+    close(flow._C.gather(flow.tensor(X), flow.tensor(I.reshape(3, 1) % 3), axis=0), X[I.reshape(3, 1) % 3])
 
 
 def test_in_top_k():
@@ -58,23 +58,23 @@ def test_normalization(training):
     ours = [flow.tensor(v) for v in (mean, variance)]
     want = torch.nn.functional.batch_norm(torch.tensor(X), *theirs, torch.tensor(V), torch.tensor(V), training)
     got = flow._C.normalization(flow.tensor(X), *ours, flow.tensor(V), flow.tensor(V), is_training=training)
-    _close(got, want)
+    close(got, want)
     for mine, other in zip(ours, theirs, strict=True):
-        _close(mine, other)
+        close(mine, other)
 
 
 def test_sparse_softmax_cross_entropy():
     labels = np.array([0, 1, 2, 3, 0])
     want = torch.nn.functional.cross_entropy(torch.tensor(A), torch.tensor(labels), reduction="none")
-    _close(flow._C.sparse_softmax_cross_entropy(flow.tensor(A), flow.tensor(labels)), want)
+    close(flow._C.sparse_softmax_cross_entropy(flow.tensor(A), flow.tensor(labels)), want)
     with pytest.raises(errors.OpError, match="depth is the number of classes"):
         flow._C.sparse_softmax_cross_entropy(flow.tensor(A), flow.tensor(labels), depth=7)
 
 
 def test_broadcast_like():
     like = flow.zeros(3, 4, 2)
-    _close(flow.broadcast_like(flow.tensor(V), flow.zeros(5, 4)), np.broadcast_to(V, (5, 4)))
-    _close(flow.broadcast_like(flow.tensor(V), like, (0, 2)), np.broadcast_to(V[None, :, None], (3, 4, 2)))
+    close(flow.broadcast_like(flow.tensor(V), flow.zeros(5, 4)), np.broadcast_to(V, (5, 4)))
+    close(flow.broadcast_like(flow.tensor(V), like, (0, 2)), np.broadcast_to(V[None, :, None], (3, 4, 2)))
 
 
 def test_identity_keeps_layout_and_tape():
@@ -83,7 +83,7 @@ def test_identity_keeps_layout_and_tape():
     y = flow._C.identity(x)
     assert y.sbp == x.sbp and y.grad_fn is not None
     y.sum().backward()
-    _close(x.grad, np.ones_like(A))
+    close(x.grad, np.ones_like(A))
 
 
 def _attend(q, k, v, mask=None):
@@ -96,15 +96,15 @@ def test_attention_by_layout():
     q, k, v = x.view(2, 5, 4, 3, 6).permute(3, 0, 2, 1, 4)
     call = flow._C.fused_multi_head_attention_inference_v2
     ours = flow.tensor(x.numpy())
-    _close(call(query=ours, query_layout="BM(H3K)", query_head_size=6), _attend(q, k, v).numpy())
+    close(call(query=ours, query_layout="BM(H3K)", query_head_size=6), _attend(q, k, v).numpy())
     parts = {n: flow.tensor(z.contiguous().numpy()) for n, z in (("query", q), ("key", k), ("value", v))}
     causal = torch.ones(5, 5, dtype=torch.bool).tril()
     got = call(**parts, query_layout="BHMK", attn_mask_type="causal_from_top_left")
-    _close(got, _attend(q, k, v, causal).numpy())
+    close(got, _attend(q, k, v, causal).numpy())
     lengths = flow.tensor([5, 3])
     some = (torch.arange(5)[None] < torch.tensor([5, 3])[:, None])[:, None, None]
     got = call(**parts, query_layout="BHMK", key_seq_len=lengths, output_layout="MB(HK)")
-    _close(got, _attend(q, k, v, some).transpose(0, 1).numpy())
+    close(got, _attend(q, k, v, some).transpose(0, 1).numpy())
     with pytest.raises(ValueError, match="layout"):
         call(query=ours, query_layout="B(HK)M")
 
@@ -117,20 +117,20 @@ def test_dropout_of_fused_functions():
     assert 0.6 < kept.mean() < 0.9
     np.testing.assert_allclose(y.numpy()[kept], (weights.numpy() / 0.75)[kept], rtol=RTOL)
     y, weights = flow._C.fused_scale_tril_softmax_mask_scale(x, p=0.0, diagonal=0, tril_scale_value=1.0)
-    _close(y, weights.numpy())
-    _close(flow._C.fused_bias_add_dropout(x, flow.ones(8), p=0.0, axis=3), x.numpy() + 1)
+    close(y, weights.numpy())
+    close(flow._C.fused_bias_add_dropout(x, flow.ones(8), p=0.0, axis=3), x.numpy() + 1)
 
 
 def test_plain_names():
     x = flow.tensor(np.arange(12, dtype=np.float32).reshape(3, 4))
-    _close(flow._C.transpose(x, (1, 0)), x.numpy().T)
-    _close(flow._C.transpose(x, perm=(1, 0)), x.numpy().T)
-    _close(flow._C.layer_norm(x, 1, 1, 1e-5), torch.nn.functional.layer_norm(torch.tensor(x.numpy()), (4,)).numpy())
-    _close(flow._C.rms_norm(x, flow.ones(4), (4,)), x.numpy() / np.sqrt((x.numpy() ** 2).mean(1, keepdims=True) + 1e-6))
-    _close(flow._C.l1_loss(x, x + 1), 1.0)
+    close(flow._C.transpose(x, (1, 0)), x.numpy().T)
+    close(flow._C.transpose(x, perm=(1, 0)), x.numpy().T)
+    close(flow._C.layer_norm(x, 1, 1, 1e-5), torch.nn.functional.layer_norm(torch.tensor(x.numpy()), (4,)).numpy())
+    close(flow._C.rms_norm(x, flow.ones(4), (4,)), x.numpy() / np.sqrt((x.numpy() ** 2).mean(1, keepdims=True) + 1e-6))
+    close(flow._C.l1_loss(x, x + 1), 1.0)
     logits, labels = torch.tensor(x.numpy()), torch.tensor([0, 1, -1])
     want = torch.nn.functional.cross_entropy(logits, labels, ignore_index=-1, reduction="sum")
-    _close(flow._C.cross_entropy(x, flow.tensor([0, 1, -1]), None, -1, "sum"), want.numpy())
+    close(flow._C.cross_entropy(x, flow.tensor([0, 1, -1]), None, -1, "sum"), want.numpy())
     placement = flow.placement("cpu", [0, 1])
     found = flow._C.global_arange(4, placement=placement, sbp=flow.sbp.split(0))
     assert found.sbp == (flow.sbp.split(0),) and found.numpy().tolist() == [0, 1, 2, 3]
@@ -146,37 +146,37 @@ def test_plain_names():
 def test_kernels_by_their_own_names():
     c, f = flow._C, torch.nn.functional
     x, w = flow.tensor(A), torch.tensor(A)
-    _close(c.batch_matmul(x[None], x[None], transpose_b=True, alpha=2.0), 2 * (A @ A.T)[None])
+    close(c.batch_matmul(x[None], x[None], transpose_b=True, alpha=2.0), 2 * (A @ A.T)[None])
     assert c.arg_sort(x, "DESCENDING").tolist() == np.argsort(-A, -1).tolist()
-    _close(c.reduce_sum(x, [0], True), A.sum(0, keepdims=True))
-    _close(c.reduce_max(x, 1), A.max(1))
-    _close(c.reduce_prod(x, [0, 1]), A.prod())
-    _close(c.reduce_sum_like(x, flow.ones(4), [0]), A.sum(0))
-    _close(c.reciprocal_no_nan(flow.tensor([0.0, 2.0])), [0, 0.5])
-    _close(c.unsorted_segment_sum(x, flow.tensor([0, 2, 0, 2, 2]), 0, 3)[2], A[[1, 3, 4]].sum(0))
-    _close(c.fused_matmul_bias(x, x, flow.ones(5), flow.ones(5)), A @ A.T + 2)
-    _close(
+    close(c.reduce_sum(x, [0], True), A.sum(0, keepdims=True))
+    close(c.reduce_max(x, 1), A.max(1))
+    close(c.reduce_prod(x, [0, 1]), A.prod())
+    close(c.reduce_sum_like(x, flow.ones(4), [0]), A.sum(0))
+    close(c.reciprocal_no_nan(flow.tensor([0.0, 2.0])), [0, 0.5])
+    close(c.unsorted_segment_sum(x, flow.tensor([0, 2, 0, 2, 2]), 0, 3)[2], A[[1, 3, 4]].sum(0))
+    close(c.fused_matmul_bias(x, x, flow.ones(5), flow.ones(5)), A @ A.T + 2)
+    close(
         c.fused_mlp(x, [x, flow.ones(2, 5)], [flow.ones(5), flow.ones(2)], True),
         np.maximum(A @ A.T + 1, 0) @ np.ones((5, 2)) + 1,
     )
-    _close(c.fused_weighted_sum([x, x], [1.0, 2.0], 0.5), 1.5 * A)
-    _close(c.skip_layer_norm(x, bias=flow.ones(4), skip=x, alpha=2.0), f.layer_norm(w + 1 + 2 * w, (4,)).numpy())
-    _close(c.softmax_cross_entropy(x, x.softmax(-1)), -(w.softmax(-1) * w.log_softmax(-1)).sum(-1).numpy())
-    _close(
+    close(c.fused_weighted_sum([x, x], [1.0, 2.0], 0.5), 1.5 * A)
+    close(c.skip_layer_norm(x, bias=flow.ones(4), skip=x, alpha=2.0), f.layer_norm(w + 1 + 2 * w, (4,)).numpy())
+    close(c.softmax_cross_entropy(x, x.softmax(-1)), -(w.softmax(-1) * w.log_softmax(-1)).sum(-1).numpy())
+    close(
         c.sparse_cross_entropy(x.softmax(-1), flow.tensor([0, 1, 2, 3, 0]), 4),
         f.cross_entropy(w, torch.tensor([0, 1, 2, 3, 0]), reduction="none").numpy(),
     )
-    _close(c.roc_auc_score(flow.tensor([1, 0, 1, 0]), flow.tensor([0.9, 0.5, 0.5, 0.1])), [0.875])
-    _close(c.upsample_nearest_2d(x[None, None], 2.0, 2.0), f.interpolate(w[None, None], scale_factor=2.0).numpy())
-    _close(
+    close(c.roc_auc_score(flow.tensor([1, 0, 1, 0]), flow.tensor([0.9, 0.5, 0.5, 0.1])), [0.875])
+    close(c.upsample_nearest_2d(x[None, None], 2.0, 2.0), f.interpolate(w[None, None], scale_factor=2.0).numpy())
+    close(
         c.upsample_bilinear_2d(x[None, None], output_size=(3, 3)),
         f.interpolate(w[None, None], size=(3, 3), mode="bilinear").numpy(),
     )
-    _close(c.fused_get_intersection_area(*(flow.tensor([v]) for v in (0.0, 4.0, 2.0, 6.0, 0.0, 4.0, 1.0, 9.0))), [6.0])
+    close(c.fused_get_intersection_area(*(flow.tensor([v]) for v in (0.0, 4.0, 2.0, 6.0, 0.0, 4.0, 1.0, 9.0))), [6.0])
     grads = [flow.tensor(A), flow.tensor(X)]
     norm = np.sqrt((A**2).sum() + (X**2).sum())
-    _close(c.fused_clip_grad(grads, 1.0, 2.0), norm)
-    _close(grads[0], A / norm)
+    close(c.fused_clip_grad(grads, 1.0, 2.0), norm)
+    close(grads[0], A / norm)
     y = flow.ones(3, 3)
     assert c.tril_(y) is y and y.sum() == 6 and c.fft(y).dtype == flow.complex64
     assert c.trunc_divide(flow.tensor([-7]), 2).tolist() == [-3]

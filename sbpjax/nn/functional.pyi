@@ -82,7 +82,7 @@ def celu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
     """Write the result of `celu` into this tensor and return it."""
 from sbpjax.functions.nn.resize import channel_shuffle as channel_shuffle
 from sbpjax.functions.nn.losses import combined_margin_loss as combined_margin_loss
-def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
+def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
     """Return the convolution of `(N, C, L)` with kernels.
 
     Args:
@@ -95,9 +95,9 @@ def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride:
         dilation: distance of the kernel's cells, a number or one per dim.
         groups: channels are divided into so many groups that do not mix.
     """
-def conv2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
+def conv2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
     """Return the convolution of `(N, C, H, W)` with kernels; arguments as in `conv1d`."""
-def conv3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
+def conv3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
     """Return the convolution of `(N, C, D, H, W)` with kernels; arguments as in `conv1d`."""
 def conv_transpose1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the transposed convolution of `(N, C, L)`: the gradient of `conv1d` as a function of its output.

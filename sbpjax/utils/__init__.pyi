@@ -3,6 +3,7 @@
 
 import builtins
 
+from sbpjax.utils import checkpoint as checkpoint
 from sbpjax.utils import data as data
 from sbpjax.utils import global_view as global_view
 from sbpjax.utils import hooks as hooks

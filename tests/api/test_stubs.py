@@ -13,13 +13,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sbpjax
+from sbpjax.errors import SbpjaxError
+from sbpjax.testing import SPECS
+from sbpjax.testing.generate import Dtype, Gen, Input, walk
 from tests.api import coverage
 from tests.support.stubs.forms import forms
 from tests.support.stubs.generate import ATTACHED, OF_TENSORS, ROOT, texts
 from tests.support.stubs.render import Types
+from tests.support.stubs.vocabulary import RESULT_CLASSES
 
 HERE = Path(__file__).parent / "typed"
 PYRIGHT = shutil.which("pyright")
@@ -114,13 +119,48 @@ def test_what_leaves_types_open_is_told_apart():
     assert not leaves_open("(self, dim: builtins.int | builtins.tuple[builtins.int, ...] = (0, 1)) -> Tensor")
 
 
+def built(value):
+    if isinstance(value, Input):
+        return sbpjax.tensor(np.asarray(value.value))
+    return getattr(sbpjax, value.name) if isinstance(value, Dtype) else value
+
+
+def agrees(result, said):
+    """Return whether what a call gave is of the type that a stub says."""
+    if isinstance(result, sbpjax.Tensor):
+        return re.search(r"(^|\| )_Tensor( |$)", said)
+    if type(result).__name__ in said or said in ("typing.Any", "None" if result is None else ""):
+        return True
+    return isinstance(result, tuple) and ("tuple[" in said or said.removeprefix("_") in RESULT_CLASSES)
+
+
+PARTS = 12
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(i, marks=pytest.mark.exhaustive) for i in range(1, PARTS))])
+def test_functions_return_what_stubs_say(part):
+    wrong = {}
+    for i, (name, spec) in enumerate(sorted(SPECS.items())):
+        if i % PARTS != part or spec.alias_of:
+            continue
+        call = spec.make(Gen(0))
+        try:
+            result = coverage.resolve(name)(*walk(call.args, built), **walk(call.kwargs, built))
+        except SbpjaxError:
+            continue  # drawn to be refused
+        results = [form.rpartition(" -> ")[2] for form in forms(name, Types())]
+        if not any(agrees(result, said) for said in results):
+            wrong[name] = (type(result), results)
+    assert wrong == {}
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     if PYRIGHT is None:
         pytest.skip("needs pyright: pip install pyright")
     folder = tmp_path_factory.mktemp("typed")
-    for file in HERE.glob("*.py"):
-        shutil.copy(file, folder)
+    for name in ("program.py", "mistakes.py"):
+        shutil.copy(HERE / name, folder)
     config = folder / "pyrightconfig.json"
     config.write_text(json.dumps({"typeCheckingMode": "basic", "extraPaths": [str(ROOT)]}))
     command = [PYRIGHT, "-p", str(config), "--pythonpath", sys.executable, "--outputjson"]

@@ -1,5 +1,6 @@
 """Names of PyTorch that sbpjax has none of its own for: what they do, against PyTorch where it can be compared."""
 
+import functools
 import importlib
 import math
 import os
@@ -14,6 +15,9 @@ import torch as real
 import sbpjax
 from sbpjax import mock_oneflow, mock_torch, nn
 from sbpjax.compat.alias import Alias
+from tests.support import compare
+
+close = functools.partial(compare.close, rtol=1e-5, atol=1e-5)
 
 STATE = {"weight": [[1.0, 2.0], [3.0, 4.0]]}
 
@@ -22,10 +26,6 @@ STATE = {"weight": [[1.0, 2.0], [3.0, 4.0]]}
 def torch():
     with mock_torch.enable():
         yield importlib.import_module("torch")
-
-
-def close(ours, theirs, tolerance=1e-5):
-    np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=tolerance, atol=tolerance)
 
 
 def kinds(modules, layers):

@@ -1,5 +1,6 @@
 """Optimizers, schedules and modules under the name torch do what PyTorch's do, held against it live."""
 
+import functools
 import importlib
 import pickle
 import warnings
@@ -11,8 +12,10 @@ import torch as real
 import sbpjax
 from sbpjax import checkpoint, mock_torch
 from tests.optim import schedule_cases, sweep_cases
+from tests.support import compare
 
 TOLERANCE = 1e-5
+equal = functools.partial(compare.close, rtol=TOLERANCE, atol=TOLERANCE)
 DEFAULTS = "Adadelta Adafactor Adagrad Adam AdamW Adamax ASGD NAdam RAdam RMSprop Rprop SGD".split()
 OWN = {name: case for name, case in sweep_cases.ONEFLOW.items() if case["optimizer"] in ("SGD", "RMSprop")}
 OWN |= {name: case for name, case in sweep_cases.TORCH_ONLY.items() if case["optimizer"] == "RMSprop"}
@@ -43,11 +46,6 @@ def train(library, make, steps=5):
         optimizer.step()
         found += [p.detach().numpy().copy() for p in params]
     return found
-
-
-def equal(ours, theirs):
-    for mine, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(mine, other, rtol=TOLERANCE, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("name", DEFAULTS)

@@ -1,5 +1,7 @@
 """Divergences equal PyTorch's for every pair of classes that PyTorch has, and users' own pairs are found."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +11,10 @@ from torch.distributions.kl import _KL_REGISTRY as THEIR_PAIRS
 import sbpjax as flow
 from sbpjax import distributions as ours
 from sbpjax.distributions.kl import _KL_REGISTRY as OUR_PAIRS
+from tests.support import compare
 
 RTOL, ATOL = 2e-5, 2e-5
+close = functools.partial(compare.close, rtol=RTOL, atol=ATOL)
 PACKAGES = ((ours, flow.tensor), (theirs, torch.tensor))
 LOWER = [[1.0, 0, 0], [0.3, 0.8, 0], [-0.2, 0.1, 1.2]]
 TALL = [[0.5, 0.1], [-0.3, 0.7], [0.2, -0.4]]
@@ -68,11 +72,6 @@ MADE = {
 PAIRS = {p.__name__: sorted(q.__name__ for first, q in THEIR_PAIRS if first is p) for p, _ in THEIR_PAIRS}
 
 
-def assert_close(mine, other):
-    assert tuple(mine.shape) == tuple(other.shape)
-    np.testing.assert_allclose(mine.detach().numpy(), other.detach().numpy(), rtol=RTOL, atol=ATOL)
-
-
 def test_there_are_all_of_pytorchs_pairs():
     names = [{(p.__name__, q.__name__) for p, q in pairs} for pairs in (OUR_PAIRS, THEIR_PAIRS)]
     assert names[1] <= names[0] and set(PAIRS) <= set(MADE)
@@ -85,16 +84,16 @@ def test_divergences_equal_torchs(first):
         if (first, second) == ("ContinuousBernoulli", "Uniform"):
             # PyTorch asks whether the uniform's bounds lie inside [0, 1] where it means outside; log 3 - the entropy, 0
             found[1] = torch.tensor([np.inf, np.log(3.0)])
-        assert_close(*found)
+        close(*found)
 
 
 def test_a_uniform_number_around_the_unit_interval():
     p, q = ours.ContinuousBernoulli(0.3), ours.Uniform(-0.5, 1.5)
     expected = np.log(2) - theirs.ContinuousBernoulli(torch.tensor(0.3)).entropy()
-    assert_close(ours.kl_divergence(p, q), expected.float())
+    close(ours.kl_divergence(p, q), expected.float())
     wide, narrow = ([p.Uniform(-x, x) for x in (2.0, 1.0)] for p in (ours, theirs))
     for a, b in ((0, 1), (1, 0)):
-        assert_close(ours.kl_divergence(wide[a], wide[b]), theirs.kl_divergence(narrow[a], narrow[b]))
+        close(ours.kl_divergence(wide[a], wide[b]), theirs.kl_divergence(narrow[a], narrow[b]))
 
 
 def test_subclasses_and_pairs_of_ones_own():

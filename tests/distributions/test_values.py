@@ -1,5 +1,7 @@
 """Densities, moments, entropies, divergences and shapes equal PyTorch's; draws have the moments they should."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -7,8 +9,10 @@ import torch.distributions as theirs
 
 import sbpjax as flow
 from sbpjax import distributions as ours
+from tests.support import compare
 
 RTOL, ATOL = 2e-5, 2e-5  # float32 special functions, of which two libraries' differ by some units in the last place
+close = functools.partial(compare.close, rtol=RTOL, atol=ATOL)
 rng = np.random.default_rng(0)
 
 
@@ -124,41 +128,36 @@ def both(name, parameters):
     return made(ours, flow.tensor, name, parameters), made(theirs, torch.tensor, name, parameters)
 
 
-def assert_close(mine, other):
-    assert tuple(mine.shape) == tuple(other.shape)
-    np.testing.assert_allclose(mine.detach().numpy(), other.detach().numpy(), rtol=RTOL, atol=ATOL)
-
-
 @pytest.mark.parametrize(("name", "parameters", "value"), CASES, ids=IDS)
 def test_values_equal_torchs(name, parameters, value):
     mine, other = both(name, parameters)
     assert mine.batch_shape == tuple(other.batch_shape) and mine.event_shape == tuple(other.event_shape)
-    assert_close(mine.log_prob(flow.tensor(value)), other.log_prob(torch.tensor(value)))
+    close(mine.log_prob(flow.tensor(value)), other.log_prob(torch.tensor(value)))
     for what in ("mean", "variance", "stddev", "mode"):
         try:
             expected = getattr(other, what)
         except NotImplementedError:
             continue
         if (name, what) not in UNDEFINED:
-            assert_close(getattr(mine, what), expected)
+            close(getattr(mine, what), expected)
     for what in ("entropy", "perplexity"):
         try:
             expected = getattr(other, what)()
         except NotImplementedError:
             continue
-        assert_close(getattr(mine, what)(), expected)
+        close(getattr(mine, what)(), expected)
     for what in ("cdf", "icdf"):
         argument = value if what == "cdf" else unit(*value.shape)
         try:
             expected = getattr(other, what)(torch.tensor(argument))
         except NotImplementedError:
             continue
-        assert_close(getattr(mine, what)(flow.tensor(argument)), expected)
+        close(getattr(mine, what)(flow.tensor(argument)), expected)
     for expand in (True, False) if other.has_enumerate_support else ():
-        assert_close(mine.enumerate_support(expand).float(), other.enumerate_support(expand).float())
+        close(mine.enumerate_support(expand).float(), other.enumerate_support(expand).float())
     batch = (2, *other.batch_shape)
     assert mine.expand(batch).batch_shape == batch
-    assert_close(mine.expand(batch).log_prob(flow.tensor(value)), other.expand(batch).log_prob(torch.tensor(value)))
+    close(mine.expand(batch).log_prob(flow.tensor(value)), other.expand(batch).log_prob(torch.tensor(value)))
     assert mine.has_rsample == other.has_rsample and repr(mine).startswith(f"{name}(")
 
 
@@ -186,12 +185,12 @@ def test_derived_distributions_equal_torchs():
         mine, other = (make(p, t) for p, t in PACKAGES)
         value = np.clip(np.abs(x), 0.05, 0.9)
         value = value[:, 0] if not mine.batch_shape and not mine.event_shape else value
-        assert_close(mine.log_prob(flow.tensor(value)), other.log_prob(torch.tensor(value)))
+        close(mine.log_prob(flow.tensor(value)), other.log_prob(torch.tensor(value)))
         assert mine.batch_shape == tuple(other.batch_shape) and mine.event_shape == tuple(other.event_shape)
         assert tuple(mine.sample((2,)).shape) == tuple(other.sample((2,)).shape)
     mixed = [p.MixtureSameFamily(p.Categorical(t(scale_a)), p.Normal(t(real_a), t(scale_a))) for p, t in PACKAGES]
-    assert_close(mixed[0].mean, mixed[1].mean)
-    assert_close(mixed[0].variance, mixed[1].variance)
+    close(mixed[0].mean, mixed[1].mean)
+    close(mixed[0].variance, mixed[1].variance)
 
 
 real_a, scale_a = real(3), positive(3)

@@ -6,6 +6,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.nn import functional as F
+from tests.support import graphs
 
 RUNS: list[str] = []
 OUTSIDE = flow.tensor(np.full(8, 0.5, np.float32))
@@ -228,19 +229,11 @@ def test_state_of_rolled_layers_is_written_in_place(devices):
         where = flow.placement("cpu", range(devices))
         net, x = net.to_global(where, flow.sbp.broadcast), x.to_global(where, flow.sbp.split(0))
 
-    class Step(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.net = net
-            self.add_optimizer(flow.optim.AdamW(net.parameters(), lr=0.01))
-            self.config.enable_block_scan(True)
+    class Step(graphs.Train):
+        loss = staticmethod(lambda model, x: (model(x) ** 2).mean())
 
-        def build(self, x):
-            loss = (self.net(x) ** 2).mean()
-            loss.backward()
-            return loss
-
-    graph = Step()
+    graph = Step(net, flow.optim.AdamW(net.parameters(), lr=0.01))
+    graph.config.enable_block_scan(True)
     graph.build_graph(x)
     found = graph.program.compile().memory_analysis()
     stack = 4 * count * width * width

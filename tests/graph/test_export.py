@@ -19,6 +19,8 @@ from sbpjax import nn
 from sbpjax.errors import ExportError, GraphTypeError, StateDictError
 from sbpjax.graph import TensorSpec
 from sbpjax.tracing import tree
+from tests.support import graphs
+from tests.support.graphs import Plain
 
 F = nn.functional
 FILES = {"manifest.json", "program.stablehlo", "weights.safetensors"}
@@ -33,31 +35,11 @@ class Batch:
     name: str = "b"
 
 
-class Plain(nn.Graph):
-    """Runs a function as build."""
-
-    def __init__(self, fn, **attributes):
-        super().__init__()
-        for name, value in attributes.items():
-            setattr(self, name, value)
-        object.__setattr__(self, "fn", fn)
-
-    def build(self, *args, **kwargs):
-        return self.fn(self, *args, **kwargs)
-
-
-class Train(nn.Graph):
-    def __init__(self, model, optimizer, micro=1):
-        super().__init__()
-        self.model = model
-        self.add_optimizer(optimizer)
-        if micro > 1:
-            self.config.set_gradient_accumulation_steps(micro)
+class Train(graphs.Train):
+    loss = staticmethod(lambda model, x: (model(x) ** 2).mean())
 
     def build(self, x):
-        loss = (self.model(x) ** 2).mean()
-        loss.backward()
-        return loss
+        return super().build(x)
 
 
 class Attention(nn.Module):
@@ -109,7 +91,7 @@ def dropped():
 
 def adam(micro=1):
     model = mlp()
-    return Train(model, flow.optim.Adam(model.parameters(), lr=0.01), micro)
+    return Train(model, flow.optim.Adam(model.parameters(), lr=0.01), accumulate=micro)
 
 
 def conditional(g, x):

@@ -11,6 +11,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import DataDependentError, GraphError, GraphTypeError, StaticInputError
 from sbpjax.graph import TensorSpec
+from tests.support.graphs import Plain
 
 PLACES = {"local": None, "data": "S0", "grid": ["S0", "B"]}
 
@@ -20,19 +21,6 @@ def laid(x, place):
         return x
     ranks = [0, 1, 2, 3] if place == "data" else [[0, 1], [2, 3]]
     return x.to_global(flow.placement("cpu", ranks), PLACES[place])
-
-
-class Plain(nn.Graph):
-    """Runs a function as build."""
-
-    def __init__(self, fn, **attributes):
-        super().__init__()
-        for name, value in attributes.items():
-            setattr(self, name, value)
-        object.__setattr__(self, "fn", fn)
-
-    def build(self, *args, **kwargs):
-        return self.fn(self, *args, **kwargs)
 
 
 class Forward(nn.Graph):

@@ -14,6 +14,7 @@ from sbpjax.graph.memory import Memory, bytes_text
 from sbpjax.planner.memory.cpu_liveness import spans_on
 from sbpjax.planner.memory.liveness import Held, Spans
 from sbpjax.programs.normalise import normalise
+from tests.support import graphs
 
 ARGUMENTS = 0.02  # what is known of layouts against the compiler's size of the arguments
 ESTIMATE = 0.10  # the plan's guess of the whole against XLA:CPU's
@@ -80,18 +81,7 @@ def blocks():
     model = nn.Sequential(*layers)
     optimizer = optim.AdamW(model.parameters(), lr=1e-3)
 
-    class Train(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.model = model
-            self.add_optimizer(optimizer)
-
-        def build(self, x):
-            loss = self.model(x).square().mean()
-            loss.backward()
-            return loss
-
-    return Train(), flow.zeros(8, 64, 64)
+    return graphs.Train(model, optimizer), flow.zeros(8, 64, 64)
 
 
 MODELS = {"mlp": mlp, "cnn": cnn, "blocks": blocks}

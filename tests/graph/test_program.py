@@ -6,22 +6,12 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.nn import functional as F
+from tests.support.graphs import graph_of
 
 LINE = flow.placement("cpu", [0, 1, 2, 3])
 GRID = flow.placement("cpu", [[0, 1], [2, 3]])
 OTHER = flow.placement("cpu", [4, 5])
 S0, S1, B, P = flow.sbp.split(0), flow.sbp.split(1), flow.sbp.broadcast, flow.sbp.partial_sum
-
-
-class Run(nn.Graph):
-    """Runs a function as build, on a module if there is one."""
-
-    def __init__(self, fn, module=None):
-        super().__init__()
-        self.fn, self.module = fn, module
-
-    def build(self, *args):
-        return self.fn(*args) if self.module is None else self.fn(self.module, *args)
 
 
 # -- new tensors -----------------------------------------------------------------------------------------------------
@@ -48,7 +38,7 @@ def test_tensors_made_in_build_stay_global(inputs):
     given = {"global": [flow.ones(4, placement=LINE, sbp=S0)], "local": [flow.ones(4)], "none": []}[inputs]
     kinds = [(name, sbp) for name in MADE for sbp in (S0, B)]
     flow.manual_seed(3)
-    outs = Run(lambda *_: [MADE[name](placement=LINE, sbp=sbp) for name, sbp in kinds])(*given)
+    outs = graph_of(lambda *_: [MADE[name](placement=LINE, sbp=sbp) for name, sbp in kinds])(*given)
     assert [(o.is_global, o.placement, o.sbp) for o in outs] == [(True, LINE, (sbp,)) for _, sbp in kinds]
     for (name, _), out in zip(kinds, outs):
         if not name.startswith("rand"):
@@ -56,13 +46,13 @@ def test_tensors_made_in_build_stay_global(inputs):
 
 
 def test_a_partial_sum_made_in_build_is_returned_as_one():
-    out = Run(lambda x: flow.ones(8, placement=LINE, sbp=P))(flow.ones(4, placement=LINE, sbp=S0))
+    out = graph_of(lambda x: flow.ones(8, placement=LINE, sbp=P))(flow.ones(4, placement=LINE, sbp=S0))
     assert out.sbp == (P,) and out.numpy().tolist() == [1.0] * 8
 
 
 def test_a_graph_of_local_inputs_returns_local_and_global_results():
     x = flow.arange(4.0)
-    doubled, moved = Run(lambda x: (x * 2, (x * 3).to_global(placement=LINE, sbp=S0)))(x)
+    doubled, moved = graph_of(lambda x: (x * 2, (x * 3).to_global(placement=LINE, sbp=S0)))(x)
     assert doubled.is_local and doubled.tolist() == [0.0, 2.0, 4.0, 6.0]
     assert moved.sbp == (S0,) and moved.numpy().tolist() == [0.0, 3.0, 6.0, 9.0]
 
@@ -94,7 +84,7 @@ def test_a_local_model_trains_in_a_graph_whose_loss_is_global():
 @pytest.mark.parametrize("place, sbp", [(GRID, (S0, B)), (OTHER, (S1,)), (OTHER, None)])
 def test_a_result_on_another_placement_lies_there(place, sbp):
     x = flow.arange(16.0).reshape(4, 4).to_global(LINE, S0)
-    out = Run(lambda x: (x * 2).to_global(placement=place, sbp=sbp))(x)
+    out = graph_of(lambda x: (x * 2).to_global(placement=place, sbp=sbp))(x)
     assert out.placement == place and (sbp is None or out.sbp == sbp)
     np.testing.assert_array_equal(out.numpy(), x.numpy() * 2)
 
@@ -156,7 +146,7 @@ def test_a_module_with_a_device_is_made_in_build():
             layer.bias.data.fill_(0.5)
             return layer(x)
 
-    assert Run(lambda m, x: m(x), Made())(flow.ones(4, 3)).numpy().tolist() == [[3.5, 3.5]] * 4
+    assert graph_of(lambda m, x: m(x), Made())(flow.ones(4, 3)).numpy().tolist() == [[3.5, 3.5]] * 4
 
 
 MOVED = {
@@ -178,7 +168,7 @@ def test_to_a_device_in_build(place):
     x = flow.ones(4, 3) if place == "local" else flow.ones(4, 3, placement=LINE, sbp=S0)
     cases = MOVED if place == "local" else {name: MOVED[name] for name in ("tensor alone", "device of x", "x")}
     for name, fn in cases.items():
-        np.testing.assert_array_equal(laid(Run(fn)(x)).numpy(), fn(x).numpy(), err_msg=name)
+        np.testing.assert_array_equal(laid(graph_of(fn)(x)).numpy(), fn(x).numpy(), err_msg=name)
 
 
 # -- functional batch norm -------------------------------------------------------------------------------------------
@@ -200,7 +190,7 @@ def test_functional_batch_norm_moves_the_buffers_of_a_module(place):
     module, x = Statistics(), flow.arange(24.0).reshape(8, 3)
     if place == "global":
         module, x = module.to_global(LINE, B), x.to_global(LINE, S0)
-    graph = Run(lambda m, x: m(x), module)
+    graph = graph_of(lambda m, x: m(x), module)
     graph(x), graph(x)
     np.testing.assert_allclose(module.mean.numpy(), [1.995, 2.185, 2.375], rtol=1e-5)
     np.testing.assert_allclose(module.var.numpy(), [11.07] * 3, rtol=1e-5)
@@ -209,5 +199,5 @@ def test_functional_batch_norm_moves_the_buffers_of_a_module(place):
 def test_functional_batch_norm_leaves_statistics_that_are_arguments():
     """They are arguments as any."""
     mean, var, x = flow.zeros(3), flow.ones(3), flow.arange(24.0).reshape(8, 3)
-    Run(lambda x, mean, var: F.batch_norm(x, mean, var, training=True))(x, mean, var)
+    graph_of(lambda x, mean, var: F.batch_norm(x, mean, var, training=True))(x, mean, var)
     assert mean.tolist() == [0.0] * 3 and var.tolist() == [1.0] * 3

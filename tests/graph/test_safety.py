@@ -17,21 +17,10 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.nn import functional as F
+from tests.support.graphs import Train
 
 RECOMPILES = {"local": 100, "global": 25}
 PLACE = flow.placement("cpu", [0, 1])
-
-
-class Train(nn.Graph):
-    def __init__(self, net, optimizer):
-        super().__init__()
-        self.net = net
-        self.add_optimizer(optimizer)
-
-    def build(self, x):
-        loss = self.net(x).square().mean()
-        loss.backward()
-        return loss
 
 
 def made(place=None):
@@ -99,7 +88,7 @@ def interrupted(graph, x, when, monkeypatch):
 
     program = graph._g.latest[1] if graph._g.latest else None
     if when == "build":
-        monkeypatch.setattr(type(graph), "build", lambda self, x: (press(), self.net(x).square().mean())[1])
+        monkeypatch.setattr(type(graph), "build", lambda self, x: (press(), self.model(x).square().mean())[1])
     elif when == "compile":
         from sbpjax.graph.program import Program
 

@@ -9,6 +9,7 @@ import pytest
 
 from sbpjax import nn
 from tests.models_sbp import GPT, B, Layout, S, batch, filled, losses
+from tests.support.graphs import graph_of
 
 LOSSES = [2.849897861480713, 2.7842869758605957, 2.732038974761963]
 TOLERANCE = 2e-6  # of sums in another order
@@ -55,14 +56,6 @@ def test_the_layers_keep_their_parameters_as_they_were_made():
     model = filled(GPT(layout, layers=3))
     model.layers = nn.ModuleList([Told(layer) for layer in model.layers])
 
-    class Forward(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.model = model
-
-        def build(self, ids, labels):
-            return self.model(ids, labels)
-
-    Forward()(*batch(layout))
+    graph_of(lambda gpt, ids, labels: gpt(ids, labels), model)(*batch(layout))
     assert set(seen) == {(layout.place(0), 2, (B, S(1)), (B, S(0)))}
     assert len(seen) <= 2

@@ -9,6 +9,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import GraphError, GraphTypeError
 from sbpjax.nn import functional as F
+from tests.support import graphs
 
 PLACES = {"local": None, "data": ([0, 1, 2, 3], ["B"], ["S0"]), "grid": ([[0, 1], [2, 3]], ["B", "B"], ["S0", "B"])}
 OPTIMIZERS = {
@@ -40,28 +41,11 @@ def data(place="local", rows=16):
     return x, y
 
 
-class Train(nn.Graph):
-    def __init__(self, net, *optimizers, scheduler=None, accumulate=1, scaler=None):
-        super().__init__()
-        self.net = net
-        for optimizer in optimizers:
-            self.add_optimizer(optimizer, lr_sch=scheduler)
-        self.config.set_gradient_accumulation_steps(accumulate)
-        self.set_grad_scaler(scaler)
+class Train(graphs.Train):
+    loss = staticmethod(graphs.cross_entropy)
 
     def build(self, x, y):
-        loss = F.cross_entropy(self.net(x), y)
-        loss.backward()
-        return loss
-
-
-class Eval(nn.Graph):
-    def __init__(self, net):
-        super().__init__()
-        self.net = net
-
-    def build(self, x):
-        return self.net(x)
+        return super().build(x, y)
 
 
 def eager_step(net, optimizer, x, y):
@@ -175,7 +159,10 @@ def test_tied_weights_are_one_state():
 
 def test_a_training_and_an_evaluation_graph_share_a_model():
     net = network("local", nn.BatchNorm1d(16), nn.Dropout(0.5))
-    train, evaluate = Train(net, flow.optim.SGD(net.parameters(), lr=0.1)), Eval(net)
+    train, evaluate = (
+        Train(net, flow.optim.SGD(net.parameters(), lr=0.1)),
+        graphs.graph_of(lambda model, x: model(x), net),
+    )
     x, y = data()
     for _ in range(2):
         net.train()
@@ -254,7 +241,7 @@ def test_gradients_may_be_clipped_in_build():
     class Clipped(Train):
         def build(self, x, y):
             loss = super().build(x, y)
-            norm = nn.utils.clip_grad_norm_(self.net.parameters(), 0.05)
+            norm = nn.utils.clip_grad_norm_(self.model.parameters(), 0.05)
             return loss, norm
 
     reference, net = network(), network()
@@ -296,7 +283,7 @@ def test_the_norm_of_all_gradients_is_clipped_behind_the_micro_batches(place, no
 
 def test_param_data_and_new_parameters_are_seen():
     net = network()
-    graph = Eval(net)
+    graph = graphs.graph_of(lambda model, x: model(x), net)
     x, _ = data()
     graph(x)
     net[0].weight.data = flow.zeros(16, 8)
@@ -344,7 +331,7 @@ def test_an_optimizer_of_a_parameter_that_was_replaced_is_refused():
     graph = Train(net, optimizer)
     graph(*data())
     net[0].weight = nn.Parameter(flow.zeros(16, 8))
-    with pytest.raises(GraphError, match=r"(?s)net.0.weight.*no longer.*fix: "):
+    with pytest.raises(GraphError, match=r"(?s)model.0.weight.*no longer.*fix: "):
         graph(*data())
 
 
@@ -573,7 +560,7 @@ def test_a_schedule_that_follows_a_metric_is_stepped_by_the_user():
     net = network()
     optimizer = flow.optim.SGD(net.parameters(), lr=0.1)
     schedule = flow.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=0)
-    graph = Train(net, optimizer, scheduler=schedule)
+    graph = Train(net, optimizer, schedule=schedule)
     graph(*data())
     assert optimizer.param_groups[0]["lr"] == 0.1
     for _ in range(2):

@@ -6,8 +6,7 @@ import torch
 
 import sbpjax as flow
 from sbpjax import nn
-
-RTOL, ATOL = 2e-5, 2e-5  # float32, sums of at most a few hundred terms of size about 1
+from tests.support.torch_layers import close, pair
 
 LAYERS = [
     ("Linear", (6, 5), {}, (8, 3, 6)),
@@ -71,21 +70,6 @@ LAYERS = [
     ("LogSoftmax", (0,), {}, (8, 6)),
     ("PReLU", (3,), {}, (8, 3, 5)),
 ]
-
-
-def pair(name, args, options):
-    torch.manual_seed(0)
-    theirs = getattr(torch.nn, name)(*args, **options)
-    ours = getattr(nn, name)(*args, **options)
-    with torch.no_grad():
-        for parameter in theirs.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.1)
-    ours.load_state_dict({k: flow.tensor(v.numpy()) for k, v in theirs.state_dict().items()})
-    return ours, theirs
-
-
-def close(a, b, what=""):
-    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=RTOL, atol=ATOL, err_msg=what)
 
 
 @pytest.mark.parametrize("where", ["local", "split"])

@@ -8,7 +8,7 @@ import torch
 
 import sbpjax as flow
 from sbpjax import nn
-from tests.nn.test_layers import close
+from tests.support.torch_layers import close
 
 LAZY = [
     ("LazyLinear", (3,), (2, 5)),

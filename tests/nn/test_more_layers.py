@@ -8,7 +8,7 @@ import torch
 
 import sbpjax as flow
 from sbpjax import nn
-from tests.nn.test_layers import close, pair
+from tests.support.torch_layers import close, pair
 
 LAYERS = [
     ("ConvTranspose1d", (4, 6, 3), {"stride": 2, "padding": 1, "output_padding": 1}, (4, 4, 5)),

@@ -9,7 +9,8 @@ import torch
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.nn.utils import rnn as packing
-from tests.nn.test_layers import close, pair
+from tests.support import graphs
+from tests.support.torch_layers import close, flat, numbers, pair, same
 
 OPTIONS = [
     ("LSTM", {}),
@@ -20,29 +21,6 @@ OPTIONS = [
     ("RNN", {"nonlinearity": "relu", "num_layers": 2}),
     ("RNN", {"bidirectional": True}),
 ]
-
-
-def numbers(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def flat(value):
-    """Return the tensors of nested tuples, packed sequences opened."""
-    if isinstance(value, tuple) and hasattr(value, "batch_sizes"):
-        return [value.data]
-    return [t for v in value for t in flat(v)] if isinstance(value, tuple) else [value]
-
-
-def same(ours, theirs, a, b, inputs=()):
-    """Compare outputs, and gradients of the parameters and inputs."""
-    for i, (x, y) in enumerate(zip(flat(a), flat(b), strict=True)):
-        close(x, y, f"output {i}")
-    sum((x * x).sum() for x in flat(a)).backward()
-    sum((y * y).sum() for y in flat(b)).backward()
-    for x, y in inputs:
-        close(x.grad, y.grad, "gradient of the input")
-    for (key, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
-        close(p.grad, q.grad, f"gradient of {key}")
 
 
 # planning the backward of a loop takes seconds, so two layers run split by default
@@ -149,19 +127,11 @@ def test_lstm_in_a_graph():
     ours, theirs = pair("LSTM", (3, 4), {"batch_first": True})
     optimizer = flow.optim.SGD(ours.parameters(), lr=0.1)
 
-    class Step(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.model = ours
-            self.add_optimizer(optimizer)
-
-        def build(self, x):
-            loss = self.model(x)[0].sum()
-            loss.backward()
-            return loss
+    class Step(graphs.Train):
+        loss = staticmethod(lambda model, x: model(x)[0].sum())
 
     data = numbers(2, 5, 3)
-    graph, other = Step(), torch.optim.SGD(theirs.parameters(), lr=0.1)
+    graph, other = Step(ours, optimizer), torch.optim.SGD(theirs.parameters(), lr=0.1)
     for _ in range(2):
         a = graph(flow.tensor(data))
         b = theirs(torch.tensor(data))[0].sum()

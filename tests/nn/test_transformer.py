@@ -6,21 +6,9 @@ import torch
 
 import sbpjax as flow
 from sbpjax import nn
-from tests.nn.test_layers import close, pair
+from tests.support.torch_layers import numbers, pair, same
 
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning")  # PyTorch's
-
-
-def numbers(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def same(ours, theirs, a, b):
-    close(a, b, "output")
-    a.square().sum().backward()
-    b.square().sum().backward()
-    for (key, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
-        close(p.grad, q.grad, key)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Optax transformations as optimizers: optax's own numbers, state laid out like the parameters, saving, compiled."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,9 +11,11 @@ import pytest
 import sbpjax as flow
 from sbpjax import amp, nn, optim
 from sbpjax.optim import lr_scheduler
+from tests.support import compare
 
 STEPS = 8
 TOLERANCE = 2e-6  # a few units in the last place of float32
+close = functools.partial(compare.close, rtol=TOLERANCE, atol=TOLERANCE)
 SHAPES = [(8, 4), (6, 4), (4,)]
 LINE = flow.placement("cpu", [0, 1, 2, 3])
 SBPS = {"local": None, "broadcast": ["B", "B", "B"], "split": ["S0", "S1", "S0"]}
@@ -55,11 +59,6 @@ def reference(tx, steps=STEPS, factor=lambda step: 1.0):
         updates, state = tx.update(grads, state, params)
         params = optax.apply_updates(params, jax.tree.map(lambda u, step=step: u * factor(step), updates))
     return [np.asarray(params[str(i)]) for i in range(len(SHAPES))]
-
-
-def close(params, arrays, tolerance=TOLERANCE):
-    for param, array in zip(params, arrays):
-        np.testing.assert_allclose(param.detach().numpy(), array, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("layout", SBPS)

@@ -10,6 +10,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import amp, nn, optim
 from sbpjax.optim import lr_scheduler as schedules
+from tests.support import graphs
 
 STEPS = 6
 BFLOAT16 = 1e-3  # gradients of bfloat16 differ by 2**-8 of themselves; clipped to 0.1, they move a weight by 0.1 in all
@@ -55,18 +56,10 @@ def batches(placement):
         yield x if placement is None else x.to_global(placement, flow.sbp.split(0))
 
 
-class Train(nn.Graph):
-    def __init__(self, net, optimizer, scheduler=None, scaler=None):
-        super().__init__()
-        self.net = net
-        self.add_optimizer(optimizer, lr_sch=scheduler)
-        if scaler is not None:
-            self.set_grad_scaler(scaler)
-
-    def build(self, x):
-        loss = (self.net(x) ** 2).mean()
-        loss.backward()
-        return loss
+class Train(graphs.Train):
+    @staticmethod
+    def loss(model, x):
+        return (model(x) ** 2).mean()
 
 
 def eager_step(net, optimizer, scheduler, x):
@@ -109,7 +102,7 @@ def test_schedules(kind, compilations):
     net, other = module(None), module(None)
     optimizer, second = (optim.AdamW(m.parameters(), lr=0.1) for m in (net, other))
     scheduler, schedule = SCHEDULES[kind](optimizer), SCHEDULES[kind](second)
-    graph = Train(other, second, schedule)
+    graph = Train(other, second, schedule=schedule)
     for i, x in enumerate(batches(None)):
         expected = eager_step(net, optimizer, scheduler, x).item()
         if i < 2:
@@ -145,7 +138,7 @@ def test_a_rate_that_the_user_writes_takes_effect(compilations):
 def test_an_overflow_skips_the_step_and_lowers_the_scale(kind, placement):
     net = module(placement)
     optimizer, scaler = OPTIMIZERS[kind](net.parameters()), amp.GradScaler(init_scale=64.0, growth_interval=2)
-    graph = Train(net, optimizer, None, scaler)
+    graph = Train(net, optimizer, scaler=scaler)
     scales = []
     for i, x in enumerate(batches(placement)):
         before = [p.detach().numpy().copy() for p in net.parameters()]
@@ -198,16 +191,10 @@ class _Line(nn.Module):
         return (self.w * x).sum()
 
 
-class _TrainLine(nn.Graph):
-    def __init__(self, model, optimizer, schedule=None):
-        super().__init__()
-        self.model = model
-        self.add_optimizer(optimizer, lr_sch=schedule)
-
-    def build(self, x):
-        loss = self.model(x)
-        loss.backward()
-        return loss
+class _TrainLine(graphs.Train):
+    @staticmethod
+    def loss(model, x):
+        return model(x)
 
 
 def _moves(graph, model, count, before=None, after=None):
@@ -228,7 +215,7 @@ def test_a_step_by_hand_of_a_schedule_that_the_graph_steps_counts_once(when):
     model = _Line()
     optimizer = optim.SGD(model.parameters(), lr=1.0)
     schedule = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
-    graph = _TrainLine(model, optimizer, schedule)
+    graph = _TrainLine(model, optimizer, schedule=schedule)
     moves = _moves(graph, model, 5, **{when: schedule.step})
     np.testing.assert_allclose(moves, [1, 1, 0.5, 0.5, 0.25], rtol=1e-6)
     assert schedule.last_step == 5
@@ -240,7 +227,7 @@ def test_a_schedule_is_stepped_by_hand_again_when_its_graph_is_gone():
     model = _Line()
     optimizer = optim.SGD(model.parameters(), lr=1.0)
     schedule = optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
-    graph = _TrainLine(model, optimizer, schedule)
+    graph = _TrainLine(model, optimizer, schedule=schedule)
     _moves(graph, model, 1)
     del graph
     gc.collect()
@@ -252,7 +239,7 @@ def test_lr_scale_of_a_group_multiplies_its_rate_in_graphs():
     model = _Line()
     optimizer = optim.SGD([{"params": list(model.parameters()), "lr_scale": 0.1}], lr=1.0)
     schedule = optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
-    moves = _moves(_TrainLine(model, optimizer, schedule), model, 3)
+    moves = _moves(_TrainLine(model, optimizer, schedule=schedule), model, 3)
     np.testing.assert_allclose(moves, [0.1, 0.05, 0.025], rtol=1e-5)
     assert optimizer.param_groups[0]["lr"] == 0.125  # the rate itself is the schedule's
     model(flow.ones(1)).backward()

@@ -8,6 +8,7 @@ import torch
 import sbpjax as flow
 from sbpjax import optim
 from tests.optim.test_optimizer import LAYOUTS, TOLERANCE, assert_equal, both, give_grads, make, values
+from tests.support import graphs
 
 STEPS = 8
 # Four steps at a rate of 0.1 sqrt(2); an update of about 1 is rounded to bfloat16 in three products, five times.
@@ -179,18 +180,10 @@ def test_in_a_graph_with_clipping_and_master_weights(name):
     x = flow.randn(8, 4).to(flow.bfloat16)
     optimizer = made(eager)
 
-    class Step(flow.nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.model = traced
-            self.add_optimizer(made(traced))
+    class Step(graphs.Train):
+        loss = staticmethod(lambda model, x: model(x).float().square().mean())
 
-        def build(self, x):
-            loss = self.model(x).float().square().mean()
-            loss.backward()
-            return loss
-
-    step = Step()
+    step = Step(traced, made(traced))
     for _ in range(3):
         loss = eager(x).float().square().mean()
         loss.backward()

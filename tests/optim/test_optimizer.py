@@ -1,5 +1,7 @@
 """The optimizers against PyTorch's, local and under every layout; one compiled update; state, groups and hooks."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -7,9 +9,11 @@ import torch
 import sbpjax as flow
 from sbpjax import optim
 from sbpjax.optim import rules, run
+from tests.support import compare
 
 STEPS = 20
 TOLERANCE = 2e-6  # a few units in the last place of float32 values near 1, over STEPS steps
+assert_equal = functools.partial(compare.close, rtol=TOLERANCE, atol=TOLERANCE)
 SHAPES = [(6, 4), (4,), (3, 5, 2)]
 
 CASES = [
@@ -71,11 +75,6 @@ def both(name, options, layout=None):
     ours = make(layout)
     theirs = [torch.nn.Parameter(torch.tensor(a)) for a in values(0)]
     return ours, getattr(optim, name)(ours, **options), theirs, getattr(torch.optim, name)(theirs, **options)
-
-
-def assert_equal(ours, theirs):
-    for a, b in zip(ours, theirs):
-        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=TOLERANCE, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)

@@ -9,6 +9,7 @@ import sbpjax as flow
 from sbpjax import nn, optim
 from sbpjax.nn import functional as F
 from sbpjax.programs.widen import cast_back, widened
+from tests.support import graphs
 
 BF16, F32 = jnp.bfloat16, jnp.float32
 
@@ -75,25 +76,16 @@ def test_a_cast_back_that_nothing_widened_runs():
     assert jax.jit(lambda x: cast_back(x, F32))(_x(3)).dtype == F32
 
 
-class _Train(nn.Graph):
-    def __init__(self, model, accumulation):
-        super().__init__()
-        self.model = model
-        self.add_optimizer(optim.SGD(model.parameters(), lr=0.1))
-        self.config.enable_amp(True, dtype=flow.bfloat16)
-        self.config.set_gradient_accumulation_steps(accumulation)
-
-    def build(self, x, y):
-        loss = F.mse_loss(self.model(x), y)
-        loss.backward()
-        return loss
+class _Train(graphs.Train):
+    loss = staticmethod(lambda model, x, y: F.mse_loss(model(x), y))
 
 
 @pytest.mark.parametrize("accumulation", [1, 4])
 def test_data_parallel_gradients_are_reduced_in_float32(accumulation):
     p = flow.placement("cpu", [0, 1, 2, 3])
     model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64)).to_global(p, flow.sbp.broadcast)
-    graph = _Train(model, accumulation)
+    graph = _Train(model, optim.SGD(model.parameters(), lr=0.1), accumulate=accumulation)
+    graph.config.enable_amp(True, dtype=flow.bfloat16)
     data = [flow.randn(4096, 64).to_global(p, flow.sbp.split(0)) for _ in range(2)]
     graph(*data)
     reduced = [(b.dtype, tuple(b.shape)) for b in graph.program.plan.boxings if -2 in b.source and -2 not in b.target]

@@ -8,27 +8,17 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import SbpError
+from tests.support.graphs import graph_of
 
 LINE = flow.placement("cpu", [0, 1, 2, 3])
 GRID = flow.placement("cpu", [[0, 1], [2, 3]])
 S0, S1, B, P = flow.sbp.split(0), flow.sbp.split(1), flow.sbp.broadcast, flow.sbp.partial_sum
 
 
-class Ask(nn.Graph):
-    """Runs a function as build, on a module if there is one."""
-
-    def __init__(self, fn, module=None):
-        super().__init__()
-        self.fn, self.module = fn, module
-
-    def build(self, *args):
-        return self.fn(*args) if self.module is None else self.fn(self.module, *args)
-
-
 def traced(fn, x, kind):
     """Return the result of a function inside a traced program on a tensor."""
     if kind == "graph":
-        return Ask(fn)(x)
+        return graph_of(fn)(x)
     return flow.compile(fn)(x) if kind == "compile" else flow.func.compiled(fn)(x)
 
 
@@ -75,7 +65,7 @@ def test_known_are_parameters_and_buffers_also_in_equal_layers():
     seen = []
     model = nn.Sequential(Layer(S0), Layer(S1), Layer(S1), Layer(S0))
     x = flow.ones(2, 4, placement=LINE, sbp=B)
-    got = Ask(fn, model)(x)
+    got = graph_of(fn, model)(x)
     assert seen[0] == (B,)
     assert set(seen[1:]) == {((S0,), (B,)), ((S1,), (B,))}
     np.testing.assert_allclose(got.numpy(), model(x).numpy())
@@ -99,7 +89,7 @@ def test_equal_layers_see_the_sbp_of_their_own_arguments():
         return x
 
     x = flow.ones(4, 4, placement=LINE, sbp=S0)
-    np.testing.assert_allclose(Ask(fn, layers)(x).numpy(), fn(layers, x).numpy())
+    np.testing.assert_allclose(graph_of(fn, layers)(x).numpy(), fn(layers, x).numpy())
 
 
 def test_what_is_known_inside_is_what_comes_out():
@@ -110,7 +100,7 @@ def test_what_is_known_inside_is_what_comes_out():
         seen.extend(o.sbp for o in outs)
         return outs
 
-    assert [o.sbp for o in Ask(fn)(grid())] == seen
+    assert [o.sbp for o in graph_of(fn)(grid())] == seen
 
 
 def test_what_the_plan_decides_is_printed_counted_and_compared_with_itself():
@@ -127,7 +117,7 @@ def test_what_the_plan_decides_is_printed_counted_and_compared_with_itself():
         assert z.sbp != (S0, S0) and (B, S1) != z.sbp and z.sbp[1] == B
         return z
 
-    assert Ask(fn)(grid()).sbp[1] == B
+    assert graph_of(fn)(grid()).sbp[1] == B
     assert seen == ["(decided by the plan, decided by the plan)"]
 
 
@@ -190,7 +180,7 @@ def test_what_the_plan_decides_is_handed_on(case):
         return grid().requires_grad_()
 
     want = fn(leaf())
-    got = Ask(fn)(leaf())
+    got = graph_of(fn)(leaf())
     for a, b in zip(got, want):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
 
@@ -203,14 +193,14 @@ def test_grad_sbp_alone_pins_the_gradient():
         (x * 2).to_global(grad_sbp=[B, B]).sum().backward()
         return x.grad
 
-    for run in (fn, Ask(fn)):
+    for run in (fn, graph_of(fn)):
         got = run(grid().requires_grad_())
         np.testing.assert_array_equal(got.numpy(), np.full((4, 4), 2.0))
 
 
 def test_an_sbp_that_left_its_program_stands_for_nothing():
     kept = []
-    Ask(lambda x: (kept.append((x @ x).sbp), x)[1])(grid())
+    graph_of(lambda x: (kept.append((x @ x).sbp), x)[1])(grid())
     for use in (lambda: grid().to_global(sbp=kept[0]), lambda: flow.ones(4, 4, placement=GRID, sbp=kept[0])):
         with pytest.raises(SbpError, match=r"(?s)sbp=\(decided by the plan.*seen: .*rule: .*fix:  return the tensor"):
             use()

@@ -6,6 +6,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import OpError, OpTypeError
+from tests.support import graphs
 
 PLACES = {"local": None, "data": "S0"}
 
@@ -33,22 +34,14 @@ def test_a_python_bool_and_several_results():
     assert [t.tolist() for t in pair] == [[0, 0], [1, 1]]
 
 
-class Train(nn.Graph):
-    def __init__(self, net, optimizer):
-        super().__init__()
-        self.net = net
-        self.add_optimizer(optimizer)
-
-    def build(self, x):
-        loss = objective(self.net, x)
-        loss.backward()
-        return loss
-
-
 def objective(net, x):
     hidden = net[0](x)
     chosen = flow.cond(x.sum() > 0, lambda h: net[1](h).tanh(), lambda h: h * net[2].weight.sum(), hidden)
     return (chosen * hidden).square().mean()
+
+
+class Train(graphs.Train):
+    loss = staticmethod(objective)
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -11,9 +11,7 @@ from sbpjax.nn.utils.fusion import fuse_conv_bn_eval as fuse_conv_bn_eval
 from sbpjax.nn.utils.fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
 from sbpjax.nn.utils.fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
 from sbpjax.nn.utils.fusion import fuse_linear_bn_weights as fuse_linear_bn_weights
-from sbpjax.nn.utils import fusion as fusion
 from sbpjax.optim.clip_grad import get_total_norm as get_total_norm
-from sbpjax.nn.utils import init as init
 from sbpjax.nn.utils.vector import parameters_to_vector as parameters_to_vector
 from sbpjax.nn.utils import parametrizations as parametrizations
 from sbpjax.nn.utils import parametrize as parametrize
@@ -24,6 +22,5 @@ from sbpjax.nn.utils import rnn as rnn
 from sbpjax.nn.utils.init import skip_init as skip_init
 from sbpjax.nn.utils.spectral_norm import spectral_norm as spectral_norm
 from sbpjax.nn.utils import stateless as stateless
-from sbpjax.nn.utils import vector as vector
 from sbpjax.nn.utils.vector import vector_to_parameters as vector_to_parameters
 from sbpjax.nn.utils.weight_norm import weight_norm as weight_norm

@@ -1,6 +1,7 @@
 """Parametrisations, spectral norm, fusion, skipped first values: against PyTorch's."""
 
 import copy
+import functools
 
 import numpy as np
 import pytest
@@ -10,10 +11,9 @@ import torch.nn.utils.parametrize as their_parametrize
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.nn.utils import parametrizations, parametrize
+from tests.support import compare
 
-
-def close(a, b):
-    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=2e-5, atol=2e-5)
+close = functools.partial(compare.close, rtol=2e-5, atol=2e-5)
 
 
 def both(name, *args):

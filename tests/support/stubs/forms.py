@@ -204,7 +204,8 @@ def _type(p: inspect.Parameter, path: str, function: Callable, types: Types) -> 
             return _with_none(types.render(annotation, _space(function)), p.default)
         except Unresolved:
             continue
-    by_name = ARGUMENTS.get(f"{path.rpartition('.')[2]}.{p.name}") or ARGUMENTS.get(p.name)
+    several = p.kind is p.VAR_POSITIONAL and ARGUMENTS.get(f"*{p.name}")
+    by_name = several or ARGUMENTS.get(f"{path.rpartition('.')[2]}.{p.name}") or ARGUMENTS.get(p.name)
     if by_name is None and type(p.default) in (bool, int, float, str):
         by_name = type(p.default).__name__
     if by_name is None and said is not _EMPTY:

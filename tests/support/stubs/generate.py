@@ -18,18 +18,20 @@ import types
 from pathlib import Path
 
 import sbpjax
-from tests.support.stubs.forms import doc, forms, said_by_source
+from sbpjax._lazy import ROOMS
+from tests.support.stubs.forms import doc, forms, resolve, said_by_source
 from tests.support.stubs.render import Types
 from tests.support.stubs.vocabulary import NOT_PUBLIC, RESULT_CLASSES
 
 ROOT = Path(__file__).resolve().parents[3]
 OF_TENSORS = ("", "_C", "fft", "linalg", "special", "nn.functional", "nn.init")
 FACES = (*OF_TENSORS, "nn", "nn.utils", "utils", "utils.data")  # the last ones show what stands elsewhere as it is
-LATE = {  # names that `dir` does not show before they are asked for
-    "nn": ("Graph", "graph", "modules"),
+LATE = {  # names that `dir` does not show before they are asked for, and folders that are loaded then
+    "": ROOMS,
+    "nn": ("Graph", "graph", "modules", "parameter"),
     "nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
-    "utils": ("data", "hooks", "load_library", "model_zoo", "tensor"),
-    "utils.data": ("GlobalLoader",),
+    "utils": ("checkpoint", "data", "hooks", "load_library", "model_zoo", "tensor"),
+    "utils.data": ("GlobalLoader", "dataloader", "dataset", "distributed", "sampler"),
 }
 ATTACHED = "attached"  # the stub beside the class, which it is the base of: see its source
 _NOTE = '"""Written by `make stubs` from the live package; do not edit."""'
@@ -70,10 +72,11 @@ def face(space: str) -> str:
     for name in sorted({*dir(module), *vars(module), *LATE.get(space, ())}):
         if name.startswith("_") and name not in ("_C", "__version__") or name in NOT_PUBLIC:
             continue
-        found = getattr(module, name)
         path = f"{space}.{name}".lstrip(".")
+        found = resolve(path)
         if isinstance(found, types.ModuleType):
-            lines += _module(module, name, found)
+            shown = name in LATE.get(space, ()) or name in _imported(module)
+            lines += _module(module, name, found) if shown else []  # others are loaded by chance
         elif isinstance(found, type):
             lines += _class(name, found)
         elif inspect.isroutine(found) and _is_own(found):
@@ -134,6 +137,13 @@ def _module(module: types.ModuleType, name: str, found: types.ModuleType) -> lis
     if not found.__name__.startswith("sbpjax") or module.__name__ not in (package, found.__name__):
         return []
     return [f"from {package} import {last} as {name}"]
+
+
+@functools.cache
+def _imported(module: types.ModuleType) -> set[str]:
+    """Return the names that a module's source imports."""
+    nodes = [n for n in ast.parse(inspect.getsource(module)).body if isinstance(n, (ast.Import, ast.ImportFrom))]
+    return {alias.asname or alias.name for node in nodes for alias in node.names}
 
 
 def _class(name: str, found: type) -> list[str]:

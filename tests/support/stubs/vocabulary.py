@@ -37,6 +37,8 @@ ARGUMENTS = _table(
     str: approximate indexing data_format channel_pos UPLO equation rounding_mode typename interpolation precision
     bool: inplace keepdim requires_grad transpose_a transpose_b upper left adjoint equal_nan increasing retain_graph
     Sequence[Tensor]: tensors matrices inputs
+    Tensor | Sequence[Tensor]: *tensors *matrices
+    IntOrInts | str: conv1d.padding conv2d.padding conv3d.padding
     Sequence[int]: split_sizes broadcast_shapes.shapes unflatten.sizes
     Sequence[Tensor | None]: indices
     DTypeLike: dtype from_ to type1 type2
@@ -63,7 +65,7 @@ ARGUMENTS = _table(
     int | Tensor | slice | None | EllipsisType | Sequence[object] | np.ndarray: __getitem__.item __setitem__.item
     """
 )
-"""Argument, or ``function.argument``, to its type. An argument whose default is None takes None as well."""
+"""Argument, ``function.argument`` or ``*arguments`` to its type. One whose default is None takes None as well."""
 
 RESULTS = _table(
     """
