@@ -102,8 +102,8 @@ from .graph import explain as explain  # isort: skip
 from .graph import load_graph as load_graph  # isort: skip
 from .graph import visualize as visualize  # isort: skip
 from .naming import VERSION as __version__  # isort: skip  # noqa: F401
-from ._lazy import attribute as __getattr__  # isort: skip  # noqa: F401
-from ._lazy import names as __dir__  # isort: skip  # noqa: F401
+from .compat.late_names import attribute as __getattr__  # isort: skip  # noqa: F401
+from .compat.late_names import names as __dir__  # isort: skip  # noqa: F401
 from .tensor.wrong_call import tell as _tell  # isort: skip
 
 _tell(globals())

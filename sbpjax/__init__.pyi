@@ -267,7 +267,7 @@ def bmm(input: _Tensor, mat2: _Tensor, transpose_a: builtins.bool = False, trans
 bool: _dtype
 from sbpjax import boxing as boxing
 from sbpjax.sbp.policy import boxing_policy as boxing_policy
-from sbpjax._C import broadcast_like as broadcast_like
+from sbpjax.functions.oneflow_c import broadcast_like as broadcast_like
 def broadcast_shapes(*shapes: collections.abc.Sequence[builtins.int]) -> _Size:
     """Return the common shape of several shapes."""
 def broadcast_tensors(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> builtins.tuple[_Tensor, ...]:

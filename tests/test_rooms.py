@@ -5,6 +5,8 @@
 to leave the list. ``pytest tests/test_rooms.py -s`` prints the figures.
 """
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,34 @@ def test_exceptions_only_shrink():
     kept = LINKS - LISTED
     harmless = {link for link in LISTED if not runs_up(link) and not closes_a_circle(link, kept)}
     assert not harmless, f"these imports break no rule any more, take them off the list: {sorted(harmless)}"
+
+
+def test_the_map_of_the_readme():
+    """README explains every room and ground file in one line, in the order of `ROOMS`; what it leaves out is a face."""
+    shown = re.findall(r"^\| `(\w+(?:/|\.py))` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    own = {
+        f"{path.name}/" if path.is_dir() else path.name
+        for path in (ROOT / "sbpjax").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    faces = {name for name in own if is_face(ROOT / "sbpjax" / name)}
+    assert set(shown) == own - faces - {"__init__.py"}
+    assert len(shown) <= 20
+    ranks = [ROOMS.index(room(f"sbpjax/{name}")) for name in shown]
+    assert ranks == sorted(ranks)
+
+
+def is_face(path):
+    """Say whether a file, or every file of a folder, holds imports alone, or hands on to a table of names."""
+    files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+    return all(
+        isinstance(node, ast.Import | ast.ImportFrom)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        or ast.unparse(node).startswith(("(__getattr__, __dir__) = ", "__getattr__, __dir__ = "))
+        or ast.unparse(node) == "if __name__ == '__main__':\n    main()"
+        for file in files
+        for node in ast.parse(file.read_text()).body
+    )
 
 
 def test_reading_of_imports(tmp_path):

@@ -28,7 +28,7 @@ def batch_matmul(
     a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0
 ) -> Tensor:
     """Return ``alpha * (a @ b)`` for stacks of matrices, each transposed first if asked."""
-    from sbpjax import _C
+    from sbpjax.functions import oneflow_c as _C
 
     return _C.matmul(a, b, transpose_a, transpose_b, alpha)
 
@@ -304,7 +304,7 @@ def normalization_add_relu(
     is_training: bool = False,
 ) -> Tensor:
     """Return relu of a batch norm, plus another tensor if given."""
-    from sbpjax import _C
+    from sbpjax.functions import oneflow_c as _C
 
     out = _C.normalization(x, moving_mean, moving_variance, gamma, beta, axis, epsilon, momentum, is_training)
     return (out if addend is None else out + addend).relu()

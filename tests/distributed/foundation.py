@@ -47,7 +47,7 @@ LATER_FILES = [
     *(f"tests/graph/test_{name}.py" for name in ("graph", "proxy", "report", "safety", "saving", "step", "watch")),
     *(f"tests/graph/test_{name}.py" for name in ("zero", "explain", "profile", "memory", "export", "html")),
     *(f"tests/func/test_{name}.py" for name in ("compiled", "transforms", "wrap_jax")),
-    *("tests/data/loading/test_global_loader.py", "tests/test_one_embedding.py", "tests/distributions"),
+    *("tests/data/loading/test_global_loader.py", "tests/compat/test_one_embedding.py", "tests/distributions"),
 ]
 
 # What cannot be asked of several processes: beginnings of test names, and why.

@@ -35,8 +35,8 @@ PLACES = {
     **dict.fromkeys(
         [
             f"sbpjax/{name}.py"
-            for name in """__init__ _lazy amp auto checkpoint env fft func linalg nn/functional
-            nn/parallel nn/utils/clip_grad nn/utils/stateless pipeline special""".split()
+            for name in """__init__ _C amp auto checkpoint env fft func linalg nn/functional
+            nn/parallel nn/utils/clip_grad nn/utils/stateless one_embedding pipeline special""".split()
         ],
         "faces",
     ),
@@ -45,8 +45,6 @@ PLACES = {
     "sbpjax/utils/data/": "data",
     "sbpjax/utils/data/_utils/": "data",
     "sbpjax/distributions/": "leaves",
-    "sbpjax/one_embedding.py": "leaves",
-    "sbpjax/_C.py": "functions",
     "sbpjax/comm.py": "faces",
     "sbpjax/cuda/": "faces",
     "sbpjax/hub.py": "faces",

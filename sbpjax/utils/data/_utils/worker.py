@@ -1,43 +1,5 @@
-"""An exception in a form that travels between processes, as data sets that catch their own errors use it.
+"""An exception in a form that travels between processes."""
 
-try:
-    sample = self.load(index)
-except Exception:
-    return ExceptionWrapper(where=f"loading {index}")
-...
-sample.reraise()
-"""
-
-from __future__ import annotations
-
-import sys
-import traceback
-
+from sbpjax.data.loading.exception_wrapper import ExceptionWrapper as ExceptionWrapper
 from sbpjax.data.loading.fetch import WorkerInfo as WorkerInfo
 from sbpjax.data.loading.fetch import get_worker_info as get_worker_info
-
-
-class ExceptionWrapper:
-    """The class and the traceback's text of an exception, by default of the one that is being handled.
-
-    Args:
-        exc_info: what `sys.exc_info` returned.
-        where: what was being done, for the message.
-    """
-
-    def __init__(self, exc_info: tuple | None = None, where: str = "in background") -> None:
-        info = sys.exc_info() if exc_info is None else exc_info
-        self.exc_type = info[0]
-        self.exc_msg = "".join(traceback.format_exception(*info))
-        self.where = where
-
-    def reraise(self) -> None:
-        """Raise an exception of the class, which says where it was raised first."""
-        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
-        if self.exc_type is KeyError:  # whose str() is a repr, without lines
-            text = type("_Text", (str,), {"__repr__": str.__str__})(text)
-        try:
-            error = self.exc_type(text)
-        except TypeError:  # its class takes other arguments
-            raise RuntimeError(text) from None
-        raise error

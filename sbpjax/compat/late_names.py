@@ -13,9 +13,10 @@ import importlib
 import sys
 from typing import Any
 
-from .compat import rooms as _rooms  # noqa: F401  # from here on the modules of its table can be imported
-from .functions import table
-from .tensor import Tensor
+from sbpjax.functions import table
+from sbpjax.tensor import Tensor
+
+from . import rooms as _rooms  # noqa: F401  # from here on the modules of its table can be imported
 
 ROOMS = (
     "_oneflow_internal",
@@ -83,7 +84,7 @@ def attribute(name: str) -> Any:
     elif name in ROOMS:
         found = importlib.import_module(f"sbpjax.{name}")
     elif name in _HOME:
-        from .tensor.wrong_call import told_once
+        from sbpjax.tensor.wrong_call import told_once
 
         module, own = _HOME[name]
         found = told_once(getattr(importlib.import_module(module), own))
@@ -102,7 +103,7 @@ def names() -> list[str]:
 
 def _late(module: str, name: str):
     def method(self, *args, **options):
-        from .tensor.wrong_call import told_once
+        from sbpjax.tensor.wrong_call import told_once
 
         found = told_once(getattr(importlib.import_module(module), name))
         setattr(Tensor, name, found)
