@@ -524,7 +524,7 @@ def deg2rad_(input: _Tensor) -> _Tensor:
 def det(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the determinants of square matrices; the gradient at a singular one is 0, as torch's."""
 from sbpjax.tensor.storage import detach as detach
-from sbpjax.functions.conversions import detach_ as detach_
+from sbpjax.tensor.storage import detach_ as detach_
 def detach_copy(input: _Tensor) -> _Tensor:
     """Return a tensor over the same storage that is a leaf without grad."""
 from sbpjax.tensor.device import device as device

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from sbpjax.errors import OpError, OpTypeError, OpValueError, message
+from sbpjax.tensor.payload import payload, put
 from sbpjax.tensor.tensor import Tensor
 from sbpjax.world import processes as _world
 
@@ -41,10 +42,10 @@ def op_name(asked: str, op, array) -> str:
 
 def _write(x: Tensor, array: jax.Array) -> None:
     """Put a result into a tensor in place, on the device where it was; the tape does not see it."""
-    (where,) = x._array.devices()
+    (where,) = payload(x).devices()
     if array.devices() != {where}:
         array = jax.device_put(array, where)
-    x._set(array if array.shape == tuple(x.shape) else array.reshape(tuple(x.shape)))
+    put(x, array if array.shape == tuple(x.shape) else array.reshape(tuple(x.shape)))
 
 
 def _done(tensors: Sequence[Tensor], async_op: bool) -> Work | None:
@@ -245,7 +246,7 @@ def reduce_scatter_tensor(
         return None
     array, n, wanted = local_array(asked, input_tensor), group.size(), tuple(output_tensor.shape)
     joined = (n * wanted[0], *wanted[1:]) if wanted else (n,)
-    _check_shape(asked, input_tensor, (joined, (n, *wanted)), output_tensor._fresh()._array.dtype)
+    _check_shape(asked, input_tensor, (joined, (n, *wanted)), payload(output_tensor).dtype)
     rows = array.reshape((n, *wanted))
     _write(output_tensor, run(asked, bodies.reduce_scatter, group, [rows], (("op", op_name(asked, op, rows)),))[0])
     return _done([output_tensor], async_op)

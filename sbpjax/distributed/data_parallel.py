@@ -16,6 +16,7 @@ from sbpjax.errors import AgreementError, AutogradError, MixedTensorError, messa
 from sbpjax.nn.module import Module
 from sbpjax.tensor.like import zeros_like
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import node_of
 from sbpjax.tensor.tensor import Tensor
 from sbpjax.world import processes as _world
 
@@ -144,9 +145,9 @@ class DistributedDataParallel(Module):
 
     def _used(self, outputs) -> set[int]:
         """Return which parameters the outputs depend on."""
-        by_edge = {id(p._edge): i for i, p in enumerate(self._shared)}
+        by_edge = {id(node_of(p)): i for i, p in enumerate(self._shared)}
         found, seen = set(), set()
-        stack = [t._edge for t in _tensors(outputs) if t._edge is not None]
+        stack = [node_of(t) for t in _tensors(outputs) if t.requires_grad]
         while stack:
             node = stack.pop()
             if id(node) in seen:

@@ -19,6 +19,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from sbpjax.errors import AgreementError, DistributedError, MixedTensorError, OpTypeError, OpValueError, message
+from sbpjax.tensor.payload import payload, payloads, refreshed
 from sbpjax.tensor.tensor import Tensor
 from sbpjax.world import calls
 from sbpjax.world import processes as _world
@@ -122,12 +123,12 @@ class Work:
 
     def wait(self, timeout=None) -> bool:
         """Wait until the results are there."""
-        jax.block_until_ready([t._fresh()._array for t in self._tensors])
+        jax.block_until_ready(payloads(self._tensors))
         return True
 
     def is_completed(self) -> bool:
         """Return whether the results are there."""
-        return all(t._fresh()._array.is_ready() for t in self._tensors)
+        return all(payload(t).is_ready() for t in self._tensors)
 
     def is_success(self) -> bool:
         """Return whether the collective succeeded; a failure is raised where its results are read."""
@@ -149,8 +150,8 @@ def local_array(asked: str, x) -> jax.Array:
     if not isinstance(x, Tensor):
         rule = "collectives take local tensors"
         raise OpTypeError(message(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)"))
-    x._fresh()
-    if x._layout is not None:
+    refreshed(x)
+    if x.layout is not None:
         rule = "collectives are for local tensors; the layout of a global tensor says what is communicated"
         fix = "x.to_global(sbp=sbpjax.sbp.broadcast), or x.to_local() first"
         raise MixedTensorError(message(asked, f"global {x.dtype.name}{list(x.shape)} as {x.sbp}", rule, fix))
@@ -158,7 +159,7 @@ def local_array(asked: str, x) -> jax.Array:
         rule = "a compiled program communicates through layouts"
         fix = "make the tensor global and use to_global inside the graph"
         raise DistributedError(message(asked, "a tensor inside a traced program", rule, fix))
-    return x._array
+    return payload(x)
 
 
 def run(asked: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Array], static: tuple = ()) -> list:

@@ -11,6 +11,7 @@ from jax.core import Tracer
 import sbpjax
 from sbpjax.errors import DistributionError, message
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.payload import payload
 
 __all__ = [
     "broadcast_all",
@@ -50,7 +51,7 @@ def _number(value: Any, like: Tensor | None, dtype: Any) -> Tensor:
 
 def is_known(value: Tensor) -> bool:
     """Return whether a tensor's numbers are there to be looked at: not in a trace, nor abstract."""
-    array = value._fresh()._array
+    array = payload(value)
     return isinstance(array, jax.Array) and not isinstance(array, Tracer)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sbpjax.errors import OpError, message
-from sbpjax.tensor import steps, views
+from sbpjax.tensor import view_steps, views
 from sbpjax.tensor.binding import must_be_tensor
 from sbpjax.tensor.storage import steps_of
 from sbpjax.tensor.tensor import Tensor, attach
@@ -17,7 +17,7 @@ from sbpjax.tensor.tensor import Tensor, attach
 
 def real(input: Tensor) -> Tensor:
     """Return a view of the real part; a real tensor itself."""
-    return views.view_of(input, steps.real_part) if input.dtype.is_complex else input
+    return views.view_of(input, view_steps.real_part) if input.dtype.is_complex else input
 
 
 def imag(input: Tensor) -> Tensor:
@@ -25,17 +25,17 @@ def imag(input: Tensor) -> Tensor:
     if not input.dtype.is_complex:
         rule = "imag is only implemented for tensors with complex dtypes"
         raise OpError(message("imag(x)", f"a {input.dtype!r} tensor", rule, "zeros_like(x)"))
-    return views.view_of(input, steps.imag_part)
+    return views.view_of(input, view_steps.imag_part)
 
 
 def conj(input: Tensor) -> Tensor:
     """Return a view of the complex conjugate; a real tensor itself."""
-    return views.view_of(input, steps.conj) if input.dtype.is_complex else input
+    return views.view_of(input, view_steps.conj) if input.dtype.is_complex else input
 
 
 def is_conj(input: Tensor) -> bool:
     """Return whether the tensor is a conjugated view."""
-    return sum(step[0] is steps.conj for step in steps_of(input)) % 2 == 1
+    return sum(step[0] is view_steps.conj for step in steps_of(input)) % 2 == 1
 
 
 def resolve_conj(input: Tensor) -> Tensor:
@@ -63,7 +63,7 @@ def view_as_real(input: Tensor) -> Tensor:
     if is_conj(input):
         rule = "view_as_real doesn't work on unresolved conjugated tensors"
         raise OpError(message("view_as_real(x)", "a conjugated view", rule, "view_as_real(x.resolve_conj())"))
-    return views.view_of(input, steps.as_real)
+    return views.view_of(input, view_steps.as_real)
 
 
 def view_as_complex(input: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ def view_as_complex(input: Tensor) -> Tensor:
         rule = "view_as_complex is only supported for float and double tensors whose last dim has size 2"
         seen = f"{input.dtype.name}{list(input.shape)}"
         raise OpError(message("view_as_complex(x)", seen, rule, "x.float().reshape(-1, 2)"))
-    return views.view_of(input, steps.as_complex)
+    return views.view_of(input, view_steps.as_complex)
 
 
 def _set(part):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import jax
 import numpy as np
-from jax.core import Tracer
 
 from sbpjax.errors import MixedTensorError, OpTypeError, message
 from sbpjax.tensor import abstract
@@ -12,6 +11,7 @@ from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.convert import _record
 from sbpjax.tensor.device import PlacementDevice
 from sbpjax.tensor.device import device as Device
+from sbpjax.tensor.payload import become, is_array, is_traced, payload, refreshed
 from sbpjax.tensor.tensor import Tensor, attach, wrap, wrap_any
 
 from .elementwise import clone, to_dtype
@@ -19,14 +19,14 @@ from .elementwise import clone, to_dtype
 
 def to_device(self: Tensor, target) -> Tensor:
     """Return the tensor on another device; itself if it is there."""
-    self._fresh()
+    refreshed(self)
     target = Device(target)
     if isinstance(target, PlacementDevice):
-        same = self._layout is not None and len(self._layout.placement.hierarchy) == len(target.placement.hierarchy)
+        same = self.layout is not None and len(self.layout.placement.hierarchy) == len(target.placement.hierarchy)
         return self.to_global(target.placement, None if same else target.sbp)
     if target.type == "meta":
         return self if self.is_meta else _without_data(self)
-    if self._layout is not None:
+    if self.layout is not None:
         from sbpjax.tensor.device import _PLATFORM
 
         if target.index is not None:
@@ -45,23 +45,23 @@ def to_device(self: Tensor, target) -> Tensor:
         return self.to_global(placement(target.type, self.placement.ranks), self.sbp)
     if self.is_meta:
         raise abstract.needs_data(f"x.to({str(target)!r})", self)
-    if self._kind:
+    if not is_array(self):
         return self
     where = target.jax()
-    (here,) = self._array.devices()
+    (here,) = payload(self).devices()
     if here == where:
         return self
 
     def back(grad: Tensor) -> Tensor:
-        return wrap(jax.device_put(grad._fresh()._array, here))
+        return wrap(jax.device_put(payload(grad), here))
 
-    return _record(self, wrap(jax.device_put(self._array, where)), back)
+    return _record(self, wrap(jax.device_put(payload(self), where)), back)
 
 
 def _without_data(x: Tensor) -> Tensor:
-    if not isinstance(x._array, jax.Array) or isinstance(x._array, Tracer):
+    if not isinstance(payload(x), jax.Array) or is_traced(x):
         return x
-    layout = x._layout
+    layout = x.layout
     placement, sbp = (None, None) if layout is None else (layout.placement, layout.sbp)
     return abstract.empty(tuple(x.shape), x.dtype.np, placement, sbp)
 
@@ -98,10 +98,10 @@ def to(
     for value in args:
         if isinstance(value, Tensor):
             dtype = value.dtype
-            device = value.device if value._layout is None else None
-            if value._layout is not None:
+            device = value.device if value.layout is None else None
+            if value.layout is not None:
                 out = to_dtype(self, dtype)
-                return out if out._layout is value._layout else out.to_global(value.placement, value.sbp)
+                return out if out.layout is value.layout else out.to_global(value.placement, value.sbp)
         elif isinstance(value, (dtypes.dtype, np.dtype)) or value in (float, int, bool):
             dtype = value
         elif isinstance(value, (str, Device)):
@@ -150,11 +150,11 @@ def cuda(self: Tensor, device=None, non_blocking: bool = False, memory_format=No
 def _deepcopy(self: Tensor, memo: dict) -> Tensor:
     """Return a copy; of the result of an op a leaf off the tape, as in OneFlow, where PyTorch raises."""
     if not self.is_leaf:
-        self._fresh()
-        memo[id(self)] = copied = wrap_any(self._array, self._layout)
+        refreshed(self)
+        memo[id(self)] = copied = wrap_any(payload(self), self.layout)
         return copied
     out = Tensor.__new__(self.__class__)
-    out._adopt(wrap_any(self._array, self._layout))
+    become(out, wrap_any(payload(self), self.layout))
     memo[id(self)] = out
     if self.requires_grad:
         out.requires_grad_()
@@ -168,7 +168,8 @@ def _rebuild(cls, array, where, requires_grad: bool):
     from sbpjax.compiler import conversions
 
     out = Tensor.__new__(cls)
-    out._adopt(wrap(jax.numpy.asarray(array)) if where is None else wrap_any(*conversions.from_logical(array, *where)))
+    value = wrap(jax.numpy.asarray(array)) if where is None else wrap_any(*conversions.from_logical(array, *where))
+    become(out, value)
     if requires_grad:
         out.requires_grad_()
     return out
@@ -177,7 +178,7 @@ def _rebuild(cls, array, where, requires_grad: bool):
 def _reduce(self: Tensor, protocol):
     from sbpjax.tensor.convert import host
 
-    where = None if self._layout is None else (self.placement, self.sbp)
+    where = None if self.layout is None else (self.placement, self.sbp)
     return _rebuild, (self.__class__, host(self), where, self.requires_grad)
 
 
@@ -196,23 +197,12 @@ def _attach() -> None:
     attach(ndimension=lambda self: self.ndim)
     attach(itemsize=property(lambda self: self.dtype.itemsize))
     attach(nbytes=property(lambda self: self.dtype.itemsize * self.shape.numel()))
-    attach(is_cuda=property(lambda self: self._layout is None and self.device.type == "cuda"))
-    attach(is_signed=is_signed, detach_=detach_, get_device=get_device)
+    attach(is_cuda=property(lambda self: self.layout is None and self.device.type == "cuda"))
+    attach(is_signed=is_signed, get_device=get_device)
     attach(is_pinned=lambda self: False)
     attach(pin_memory=lambda self: self)
     attach(__deepcopy__=_deepcopy)
     attach(__reduce_ex__=_reduce)
-
-
-def detach_(self: Tensor) -> Tensor:
-    """Take the tensor off the tape, in place."""
-    from sbpjax.errors import InplaceError
-
-    self._fresh()
-    if self._meta is not None and self._meta.base is not None:
-        raise InplaceError(message("x.detach_()", "a view", "Can't detach views in-place", "use x.detach()"))
-    self._edge, self._idx = None, 0
-    return self
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:

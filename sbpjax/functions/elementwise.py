@@ -10,11 +10,12 @@ import numpy as np
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import arithmetic, arrange, elementwise, linalg, matrix
 from sbpjax.ops import einsum as _einsum
-from sbpjax.tensor import dispatch, unread
+from sbpjax.tensor import dispatch, lazy_views
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.binding import hashable, into_out, must_be_tensor
 from sbpjax.tensor.inplace import inplace as write_into
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.payload import payload
 from sbpjax.tensor.tensor import Tensor
 
 # ------------------------------------------------------------------------------------------------------ arithmetic
@@ -232,7 +233,7 @@ _CLONE = op_of(elementwise.identity)
 
 def clone(input: Tensor, *, memory_format=None) -> Tensor:
     """Return a copy, on the tape."""
-    return unread.through(input, _CLONE)
+    return lazy_views.through(input, _CLONE)
 
 
 def to_dtype(input: Tensor, dtype) -> Tensor:
@@ -273,7 +274,7 @@ def result_type(tensor, other) -> dtypes.dtype:
     """Return the dtype of an arithmetic op on two tensors or numbers."""
     from sbpjax.ops.promote import result_type as promoted
 
-    return dtypes.of(promoted(*[x._fresh()._array if isinstance(x, Tensor) else x for x in (tensor, other)]))
+    return dtypes.of(promoted(*[payload(x) if isinstance(x, Tensor) else x for x in (tensor, other)]))
 
 
 def promote_types(type1, type2) -> dtypes.dtype:

@@ -12,11 +12,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jax.core import Tracer
 
 from sbpjax import naming
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import is_array, is_traced, node_of, refreshed
 from sbpjax.tensor.tensor import Tensor, attach
 
 
@@ -173,16 +173,16 @@ def _values(x: Tensor) -> tuple[np.ndarray, bool]:
 
 def _suffixes(x: Tensor) -> list[str]:
     found = []
-    if x._layout is not None:
+    if x.layout is not None:
         found += [f"placement={x.placement!r}", f"sbp={x.sbp}"]
-    elif not x._kind and x.device != _default_device():
+    elif is_array(x) and x.device != _default_device():
         found.append(f"device='{x.device}'")
     elif x.is_meta:
         found.append("device='meta'")
     if x.is_lazy:
         return found
     if (
-        x._layout is not None
+        x.layout is not None
         or naming.is_oneflow()
         or x.dtype
         not in (
@@ -195,10 +195,10 @@ def _suffixes(x: Tensor) -> list[str]:
         found.append(f"dtype={x.dtype!r}")
     elif x.shape.numel() == 0 and x.dtype != dtypes.get_default_dtype():
         found.append(f"dtype={x.dtype!r}")
-    if x._edge is not None:
+    if x.requires_grad:
         if not x.is_leaf:
-            found.append(f"grad_fn=<{_node_name(x._edge)}>")
-        elif x._layout is not None:
+            found.append(f"grad_fn=<{_node_name(node_of(x))}>")
+        elif x.layout is not None:
             found.append("grad_fn=<accumulate_grad>")
         else:
             found.append("requires_grad=True")
@@ -222,9 +222,9 @@ def _default_device():
 
 def text_of(x: Tensor) -> str:
     """Return the printed form of a tensor."""
-    x._fresh()
-    if isinstance(x._array, Tracer):
-        where = f", placement={x.placement!r}" if x._layout is not None else ""
+    refreshed(x)
+    if is_traced(x):
+        where = f", placement={x.placement!r}" if x.layout is not None else ""
         return f"tensor(..., shape={tuple(x.shape)}, dtype={x.dtype!r}{where}, traced)"
     suffixes = _suffixes(x)
     if x.is_meta:
@@ -251,7 +251,7 @@ def text_of(x: Tensor) -> str:
 
 def _format(self: Tensor, spec: str) -> str:
     """Return the formatted number of a 0-d tensor, the printed form of any other (and of a `Parameter`)."""
-    has_value = not (self.is_meta or isinstance(self._array, Tracer))
+    has_value = not (self.is_meta or is_traced(self))
     number = self.ndim == 0 and (spec or (type(self) is Tensor and has_value))
     return format(self.item(), spec) if number else object.__format__(self, spec)
 

@@ -7,17 +7,18 @@ import numpy as np
 from sbpjax.errors import MixedTensorError, message
 from sbpjax.ops import compare
 from sbpjax.tensor.op import Op
+from sbpjax.tensor.payload import payload, refreshed
 from sbpjax.tensor.tensor import Tensor, attach, wrap
 
 from .operators import _operator, _swapped
 
 
 def _one_device(x: Tensor, asked: str):
-    x._fresh()
-    if x._layout is not None:
+    refreshed(x)
+    if x.layout is not None:
         seen = f"a global tensor on {x.placement!r}"
         raise MixedTensorError(message(asked, seen, "DLPack hands one device's memory on", "x.to_local()"))
-    return x._array
+    return payload(x)
 
 
 def _dlpack(self: Tensor, **options):
@@ -79,7 +80,7 @@ def _array_wrap(self: Tensor, array, context=None, return_scalar: bool = False) 
 
 
 def _on(kind: str):
-    return property(lambda self: self._layout is None and not self.is_meta and self.device.type == kind)
+    return property(lambda self: self.layout is None and not self.is_meta and self.device.type == kind)
 
 
 def _never():

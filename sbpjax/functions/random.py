@@ -21,6 +21,7 @@ from sbpjax.tensor.inplace import COPY, check_writable, inplace
 from sbpjax.tensor.like import place_like
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.payload import put_from, refreshed
 from sbpjax.tensor.tensor import Tensor
 
 
@@ -227,14 +228,14 @@ def randint_like(
 
 
 def _fill(x: Tensor, fn, static: tuple, generator, asked: str, inputs: tuple = ()) -> Tensor:
-    x._fresh()
+    refreshed(x)
     check_writable(x, asked)
     if x.is_meta:
         return x
     static = (("shape", tuple(x.shape)), ("dtype", x.dtype.np), *static)
     value = _draw(fn, static, generator, place_like(x, None, None, None), asked, False, inputs)
-    if x._edge is None or not mode.grad:
-        x._set(value._array, value._layout)
+    if not x.requires_grad or not mode.grad:
+        put_from(x, value)
         return x
     return inplace(x, COPY, (value,))
 

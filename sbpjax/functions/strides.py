@@ -1,7 +1,7 @@
 """Tensors by strides, and what PyTorch says of a tensor's memory: `as_strided`, `data_ptr`, `set_`, `resize_`.
 
-A view has the strides that it would have in one piece of row-major memory (`steps.STRIDES`), so `as_strided` can show
-any part of that memory: it is a view of the storage's root, whatever view it is asked of. Worked case: of
+A view has the strides that it would have in one piece of row-major memory (`view_steps.STRIDES`), so `as_strided` can
+show any part of that memory: it is a view of the storage's root, whatever view it is asked of. Worked case: of
 ``x = arange(6)``, ``x[2:].as_strided((2, 2), (2, 1))`` shows ``[[0, 1], [2, 3]]``: strides and offset count from the
 storage's first element. Writes go through; where elements overlap, a write in place is refused as in PyTorch.
 """
@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 
 from sbpjax.errors import OpError, OpTypeError, message
-from sbpjax.tensor import dispatch, steps, views
+from sbpjax.tensor import dispatch, view_steps, views
 from sbpjax.tensor.binding import hashable
 from sbpjax.tensor.creation import empty
 from sbpjax.tensor.inplace import check_writable
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
-from sbpjax.tensor.storage import base_of, cell_of, set_data, steps_of
-from sbpjax.tensor.tensor import Tensor, attach, wrap_any
+from sbpjax.tensor.payload import edge_of, hang, payload, put
+from sbpjax.tensor.storage import cell_of, root_of, set_data, steps_of
+from sbpjax.tensor.tensor import Tensor, attach
 
 
 def storage_offset(self: Tensor) -> int:
@@ -27,40 +28,26 @@ def storage_offset(self: Tensor) -> int:
     chain = steps_of(self)
     if not chain:
         return 0
-    shape = tuple(self._cell.array.shape)
-    strides = steps.contiguous_strides(shape)
+    shape = tuple(root_of(self).shape)
+    strides = view_steps.contiguous_strides(shape)
     for fn, static, starts in chain:
-        if fn is steps.index:
+        if fn is view_steps.index:
             given = iter(starts)
             for k, s in zip(strides, dict(static)["spec"], strict=True):
                 if s is not None:
                     offset += k * (next(given) if s[2] is None else s[2])
-        elif fn is steps.diagonal:
+        elif fn is view_steps.diagonal:
             options = dict(static)
             shift, d1, d2 = options["offset"], options["dim1"], options["dim2"]
             offset += shift * strides[d2] if shift > 0 else -shift * strides[d1]
-        elif fn is steps.strided:
+        elif fn is view_steps.strided:
             offset = dict(static)["offset"]
-        elif fn in (steps.real_part, steps.imag_part, steps.as_real):
-            offset = 2 * offset + (fn is steps.imag_part)
-        elif fn is steps.as_complex:
+        elif fn in (view_steps.real_part, view_steps.imag_part, view_steps.as_real):
+            offset = 2 * offset + (fn is view_steps.imag_part)
+        elif fn is view_steps.as_complex:
             offset //= 2
-        shape, strides = steps.STRIDES[fn](shape, strides, *starts, **dict(static))
+        shape, strides = view_steps.STRIDES[fn](shape, strides, *starts, **dict(static))
     return offset
-
-
-def _root(x: Tensor) -> Tensor:
-    """Return a tensor over the whole storage of ``x``; on the tape where ``x`` is."""
-    x._fresh()
-    if not steps_of(x):
-        return x
-    base = base_of(x)
-    if base is not None and not steps_of(base):
-        return base
-    cell = cell_of(x)
-    root = wrap_any(cell.array, cell.layout)
-    root._cell, root._seen, root._ver = cell, cell.stamp, cell.version
-    return root
 
 
 def _checked(asked: str, x: Tensor, size, stride, offset) -> tuple:
@@ -72,7 +59,7 @@ def _checked(asked: str, x: Tensor, size, stride, offset) -> tuple:
     if min((*size, *stride, offset), default=0) < 0:
         rule = "as_strided: Negative sizes, strides and offsets are not supported"
         raise OpError(message(asked, f"size {size}, stride {stride}, offset {offset}", rule, "x.flip(...)"))
-    count = math.prod(_root(x).shape)
+    count = math.prod(root_of(x).shape)
     last = offset + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1
     if math.prod(size) and last > count:
         rule = f"sizes and strides reach element {last - 1}, out of bounds for storage of size {count}"
@@ -85,18 +72,16 @@ def as_strided(
 ) -> Tensor:
     """Return a view of the storage with the sizes, strides and offset given, in elements."""
     static = _checked("as_strided(x, ...)", input, size, stride, storage_offset)
-    return views.view_of(_root(input), steps.strided, static)
+    return views.view_of(root_of(input), view_steps.strided, static)
 
 
 def as_strided_(self: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
     """Make this tensor show its storage with the sizes, strides and offset given."""
     check_writable(self, "as_strided_")
     shown = as_strided(self, size, stride, storage_offset)
-    edge, idx = shown._edge, shown._idx
+    edge = edge_of(shown)
     set_data(self, shown.detach())
-    if mode.grad:
-        self._edge, self._idx = edge, idx
-    return self
+    return hang(self, *edge) if mode.grad else self
 
 
 def as_strided_copy(
@@ -115,7 +100,7 @@ def as_strided_scatter(
 
 
 def _scattered(x, value, /, size, stride, offset):
-    return steps._put_strided(x, value.astype(x.dtype), size, stride, offset)
+    return view_steps._put_strided(x, value.astype(x.dtype), size, stride, offset)
 
 
 def empty_strided(
@@ -125,7 +110,7 @@ def empty_strided(
     size, stride = tuple(size), tuple(stride)
     count = 1 + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) if math.prod(size) else 0
     memory = empty(count, dtype=dtype, device=device)
-    if stride == steps.contiguous_strides(size):
+    if stride == view_steps.contiguous_strides(size):
         out = memory.reshape(size)
     else:
         out = as_strided(memory, size, stride)
@@ -169,7 +154,7 @@ def set_(self: Tensor, source=None, storage_offset: int = 0, size=None, stride=N
         raise OpError(message("x.set_(y)", f"y of {source.dtype!r}", rule, "y.to(x.dtype)"))
     target = source.detach()
     if size is not None:
-        stride = steps.contiguous_strides(tuple(size)) if stride is None else stride
+        stride = view_steps.contiguous_strides(tuple(size)) if stride is None else stride
         target = as_strided(target, size, stride, storage_offset).detach()
     set_data(self, target)
     return self
@@ -181,11 +166,11 @@ def resize_(self: Tensor, *size, memory_format=None) -> Tensor:
         rule = "cannot resize variables that require grad"
         raise OpError(message("x.resize_(...)", "a tensor that requires grad", rule, "x.detach().resize_(...)"))
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
-    root = _root(self)
+    root = root_of(self)
     flat = root.detach().reshape(-1)
     offset, count = storage_offset(self), math.prod(shape)
     if offset + count <= math.prod(root.shape):
-        set_data(self, as_strided(root.detach(), shape, steps.contiguous_strides(shape), offset).detach())
+        set_data(self, as_strided(root.detach(), shape, view_steps.contiguous_strides(shape), offset).detach())
         return self
     more = flat.new_zeros(offset + count - flat.shape[0])
     from sbpjax.functions import cat
@@ -208,13 +193,14 @@ class Storage:
     Attributes:
         tensor: all of it as one vector.
         dtype: the element type.
+        cell: what tensors over the same memory share.
     """
 
     def __init__(self, x: Tensor, typed: bool) -> None:
-        self.tensor = _root(x).detach().reshape(-1)
+        self.tensor = root_of(x).detach().reshape(-1)
         self.dtype = x.dtype
         self._typed = typed
-        self._cell = cell_of(x)
+        self.cell = cell_of(x)
 
     def __len__(self) -> int:
         count = self.tensor.shape[0]
@@ -228,10 +214,10 @@ class Storage:
         self.tensor[index] = value
 
     def __eq__(self, other) -> bool:
-        return isinstance(other, Storage) and other._cell is self._cell
+        return isinstance(other, Storage) and other.cell is self.cell
 
     def __hash__(self) -> int:
-        return id(self._cell)
+        return id(self.cell)
 
     def size(self) -> int:
         """Return the length, in elements of a typed storage and in bytes of an untyped one."""
@@ -271,7 +257,7 @@ def data_ptr(self: Tensor) -> int:
     """
     if not self.shape.numel() or self.is_meta:
         return 0
-    array = self._fresh()._array if not steps_of(self) else cell_of(self).array
+    array = payload(self) if not steps_of(self) else cell_of(self).array
     start = array.addressable_shards[0].data.unsafe_buffer_pointer()
     return start + storage_offset(self) * self.dtype.itemsize
 
@@ -290,12 +276,12 @@ def share_memory_(self: Tensor) -> Tensor:
 def offload(self: Tensor) -> Tensor:
     """Move the elements to the host's memory until `load`; on the CPU they are there."""
     if not is_offloaded(self):
-        array = self._fresh()._array
+        array = payload(self)
         if array.sharding.device_set and next(iter(array.sharding.device_set)).platform != "cpu":
             import jax
 
             moved = jax.device_put(array, array.sharding.with_memory_kind("pinned_host"))
-            self._set(moved, self._layout)
+            put(self, moved, self.layout)
         self.__dict__["_offloaded"] = True
     return self
 
@@ -303,11 +289,11 @@ def offload(self: Tensor) -> Tensor:
 def load(self: Tensor) -> Tensor:
     """Bring offloaded elements back to the devices."""
     if is_offloaded(self):
-        array = self._array
+        array = payload(self)
         if array.sharding.memory_kind == "pinned_host":
             import jax
 
-            self._set(jax.device_put(array, array.sharding.with_memory_kind("device")), self._layout)
+            put(self, jax.device_put(array, array.sharding.with_memory_kind("device")), self.layout)
         self.__dict__["_offloaded"] = False
     return self
 

@@ -34,12 +34,12 @@ from sbpjax.tensor.generator import Generator, default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.op_calls import inlined
+from sbpjax.tensor.payload import Snapshot, as_leaf, edge_of, edges_of, lend, payload, put, refreshed
 from sbpjax.tensor.tape.backward import grad
-from sbpjax.tensor.tape.node import AccumulateGrad, Node, freed, record
+from sbpjax.tensor.tape.node import Node, freed, record
 from sbpjax.tensor.tensor import restore, wrap_any
 from sbpjax.tensor.traced import as_traced, logical, unpinned
 from sbpjax.tracing import tree
-from sbpjax.tracing.capture import place_tracer
 from sbpjax.tracing.signature import Call
 
 from .split import Halves, cotangent_p, split
@@ -144,7 +144,7 @@ def form_of(module) -> tuple | None:
 
 def _form(module) -> tuple:
     tensors = [
-        (kind, name, None if t is None else (tuple(t.shape), t.dtype, _place(t._layout), t.requires_grad))
+        (kind, name, None if t is None else (tuple(t.shape), t.dtype, _place(t.layout), t.requires_grad))
         for kind in ("_parameters", "_buffers")
         for name, t in getattr(module, kind).items()
     ]
@@ -187,8 +187,8 @@ class _Call(Call):
     def __init__(self, module, args: tuple, kwargs: dict) -> None:
         super().__init__(args, kwargs)
         self.module = module
-        self.arguments = [t._fresh() for t in self.tensors]
-        self.owned = [t._fresh() for t in (*module.parameters(), *module.buffers())]
+        self.arguments = [refreshed(t) for t in self.tensors]
+        self.owned = [refreshed(t) for t in (*module.parameters(), *module.buffers())]
         self.wanted: list[Layout | None] = []  # of each owned tensor the layout in which its gradient is wanted
 
     def key(self) -> tuple:
@@ -197,7 +197,7 @@ class _Call(Call):
         tensors = [*self.arguments, *self.owned]
         number: dict[int, int] = {}
         same = tuple(number.setdefault(id(t), len(number)) for t in tensors)
-        described = tuple((tuple(t.shape), t.dtype, _place(t._layout), t._edge is not None) for t in tensors)
+        described = tuple((tuple(t.shape), t.dtype, _place(t.layout), t.requires_grad) for t in tensors)
         return self.structure, static, same, described, mode.grad, mode.autocast and mode.autocast.key
 
 
@@ -247,24 +247,24 @@ class _Block:
         """Run the module on tracers, and its backward on stand-ins for the cotangents."""
         count = len(call.arguments)
         arguments, owned = arrays[:count], arrays[count : count + len(call.owned)]
-        handles = [
-            _leaf(wrap_any(tracer, as_traced(outer._layout)), outer._edge is not None)
-            for outer, tracer in zip(call.arguments, arguments, strict=True)
-        ]
+        handles = [wrap_any(t, as_traced(o.layout)) for o, t in zip(call.arguments, arguments, strict=True)]
+        for handle, outer in zip(handles, call.arguments, strict=True):
+            if outer.requires_grad:
+                as_leaf(handle)
         args, kwargs = call.rebuilt(handles)
         with _held(call.owned, owned), _drawing(arrays[count + len(call.owned) :]), fresh():
             result = call.module._call_impl(args, kwargs)
             self._draws = default_generator._counter
-            if any(h._fresh()._array is not a for h, a in zip(handles, arguments, strict=True)):
+            if any(payload(h) is not a for h, a in zip(handles, arguments, strict=True)):
                 raise NotPlain("it writes an argument in place")
             tensors, self._results = tree.apart(result)
             self._outputs = len(tensors)
-            self._layouts = [as_traced(o._fresh()._layout) for o in tensors]
-            self._written = [i for i, (t, a) in enumerate(zip(call.owned, owned)) if t._fresh()._array is not a]
-            if any(call.owned[i]._edge is not None for i in self._written):
+            self._layouts = [as_traced(refreshed(o).layout) for o in tensors]
+            self._written = [i for i, (t, a) in enumerate(zip(call.owned, owned)) if payload(t) is not a]
+            if any(call.owned[i].requires_grad for i in self._written):
                 raise NotPlain("it writes a parameter")
             values = [logical(o) for o in tensors] + [logical(call.owned[i]) for i in self._written]
-            self._recorded = [i for i, o in enumerate(tensors) if o._edge is not None]
+            self._recorded = [i for i, o in enumerate(tensors) if o.requires_grad]
             return (*values, *self._gradients(tensors, [*handles, *call.owned], [None] * count + call.wanted))
 
     def _gradients(self, outputs, inputs, wanted_in) -> list:
@@ -273,10 +273,10 @@ class _Block:
         if not differentiable:
             return []
         cotangents = [
-            wrap_any(cotangent_p.bind(shape=tuple(o.shape), dtype=np.dtype(o.dtype.np)), unpinned(o._layout))
+            wrap_any(cotangent_p.bind(shape=tuple(o.shape), dtype=np.dtype(o.dtype.np)), unpinned(o.layout))
             for o in differentiable
         ]
-        wanted = [(i, t) for i, t in enumerate(inputs) if t._edge is not None]
+        wanted = [(i, t) for i, t in enumerate(inputs) if t.requires_grad]
         found = grad(differentiable, [t for _, t in wanted], cotangents, allow_unused=True)
         grads = {i: g for (i, _), g in zip(wanted, found, strict=True) if g is not None}
         self._sources = list(grads)
@@ -297,20 +297,19 @@ class _Block:
         if self._recorded:
             self._record(outs, inputs, arrays, results[self._halves.outputs :])
         for i, array in zip(self._written, written, strict=True):
-            call.owned[i]._set(array, unpinned(call.owned[i]._layout))
+            put(call.owned[i], array, unpinned(call.owned[i].layout))
         return self._results.filled(outs)
 
     def _record(self, outs, inputs, arrays, saved) -> None:
         node = BlockNode()
         node.run, node.values = self._halves.backward, (*arrays, *saved)
-        held = [restore(a, as_traced(t._layout), t._edge, t._idx) for a, t in zip(arrays, inputs)]
+        held = [restore(a, as_traced(t.layout), *edge_of(t)) for a, t in zip(arrays, inputs)]
         node.again, node.inputs = self._again, (*held, *arrays[len(held) : len(held) + len(self._random)])
         node.count, node.scope = len(self._recorded), current_name_stack()
         node.shapes = [(tuple(outs[i].shape), outs[i].dtype.np) for i in self._recorded]
         sources = [inputs[i] for i in self._sources]
-        node.layouts = [unpinned(t._layout) for t in sources]
-        edges, idxs = tuple(t._edge for t in sources), tuple(t._idx for t in sources)
-        record(node, edges, idxs, [outs[i] for i in self._recorded], range(node.count))
+        node.layouts = [unpinned(t.layout) for t in sources]
+        record(node, *edges_of(sources), [outs[i] for i in self._recorded], range(node.count))
 
 
 def _laid(array, layout: Layout | None):
@@ -352,7 +351,7 @@ class BlockNode(Node):
 
     def _recorded(self, grads: list) -> tuple:
         cotangents = [
-            wrap_any(jnp.zeros(shape, dtype), unpinned(self.inputs[0]._layout)) if g is None else g
+            wrap_any(jnp.zeros(shape, dtype), unpinned(self.inputs[0].layout)) if g is None else g
             for g, (shape, dtype) in zip(grads, self.shapes, strict=True)
         ]
         outs = dispatch.run(self.again(), (*self.inputs, *cotangents))
@@ -362,30 +361,19 @@ class BlockNode(Node):
         self.values = self.inputs = None
 
 
-def _leaf(tensor: Tensor, recorded: bool) -> Tensor:
-    if recorded:
-        tensor._edge, tensor._idx = AccumulateGrad(tensor), 0
-    return tensor
-
-
 @contextlib.contextmanager
 def _held(tensors, tracers):
     """Make tensors leaves over tracers within the block."""
-    fields = ("_array", "_layout", "_kind", "_cell", "_ver", "_edge", "_idx", "_meta")
-    saved = [tuple(getattr(t, f) for f in fields) for t in tensors]
+    saved = [Snapshot(t) for t in tensors]
     touch, mode.touch = mode.touch, None
     try:
         for t, tracer in zip(tensors, tracers, strict=True):
-            recorded = t._edge is not None
-            t._cell = t._meta = t._edge = None
-            place_tracer(t, tracer)
-            _leaf(t, recorded)
+            lend(t, tracer, as_traced(t.layout), as_new=True)
         yield
     finally:
         mode.touch = touch
-        for t, values in zip(tensors, saved, strict=True):
-            for f, v in zip(fields, values, strict=True):
-                setattr(t, f, v)
+        for t, before in zip(tensors, saved, strict=True):
+            before.put_back(t)
 
 
 @contextlib.contextmanager

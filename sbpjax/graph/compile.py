@@ -21,6 +21,7 @@ from collections.abc import Callable
 
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import payloads
 from sbpjax.tracing import tree
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.outside_writes import check_arguments
@@ -113,7 +114,7 @@ def _checked(fn: Callable, asked: str) -> Callable:
 
     def run(*args, **kwargs):
         given = [x for x in tree.flatten((args, kwargs))[0] if isinstance(x, Tensor)]
-        before = [x._array for x in given]
+        before = payloads(given)
         result = fn(*args, **kwargs)
         check_arguments(asked, given, before)
         return result

@@ -34,6 +34,7 @@ from sbpjax.optim.optimizer import Item
 from sbpjax.sbp import algebra
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.payload import payload
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tracing import tree
 from sbpjax.tracing.capture import State
@@ -123,7 +124,7 @@ def _exported(asked: str, program: Any, platforms: tuple[str, ...] | None):
 def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     """Trace a graph with a free number of rows: dim 0 of every tensor argument."""
     state, call = State(owners_of(graph)), Call(args, kwargs)
-    if any(layout is not None for layout in (*state.layouts(), *(t._layout for t in call.tensors))):
+    if any(layout is not None for layout in (*state.layouts(), *(t.layout for t in call.tensors))):
         seen, rule = "a sharded graph", "a plan is made for given sizes; the batch can be free on one device only"
         raise ExportError(message(asked, seen, rule, "export without dynamic_batch, once per batch size"))
     sizes = sorted({t.shape[0] for t in call.tensors if t.ndim})
@@ -132,8 +133,8 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
         rule = "dim 0 of every tensor argument is the batch, of one size"
         raise ExportError(message(asked, f"arguments of shapes {seen}", rule, "give each argument its rows on dim 0"))
     (rows,) = jax.export.symbolic_shape("batch")
-    free = [wrap_any(Abstract((rows, *t.shape[1:]), t._array.dtype)) for t in call.tensors]
-    args, kwargs = call.rebuilt([t.requires_grad_() if o._edge is not None else t for t, o in zip(free, call.tensors)])
+    free = [wrap_any(Abstract((rows, *t.shape[1:]), payload(t).dtype)) for t in call.tensors]
+    args, kwargs = call.rebuilt([t.requires_grad_() if o.requires_grad else t for t, o in zip(free, call.tensors)])
     call = Call(args, kwargs)
     before, graph.config.block_scan = graph.config.block_scan, False  # what is kept of a block is chosen by its size
     try:
@@ -165,8 +166,8 @@ def _inputs_json(graph: Any, call: Call, program: Program, asked: str) -> dict:
     found = []
     for i, (path, leaf) in enumerate(zip(call.paths(graph.build), call.leaves, strict=True)):
         if i in places:
-            layout = None if program.placement is None else leaf._layout
-            found.append(manifest.tensor_json(path, leaf.shape, leaf._array.dtype, layout))
+            layout = None if program.placement is None else leaf.layout
+            found.append(manifest.tensor_json(path, leaf.shape, payload(leaf).dtype, layout))
         else:
             found.append(manifest.static_json(leaf, path, asked))
     return {"structure": manifest.structure_json(call.structure, asked), "leaves": found}
@@ -218,10 +219,10 @@ def _state_json(graph: Any, state: State, program: Program) -> tuple[dict, dict[
 
 
 def _stored(name: str, t: Tensor, program: Program, weights: dict) -> dict:
-    array = t._fresh()._array
-    whole = array if t._layout is None else conversions.to_logical(array, t._layout)
+    array = payload(t)
+    whole = array if t.layout is None else conversions.to_logical(array, t.layout)
     weights[name], stored_as = manifest.storable(np.asarray(whole))
-    found = manifest.tensor_json(name, whole.shape, whole.dtype, None if program.placement is None else t._layout)
+    found = manifest.tensor_json(name, whole.shape, whole.dtype, None if program.placement is None else t.layout)
     return {**found, "stored_as": stored_as}
 
 
@@ -315,7 +316,7 @@ def _checked_platforms(asked: str, platforms: Sequence[str] | None) -> tuple[str
 def _check_data(asked: str, state: State) -> None:
     """Refuse state without data."""
     for name, t in zip(state.names, state.tensors, strict=True):
-        if t._array.__class__ is Abstract:
+        if payload(t).__class__ is Abstract:
             raise ExportError(
                 message(
                     asked,

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 import jax
-from jax.core import Tracer
 
 from sbpjax.errors import GraphError, StaticInputError, message
 from sbpjax.graph.auto.graph import StandIns, equal_layers, not_on_one_placement, with_checkpoints
 from sbpjax.sbp.hierarchies import Hierarchies, fastest
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.payload import is_traced
 from sbpjax.tracing import tree
 from sbpjax.tracing.capture import State, infos, plain_attributes
 from sbpjax.tracing.signature import Call, Signature, as_tensor, difference, signature_of
@@ -35,7 +35,7 @@ log = logging.getLogger("sbpjax.graph")
 
 def _on_cpu(state: State) -> bool:
     """Return whether a program on this state runs on CPUs, present or not."""
-    types = {t._layout.placement.type for t in state.tensors if t._layout is not None}
+    types = {t.layout.placement.type for t in state.tensors if t.layout is not None}
     return types == {"cpu"} if types else jax.default_backend() == "cpu"
 
 
@@ -45,7 +45,7 @@ def planned(
     """Return a program that chose the layouts of a state, and what lays the state out so; it lies as before."""
     place = None if options.auto is None else options.auto.placement
     with StandIns(state.tensors, None if isinstance(place, Hierarchies) else place) as stand_ins:  # or grid by grid
-        places = {t._layout.placement for t in (*state.tensors, *call.tensors) if t._layout is not None}
+        places = {t.layout.placement for t in (*state.tensors, *call.tensors) if t.layout is not None}
         if len(places) > 1:
             raise not_on_one_placement(asked, places)
         return Program(step, state, call, options, asked, zero), stand_ins
@@ -53,7 +53,7 @@ def planned(
 
 def _placement_of(state: State) -> Any:
     """Return the placement of a state's first global tensor, None if it has none."""
-    return next((t._layout.placement for t in state.tensors if t._layout is not None), None)
+    return next((t.layout.placement for t in state.tensors if t.layout is not None), None)
 
 
 def prepared(graph: Any, args: tuple, kwargs: dict) -> tuple[State, Program, Call]:
@@ -89,7 +89,7 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
             last.tensors, last.arguments = tensors, arguments
             return last.state, last.program
     own.last = None
-    if any(isinstance(t._array, Tracer) for t in call.tensors):
+    if any(is_traced(t) for t in call.tensors):
         raise GraphError(
             message(
                 f"{graph.name}(...)",
@@ -232,7 +232,7 @@ def _made(
     """Return a program, and with auto parallelism what lays the state out as it chose."""
     asked = f"{graph.name}.build"
     if options.auto is None:
-        places = {t._layout.placement for t in (*state.tensors, *call.tensors) if t._layout is not None}
+        places = {t.layout.placement for t in (*state.tensors, *call.tensors) if t.layout is not None}
         if len(places) < 2:
             return Program(step, state, call, options, asked, zero), None
         from sbpjax.graph.pipeline.program import PipelinedProgram  # only here: most programs have one placement

@@ -28,7 +28,8 @@ from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.device import default_jax_device, of_jax
 from sbpjax.tensor.device import device as Device
-from sbpjax.tensor.parked import is_parked
+from sbpjax.tensor.payload import payload, refreshed
+from sbpjax.tensor.stored import is_stored
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tracing import tree
 
@@ -142,8 +143,8 @@ class LoadedGraph:
                 batch = self._check_tensor(facts, leaf, batch)
                 tensors.append(leaf)
         for t in self.tensors:
-            if t._cell is not None and not is_parked(t):
-                t._fresh()  # somebody wrote into a view of it
+            if not is_stored(t):
+                refreshed(t)  # somebody wrote into a view of it
         return self.program.run(self._state, tensors)  # type: ignore[arg-type]
 
     # -- what is checked -----------------------------------------------------------------------------------------------
@@ -185,7 +186,7 @@ class LoadedGraph:
         path, sbp = facts["path"], facts["sbp"]
         if not isinstance(leaf, Tensor):
             raise self._wrong(facts, f"{path} is a {type(leaf).__name__}", f"sbpjax.tensor({path})")
-        layout = leaf._layout
+        layout = leaf.layout
         shape = tuple(leaf.shape)
         fits = len(shape) == len(facts["shape"])
         if fits:
@@ -196,14 +197,14 @@ class LoadedGraph:
                 else:
                     fits = fits and size == wanted
         dtype = leaf.dtype.name if hasattr(leaf.dtype, "name") else str(leaf.dtype)
-        name = np.dtype(leaf._array.dtype).name
+        name = np.dtype(payload(leaf).dtype).name
         if not fits or name != facts["dtype"]:
             fix = f"{path}.to(sbpjax.{facts['dtype']})" if fits else "bring it to that shape, or export for this one"
             raise self._wrong(facts, f"{path}: {dtype}{list(shape)}", fix)
         if sbp is None:
             if layout is not None:
                 raise self._wrong(facts, f"{path} is global, {layout!r}", f"{path}.to_local()")
-            array = leaf._fresh()._array
+            array = payload(leaf)
             if self.placement is None and getattr(array, "committed", False):
                 (here,) = array.devices()
                 if here != self.program.target:
@@ -310,7 +311,7 @@ class Saved(Program):
             *(slot.layout for slot in self.slots),
             *[None] * self._numbers,
             *map(self._layout, arguments),
-            *(t._layout for t in captured),
+            *(t.layout for t in captured),
         ]
         outs = found["outputs"]
         results = [leaf for leaf in outs["leaves"] if "static" not in leaf]
@@ -340,10 +341,10 @@ class Saved(Program):
     def _slot(self, facts: dict, tensors: list) -> StateSlot:
         places = tuple(facts["tensors"])
         if facts["own"]:
-            return StateSlot(places, tensors[places[0]]._layout, True)
+            return StateSlot(places, tensors[places[0]].layout, True)
         if facts["sbp"] is None:
             return StateSlot(places, None, False)
-        first = tensors[places[0]]._layout
+        first = tensors[places[0]].layout
         shape = (len(places), *first.shape) if facts["stacked"] else first.shape
         codes = algebra.parse(facts["sbp"], self.placement.hierarchy, len(shape))
         return StateSlot(places, layout_of(self.placement, codes, shape, first.dtype), False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sbpjax.compiler import conversions
 from sbpjax.sbp import Layout, algebra
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.payload import put, put_all
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import TracedLayout
 from sbpjax.tracing import tree
@@ -61,23 +62,15 @@ class Outputs:
         """Write the new state into its tensors."""
         if self.local_state:
             arrays = [conversions.to_logical(a, lay) for a, lay in zip(arrays, self._whole, strict=True)]
+        if self.plain:
+            put_all([tensors[i] for i in self.written], arrays, self.state_layouts)
+            return
         for i, array, layout in zip(self.written, arrays, self.state_layouts, strict=True):
-            if self.plain and tensors[i]._cell is None:  # what nearly every tensor of most programs is
-                tensor = tensors[i]
-                tensor._array = array
-                tensor._layout = layout
-                tensor._ver += 1
-                continue
             slot = self.slots[i]
-            tensor = tensors[slot.places[0]]
-            if not slot.own:
-                slot.give([tensors[place] for place in slot.places], array)
-            elif tensor._cell is None:
-                tensor._array = array
-                tensor._layout = layout
-                tensor._ver += 1
+            if slot.own:
+                put(tensors[slot.places[0]], array, layout)
             else:
-                tensor._set(array, layout)
+                slot.give([tensors[place] for place in slot.places], array)
 
     def rebuilt(self, arrays):
         """Return the function's result of the arrays of its tensors."""

@@ -36,7 +36,7 @@ from sbpjax.sbp import Layout, broadcast, spread
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.tensor.abstract import check_runnable
 from sbpjax.tensor.generator import default_generator
-from sbpjax.tensor.parked import Elsewhere
+from sbpjax.tensor.payload import payload, payloads
 from sbpjax.tensor.storage import drop_own_cell
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call
@@ -122,7 +122,7 @@ class Program:
         self._compiled: Any = None
         self._no_seed: Any = NO_SEED
         start = time.perf_counter()
-        layouts = state.layouts() + [t._layout for t in call.tensors]
+        layouts = state.layouts() + [t.layout for t in call.tensors]
         self.placement = _common_placement(asked, layouts)
         self._numbers = len(state.options)
         self._names = tuple(name for _, name in state.options)
@@ -138,7 +138,7 @@ class Program:
         now = time.perf_counter()
         self.seconds["trace"] = now - start
         rest = call.tensors + self.captured
-        layouts = [None, *(slot.layout for slot in self.slots), *[None] * self._numbers, *(t._layout for t in rest)]
+        layouts = [None, *(slot.layout for slot in self.slots), *[None] * self._numbers, *(t.layout for t in rest)]
         self.placement = _common_placement(asked, layouts)
         self._local_inputs = self.placement is None
         if self._local_inputs:
@@ -157,7 +157,7 @@ class Program:
             for i, layout in enumerate(layouts)
             if self.placement is not None and i and layout is None and not first <= i < first + self._numbers
         ]
-        as_local = auto is not None and call.tensors and all(t._layout is None for t in call.tensors)
+        as_local = auto is not None and call.tensors and all(t.layout is None for t in call.tensors)
         self.outputs = Outputs(
             self.slots,
             self.written,
@@ -192,7 +192,7 @@ class Program:
         """Return the positions of local arguments with dims, which the planner lays out."""
         if self.options.auto is None or self.placement is None:
             return []
-        return [first + i for i, t in enumerate(call.tensors) if t._layout is None and t.ndim]
+        return [first + i for i, t in enumerate(call.tensors) if t.layout is None and t.ndim]
 
     def _pin_user_plan(self, sharding: Any, state: State, call: Call, step: Any) -> None:
         """Pin what a file lays out; slots that it names are laid out anew."""
@@ -254,7 +254,7 @@ class Program:
         mesh = None if self.placement is None else self.placement.mesh
         replicated = None if mesh is None else jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
         avals = self.jaxpr.in_avals
-        arrays = [None, *(t._array for t in owned), *[None] * self._numbers, *(t._array for t in rest)]
+        arrays = [None, *(payload(t) for t in owned), *[None] * self._numbers, *(payload(t) for t in rest)]
         structs = []
         for array, layout, aval in zip(arrays, layouts, avals, strict=True):
             if layout is not None:
@@ -319,16 +319,10 @@ class Program:
         """Run the program, write the new state, and return the function's result."""
         tensors = state.tensors
         if self.outputs.plain:
-            arrays = [t._array for t in tensors]
+            arrays = payloads(tensors)
         else:
-            arrays = [
-                tensors[slot.places[0]]._array if slot.own else slot.array([tensors[i] for i in slot.places])
-                for slot in self.slots
-            ]
-        if Elsewhere in map(type, arrays):  # parked by another graph, taken whole by this one
-            own = tensors if self.outputs.plain else [tensors[slot.places[0]] for slot in self.slots]
-            arrays = [t._fresh()._array if a.__class__ is Elsewhere else a for t, a in zip(own, arrays, strict=True)]
-        passed_in = [t._fresh()._array for t in arguments]
+            arrays = [slot.array([tensors[i] for i in slot.places]) for slot in self.slots]
+        passed_in = payloads(arguments)
         if Abstract in map(type, arrays) or Abstract in map(type, passed_in) or not self._present:
             check_runnable(self.asked, self.placement, (*tensors, *arguments))
         compiled = self._compiled or self.compile(to_run=True)
@@ -346,11 +340,11 @@ class Program:
                 continue
             slot = self.slots[i]
             alone = slot.own and drop_own_cell(tensors[slot.places[0]])
-            held = UNSHARED + (not alone)  # a cell holds the array too, and so does the shelf of parked tensors
+            held = UNSHARED + (not alone)  # a cell holds the array too, and so does the stack of stored tensors
             if sys.getrefcount(arrays[i]) > held:
                 arrays[i] = jax.numpy.copy(arrays[i])
         numbers = self._on_device(numbers)
-        inputs = [seed, *arrays, *numbers, *passed_in, *[t._fresh()._array for t in self.captured]]
+        inputs = [seed, *arrays, *numbers, *passed_in, *payloads(self.captured)]
         del arrays
         if self._loose:
             self._replicate(inputs)

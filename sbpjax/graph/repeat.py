@@ -25,6 +25,7 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import changes
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import as_before, is_array, node_of, payload, payloads, put_all
 from sbpjax.tensor.storage import drop_own_cell
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tracing.capture import State
@@ -50,7 +51,7 @@ class Repeat:
 
     __slots__ = (
         "_arguments", "_autocast", "_edges", "_flat", "_layouts", "_lr", "_mark", "_numbers", "_one", "_program",
-        "_state", "_static", "_structure", "_tensors", "_written",
+        "_state", "_static", "_structure", "_tensors", "_written", "_written_layouts",
     )  # fmt: skip
 
     def __init__(self, program: Program, state: State, call: Call, static: list, mark: object) -> None:
@@ -58,11 +59,13 @@ class Repeat:
         self._structure, self._static = call.structure, static
         self._flat = len(call.tensors) == len(call.leaves) and call.is_flat
         self._one = program.outputs.single
-        self._layouts = [t._layout for t in state.tensors]
-        self._edges = [t._edge for t in state.tensors]
+        self._layouts = [t.layout for t in state.tensors]
+        self._edges = [node_of(t) for t in state.tensors]
         self._written = None if len(program.written) == len(state.tensors) else program.written
+        self._written_layouts = [self._layouts[i] for i in program.written]
         self._arguments = [
-            (tuple(x._array.shape), x._array.dtype, x._layout, x._edge is None, x._array.sharding) for x in call.tensors
+            (tuple(payload(x).shape), payload(x).dtype, x.layout, not x.requires_grad, payload(x).sharding)
+            for x in call.tensors
         ]
         self._lr = [(group, group[name]) for group, name in state.options if name == "lr"]
         self._numbers = program._on_device(state.numbers())
@@ -86,10 +89,8 @@ class Repeat:
         for x, (shape, dtype, layout, leaf, place) in zip(args, self._arguments):
             if not isinstance(x, Tensor):
                 return MISSED
-            if x._cell is not None:
-                x._fresh()
-            array = x._array
-            if array.__class__ is not ArrayImpl or x._layout is not layout or (x._edge is None) is not leaf:
+            array = payload(x)
+            if array.__class__ is not ArrayImpl or x.layout is not layout or (not x.requires_grad) is not leaf:
                 return MISSED
             aval = array.aval
             if aval.shape != shape or aval.dtype != dtype:
@@ -98,10 +99,9 @@ class Repeat:
                 return MISSED
             given.append(array)
         program, tensors = self._program, self._tensors
-        for t, layout, edge in zip(tensors, self._layouts, self._edges):
-            if t._cell is not None or t._layout is not layout or t._edge is not edge:
-                return MISSED
-        arrays = [t._array for t in tensors]
+        arrays = as_before(tensors, self._layouts, self._edges)
+        if arrays is None:
+            return MISSED
         written = arrays if self._written is None else map(arrays.__getitem__, self._written)
         if max(map(getrefcount, written), default=0) > _ALONE:
             return MISSED
@@ -119,7 +119,7 @@ class Repeat:
         if program.is_random:
             seed = np.array((default_generator._seed, default_generator._counter), np.int64)
         if program.captured:
-            given += [t._fresh()._array for t in program.captured]
+            given += payloads(program.captured)
         inputs = [seed, *arrays, *numbers, *given]
         del arrays, written, given
         with Uninterrupted():
@@ -128,9 +128,7 @@ class Repeat:
             except (TypeError, ValueError):  # JAX refuses the state; the long way finds out what changed
                 return MISSED
             targets = tensors if self._written is None else [tensors[i] for i in self._written]
-            for t, array in zip(targets, outs):
-                t._array = array
-                t._ver += 1
+            put_all(targets, outs, self._written_layouts)
         if program.is_random:
             default_generator._counter += 1
         if self._one is None:
@@ -143,13 +141,11 @@ def repeat_of(program: Any, state: State, call: Call, static: list, mark: object
     if type(program) is not Program or not program.is_simple or not state.reports_changes() or world.current().size > 1:
         return None
     for t in state.tensors:
-        if t._cell is not None and not drop_own_cell(t):
+        if not drop_own_cell(t) or not is_array(t):
             return None
-        if t._array.__class__ is not ArrayImpl:
-            return None
-    if any(x._fresh()._array.__class__ is not ArrayImpl for x in call.tensors):
+    if any(payload(x).__class__ is not ArrayImpl for x in call.tensors):
         return None
-    if any(layout is not state.tensors[i]._layout for i, layout in zip(program.written, program.outputs.state_layouts)):
+    if any(layout is not state.tensors[i].layout for i, layout in zip(program.written, program.outputs.state_layouts)):
         return None
     return Repeat(program, state, call, static, mark)
 

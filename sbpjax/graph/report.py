@@ -83,7 +83,7 @@ def _tensor(shape, dtype, placement, codes, more: str = "") -> str:
 
 
 def _live(tensor: Tensor) -> str:
-    layout = tensor._layout
+    layout = tensor.layout
     placement, codes = (None, None) if layout is None else (layout.placement, layout.codes)
     more = ", requires_grad=True" if tensor.requires_grad else ""
     return _tensor(tensor.shape, tensor.dtype, placement, codes, more)

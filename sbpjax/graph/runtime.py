@@ -59,9 +59,9 @@ def arguments_of(leaves: list, structure: Any) -> tuple[tuple, dict]:
         TensorSpec(
             x.shape,
             x.dtype,
-            placement=None if x._layout is None else x._layout.placement,
-            sbp=None if x._layout is None else x._layout.sbp,
-            requires_grad=x._edge is not None,
+            placement=None if x.layout is None else x.layout.placement,
+            sbp=None if x.layout is None else x.layout.sbp,
+            requires_grad=x.requires_grad,
         )
         if isinstance(x, Tensor)
         else x

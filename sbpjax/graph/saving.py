@@ -14,6 +14,7 @@ from typing import Any
 
 from sbpjax.errors import SbpjaxError, StateDictError, message
 from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.payload import payload, put
 
 OPTIMIZERS, SCHEDULES, SCALER, RNG = "graph.optimizers", "graph.lr_schedulers", "graph.grad_scaler", "graph.rng"
 
@@ -84,7 +85,7 @@ def _snapshot(graph: Any) -> Any:
     tensors = [t for m in own.blocks.values() for t in (*m.parameters(), *m.buffers())]
     if own.scaler is not None:
         tensors += own.scaler.state_tensors()
-    arrays = [(t, t._fresh()._array, t._layout) for t in tensors]
+    arrays = [(t, payload(t), t.layout) for t in tensors]
     optimizers = [
         (e.optimizer, {p: dict(s) for p, s in e.optimizer.state.items()}, [dict(g) for g in e.optimizer.param_groups])
         for e in own.optimizers
@@ -94,8 +95,8 @@ def _snapshot(graph: Any) -> Any:
 
     def undo() -> None:
         for t, array, layout in arrays:
-            if t._array is not array:
-                t._set(array, layout)
+            if payload(t) is not array:
+                put(t, array, layout)
         for optimizer, tensors_of, groups in optimizers:
             optimizer.state.clear()
             optimizer.state.update(tensors_of)

@@ -16,6 +16,7 @@ from sbpjax.sbp import Layout
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.convert import moved_to_stage
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import refreshed
 from sbpjax.tracing import tree
 from sbpjax.tracing.capture import State
 
@@ -147,7 +148,7 @@ def _on_stage(arguments: Any, placement: Any) -> Any:
     """Return the arguments of a module with every global tensor on the module's stage."""
     leaves, structure = tree.flatten(arguments)
     moved = [
-        moved_to_stage(x, placement) if isinstance(x, Tensor) and x._fresh()._layout is not None else x for x in leaves
+        moved_to_stage(x, placement) if isinstance(x, Tensor) and refreshed(x).layout is not None else x for x in leaves
     ]
     return tree.unflatten(structure, moved)
 
@@ -162,4 +163,4 @@ def _seen(value: Any) -> tuple[list[Seen | None], Any]:
 
 
 def _facts(x: Tensor) -> Seen:
-    return Seen(tuple(x.shape), x.dtype, None if x._layout is None else x._layout.placement)
+    return Seen(tuple(x.shape), x.dtype, None if x.layout is None else x.layout.placement)

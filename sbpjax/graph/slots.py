@@ -2,7 +2,7 @@
 
 Most tensors of a program's state are inputs of their own. Some are kept otherwise: the same weight of all layers as one
 stack, so that a loop over the layers reads it without a copy; a parameter of ZeRO-3 divided over the data-parallel
-ranks. The user's tensors are *parked* then (`sbpjax.tensor.parked`): they look as ever, and are fetched when read.
+ranks. The user's tensors are *stored* then (`sbpjax.tensor.stored`): they look as ever, and are fetched when read.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from sbpjax.sbp import Layout
 from sbpjax.sbp.algebra import shifted
 from sbpjax.sbp.layout import layout_of
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.parked import Shelf, is_parked
+from sbpjax.tensor.payload import facts, payload, payloads, refreshed
 from sbpjax.tensor.storage import drop_own_cell
+from sbpjax.tensor.stored import Stack, is_stored, stack_of
 
 
 @dataclass
@@ -35,36 +36,36 @@ class StateSlot:
     places: tuple[int, ...]
     layout: Layout | None
     own: bool = True
-    _shelf: Shelf | None = None
+    _stored: Stack | None = None
 
     def array(self, tensors: Sequence[Tensor]):
         """Return the payload that the program takes for these tensors of the state.
 
-        What has to be stacked or divided for that stays so: the tensors are parked, and the next call finds it.
+        What has to be stacked or divided for that stays so: the tensors are stored, and the next call finds it.
         """
         first = tensors[0]
         if self.own:
-            return first._fresh()._array
-        shelf = first._cell.shelf if is_parked(first) else self._shelf
-        if shelf is not None and shelf.layout is self.layout and shelf.holds(tensors):
-            return shelf.array
-        shelf = self._shelf = Shelf(self._made([t._fresh() for t in tensors]), self.layout)
-        shelf.park(tensors, written=False)
-        return shelf.array
+            return payload(first)
+        stack = stack_of(first) or self._stored
+        if stack is not None and stack.layout is self.layout and stack.holds(tensors):
+            return stack.array
+        stack = self._stored = Stack(self._made([refreshed(t) for t in tensors]), self.layout)
+        stack.store(tensors, written=False)
+        return stack.array
 
     def _made(self, tensors: list[Tensor]):
-        arrays = [t._array for t in tensors]
+        arrays = payloads(tensors)
         if self.layout is None:
             return _stack(arrays)
         if len(self.places) == 1:
-            return conversions.convert(arrays[0], tensors[0]._layout, self.layout.placement, self.layout.sbp)[0]
-        layouts = [t._layout for t in tensors]
+            return conversions.convert(arrays[0], tensors[0].layout, self.layout.placement, self.layout.sbp)[0]
+        layouts = [t.layout for t in tensors]
         return eager.execute(_stacked, (), arrays, layouts, out_sbps=(self.layout.sbp,))[0][0]
 
     def give(self, tensors: Sequence[Tensor], array) -> None:
         """Take the payload that the program returned."""
-        self._shelf = Shelf(array, self.layout)
-        self._shelf.park(tensors)
+        self._stored = Stack(array, self.layout)
+        self._stored.store(tensors)
 
 
 @jax.jit
@@ -91,7 +92,7 @@ def slot_of(places: tuple[int, ...], tensors: Sequence[Tensor], stored: Mapping[
         tensors: the state.
         stored: position → the layout in which a tensor is stored, if that is not its own.
     """
-    own = tensors[places[0]]._layout
+    own = tensors[places[0]].layout
     layout = stored.get(places[0], own)
     if len(places) == 1:
         return StateSlot(places, layout, layout is own)
@@ -100,8 +101,8 @@ def slot_of(places: tuple[int, ...], tensors: Sequence[Tensor], stored: Mapping[
 
 def stackable(t: Tensor) -> tuple | None:
     """Return what tensors of one stack have in common, None if a tensor must stay by itself."""
-    if not is_parked(t) and not drop_own_cell(t):
+    if not is_stored(t) and not drop_own_cell(t):
         return None  # it shares storage with a view or an alias
-    if t._layout is None:
-        return tuple(t.shape), t.dtype, getattr(t._array, "sharding", None)
-    return None if t._layout.partial_axes else (t._layout,)
+    if t.layout is None:
+        return tuple(t.shape), t.dtype, getattr(facts(t), "sharding", None)
+    return None if t.layout.partial_axes else (t.layout,)

@@ -27,6 +27,7 @@ from sbpjax.tensor.casting import fresh, under
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op_calls import inlined
+from sbpjax.tensor.payload import put
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import logical, unpinned
 from sbpjax.tracing import tree
@@ -200,9 +201,9 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     start = ([before[i] for i in body.written], zeros)
     (written, sums), outs = jax.lax.scan(iteration, start, (jnp.arange(count, dtype=jnp.uint32), micros), length=count)
     for i, array in zip(body.written, written, strict=True):
-        state.tensors[i]._set(array, unpinned(state.tensors[i]._layout))
+        put(state.tensors[i], array, unpinned(state.tensors[i].layout))
     for i, total in zip(body.graded, sums, strict=True):
-        state.tensors[i].grad = wrap_any(total, unpinned(state.tensors[i]._layout))
+        state.tensors[i].grad = wrap_any(total, unpinned(state.tensors[i].layout))
     return body.results.filled(map(_whole, outs, body.layouts))
 
 
@@ -242,13 +243,13 @@ class _Body:
             self.graded = [i for i, t in enumerate(state.tensors) if t.grad is not None]
             grads = [logical(state.tensors[i].grad) for i in self.graded]
             outs, self.results = tree.apart(result)
-            self.layouts = [unpinned(o._layout) for o in outs]
+            self.layouts = [unpinned(o.layout) for o in outs]
             return [after[i] for i in self.written] + grads + [logical(o) for o in outs]
 
 
 def _like(tensor: Tensor, array) -> Tensor:
-    made = wrap_any(array, unpinned(tensor._layout))
-    return made.requires_grad_() if tensor._edge is not None else made
+    made = wrap_any(array, unpinned(tensor.layout))
+    return made.requires_grad_() if tensor.requires_grad else made
 
 
 def _whole(array, layout) -> Tensor:

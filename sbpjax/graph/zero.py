@@ -14,7 +14,7 @@ use is an iteration of a loop, a stretch between two loops, or in a program with
 layer gathers its weights, the backward does so again, and between the two a device holds its part. A copy gathered once
 would move half as much, and be held from the first layer's forward to its backward.
 
-A parameter keeps the sbp that the user gave it: in stage 3 it is parked (`sbpjax.tensor.parked`). A graph without
+A parameter keeps the sbp that the user gave it: in stage 3 it is stored (`sbpjax.tensor.stored`). A graph without
 optimizers divides the parameters of its modules in stage 3, so that an evaluation gathers layer by layer, as the
 training step does; it takes them as they lie if a training graph left them in those parts.
 """
@@ -34,13 +34,14 @@ from sbpjax.sbp.algebra import B, shifted
 from sbpjax.sbp.boxing_marker import to_sbp_p
 from sbpjax.sbp.layout import layout_of
 from sbpjax.tensor import Tensor
+from sbpjax.tensor.payload import payload, put
 
 from .split import COPIES
 
 
 def data_axes(arguments: Sequence[Tensor]) -> tuple[int, ...]:
     """Return the placement axes on which an argument is split; all axes if none is."""
-    layouts = [t._layout for t in arguments if t._layout is not None]
+    layouts = [t.layout for t in arguments if t.layout is not None]
     found = sorted({a for layout in layouts for a, c in enumerate(layout.codes) if c >= 0})
     return tuple(found)
 
@@ -97,7 +98,7 @@ class Zero:
         parameters = [p for o in optimizers for group in o.param_groups for p in group["params"]]
         if not optimizers:
             parameters = [p for module in modules for p in module.parameters()]
-        found = {id(p): divided(p._layout, axes, min_size) for p in parameters}
+        found = {id(p): divided(p.layout, axes, min_size) for p in parameters}
         self._layouts = {key: layout for key, layout in found.items() if layout is not None}
 
     def divide_state(self) -> None:
@@ -113,7 +114,7 @@ class Zero:
         if layout is None:
             return
         for t in tensors.values():
-            if isinstance(t, Tensor) and tuple(t.shape) == tuple(param.shape) and t._layout is not None:
+            if isinstance(t, Tensor) and tuple(t.shape) == tuple(param.shape) and t.layout is not None:
                 _lay(t, layout)
 
     def stored(self, tensors: Sequence[Tensor]) -> dict[int, Layout]:
@@ -132,10 +133,10 @@ class Zero:
 
 def _lay(t: Tensor, like: Layout) -> None:
     """Convert a tensor of state to a layout in place, whatever its dtype."""
-    wanted = layout_of(like.placement, like.codes, t._layout.shape, t._layout.dtype)
-    if t._layout is not wanted:
-        array, layout = conversions.convert(t._fresh()._array, t._layout, wanted.placement, wanted.sbp)
-        t._set(array, layout)
+    wanted = layout_of(like.placement, like.codes, t.layout.shape, t.layout.dtype)
+    if t.layout is not wanted:
+        array, layout = conversions.convert(payload(t), t.layout, wanted.placement, wanted.sbp)
+        put(t, array, layout)
 
 
 def gathered_per_use(closed: ClosedJaxpr, rests: dict[int, Layout], slices: int | None = None) -> ClosedJaxpr:

@@ -105,7 +105,7 @@ def _table(ops: list[_Op]) -> str:
 
 
 def _lies(tensor: Any) -> str:
-    layout = tensor._layout
+    layout = tensor.layout
     return "" if layout is None else f"({', '.join(map(algebra.name, layout.codes))})"
 
 

@@ -32,6 +32,7 @@ from sbpjax.errors import GraphError, message
 from sbpjax.graph.module_names import Names, Place
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.payload import payload, payloads, put
 from sbpjax.tracing import tree
 from sbpjax.tracing.signature import TensorSpec
 from sbpjax.world import processes as world
@@ -205,9 +206,9 @@ def _held(tensors: list[Tensor]) -> list[tuple]:
     """Return copies of payloads in the host's memory: a device may not have room for them."""
     found = []
     for t in tensors:
-        array = t._fresh()._array
+        array = payload(t)
         blocks = [(s.device, np.array(s.data, copy=True)) for s in array.addressable_shards]
-        found.append((t, t._layout, array.aval, array.sharding, array.committed, blocks))
+        found.append((t, t.layout, array.aval, array.sharding, array.committed, blocks))
     return found
 
 
@@ -218,12 +219,12 @@ def _put_back(held: list[tuple]) -> None:
             array = jax.make_array_from_single_device_arrays(whole.shape, sharding, parts, dtype=whole.dtype)
         else:
             array = jax.numpy.asarray(blocks[0][1])
-        t._set(array, layout)
+        put(t, array, layout)
 
 
 def _finish(result: Any, state: Any) -> None:
-    outs = [x._array for x in tree.flatten(result)[0] if isinstance(x, Tensor)]
-    jax.block_until_ready([*outs, *(t._array for t in state.tensors if isinstance(t._array, jax.Array))])
+    outs = [payload(x) for x in tree.flatten(result)[0] if isinstance(x, Tensor)]
+    jax.block_until_ready([*outs, *[t for t in payloads(state.tensors) if isinstance(t, jax.Array)]])
 
 
 # -- the trace ---------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from sbpjax.nn.linear import Linear
 from sbpjax.nn.parameter import Parameter
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor, creation
+from sbpjax.tensor.payload import become, put_from
 
 
 class UninitializedTensorMixin:
@@ -40,7 +41,7 @@ class UninitializedTensorMixin:
         this.__class__ = self._becomes
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         made = creation.empty(*sizes, device=where, dtype=kind)
-        this._set(made._array, made._layout)
+        put_from(this, made)
 
     @property
     def shape(self) -> Any:
@@ -98,7 +99,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None):
         made = Tensor.__new__(cls)
-        made._adopt(creation.empty(0, device=device, dtype=dtype))
+        become(made, creation.empty(0, device=device, dtype=dtype))
         return made
 
     def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None):
@@ -156,7 +157,7 @@ class LazyModuleMixin:
                 if is_lazy(tensor):
                     made = fresh.__dict__[table][name]
                     tensor.materialize(made.shape)
-                    tensor._set(made._array, made._layout)
+                    put_from(tensor, made)
         setattr(self, self._size, channels)
 
     def reset_parameters(self) -> None:

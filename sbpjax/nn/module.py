@@ -33,6 +33,7 @@ from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import Table, changes
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import is_shared, payload, put_from
 from sbpjax.tensor.tape.zeroing import zero_grads
 from sbpjax.tensor.tensor import wrap_any
 
@@ -412,8 +413,8 @@ class Module(Moving, HookMethods, _state.ExtraState):
                     grad = parameter.grad
                     parameter.grad = None
                     value = fn(alias(parameter))
-                    if parameter._cell is None:
-                        parameter._set(value._array, value._layout)
+                    if not is_shared(parameter):
+                        put_from(parameter, value)
                     else:  # others see its storage: leave that to them
                         parameter.data = value
                     if grad is not None:
@@ -494,7 +495,7 @@ class Module(Moving, HookMethods, _state.ExtraState):
 
 def alias(tensor: Tensor) -> Tensor:
     """Return a tensor of the same payload that shares no storage and no tape."""
-    return wrap_any(tensor._fresh()._array, tensor._layout)
+    return wrap_any(payload(tensor), tensor.layout)
 
 
 def _indent(text: str) -> str:

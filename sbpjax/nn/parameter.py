@@ -6,6 +6,7 @@ from typing import Any
 
 from sbpjax.nn.names import needs_tensor
 from sbpjax.tensor import Tensor, creation
+from sbpjax.tensor.payload import become
 
 
 class Parameter(Tensor):
@@ -26,9 +27,7 @@ class Parameter(Tensor):
             data = creation.empty(0)
         if not isinstance(data, Tensor):
             raise needs_tensor("nn.Parameter(data)", data)
-        shared = data.detach()
-        self._adopt(shared)
-        self._cell, self._seen, self._meta, self._ver = shared._cell, shared._seen, shared._meta, shared._ver
+        become(self, data.detach())
         if requires_grad and (self.dtype.is_floating_point or self.dtype.is_complex):
             self.requires_grad_(True)
 
@@ -51,9 +50,7 @@ class Buffer(Tensor):
             data = creation.empty(0)
         if not isinstance(data, Tensor):
             raise needs_tensor("nn.Buffer(data)", data)
-        shared = data.detach()
-        self._adopt(shared)
-        self._cell, self._seen, self._meta, self._ver = shared._cell, shared._seen, shared._meta, shared._ver
+        become(self, data.detach())
         self.persistent = persistent
 
 
@@ -65,6 +62,6 @@ def register_bias(module: Any, size: int, wanted: bool, device: Any, dtype: Any)
 def parameter(*size: int, device: Any = None, dtype: Any = None) -> Parameter:
     """Return a parameter with storage of its own, to be filled by an initialiser."""
     made = Parameter.__new__(Parameter)
-    made._adopt(creation.empty(*size, device=device, dtype=dtype))
+    become(made, creation.empty(*size, device=device, dtype=dtype))
     made.requires_grad_(True)
     return made

@@ -13,6 +13,7 @@ from sbpjax.sbp import members
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import Tensor, creation
 from sbpjax.tensor import dtype as dtypes
+from sbpjax.tensor.payload import payload
 from sbpjax.world import calls
 from sbpjax.world import processes as _world
 
@@ -40,7 +41,7 @@ def warn_of_equal_parts(module: Any, placement: Any, sbp: Any) -> None:
     if not named:
         return
     asked = f"{type(module).__name__}.to_global({placement!r}, {sbp!r})"
-    ranks = members.ranks_of_equal_parts(asked, [p._array for _, p in named], placement, sbp, world)
+    ranks = members.ranks_of_equal_parts(asked, [payload(p) for _, p in named], placement, sbp, world)
     if not ranks:
         return
     world.agreed.add(_SAID_PARTS)
@@ -56,7 +57,7 @@ def warn_of_equal_parts(module: Any, placement: Any, sbp: Any) -> None:
 def _has_own_value(parameter: Tensor) -> bool:
     if parameter.is_global or parameter.is_meta:
         return False
-    array = parameter._fresh()._array
+    array = payload(parameter)
     return not isinstance(array, Tracer) and array.size > 0  # lazy ones have no elements yet
 
 

@@ -13,6 +13,7 @@ from sbpjax.ops.dims import fail
 from sbpjax.optim.run import TRACE, place_of
 from sbpjax.tensor import Tensor, dispatch, from_data
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.payload import is_traced, payload, put
 from sbpjax.tensor.tape.grad_mode import no_grad
 
 
@@ -67,12 +68,12 @@ def _by_place(tensors: list[Tensor]) -> list[list[Tensor]]:
 
 def _codes(tensor: Tensor) -> tuple | None:
     """Return the layout that a written gradient keeps; in a trace the planner chooses."""
-    return getattr(tensor._layout, "codes", None)
+    return getattr(tensor.layout, "codes", None)
 
 
 def _write(grads: list[Tensor], values: tuple[Tensor, ...]) -> None:
     for grad, value in zip(grads, values):
-        grad._set(value._array, grad._layout if place_of(grad) is TRACE else value._layout)
+        put(grad, payload(value), grad.layout if is_traced(grad) else value.layout)
 
 
 def get_total_norm(

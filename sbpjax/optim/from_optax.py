@@ -31,6 +31,7 @@ from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.like import zeros_like
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.payload import put_from
 from sbpjax.tensor.tape.grad_mode import no_grad
 
 
@@ -159,7 +160,7 @@ class Optax(Optimizer):
         if place is run.TRACE:
             return tree
         for i, param in enumerate(params):
-            layout = place if param._layout is None else param._layout
+            layout = place if param.layout is None else param.layout
             moved, self._laid[param] = self._laid.get(param) != layout, layout
             state = self.state[param]
             for name in [name for owner, name in tree.leaves if owner == i] + [MASTER] * (MASTER in state):
@@ -280,7 +281,7 @@ class Optax(Optimizer):
     def _write_shared(self, index: int, name: str, value: Tensor) -> None:
         """Write a shared leaf where the group is; in place, as compiled programs hold the tensor."""
         value = run.spread_like(value, self.param_groups[index]["params"][0])
-        self.shared[index][name]._set(value._array, value._layout)
+        put_from(self.shared[index][name], value)
 
 
 def _place(path: tuple, leaf: Any, keys: tuple[str, ...], shapes: dict[str, Any]) -> tuple[int | None, str]:

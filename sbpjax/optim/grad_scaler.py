@@ -15,6 +15,7 @@ from sbpjax.errors import OpValueError, message
 from sbpjax.tensor import Tensor, dispatch, from_data, like
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.payload import put_from
 from sbpjax.tensor.tape.grad_mode import no_grad
 
 from .loss_scaling import Scaler, moved
@@ -123,7 +124,7 @@ class GradScaler(Scaler):
                 value = new_scale if isinstance(new_scale, Tensor) else like.full_like(self._scale, float(new_scale))
                 value = value.detach().to(dtypes.float32)
                 value = value if self._era() is not None else moved(value.clone(), self._scale)
-                self._scale._set(value._array, value._layout)
+                put_from(self._scale, value)
                 self._stages = {}
                 return
             flags = self.end_step()
@@ -132,8 +133,8 @@ class GradScaler(Scaler):
             inputs = (self._scale, self._growth_tracker, self._factors, *flags)
             pins = (self._scale.sbp, self._scale.sbp) if self._era() is None and self._scale.is_global else None
             scale, count = dispatch.run(op_of(next_scale), inputs, pins)
-            self._scale._set(scale._array, scale._layout)
-            self._growth_tracker._set(count._array, count._layout)
+            put_from(self._scale, scale)
+            put_from(self._growth_tracker, count)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the scale, the factors and the count of good steps as numbers; empty if not enabled."""
@@ -159,7 +160,7 @@ class GradScaler(Scaler):
         scale, growth, backoff, interval, count = (state_dict[name] for name in _STATE)
         for tensor, value in ((self._scale, float(scale)), (self._growth_tracker, int(count))):
             new = like.full_like(tensor, value)
-            tensor._set(new._array, new._layout)
+            put_from(tensor, new)
         self._set_factors(growth, backoff, interval)
 
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:

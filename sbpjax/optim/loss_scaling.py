@@ -32,6 +32,7 @@ from sbpjax.sbp.algebra import broadcast
 from sbpjax.tensor import Tensor, dispatch, from_data
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.payload import is_traced, payload, put, put_from
 from sbpjax.tensor.tape.grad_mode import no_grad
 
 
@@ -92,7 +93,7 @@ class Scaler:
             for tensor in self.state_tensors():
                 there = moved(tensor, like)
                 if there is not tensor:
-                    tensor._set(there._array, there._layout)
+                    put_from(tensor, there)
 
     # -- one step ----
 
@@ -137,11 +138,11 @@ class Scaler:
         self._stages[id(optimizer)] = _Stage(overflow, False, self._era())
 
     def _unscale(self, grads: list[Tensor]) -> Tensor:
-        pins = (None, *(getattr(g._layout, "codes", None) for g in grads)) if grads[0].is_global else None
+        pins = (None, *(getattr(g.layout, "codes", None) for g in grads)) if grads[0].is_global else None
         scale = self._scale if place_of(grads[0]) is TRACE else moved(self._scale, grads[0])
         overflow, *values = dispatch.run(op_of(unscaled), (scale, *grads), pins)
         for grad, value in zip(grads, values):
-            grad._set(value._array, grad._layout if place_of(grad) is TRACE else value._layout)
+            put(grad, payload(value), grad.layout if is_traced(grad) else value.layout)
         return overflow
 
     def step(self, optimizer: Optimizer, *args: Any) -> Any:
@@ -177,7 +178,7 @@ class Scaler:
         return stage if stage is not None and stage.era is self._era() else None
 
     def _era(self) -> Any:
-        array = self._scale._fresh()._array
+        array = payload(self._scale)
         return array._trace if isinstance(array, Tracer) else None
 
     def end_step(self) -> list[Tensor]:

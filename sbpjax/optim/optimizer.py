@@ -293,7 +293,7 @@ class Optimizer:
         state = self.state[param]
         group = self.param_groups[index]
         names = self._states_of(param, group)
-        layout = place if param._layout is None else param._layout
+        layout = place if param.layout is None else param.layout
         if self._laid.get(param) is layout and MASTER not in state and "master_weights" not in group:
             for name in names:
                 if name not in state:

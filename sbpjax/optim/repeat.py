@@ -17,13 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
-
 from sbpjax.optim.rules import Bucket
 from sbpjax.optim.run import Job
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import changes
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import write_counts
 
 
 class Update(NamedTuple):
@@ -69,18 +68,11 @@ class Repeat:
             self._written = [t for job in jobs for group in ([job.step], job.params, *job.states) for t in group]
         self._mark = mark if mode.touch is None else None
         self._updated = list(map(id, updated))
-        self._versions = _versions(self._written)
+        self._versions = write_counts(self._written)
 
     def of(self, updated: Sequence[Tensor]) -> list[Update] | None:
         """Return what a step runs that updates these parameters, None if it has to be gathered."""
         if changes.now is not self._mark or mode.touch is not None or list(map(id, updated)) != self._updated:
             return None
-        versions = _versions(self._written)
+        versions = write_counts(self._written)
         return self._updates if versions == self._versions and -1 not in versions else None
-
-
-def _versions(tensors: list[Tensor]) -> list[int]:
-    """Return how often each tensor was written; -1 where it has no array here, as in a trace."""
-    return [
-        -1 if t._array.__class__ is not ArrayImpl else t._ver if t._cell is None else t._cell.stamp for t in tensors
-    ]

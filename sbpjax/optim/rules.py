@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from sbpjax.tensor.staged import Staged
+from sbpjax.tensor.traced_calls import TracedCall
 
 Arrays = list[jax.Array]
 States = dict[str, Arrays]
@@ -106,7 +106,7 @@ def _one(bucket: Bucket, guarded: bool) -> Callable:
             after = [jnp.where(row, a, b) for a, b in zip(after, before)]
         return tuple(jnp.where(skip, b, a) for a, b in zip(after, before)) if guarded else tuple(after)
 
-    return Staged(update_one)
+    return TracedCall(update_one)
 
 
 def _plainly(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> list:

@@ -28,9 +28,9 @@ from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor import like as likes
 from sbpjax.tensor.abstract import abstract
 from sbpjax.tensor.device import META
-from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
-from sbpjax.tensor.parked import Elsewhere, is_parked
+from sbpjax.tensor.payload import facts, is_shared, payload, payloads, put_all
+from sbpjax.tensor.stored import Elsewhere
 from sbpjax.tensor.tensor import wrap
 
 TRACE = "trace"  # the place of every tensor inside a trace
@@ -54,12 +54,12 @@ class Job(NamedTuple):
 
 def place_of(tensor: Tensor) -> Any:
     """Return what tensors of one update share: the placement, or the device, or the trace."""
-    array = tensor._array if is_parked(tensor) else tensor._fresh()._array
+    array = facts(tensor)
     if tensor.is_meta:
-        return META if tensor._layout is None else tensor._layout.placement
+        return META if tensor.layout is None else tensor.layout.placement
     if array.__class__ is ArrayImpl or array.__class__ is Elsewhere:
-        if tensor._layout is not None:
-            return tensor._layout.placement
+        if tensor.layout is not None:
+            return tensor.layout.placement
         sharding = array.sharding
         return getattr(sharding, "_device", sharding)  # a device hashes and compares faster than its sharding
     return TRACE
@@ -101,31 +101,15 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
     """
     if place_of(like) is TRACE:
         results = dispatch.run(op_of(fn, static), tuple(inputs))
-        for target, result in zip(targets, results):
-            target._set(result._array, target._layout)
+        put_all(targets, payloads(results), [target.layout for target in targets])
         return
-    arrays: list[Any] = []
-    for x in inputs:
-        if isinstance(x, Tensor):
-            if x._cell is not None:
-                x._fresh()
-            arrays.append(x._array)
-        else:
-            arrays.append(x)
+    arrays: list[Any] = [payload(x) if isinstance(x, Tensor) else x for x in inputs]
     donate = _unshared(targets, arrays, donated)
     if place_of(like) is META:
-        for target, result in zip(targets, jax.eval_shape(_compiled(fn, static, ()), *arrays)):
-            target._set(of_aval(result))
+        put_all(targets, list(map(of_aval, jax.eval_shape(_compiled(fn, static, ()), *arrays))))
         return
-    if like._layout is None:
-        results = _compiled(fn, static, donate)(*arrays)
-        alone = mode.touch is None
-        for target, result in zip(targets, results):
-            if alone and target._cell is None and not target._kind:  # what `_set` does then
-                target._array = result
-                target._ver += 1
-            else:
-                target._set(result)
+    if like.layout is None:
+        put_all(targets, _compiled(fn, static, donate)(*arrays))
         return
     from sbpjax.compiler import eager
 
@@ -133,13 +117,12 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
         fn,
         static,
         arrays,
-        [x._layout if isinstance(x, Tensor) else None for x in inputs],
-        placement=like._layout.placement,
-        out_sbps=tuple(t._layout.codes for t in targets),
+        [x.layout if isinstance(x, Tensor) else None for x in inputs],
+        placement=like.layout.placement,
+        out_sbps=tuple(t.layout.codes for t in targets),
         donate=donate,
     )
-    for target, result, layout in zip(targets, results, layouts):
-        target._set(result, layout)
+    put_all(targets, results, layouts)
 
 
 @functools.lru_cache(maxsize=512)
@@ -167,7 +150,7 @@ def _unshared(tensors: list[Tensor], arrays: list, places: list[int]) -> tuple[i
     """Return the places to donate: all of them, or none if something else holds one of the arrays."""
     references = sys.getrefcount
     for tensor, place in zip(tensors, places):
-        if references(arrays[place]) > _UNSHARED + (tensor._cell is not None):  # a cell holds its array too
+        if references(arrays[place]) > _UNSHARED + is_shared(tensor):  # a cell holds its array too
             return ()
     return tuple(places)
 
@@ -218,13 +201,13 @@ def _as_firmly(value: np.ndarray, param: Tensor) -> jax.Array:
     JAX compiles anew when an input is bound to its device in one call and not in another; results of a program with one
     bound input are all bound.
     """
-    array = param._fresh()._array
+    array = payload(param)
     return jax.device_put(value, array.sharding) if array.committed else jax.numpy.array(value)
 
 
 def same_place(tensor: Tensor, param: Tensor) -> bool:
     """Return whether a step count lies where the parameter does."""
-    here, there = tensor._layout, param._layout
+    here, there = tensor.layout, param.layout
     if here is None or there is None:
         return here is there and place_of(tensor) is place_of(param)
     return here.placement == there.placement
@@ -232,7 +215,7 @@ def same_place(tensor: Tensor, param: Tensor) -> bool:
 
 def laid_out_alike(state: Tensor, param: Tensor) -> bool:
     """Return whether a state tensor has the parameter's layout; in a trace, its placement."""
-    here, there = state._layout, param._layout
+    here, there = state.layout, param.layout
     if here is there:
         return here is not None or place_of(state) == place_of(param)
     if here is None or there is None or here.placement != there.placement:

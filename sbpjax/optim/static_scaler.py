@@ -6,6 +6,7 @@ from typing import Any
 
 from sbpjax.errors import OpValueError, message
 from sbpjax.tensor import like
+from sbpjax.tensor.payload import put_from
 
 from .loss_scaling import Scaler
 
@@ -42,7 +43,7 @@ class StaticGradScaler(Scaler):
         self.check_state_dict(state_dict)
         if self._enabled:
             new = like.full_like(self._scale, float(state_dict["scale"]))
-            self._scale._set(new._array, new._layout)
+            put_from(self._scale, new)
 
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Raise what `load_state_dict` would raise, and change nothing."""

@@ -59,11 +59,30 @@ def run(op: Op, inputs: tuple, out_sbps=None) -> Any:
     """
     if mode.autocast is not None:
         inputs = mode.autocast.inputs(op, inputs)
+    arrays: list = []
+    recording = False
+    for x in inputs:
+        if isinstance(x, Tensor):
+            if x._cell is not None and x._cell.stamp != x._seen:
+                x._regenerate()
+            if x._kind:
+                break
+            arrays.append(x._array)
+            if x._edge is not None:
+                recording = True
+        elif x is None:
+            arrays.append(None)
+        elif isinstance(x, _ARRAYS):
+            break
+        else:
+            arrays.append(scalar_array(x))
+    else:
+        return local.run_on(op, inputs, arrays, recording and mode.grad)
     return _run(op, inputs, out_sbps)
 
 
 def _run(op: Op, inputs: tuple, out_sbps=None) -> Any:
-    """Run an op on inputs as they are cast."""
+    """Run an op on inputs of any kinds, as they are cast."""
     kind = LOCAL
     for x in inputs:
         if isinstance(x, Tensor):

@@ -13,7 +13,7 @@ import numpy as np
 from sbpjax.errors import MixedTensorError, OpIndexError, OpTypeError, OpValueError, message
 from sbpjax.ops import index as _index
 
-from . import dispatch, splitting, steps, views
+from . import dispatch, splitting, view_steps, views
 from .bounds import outside
 from .inplace import check_writable, inplace, set_part
 from .op import op_of
@@ -67,7 +67,7 @@ def _full(items: tuple, shape) -> list:
 
 
 def _slice_entry(item: slice, n: int):
-    """Return the entry of a spec (see `steps.index`) for a slice of a dim of size ``n``."""
+    """Return the entry of a spec (see `view_steps.index`) for a slice of a dim of size ``n``."""
     if item == slice(None):
         return None
     start, stop, step = (None if v is None else int(v) for v in (item.start, item.stop, item.step))
@@ -143,9 +143,9 @@ def _row(x: Tensor, index: int, ndim: int) -> Tensor:
     found = _rows.get(ndim)
     if found is None:
         static = (("spec", ((None, 1, None), *[None] * (ndim - 1))),)
-        found = _rows[ndim] = op_of(steps.index, static), static
+        found = _rows[ndim] = op_of(view_steps.index, static), static
     op, static = found
-    return views.tie(x, dispatch.binary(op, x, index), (steps.index, static, (index,)))
+    return views.tie(x, dispatch.binary(op, x, index), (view_steps.index, static, (index,)))
 
 
 def setitem(self: Tensor, item, value) -> None:
@@ -176,7 +176,7 @@ def _value(x: Tensor, value):
 
 
 def _write_part(x: Tensor, entries: list, value) -> None:
-    if any(fn is steps.expand for fn, _, _ in steps_of(x)):  # what shows its elements once can be written to
+    if any(fn is view_steps.expand for fn, _, _ in steps_of(x)):  # what shows its elements once can be written to
         view = _basic_view(x, entries)
         check_writable(view, "x[...] = value")
         view.copy_(value) if isinstance(value, Tensor) else view.fill_(value)
@@ -188,12 +188,12 @@ def _write_part(x: Tensor, entries: list, value) -> None:
         spec = (None,) * x.ndim
     starts: tuple = ()
     if all(s is None for s in spec):
-        step = (steps.alias, (), ())
+        step = (view_steps.alias, (), ())
     else:
         if not x._kind:
             starts = tuple(s[2] for s in spec if s is not None)
             spec = tuple(None if s is None else (s[0], s[1], None) for s in spec)
-        step = (steps.index, (("spec", spec),), starts)
+        step = (view_steps.index, (("spec", spec),), starts)
     inplace(x, op_of(set_part, _static((step,))), (value, *_starts((step,))))
 
 

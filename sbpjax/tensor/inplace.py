@@ -303,8 +303,8 @@ ZERO = Op(_zero, name="zero")
 
 
 def set_part(x, value, /, *starts, steps):
-    """Return ``x`` with a value, broadcast, where view steps look; see `sbpjax.tensor.steps.put`."""
-    from .steps import look, put
+    """Return ``x`` with a value, broadcast, where view steps look; see `sbpjax.tensor.view_steps.put`."""
+    from .view_steps import look, put
 
     value = jnp.asarray(value)
     target = look(x, *starts, steps=steps).shape

@@ -18,8 +18,10 @@ from .failure import mixed, translate
 from .mode import mode
 from .op import Op, entry_of
 from .scalars import scalar_array
-from .tape.op_node import OpNode, record_op, watched
-from .tensor import Tensor, wrap, wrap_any
+from .tape.op_node import OpNode, kept_of, record_op
+from .tensor import LOCAL, Tensor, wrap, wrap_any
+
+_new = Tensor.__new__
 
 
 def arrays_of(inputs: tuple) -> tuple[list, bool]:
@@ -38,13 +40,21 @@ def arrays_of(inputs: tuple) -> tuple[list, bool]:
 
 def run(op: Op, inputs: tuple, out_sbps=None) -> Any:
     """Run an op on local tensors and numbers."""
-    arrays, recording = arrays_of(inputs)
+    return run_on(op, inputs, *arrays_of(inputs))
+
+
+def run_on(op: Op, inputs: tuple, arrays: list, recording: bool) -> Any:
+    """Run an op on the arrays of local tensors and numbers."""
     try:
         out = op.call(*arrays)
     except Exception as error:
         raise translate(error, op, inputs) from None
     if out.__class__ is ArrayImpl:
-        t = wrap(out)
+        t = _new(Tensor)  # `wrap`, without a call
+        t._array = out
+        t._layout = t._edge = t._cell = t._meta = None
+        t._idx = t._ver = 0
+        t._kind = LOCAL
         if recording:
             tape(op, inputs, arrays, (t,))
         return t
@@ -71,8 +81,8 @@ def tape(op: Op, inputs: tuple, arrays: list, outs: tuple) -> None:
         avals = tuple([None if a is None else a.aval for a in arrays])
         entry = op.entries[key] = entry_of(op, tuple(needs), avals)
     if entry.diff_outs:
-        saved = tuple([arrays[i] for i in entry.keep])
-        record_op(LocalNode, entry, edges, idxs, saved, watched(op, entry, inputs, outs), outs)
+        saved, checks = kept_of(op, entry.keep, inputs, arrays, outs) if entry.keep else ((), ())
+        record_op(LocalNode, entry, edges, idxs, saved, checks, outs)
 
 
 class LocalNode(OpNode):

@@ -35,7 +35,7 @@ class Op:
         traced: the function with its attributes bound.
         call: the compiled function.
         entries: backward entries by ``(which inputs need grad, avals)``.
-        shapes: of an op of one input, the outputs' avals by the input's, see `unread`.
+        shapes: of an op of one input, the outputs' avals by the input's, see `lazy_views`.
         programs: how many shapes it was compiled for.
     """
 

@@ -2,7 +2,7 @@
 
 A GPT of 24 layers runs 17 recorded ops per layer. Each was a ``jax.vjp`` of its function: half a hundred equations
 bound one by one under three levels of tracers, 3 ms. Here the forward of an op with what its backward reads is one
-``jit`` whose jaxpr is kept, and its backward another; a call of either takes 15 µs (`sbpjax.tensor.staged`).
+``jit`` whose jaxpr is kept, and its backward another; a call of either takes 15 µs (`sbpjax.tensor.traced_calls`).
 
     layer_norm(x, w, b)  →  y, residuals = jit[op layer_norm](x, w, b)
                             gx, gw, gb   = jit[op layer_norm_backward](residuals, gy)
@@ -27,7 +27,7 @@ from sbpjax.programs.rewrite import rewritten
 
 from .mode import mode
 from .op import Op, _is_float
-from .staged import Staged
+from .traced_calls import TracedCall
 
 _ARRAYS = (jax.Array, np.ndarray)
 
@@ -81,7 +81,7 @@ def forward(op: Op, needs: Sequence[int], arrays: Sequence) -> tuple:
             _forwards.clear()
         run = _of(op, needs, fixed)
         run.__name__ = run.__qualname__ = _MARK + op.name
-        call = _forwards[key] = Staged(run)
+        call = _forwards[key] = TracedCall(run)
     return call(*given)
 
 
@@ -96,7 +96,7 @@ def backward(op: Op, vjp, cotangents: tuple) -> tuple:
             return vjp(cotangents)
 
         run.__name__ = run.__qualname__ = f"{_MARK}{op.name}_backward"
-        call = _backwards[op.name] = Staged(run)
+        call = _backwards[op.name] = TracedCall(run)
     return call(vjp, cotangents)
 
 

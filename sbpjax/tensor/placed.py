@@ -21,7 +21,7 @@ from .failure import mixed, translate
 from .mode import mode
 from .op import entry_of, struct_of
 from .scalars import scalar_array
-from .tape.op_node import OpNode, record_op, watched
+from .tape.op_node import OpNode, kept_of, record_op
 from .tensor import TRACED, Tensor, wrap_any
 from .traced import TracedLayout
 
@@ -90,8 +90,8 @@ def _tape(op, inputs: tuple, arrays, layouts, outs: tuple):
     entry = entry_of(op, needs, tuple([aval_of(x) for x in inputs]), on_disk=True)
     if entry.diff_outs:
         edges, idxs = tuple([inputs[i]._edge for i in needs]), tuple([inputs[i]._idx for i in needs])
-        saved, kept = tuple([arrays[i] for i in entry.keep]), tuple([layouts[i] for i in entry.keep])
-        checks = watched(op, entry, inputs, outs)
+        saved, checks = kept_of(op, entry.keep, inputs, arrays, outs)
+        kept = tuple([layouts[i] for i in entry.keep])
         node: Any = record_op(PlacedNode, entry, edges, idxs, saved, checks, outs, kept)
         node.layouts, node.in_layouts = kept, tuple([layouts[i] for i in needs])
     return entry

@@ -9,7 +9,8 @@ from sbpjax.errors import InplaceError, message
 from . import views
 from .inplace import check_writable
 from .mode import mode
-from .storage import base_of, steps_of
+from .payload import is_shared
+from .storage import base_of, follow, reshape_to
 from .tensor import Tensor
 
 
@@ -17,9 +18,9 @@ def _reshape_in_place(function):
     @functools.wraps(function)
     def method(self: Tensor, *args, **options) -> Tensor:
         check_writable(self, f"{function.__name__}_")
-        if base_of(self) is not None and (self._edge is None or mode.grad):
-            return _follow(self, function(self, *args, **options))
-        if self._cell is not None:
+        if base_of(self) is not None and (not self.requires_grad or mode.grad):
+            return follow(self, function(self, *args, **options))
+        if is_shared(self):
             raise InplaceError(
                 message(
                     f"{function.__name__}_",
@@ -28,26 +29,12 @@ def _reshape_in_place(function):
                     f"x = x.{function.__name__}(...)",
                 )
             )
-        out = function(self.detach() if self._edge is None else self.clone(), *args, **options)
-        self._hold(out._array, out._layout)
-        self._cell = None
-        if out._edge is not None:
-            self._edge, self._idx = out._edge, out._idx
-        self._ver += 1
-        return self
+        out = function(self.detach() if not self.requires_grad else self.clone(), *args, **options)
+        return reshape_to(self, out)
 
     method.__name__ = f"{function.__name__}_"
     method.__doc__ = f"Write `{function.__name__}` into this tensor, which takes the new shape, and return it."
     return method
-
-
-def _follow(self: Tensor, view: Tensor) -> Tensor:
-    """Make a view show what a view of it shows, and return it."""
-    if view is not self:
-        self._own_meta().steps = steps_of(view)
-        self._hold(view._array, view._layout)
-        self._edge, self._idx, self._seen, self._ver = view._edge, view._idx, view._seen, view._ver
-    return self
 
 
 squeeze_, unsqueeze_, transpose_, t_ = map(

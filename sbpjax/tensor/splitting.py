@@ -15,7 +15,7 @@ from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import dims as _dims
 from sbpjax.ops import view as _view
 
-from . import dispatch, steps, unread
+from . import dispatch, lazy_views, view_steps
 from .op import op_of
 from .tensor import Tensor
 from .views import along, of_one_dim, tie
@@ -31,11 +31,11 @@ def _cut(ndim: int, d: int, sizes: tuple[int, ...]) -> tuple:
     begins = [0, *itertools.accumulate(sizes)]
     parts = [of_one_dim(ndim, d, (n, 1, begin)) for n, begin in zip(sizes, begins, strict=False)]
     op = op_of(_view.split, (("split_size", sizes), ("dim", d)))
-    return op, [(steps.index, (("spec", spec),), ()) for spec in parts]
+    return op, [(view_steps.index, (("spec", spec),), ()) for spec in parts]
 
 
 def _tied(x: Tensor, op, all_steps: list) -> tuple:
-    outs = unread.views(x, op)
+    outs = lazy_views.views(x, op)
     if outs is None:
         outs = dispatch.run(op, (x,))
     for out, step in zip(outs, all_steps, strict=True):
@@ -124,4 +124,6 @@ def unbind(self: Tensor, dim: int = 0) -> tuple:
     if not self.shape[d]:
         return ()
     specs = [of_one_dim(self.ndim, d, (None, 1, i)) for i in range(self.shape[d])]
-    return _tied(self, op_of(_view.unbind, (("dim", d),)), [(steps.index, (("spec", spec),), ()) for spec in specs])
+    return _tied(
+        self, op_of(_view.unbind, (("dim", d),)), [(view_steps.index, (("spec", spec),), ()) for spec in specs]
+    )

@@ -18,11 +18,11 @@ from sbpjax.errors import OpTypeError, message
 from sbpjax.sbp.abstract import Abstract, no_data
 
 from . import dispatch
+from .lazy_views import forget
 from .mode import mode
 from .op import op_of
-from .steps import STRIDES, contiguous_strides, expand, look, put, put_row, unfold
-from .tensor import Tensor, attach, wrap_any
-from .unread import forget
+from .tensor import Tensor, attach, inplace_error, wrap_any
+from .view_steps import STRIDES, contiguous_strides, expand, look, put, put_row, unfold
 
 _ALONE = 3  # references to a cell of one tensor: the tensor's, a local name's, the argument's of getrefcount
 
@@ -49,10 +49,15 @@ class Cell:
 def cell_of(x: Tensor) -> Cell:
     """Return a tensor's cell, made on first use."""
     if x._cell.__class__ is not Cell:
-        x._fresh()  # a parked tensor comes back first
+        x._fresh()  # a stored tensor comes back first
         x._cell = Cell(x._array, x._layout, x._ver)
         x._seen = 0
     return x._cell
+
+
+def storage_of(x: Tensor) -> Cell | None:
+    """Return what a tensor shares with its views and aliases; None if it never had any, or is stored elsewhere."""
+    return x._cell if x._cell.__class__ is Cell else None
 
 
 def drop_own_cell(x: Tensor) -> bool:
@@ -99,9 +104,9 @@ def regenerate(x: Tensor) -> None:
     """Read a tensor anew from its storage, and hang it on its base's new node."""
     cell = x._cell
     if cell.__class__ is not Cell:
-        cell.settle(x)  # parked, see `parked`
+        cell.settle(x)  # see `sbpjax.tensor.stored`
         return
-    if x._meta is not None and x._meta.unread is not None:
+    if x._meta is not None and x._meta.pending is not None:
         forget(x)
     base = base_of(x)
     if base is None:
@@ -159,7 +164,7 @@ def write(x: Tensor, value: Tensor) -> None:
     if value._array.__class__ is Abstract and x._array.__class__ is not Abstract:
         raise no_data("writing an abstract value into a tensor", f"a tensor with data, {x.dtype.name}{list(x.shape)}")
     if x._cell.__class__ is not Cell:
-        x._fresh()  # a parked tensor comes back first
+        x._fresh()  # a stored tensor comes back first
     if x._cell is None:
         _take(x, value)
         if mode.grad and value._edge is not None:
@@ -178,7 +183,7 @@ def write(x: Tensor, value: Tensor) -> None:
         base._edge, base._idx = new._edge, new._idx
     _commit(x, base, new)
     if base is not x and base._edge is None and not repeated:  # one write to a repeated element shows everywhere
-        if x._meta.unread is not None:
+        if x._meta.pending is not None:
             forget(x)
         _take(x, value)
         x._seen, x._ver = x._cell.stamp, x._cell.version
@@ -233,7 +238,7 @@ def _commit(x: Tensor, base: Tensor, new: Tensor) -> None:
 
 def set_payload(x: Tensor, array, layout) -> None:
     """Replace the payload of a tensor that shares storage, without the tape."""
-    if x._cell.__class__ is not Cell:  # a parked tensor leaves its shelf
+    if x._cell.__class__ is not Cell:  # a stored tensor leaves its stack
         x._ver, x._cell = x._cell.version, None
         x._set(array, layout)
         return
@@ -250,12 +255,53 @@ def set_payload(x: Tensor, array, layout) -> None:
             mode.grad = before
 
 
+def follow(x: Tensor, view: Tensor) -> Tensor:
+    """Make a view show what a view of it shows, and return it."""
+    if view is not x:
+        x._own_meta().steps = steps_of(view)
+        _take(x, view)
+        x._edge, x._idx, x._seen, x._ver = view._edge, view._idx, view._seen, view._ver
+    return x
+
+
+def reshape_to(x: Tensor, out: Tensor) -> Tensor:
+    """Make a tensor that is alone on its storage the result of an op on it, of any shape, and return it."""
+    _take(x, out)
+    if out._edge is not None:
+        x._edge, x._idx = out._edge, out._idx
+    x._ver += 1
+    return x
+
+
+def root_of(x: Tensor) -> Tensor:
+    """Return a tensor over the whole storage of ``x``; on the tape where ``x`` is."""
+    x._fresh()
+    if not steps_of(x):
+        return x
+    base = base_of(x)
+    if base is not None and not steps_of(base):
+        return base
+    cell = cell_of(x)
+    root = wrap_any(cell.array, cell.layout)
+    root._cell, root._seen, root._ver = cell, cell.stamp, cell.version
+    return root
+
+
 def detach(self: Tensor) -> Tensor:
     """Return a tensor over the same storage that is a leaf without grad."""
     self._fresh()
     out = wrap_any(self._array, self._layout)
     share(self, out, ())
     return out
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Take the tensor off the tape, in place."""
+    self._fresh()
+    if base_of(self) is not None:
+        raise inplace_error("x.detach_()", "a view", "Can't detach views in-place", "use x.detach()")
+    self._edge, self._idx = None, 0
+    return self
 
 
 def data(self: Tensor) -> Tensor:
@@ -280,5 +326,5 @@ def set_data(self: Tensor, value: Tensor) -> None:
     _take(self, value)
 
 
-attach(detach=detach, _regenerate=regenerate, _set_payload=set_payload)
+attach(detach=detach, detach_=detach_, _regenerate=regenerate, _set_payload=set_payload)
 attach(data=property(data, set_data))

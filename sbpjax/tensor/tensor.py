@@ -51,7 +51,7 @@ class Meta:
         base: the tensor that a differentiable view is of.
         steps: the view steps from the storage's root to this tensor.
         multi: whether the view is one of several that one op returned.
-        unread, place: the `unread.Unread` that a view without payload is an output of, and which; else None.
+        pending, place: the `lazy_views.Pending` that a view without payload is an output of, and which; else None.
         no_grad_view: whether the view, or what it is a view of, was made under ``no_grad``.
         data_alias: whether writes leave the version alone (``x.data``).
         zeroed: an array of zeros that `zero_grads` gave the gradient, which nobody writes.
@@ -65,19 +65,20 @@ class Meta:
         "grad",
         "multi",
         "no_grad_view",
+        "pending",
+        "pending",
         "place",
         "steps",
-        "unread",
         "zeroed",
     )
 
     grad: Any
     base: Any
-    unread: Any
+    pending: Any
     place: int
 
     def __init__(self) -> None:
-        self.grad = self.base = self.unread = self.zeroed = None
+        self.grad = self.base = self.pending = self.zeroed = None
         self.steps = ()
         self.multi = self.data_alias = self.no_grad_view = self.asked_sum = False
 
@@ -140,8 +141,8 @@ class Tensor(Attached):
         layout = self._layout
         if layout is None or layout.shape is None:
             meta = self._meta
-            if meta is not None and meta.unread is not None:
-                return Size(meta.unread.avals[meta.place].shape)
+            if meta is not None and meta.pending is not None:
+                return Size(meta.pending.avals[meta.place].shape)
             return Size(self._array.shape)
         return Size(layout.shape)
 
@@ -149,14 +150,14 @@ class Tensor(Attached):
     def dtype(self) -> dtypes.dtype:
         """The element type."""
         meta = self._meta
-        if meta is not None and meta.unread is not None:
-            return dtypes._BY_NP[meta.unread.avals[meta.place].dtype]
+        if meta is not None and meta.pending is not None:
+            return dtypes._BY_NP[meta.pending.avals[meta.place].dtype]
         return dtypes._BY_NP[self._array.dtype]
 
     @property
     def ndim(self) -> int:
         """The number of dims."""
-        if not self._kind and (self._meta is None or self._meta.unread is None):
+        if not self._kind and (self._meta is None or self._meta.pending is None):
             return len(self._array.shape)
         return len(self.shape)
 
@@ -209,8 +210,8 @@ class Tensor(Attached):
                 return device("meta")
             return device(jax.local_devices()[0])
         meta = self._meta
-        unread = None if meta is None else meta.unread
-        sharding = (self._array if unread is None or unread.array is None else unread.array).sharding
+        pending = None if meta is None else meta.pending
+        sharding = (self._array if pending is None or pending.array is None else pending.array).sharding
         return of_jax(getattr(sharding, "_device", None) or next(iter(sharding.device_set)))
 
     def _kind_error(self, name: str, rule: str, instead: str) -> Exception:
@@ -227,8 +228,8 @@ class Tensor(Attached):
     def requires_grad(self) -> bool:
         """Whether ops on this tensor are recorded."""
         meta = self._meta
-        if meta is not None and meta.unread is not None and self._cell.stamp == self._seen:
-            return meta.unread.edge is not None
+        if meta is not None and meta.pending is not None and self._cell.stamp == self._seen:
+            return meta.pending.edge is not None
         self._fresh_edge()
         return self._edge is not None
 
@@ -360,7 +361,7 @@ class Tensor(Attached):
         if self._cell is not None:
             if self._cell.stamp != self._seen:
                 self._regenerate()
-            elif self._meta is not None and self._meta.unread is not None:
+            elif self._meta is not None and self._meta.pending is not None:
                 self._array  # noqa: B018  # reading fills it
         return self
 
@@ -415,7 +416,9 @@ def wrap(array) -> Tensor:
 def wrap_any(array, layout=None) -> Tensor:
     """Return a tensor over any payload: a local array, a physical array with its layout, or a tracer."""
     t = _new(Tensor)
-    t._hold(array, layout)
+    t._array = array
+    t._layout = layout
+    t._kind = kind_of(array, layout)
     t._edge = t._cell = t._meta = None
     t._idx = t._ver = 0
     return t

@@ -1,6 +1,6 @@
 """View ops: `view reshape transpose permute expand narrow squeeze …`, which share storage with their input.
 
-Each op resolves its arguments into one step of `sbpjax.tensor.steps`, runs it as an op (on the tape), and ties the
+Each op resolves its arguments into one step of `sbpjax.tensor.view_steps`, runs it as an op (on the tape), and ties the
 result to the storage of its input (`sbpjax.tensor.storage`).
 """
 
@@ -13,7 +13,7 @@ from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError, mess
 from sbpjax.ops import arrange
 from sbpjax.ops import dims as _dims
 
-from . import dispatch, steps, unread
+from . import dispatch, lazy_views, view_steps
 from .dtype import dtype
 from .mode import mode
 from .op import op_of
@@ -29,7 +29,7 @@ def view_of(x: Tensor, fn, static: tuple = (), starts: tuple = ()) -> Tensor:
 
 
 def _through_one(x: Tensor, op, step: tuple) -> Tensor:
-    outs = unread.views(x, op)
+    outs = lazy_views.views(x, op)
     return tie(x, dispatch.unary(op, x) if outs is None else outs[0], step)
 
 
@@ -64,7 +64,7 @@ def tie(x: Tensor, out: Tensor, step: tuple) -> Tensor:
 
 def stride(self: Tensor, dim: int | None = None):
     """Return the strides in elements; a global tensor's shards are always contiguous, so are its strides."""
-    found = steps.contiguous_strides(self.shape) if self._layout is not None else strides_of(self)
+    found = view_steps.contiguous_strides(self.shape) if self._layout is not None else strides_of(self)
     return found if dim is None else found[_dims.one(dim, len(found), "stride")]
 
 
@@ -137,10 +137,10 @@ def view(self: Tensor, *shape) -> Tensor:
         return _bitcast(self, shape[0])
     shape = _shape_for(self, shape, "view")
     if key is not None:
-        _remember(key, steps.reshape, (("shape", shape),))
+        _remember(key, view_steps.reshape, (("shape", shape),))
     if self._layout is None and steps_of(self):
         strides = strides_of(self)
-        if steps.reshaped_strides(self.shape, strides, shape) is None:
+        if view_steps.reshaped_strides(self.shape, strides, shape) is None:
             raise OpError(
                 message(
                     f"view{shape}",
@@ -150,7 +150,7 @@ def view(self: Tensor, *shape) -> Tensor:
                     "x.reshape(...), which copies where it must",
                 )
             )
-    return view_of(self, steps.reshape, (("shape", shape),))
+    return view_of(self, view_steps.reshape, (("shape", shape),))
 
 
 def reshape(self: Tensor, *shape) -> Tensor:
@@ -163,7 +163,7 @@ def reshape(self: Tensor, *shape) -> Tensor:
         raise OpTypeError(message("reshape()", f"{list(self.shape)}", "shape is a required argument", "x.reshape(-1)"))
     shape = _shape_for(self, shape, "reshape")
     if key is not None and shape:
-        _remember(key, steps.reshape, (("shape", shape),))
+        _remember(key, view_steps.reshape, (("shape", shape),))
     return _reshaped(self, shape)
 
 
@@ -175,9 +175,9 @@ def _whole(x: Tensor, shape: tuple) -> tuple | None:
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    if steps_of(x) and steps.reshaped_strides(x.shape, strides_of(x), shape) is None:
-        return unread.through(x, op_of(steps.reshape, (("shape", shape),)))
-    return view_of(x, steps.reshape, (("shape", shape),))
+    if steps_of(x) and view_steps.reshaped_strides(x.shape, strides_of(x), shape) is None:
+        return lazy_views.through(x, op_of(view_steps.reshape, (("shape", shape),)))
+    return view_of(x, view_steps.reshape, (("shape", shape),))
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
@@ -263,8 +263,8 @@ def permute(self: Tensor, *dims) -> Tensor:
                 f"x.permute{tuple(reversed(range(n)))}",
             )
         )
-    _remember(key, steps.permute, (("dims", resolved),))
-    return view_of(self, steps.permute, (("dims", resolved),))
+    _remember(key, view_steps.permute, (("dims", resolved),))
+    return view_of(self, view_steps.permute, (("dims", resolved),))
 
 
 def transpose(self: Tensor, dim0: int = 0, dim1: int | None = None, *, perm=None) -> Tensor:
@@ -281,8 +281,8 @@ def transpose(self: Tensor, dim0: int = 0, dim1: int | None = None, *, perm=None
     order = list(range(n))
     if n:
         order[a], order[b] = order[b], order[a]
-    _remember(key, steps.permute, (("dims", tuple(order)),))
-    return view_of(self, steps.permute, (("dims", tuple(order)),))
+    _remember(key, view_steps.permute, (("dims", tuple(order)),))
+    return view_of(self, view_steps.permute, (("dims", tuple(order)),))
 
 
 def t(self: Tensor) -> Tensor:
@@ -291,7 +291,7 @@ def t(self: Tensor) -> Tensor:
         raise OpError(
             message("t()", f"a tensor of {self.ndim} dims", "t() expects a tensor with <= 2 dims", "x.transpose(0, 1)")
         )
-    return view_of(self, steps.permute, (("dims", tuple(reversed(range(self.ndim)))),))
+    return view_of(self, view_steps.permute, (("dims", tuple(reversed(range(self.ndim)))),))
 
 
 def adjoint(self: Tensor) -> Tensor:
@@ -345,11 +345,11 @@ def expand(self: Tensor, *sizes) -> Tensor:
             )
         )
     if shape == (1,) * offset + own:  # nothing is repeated, so that the view can be written to
-        view = view_of(self, steps.unsqueeze, (("dim", 0),)) if offset else view_of(self, steps.alias)
+        view = view_of(self, view_steps.unsqueeze, (("dim", 0),)) if offset else view_of(self, view_steps.alias)
         for _ in range(offset - 1):
-            view = view_of(view, steps.unsqueeze, (("dim", 0),))
+            view = view_of(view, view_steps.unsqueeze, (("dim", 0),))
         return view
-    return view_of(self, steps.expand, (("shape", shape),))
+    return view_of(self, view_steps.expand, (("shape", shape),))
 
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
@@ -370,26 +370,26 @@ def squeeze(self: Tensor, dim=None) -> Tensor:
     else:
         named = _dims.several(dim, len(shape), "squeeze") if shape else ()
         gone = tuple(sorted(d for d in named if shape[d] == 1))
-    return view_of(self, steps.squeeze, (("dims", gone),)) if gone else view_of(self, steps.alias)
+    return view_of(self, view_steps.squeeze, (("dims", gone),)) if gone else view_of(self, view_steps.alias)
 
 
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
     """Return a view with a new dim of size 1."""
-    return view_of(self, steps.unsqueeze, (("dim", _dims.one(dim, self.ndim + 1, "unsqueeze")),))
+    return view_of(self, view_steps.unsqueeze, (("dim", _dims.one(dim, self.ndim + 1, "unsqueeze")),))
 
 
 # ------------------------------------------------------------------------------------------------------------- parts
 
 
 def part(self: Tensor, spec: tuple) -> Tensor:
-    """Return the part that a spec of `steps.index` names; on one device its starts are inputs of the program."""
+    """Return the part that a spec of `view_steps.index` names; on one device its starts are inputs of the program."""
     if all(s is None for s in spec):
-        return view_of(self, steps.alias)
+        return view_of(self, view_steps.alias)
     if not self._kind:
         starts = tuple(s[2] for s in spec if s is not None)
         spec = tuple(None if s is None else (s[0], s[1], None) for s in spec)
-        return view_of(self, steps.index, (("spec", spec),), starts)
-    return view_of(self, steps.index, (("spec", spec),))
+        return view_of(self, view_steps.index, (("spec", spec),), starts)
+    return view_of(self, view_steps.index, (("spec", spec),))
 
 
 def along(self: Tensor, dim: int, entry: tuple) -> Tensor:
@@ -398,7 +398,7 @@ def along(self: Tensor, dim: int, entry: tuple) -> Tensor:
 
 
 def of_one_dim(ndim: int, dim: int, entry: tuple) -> tuple:
-    """Return the spec of `steps.index` that has an entry for one dim and takes the others whole."""
+    """Return the spec of `view_steps.index` that has an entry for one dim and takes the others whole."""
     return (*[None] * dim, entry, *[None] * (ndim - dim - 1))
 
 
@@ -462,7 +462,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
             )
         )
     x = self if self.ndim else unsqueeze(self, 0)
-    return view_of(x, steps.unfold, (("dim", d), ("size", as_int(size)), ("step", as_int(step))))
+    return view_of(x, view_steps.unfold, (("dim", d), ("size", as_int(size)), ("step", as_int(step))))
 
 
 def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
@@ -478,7 +478,7 @@ def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Ten
                 "name two dims",
             )
         )
-    return view_of(self, steps.diagonal, (("offset", as_int(offset)), ("dim1", a), ("dim2", b)))
+    return view_of(self, view_steps.diagonal, (("offset", as_int(offset)), ("dim1", a), ("dim2", b)))
 
 
 def _is_view(self: Tensor) -> bool:

@@ -22,7 +22,7 @@ from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.changes import Fields, Group, Items, States, Table
 from sbpjax.tensor.device import default_jax_device
-from sbpjax.tensor.parked import is_parked
+from sbpjax.tensor.payload import Snapshot, facts, lend, payloads
 from sbpjax.tensor.traced import as_traced
 
 _TABLES = ("_parameters", "_buffers", "_modules")
@@ -163,7 +163,7 @@ class State:
 
     def arrays(self) -> list:
         """Return the payloads of the tensors, then the numbers."""
-        return [t._fresh()._array for t in self.tensors] + self.numbers()
+        return payloads(self.tensors) + self.numbers()
 
     def numbers(self) -> list[float]:
         """Return the numbers."""
@@ -171,7 +171,7 @@ class State:
 
     def layouts(self) -> list:
         """Return the layouts of the tensors, then None for each number."""
-        return [t._layout for t in self.tensors] + [None] * len(self.options)
+        return [t.layout for t in self.tensors] + [None] * len(self.options)
 
     def signature(self) -> tuple:
         """Return what a program traced on this state depends on apart from the values: tensors, modes, options."""
@@ -184,22 +184,18 @@ class State:
     @contextlib.contextmanager
     def traced(self, tracers):
         """Put tracers into the handles within the block, and the arrays back after it."""
-        saved = [(t._array, t._layout, t._kind, t._cell, t._ver, t._edge, t._idx, t.grad) for t in self.tensors]
+        saved = [Snapshot(t) for t in self.tensors]
         numbers = [group[name] for group, name in self.options]
         try:
             for tensor, tracer in zip(self.tensors, tracers, strict=False):
-                place_tracer(tensor, tracer)
-                tensor._cell = None
+                lend(tensor, tracer, as_traced(tensor.layout))
                 tensor.grad = None
             for (group, name), tracer in zip(self.options, tracers[len(self.tensors) :], strict=True):
                 group[name] = tracer
             yield
         finally:
-            for tensor, (array, layout, kind, cell, version, edge, idx, grad) in zip(self.tensors, saved, strict=True):
-                tensor._array, tensor._layout, tensor._kind = array, layout, kind
-                tensor._cell, tensor._ver, tensor._edge, tensor._idx = cell, version, edge, idx
-                if tensor._meta is not None:
-                    tensor._meta.grad = grad
+            for tensor, before in zip(self.tensors, saved, strict=True):
+                before.put_back(tensor)
             for (group, name), number in zip(self.options, numbers, strict=True):
                 group[name] = number
 
@@ -246,11 +242,11 @@ def plain_attributes(owner) -> tuple:
 
 def info(t: Tensor) -> tuple:
     """Return what of one tensor a program depends on: shape, dtype, where it lies, whether it requires grad."""
-    array = _unmoved(t)._array
-    where = t._layout
+    array = facts(t)
+    where = t.layout
     if where is None:
         where = array.sharding or _default_sharding()
-    return tuple(t.shape), t.dtype, where, t._edge is not None
+    return tuple(t.shape), t.dtype, where, t.requires_grad
 
 
 def _default_sharding():
@@ -258,26 +254,14 @@ def _default_sharding():
     return jax.sharding.SingleDeviceSharding(default_jax_device())
 
 
-def _unmoved(t: Tensor) -> Tensor:
-    """Return a tensor with its facts up to date; a parked one knows them where it is."""
-    return t if is_parked(t) else t._fresh()
-
-
 def infos(tensors: list) -> list:
     """Return the same facts of many tensors as one flat list that compares fast."""
-    for t in tensors:
-        if t._cell is not None:
-            _unmoved(t)
+    arrays = [facts(t) for t in tensors]
     return [
-        [t._array.aval for t in tensors],
-        [t._array.sharding if t._layout is None else t._layout for t in tensors],
-        [t._edge is None for t in tensors],
+        [a.aval for a in arrays],
+        [a.sharding if t.layout is None else t.layout for t, a in zip(tensors, arrays)],
+        [not t.requires_grad for t in tensors],
     ]
-
-
-def place_tracer(tensor: Tensor, tracer) -> None:
-    """Make a tensor's payload a tracer of its logical value."""
-    tensor._hold(tracer, as_traced(tensor._layout))
 
 
 def _flat(name: str, owners):

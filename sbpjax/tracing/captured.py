@@ -22,12 +22,10 @@ from jax.core import Tracer
 from sbpjax.sbp.abstract import Abstract
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
-from sbpjax.tensor.parked import is_parked
-from sbpjax.tensor.storage import Cell, alias_of, steps_of
+from sbpjax.tensor.payload import facts, is_traced, node_of, payload, weak
+from sbpjax.tensor.storage import alias_of, steps_of, storage_of
 from sbpjax.tensor.tape.node import AccumulateGrad
 from sbpjax.tensor.traced import constant
-
-from .outside_writes import weak
 
 
 class Captured:
@@ -59,7 +57,7 @@ class Captured:
         """Answer `mode.lift` within the block: with the tracers of known tensors, and with the values of new ones."""
         self._values = {id(t): tracer for t, tracer in zip(self.tensors, tracers, strict=True)}
         for t in self.tensors:
-            if t._edge is None and t._cell.__class__ is Cell:
+            if not t.requires_grad and storage_of(t) is not None:
                 for leaf in (False, True) if id(t) in self._leaves else (False,):
                     self._showing[*_storage(t), leaf] = id(t)
         self._read.clear()
@@ -80,23 +78,23 @@ class Captured:
             key = self._showing.get(shown, key)
         self._read.add(key)
         if key not in self._values:
-            self._found.append((tensor, weak(tensor._cell if shown else None), shown))
+            self._found.append((tensor, weak(storage_of(tensor) if shown else None), shown))
             self._values[key] = self._value(tensor)
-            if shown and tensor._edge is None:
+            if shown and not tensor.requires_grad:
                 self._showing[shown] = key
         return self._values[key]
 
     def _value(self, tensor: Tensor):
         """Return what a trace reads for a tensor that is no input yet: its value, or zeros until that is needed."""
-        array, layout = tensor._array, tensor._layout
+        array, layout = payload(tensor), tensor.layout
         if isinstance(array, Tracer) or (layout is None and array.__class__ is not Abstract):
             return array
         if self._exact:
             whole: Any = constant(tensor)
             return whole if layout is None else np.asarray(whole.addressable_data(0))
         self._guessed = True
-        facts = array if layout is None else layout
-        return jnp.zeros(facts.shape, facts.dtype)
+        known = array if layout is None else layout
+        return jnp.zeros(known.shape, known.dtype)
 
     def settled(self, last: bool = False) -> bool:
         """Take what outlived the trace among the inputs; return whether the trace stands as it is.
@@ -138,21 +136,21 @@ class Captured:
 
 def _shown(tensor: Tensor) -> tuple:
     """Return the storage that a tensor shows and whether it is a leaf of its own; () if no other tensor can show it."""
-    edge = tensor._edge
-    if tensor._cell.__class__ is not Cell or isinstance(tensor._array, Tracer):
+    edge = node_of(tensor)
+    if storage_of(tensor) is None or is_traced(tensor):
         return ()
     return (*_storage(tensor), edge is not None) if edge is None or edge.__class__ is AccumulateGrad else ()
 
 
 def _storage(tensor: Tensor) -> tuple:
-    return id(tensor._cell), steps_of(tensor)
+    return id(storage_of(tensor)), steps_of(tensor)
 
 
 def example(t: Tensor) -> jax.ShapeDtypeStruct:
     """Return what stands for a tensor in a trace: its logical shape and dtype."""
-    layout = t._layout
+    layout = t.layout
     if layout is not None and layout.shape is not None:
         return jax.ShapeDtypeStruct(layout.shape, layout.dtype)
-    array = t._array if is_parked(t) else t._fresh()._array
+    array = facts(t)
     weak = layout is None and bool(getattr(array, "weak_type", False))
     return jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=weak)

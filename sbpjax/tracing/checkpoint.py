@@ -9,8 +9,9 @@ from typing import Any
 
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import as_leaf, edge_of, edges_of, payload
 from sbpjax.tensor.tape import engine
-from sbpjax.tensor.tape.node import FREED, AccumulateGrad, Node, freed, record
+from sbpjax.tensor.tape.node import FREED, Node, freed, record
 from sbpjax.tensor.tensor import Tensor, restore, wrap_any
 
 
@@ -38,18 +39,12 @@ class CheckpointNode(Node):
         inputs = list(self.inputs)
         for i, edge, idx in zip(self.places, self.edges, self.idxs, strict=False):
             array, layout = inputs[i]
-            if create_graph:
-                inputs[i] = restore(array, layout, edge, idx)
-            else:
-                inputs[i] = wrap_any(array, layout)
-                inputs[i]._edge = AccumulateGrad(inputs[i])
+            inputs[i] = restore(array, layout, edge, idx) if create_graph else as_leaf(wrap_any(array, layout))
         sources = [inputs[i] for i in self.places]
-        arriving = [(x._edge, x._idx) for x in sources]
+        arriving = [edge_of(x) for x in sources]
         arriving += list(zip(self.edges[len(sources) :], self.idxs[len(sources) :], strict=True))
         outs = self._again(inputs)
-        roots = [
-            (o._edge, o._idx, g) for o, g in zip(outs, grads, strict=True) if g is not None and o._edge is not None
-        ]
+        roots = [(*edge_of(o), g) for o, g in zip(outs, grads, strict=True) if g is not None and o.requires_grad]
         capture = dict.fromkeys(arriving)
         engine.walk(roots, create_graph, create_graph, capture, others=True)
         return tuple(capture[key] for key in arriving)
@@ -77,7 +72,7 @@ def _parameters(function) -> list:
     """Return the parameters of a module, or of the module a bound method belongs to, that require grad."""
     owner = function if hasattr(function, "parameters") else getattr(function, "__self__", None)
     parameters = getattr(owner, "parameters", None)
-    return [] if parameters is None else [p for p in parameters() if p._fresh()._edge is not None]
+    return [] if parameters is None else [p for p in parameters() if p.requires_grad]
 
 
 def checkpoint(function, *args, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs):
@@ -97,7 +92,7 @@ def checkpoint(function, *args, use_reentrant: bool | None = None, preserve_rng_
     if not mode.grad:
         return function(*args, **kwargs)
     tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-    places = tuple(i for i in tensors if args[i]._fresh()._edge is not None)
+    places = tuple(i for i in tensors if args[i].requires_grad)
     mode.grad = False
     try:
         result = function(*args, **kwargs)
@@ -106,7 +101,7 @@ def checkpoint(function, *args, use_reentrant: bool | None = None, preserve_rng_
     node = CheckpointNode()
     node.run = lambda inputs: function(*inputs, **kwargs)
     node.state, node.autocast = state, mode.autocast
-    node.inputs = [(a._array, a._layout) if i in places else a for i, a in enumerate(args)]
+    node.inputs = [(payload(a), a.layout) if i in places else a for i, a in enumerate(args)]
     node.places = places
     owned = _parameters(function)
     outs = list(_outs(result))
@@ -114,8 +109,8 @@ def checkpoint(function, *args, use_reentrant: bool | None = None, preserve_rng_
     hanging = []
     for i, out in enumerate(outs):
         if isinstance(out, Tensor) and (out.dtype.is_floating_point or out.dtype.is_complex):
-            outs[i] = wrap_any(out._fresh()._array, out._layout)
+            outs[i] = wrap_any(payload(out), out.layout)
             hanging.append(i)
-    edges = tuple(args[i]._edge for i in places) + tuple(p._edge for p in owned)
-    record(node, edges, tuple(args[i]._idx for i in places) + (0,) * len(owned), outs, hanging)
+    sources = [args[i] for i in places] + owned
+    record(node, *edges_of(sources), outs, hanging)
     return tuple(outs) if isinstance(result, (tuple, list)) else outs[0]

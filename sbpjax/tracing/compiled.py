@@ -15,12 +15,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from jax.core import Tracer
-
 from sbpjax.errors import AutogradError, DataDependentError, OpError
 from sbpjax.nn.module import Module
 from sbpjax.tensor.dtype import get_default_dtype
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import is_traced
 
 from .capture import State
 from .signature import Call, signature_of
@@ -72,7 +71,7 @@ class CompiledFunction:
     def __call__(self, *args, **kwargs):
         """Run the program for these arguments, traced first if they are of a new signature."""
         call = Call(args, kwargs)
-        if any(isinstance(t._fresh()._array, Tracer) for t in call.tensors):
+        if any(is_traced(t) for t in call.tensors):
             return self._fn(*args, **kwargs)  # part of a program that is being traced
         owners = _modules_of(self._fn) if self._owners is None else self._owners
         casting = mode.autocast and mode.autocast.key

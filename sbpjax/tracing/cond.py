@@ -14,12 +14,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.core import Tracer
 
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import edge_of, is_traced, payload
 from sbpjax.tensor.tape import engine
 from sbpjax.tensor.tape.node import AccumulateGrad, Node, record, sequence
 from sbpjax.tensor.tensor import wrap_any
@@ -42,7 +42,7 @@ def cond(pred: Tensor | bool, true_fn: Callable, false_fn: Callable, *operands: 
     Example:
         >>> cond(x.sum() > 0, lambda x: x, lambda x: -x, x)
     """
-    if not isinstance(pred, Tensor) or not isinstance(pred._fresh()._array, Tracer):
+    if not is_traced(pred):
         return (true_fn if pred else false_fn)(*operands)
     if pred.numel() != 1:
         raise OpError(
@@ -75,7 +75,7 @@ def cond(pred: Tensor | bool, true_fn: Callable, false_fn: Callable, *operands: 
         node = CondNode()
         node.choice, node.branches = choice, branches
         node.shapes = [(x.shape, x.dtype) for x in shapes[0]]
-        hanging = [i for i, out in enumerate(outs) if jnp.issubdtype(out._array.dtype, jnp.inexact)]
+        hanging = [i for i, out in enumerate(outs) if jnp.issubdtype(payload(out).dtype, jnp.inexact)]
         record(node, tuple(e for e, _ in edges), tuple(i for _, i in edges), outs, hanging)
     return outs[0] if branches[0].single else tuple(outs)
 
@@ -124,8 +124,8 @@ class _Branch:
                         "wrap numbers: sbpjax.tensor(1.0)",
                     )
                 )
-        self.layout = next((unpinned(x._layout) for x in outs if x._layout is not None), None)
-        self.sources = _sources([x for x in outs if x._edge is not None], first)
+        self.layout = next((unpinned(x.layout) for x in outs if x.layout is not None), None)
+        self.sources = _sources([x for x in outs if x.requires_grad], first)
         return outs
 
     def gradients(self, cotangents: list, edges: list) -> list:
@@ -135,9 +135,7 @@ class _Branch:
             outs = self._run()
             capture = dict.fromkeys(edges)
             roots = [
-                (x._edge, x._idx, wrap_any(g, x._layout))
-                for x, g in zip(outs, cotangents, strict=True)
-                if x._edge is not None
+                (*edge_of(x), wrap_any(g, x.layout)) for x, g in zip(outs, cotangents, strict=True) if x.requires_grad
             ]
             if roots:
                 engine.walk(roots, False, False, capture)
@@ -148,7 +146,7 @@ class _Branch:
 
 def _refuse(x: Any, here: Any) -> None:
     """Raise for a write to anything but what the function made itself, in its own trace."""
-    if isinstance(x, Tensor) and isinstance(x._array, Tracer) and x._array._trace is here:
+    if is_traced(x) and payload(x)._trace is here:
         return
     raise OpError(
         message(
@@ -163,7 +161,7 @@ def _refuse(x: Any, here: Any) -> None:
 def _sources(outs: list[Tensor], first: int) -> dict:
     """Return the edges at which the tape of some tensors leaves what was recorded since a sequence number."""
     found: dict = {}
-    stack = [(x._edge, x._idx) for x in outs]
+    stack = [edge_of(x) for x in outs]
     seen = set()
     while stack:
         node, idx = stack.pop()

@@ -18,6 +18,7 @@ from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.payload import payload
 from sbpjax.tensor.tensor import wrap_any
 
 
@@ -174,7 +175,7 @@ def _not_initialised(module, example: tuple, error: Exception) -> OpTypeError:
 
 
 def _from_linen(module, example: tuple, rngs, train: str | None, kwargs: dict) -> FlaxModule:
-    inputs = jax.tree_util.tree_map(lambda x: x._fresh()._array if isinstance(x, Tensor) else x, example)
+    inputs = jax.tree_util.tree_map(lambda x: payload(x) if isinstance(x, Tensor) else x, example)
     rngs = jax.random.key(0) if rngs is None else rngs
     try:
         variables = module.init(rngs, *inputs, **_said(train, False, kwargs))

@@ -13,6 +13,7 @@ from typing import Any
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import node_of
 from sbpjax.tensor.tape.backward import grad as _grad
 from sbpjax.tensor.tape.engine import leading_to
 from sbpjax.tensor.tape.grad_mode import enable_grad
@@ -118,14 +119,14 @@ def _gradients(outputs: list, inputs: list, cotangents, create_graph: bool) -> l
 def _outside(value, outer: bool, inputs: list):
     """Return a result as it is seen outside: on the tape only if that records, and leads beyond the inputs."""
     leaves, structure = tree.flatten(value)
-    kept = _beyond(leaves, {x._edge for x in inputs if x.is_leaf}) if outer else ()
-    found = [x.detach() if isinstance(x, Tensor) and x._edge not in kept else x for x in leaves]
+    kept = _beyond(leaves, {node_of(x) for x in inputs if x.is_leaf}) if outer else ()
+    found = [x.detach() if isinstance(x, Tensor) and node_of(x) not in kept else x for x in leaves]
     return tree.unflatten(structure, found)
 
 
 def _beyond(values: list, own: set) -> set:
     """Return the nodes behind some values from which the tape leads to other leaves than its own."""
-    roots = list({x._edge for x in values if isinstance(x, Tensor) and x._edge is not None})
+    roots = list({node_of(x) for x in values if isinstance(x, Tensor) and x.requires_grad})
     seen, stack = set(roots), list(roots)
     while stack:
         new = {child for child in stack.pop().edges if child is not None} - seen

@@ -12,30 +12,12 @@ import contextlib
 import gc
 import weakref
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
-
-import jax
 
 from sbpjax.errors import AutogradError, message
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
-
-_FIELDS = ("_array", "_layout", "_kind", "_edge", "_idx", "_ver")
-
-
-def weak(value: Any) -> Callable[[], Any]:
-    """Return a weak reference, also to None."""
-    return weakref.ref(value) if value is not None else lambda: None
-
-
-class _Write(NamedTuple):
-    """One tensor that was written: what it was before, and its storage."""
-
-    ref: Callable[[], Tensor | None]
-    fields: tuple
-    storage: Callable[[], Any]
-    inner: tuple
-    grad: Any
+from sbpjax.tensor.payload import Snapshot, is_traced, payload
+from sbpjax.tensor.storage import base_of
 
 
 class Watch:
@@ -47,7 +29,7 @@ class Watch:
 
     def __init__(self, owned=()) -> None:
         self._owned = set(map(id, owned))
-        self._written: dict[int, _Write] = {}
+        self._written: dict[int, tuple[Callable[[], Tensor | None], Snapshot]] = {}
 
     def touch(self, x) -> None:
         """Note that a tensor, or its ``.grad``, is about to be written, or that an optimizer is about to step."""
@@ -55,13 +37,10 @@ class Watch:
             return
         if not isinstance(x, Tensor):
             raise _unnamed(f"{type(x).__name__}.step()", "an optimizer that is not in state=")
-        if id(x) in self._written or isinstance(x._array, jax.core.Tracer):
+        if id(x) in self._written or is_traced(x):
             return
-        cell = x._cell
-        inner = () if cell is None else (cell.array, cell.layout, cell.stamp, cell.version)
-        fields = tuple(getattr(x, name) for name in _FIELDS)
-        self._written[id(x)] = _Write(weakref.ref(x), fields, weak(cell), inner, x.grad)
-        base = None if x._meta is None else x._meta.base
+        self._written[id(x)] = weakref.ref(x), Snapshot(x, weakly=True)
+        base = base_of(x)
         if base is not None:
             self.touch(base)
 
@@ -73,27 +52,13 @@ class Watch:
             yield
         finally:
             mode.touch = before
-            for ref, fields, storage, inner, grad in self._written.values():
-                cell = storage()
-                if cell is not None:  # tensors that nobody touched may show it
-                    cell.array, cell.layout, cell.stamp, cell.version = inner
-                x = ref()
-                if x is None:
-                    continue
-                for name, value in zip(_FIELDS, fields, strict=True):
-                    setattr(x, name, value)
-                x._cell = cell
-                if cell is not None:
-                    x._seen = cell.stamp
-                if x._meta is not None:
-                    x._meta.grad = grad
+            for ref, saved in self._written.values():
+                saved.put_back(ref())
 
-    def written(self):
-        """Yield the tensors that live and were written, with their payloads and grads of before."""
-        for write in self._written.values():
-            x = write.ref()
-            if x is not None:
-                yield x, (write.fields[0], write.grad)
+    def written(self) -> list[tuple[Tensor, Snapshot]]:
+        """Return the tensors that live and were written, with what they were before."""
+        found = [(ref(), saved) for ref, saved in self._written.values()]
+        return [(x, saved) for x, saved in found if x is not None]
 
     def check(self, asked: str, returned: Collection[int] = ()) -> None:
         """Raise if a written tensor lives on without being one of the results.
@@ -126,12 +91,11 @@ class Watch:
             raise _unnamed(asked, "it writes an alias of a tensor that is not in state=")
 
     def _left(self, returned: Collection[int]) -> list[Tensor]:
-        found = [write.ref() for write in self._written.values()]
-        return [x for x in found if x is not None and id(x) not in returned]
+        return [x for x, _ in self.written() if id(x) not in returned]
 
     def _shown(self) -> bool:
         """Return whether somebody shows the storage of a written tensor that is gone."""
-        return any(w.ref() is None and w.storage() is not None for w in self._written.values())
+        return any(ref() is None and saved.storage() is not None for ref, saved in self._written.values())
 
 
 def check_arguments(asked: str, arguments, tracers) -> None:
@@ -146,7 +110,7 @@ def check_arguments(asked: str, arguments, tracers) -> None:
         AutogradError: an argument holds another value now.
     """
     for x, before in zip(arguments, tracers):
-        if x._fresh()._array is not before:
+        if payload(x) is not before:
             raise AutogradError(
                 message(
                     asked,

@@ -12,6 +12,7 @@ import numpy as np
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import payload
 from sbpjax.tensor.tensor import wrap_any
 
 
@@ -48,7 +49,7 @@ def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.A
         before = mode.grad, mode.closure
         mode.grad = False  # JAX differentiates; a tape would be in vain
         if mode.closure is None:  # an `autograd.Function` gives JAX its own backward
-            mode.closure = lambda x: x._array
+            mode.closure = lambda x: payload(x)
         try:
             with swapped(module, given, strict=True) if not _tied(module) else swapped(module, given):
                 if key is None:
@@ -59,7 +60,7 @@ def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.A
         finally:
             mode.grad, mode.closure = before
         outs = _arrays(outs)
-        return (outs, {k: v._fresh()._array for k, v in states.items()}) if mutable else outs
+        return (outs, {k: payload(v) for k, v in states.items()}) if mutable else outs
 
     return apply, params
 
@@ -69,7 +70,7 @@ def _tied(module) -> bool:
 
 
 def _array(x: Tensor) -> jax.Array:
-    return x.detach().jax() if x.is_global else x._fresh()._array
+    return x.detach().jax() if x.is_global else payload(x)
 
 
 def _from_numpy(x):
@@ -80,4 +81,4 @@ def _arrays(value):
     from . import tree
 
     leaves, structure = tree.flatten(value)
-    return tree.unflatten(structure, [x._fresh()._array if isinstance(x, Tensor) else x for x in leaves])
+    return tree.unflatten(structure, [payload(x) if isinstance(x, Tensor) else x for x in leaves])

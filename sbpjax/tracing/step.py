@@ -69,10 +69,10 @@ class TracedStep(Traced):
             self.written = [i for i, array in enumerate(after) if array is not arrays[i]]
             returned, self.results = tree.apart(result)
             self._returned = set(map(id, returned))
-            self.layouts = [t._layout for t in returned]
+            self.layouts = [t.layout for t in returned]
             return [*(after[i] for i in self.written), *map(logical, returned)]
 
 
 def _on_tracer(like: Tensor, tracer) -> Tensor:
-    tensor = wrap_any(tracer, as_traced(like._layout))
-    return tensor.requires_grad_() if like._edge is not None else tensor
+    tensor = wrap_any(tracer, as_traced(like.layout))
+    return tensor.requires_grad_() if like.requires_grad else tensor

@@ -27,6 +27,7 @@ from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import Op
 from sbpjax.tensor.op_calls import inlined
+from sbpjax.tensor.payload import payload, put_from, refreshed
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import as_traced, logical
 from sbpjax.tracing.captured import Captured, example
@@ -64,7 +65,7 @@ class Function:
         self.has_aux = has_aux
         self._call = Call(args, kwargs)
         self.places = self._call.places
-        self.tensors = [t._fresh() for t in self._call.tensors]
+        self.tensors = [refreshed(t) for t in self._call.tensors]
 
     def on_arrays(self, arrays) -> tuple[list, list]:
         """Run the function on arrays in the place of its tensors; return those of the outputs and of the rest."""
@@ -91,7 +92,7 @@ class Function:
 
 
 def _stand_in(like: Tensor, array) -> Tensor:
-    return wrap_any(array, as_traced(like._layout, array.ndim))
+    return wrap_any(array, as_traced(like.layout, array.ndim))
 
 
 def current_key():
@@ -143,8 +144,8 @@ class Trace:
     def _writes(self, asked: str, watch: Watch) -> list:
         """Return the new values of the tensors that were written, and note which they are."""
         self.written, arrays = [], []
-        for x, (array, grad) in watch.written():
-            if x.grad is not grad:
+        for x, saved in watch.written():
+            if x.grad is not saved.grad:
                 raise OpError(
                     message(
                         asked,
@@ -153,7 +154,7 @@ class Trace:
                         "sbpjax.compile(step, state=(model, optimizer)) compiles whole steps",
                     )
                 )
-            if x._array is not array:
+            if payload(x) is not saved.array:
                 self.written.append(x)
                 arrays.append(logical(x))
         return arrays
@@ -162,25 +163,25 @@ class Trace:
         """Run the program, write what it writes, and return the rest."""
         words = _words() if self.is_random else (0, 0)
         key = [wrap_any(jnp.asarray(w, np.uint32)) for w in words]
-        place = next((t._layout.placement for t in (*tensors, *self._captured) if t._layout is not None), None)
+        place = next((t.layout.placement for t in (*tensors, *self._captured) if t.layout is not None), None)
         consts = [_constant(c, place) for c in self._consts]
         captured = self._captured if place is None else [_on(place, t) for t in self._captured]
         inputs = (*consts, *key, *tensors, *captured)
         pins = None
         count = len(self.written)
-        if count and any(t._layout is not None and t._layout.shape is not None for t in self.written):
-            pins = [None if t._layout is None else t._layout.sbp for t in self.written]
+        if count and any(t.layout is not None and t.layout.shape is not None for t in self.written):
+            pins = [None if t.layout is None else t.layout.sbp for t in self.written]
         outs = dispatch.run(self.op, inputs, None if pins is None else (*[None] * (self.op.outs - count), *pins))
         outs = list(outs) if isinstance(outs, tuple) else [outs]
         rest, new = (outs[:-count], outs[-count:]) if count else (outs, [])
         for t, value in zip(self.written, new, strict=True):
-            t._set(value._array, value._layout)
+            put_from(t, value)
         return rest
 
 
 def _on(place, t: Tensor) -> Tensor:
     """Return a captured tensor where the op runs: a local one is read whole, by a `to_global` in the function."""
-    return t if t._layout is not None or not t.ndim else t.to_global(place, (broadcast,) * len(place.hierarchy))
+    return t if t.layout is not None or not t.ndim else t.to_global(place, (broadcast,) * len(place.hierarchy))
 
 
 def _constant(value, placement) -> Tensor:
@@ -248,8 +249,8 @@ class _Closure(Captured):
                 mode.closure = before
 
     def _take(self, tensor: Tensor):
-        if tensor._edge is None or tensor._array._trace not in self._outer:
-            return tensor._array
+        if not tensor.requires_grad or payload(tensor)._trace not in self._outer:
+            return payload(tensor)
         return self._lift(tensor)
 
 

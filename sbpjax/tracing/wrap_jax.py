@@ -25,6 +25,7 @@ from sbpjax.programs.rules import Row
 from sbpjax.sbp import algebra
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.op import Op
+from sbpjax.tensor.payload import payload, refreshed
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import TracedLayout
 
@@ -218,14 +219,14 @@ class Wrapped:
 
 def _tensor(x) -> Tensor:
     if isinstance(x, Tensor):
-        return x._fresh()
+        return refreshed(x)
     return wrap_any(x if isinstance(x, jax.Array) else jnp.asarray(x))
 
 
 def _struct(t: Tensor) -> tuple:
-    layout = t._layout
-    shape = t._array.shape if layout is None or isinstance(layout, TracedLayout) else layout.shape
-    return tuple(shape), t._array.dtype
+    layout = t.layout
+    shape = payload(t).shape if layout is None or isinstance(layout, TracedLayout) else layout.shape
+    return tuple(shape), payload(t).dtype
 
 
 def wrap_jax(

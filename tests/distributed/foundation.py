@@ -27,7 +27,7 @@ RESTARTS = 200
 # The files of the foundation whose tests make global tensors.
 FILES = [
     *(f"tests/sbp/test_{name}.py" for name in ("eager", "transfer", "gspmd", "lower", "fallback", "interop", "roll")),
-    *(f"tests/tensor/test_{name}.py" for name in ("global", "creation", "dispatch", "device", "bounds", "parked")),
+    *(f"tests/tensor/test_{name}.py" for name in ("global", "creation", "dispatch", "device", "bounds", "stored")),
     *(f"tests/tensor/test_{name}.py" for name in ("printing", "random", "user_scripts", "linear_algebra")),
     *(f"tests/autograd/test_{name}.py" for name in ("cond", "checkpoint", "graph")),
     *(f"tests/oracle/test_{name}.py" for name in ("gradients", "layouts", "moves")),

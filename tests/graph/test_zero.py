@@ -12,7 +12,7 @@ from sbpjax.graph import TensorSpec
 from sbpjax.graph.zero import divided
 from sbpjax.optim import run
 from sbpjax.sbp.layout import layout_of
-from sbpjax.tensor.parked import is_parked
+from sbpjax.tensor.stored import is_stored
 
 RANKS = {"dp": [0, 1, 2, 3], "2d": [[0, 1, 2, 3], [4, 5, 6, 7]]}
 WIDTH, BATCH = 32, 64
@@ -85,8 +85,8 @@ class Train(nn.Graph):
 
 
 def held(tensors):
-    """Return the bytes on the first device of what tensors hold, parked or not."""
-    arrays = {id(a): a for a in (t._cell.shelf.array if is_parked(t) else t._array for t in tensors)}
+    """Return the bytes on the first device of what tensors hold, stored or not."""
+    arrays = {id(a): a for a in (t._cell.stack.array if is_stored(t) else t._array for t in tensors)}
     return sum(a.addressable_shards[0].data.nbytes for a in arrays.values())
 
 
@@ -188,7 +188,7 @@ def test_a_divided_parameter_is_an_ordinary_tensor_to_its_user():
     graph = Train("dp", 3)
     graph.steps(1)
     weight = graph.net.layers[0].up.weight
-    assert is_parked(weight) and weight.sbp == (sbp.broadcast,)
+    assert is_stored(weight) and weight.sbp == (sbp.broadcast,)
     value = weight.detach().numpy().copy()
     with flow.no_grad():
         weight.mul_(2.0)
@@ -218,7 +218,7 @@ def test_another_graph_takes_divided_parameters_whole(scan):
     x = flow.ones(8, WIDTH).to_global(graph.place, graph.batch)
     for _ in range(2):
         graph.steps(1)
-        assert is_parked(graph.net.layers[0].up.weight)
+        assert is_stored(graph.net.layers[0].up.weight)
         for _ in range(2):
             np.testing.assert_allclose(evaluate(x).numpy(), graph.net(x).detach().numpy(), rtol=1e-5, atol=1e-5)
     assert [same.steps(1), same.steps(1), same.steps(1)][-1] == graph.steps(1)
@@ -237,7 +237,7 @@ def test_an_evaluation_gathers_layer_by_layer(scan, trained):
     version = weight._version
     for _ in range(2):
         np.testing.assert_allclose(evaluate(x).numpy(), expected, rtol=1e-5, atol=1e-5)
-        assert is_parked(weight) and weight._version == version
+        assert is_stored(weight) and weight._version == version
     large = [p for p in graph.net.parameters() if p.numel() >= 256]
     assert held(large) * 4 == sum(p.numel() * 4 for p in large)
     gathers = [b for b in evaluate.program.plan.boxings if b.steps[0].kind == "all_gather"]

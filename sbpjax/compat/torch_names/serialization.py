@@ -34,8 +34,8 @@ from sbpjax.nn.parameter import Parameter
 from sbpjax.tensor.device import device
 from sbpjax.tensor.dtype import dtype as Dtype
 from sbpjax.tensor.size import Size
-from sbpjax.tensor.steps import contiguous_strides
 from sbpjax.tensor.tensor import Tensor
+from sbpjax.tensor.view_steps import contiguous_strides
 
 DEFAULT_PROTOCOL = 2
 _KIND_OF = {np.dtype(v): k for k, v in STORAGES.items() if k != "UntypedStorage"}

@@ -21,6 +21,7 @@ from sbpjax.optim import Optimizer
 from sbpjax.sbp import Layout
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.from_data import tensor
+from sbpjax.tensor.payload import refreshed
 from sbpjax.tensor.tape.grad_mode import no_grad
 from sbpjax.tensor.tensor import Tensor
 
@@ -107,7 +108,7 @@ class Fit:
             self.wrong.append(f"{name}: {list(target.shape)} here, {list(shape)} in the checkpoint")
         elif not self.cast and not holds(here, dtype):
             self.wrong.append(f"{name}: {here.name} here, {dtype.name} in the checkpoint; cast=True allows the loss")
-        layout = target._fresh()._layout if isinstance(target, Tensor) else None
+        layout = refreshed(target).layout if isinstance(target, Tensor) else None
         self.targets[stored] = layout and Layout(layout.placement, layout.sbp, shape, dtype)
 
     def _write(self, target: Any, stored: str) -> Any:
@@ -188,7 +189,7 @@ class Fit:
             if isinstance(own, Tensor):
                 self._want(stored, own, name)
                 return
-            layout = owner._fresh()._layout if isinstance(owner, Tensor) else None
+            layout = refreshed(owner).layout if isinstance(owner, Tensor) else None
             shape, dtype = self.contents.shape(stored), self.contents.dtype(stored)
             fits = layout is not None and layout.shape == shape
             self.targets[stored] = Layout(layout.placement, layout.sbp, shape, dtype) if fits else None  # type: ignore

@@ -25,6 +25,7 @@ from sbpjax.errors import CheckpointError, message
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.from_data import tensor
+from sbpjax.tensor.payload import refreshed
 from sbpjax.tensor.tape.grad_mode import no_grad
 from sbpjax.tensor.tensor import Tensor, wrap_any
 from sbpjax.world import processes as _world
@@ -192,7 +193,7 @@ def placed(
             )
             raise CheckpointError(message("loading weights", seen, rule, "cast=True allows the loss"))
     for name, x in into.items():
-        layout = x._fresh()._layout
+        layout = refreshed(x).layout
         made = _placed(arrays[name], *((None, None) if layout is None else (layout.placement, layout.sbp)))
         with no_grad():
             x.copy_(made.to(x.dtype) if made.dtype != x.dtype else made)

@@ -34,6 +34,7 @@ from sbpjax.errors import CheckpointError, LostRankError, message
 from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import Layout, algebra, broadcast, split
 from sbpjax.sbp.placement import one_per_process
+from sbpjax.tensor.payload import payload, refreshed
 from sbpjax.tensor.tensor import Tensor
 from sbpjax.world import processes as _world
 from sbpjax.world.processes import World
@@ -260,15 +261,15 @@ def _shards(number: int, value: Any, copied: bool) -> Shards:
     """
     world = _world.current()
     if isinstance(value, Tensor):
-        value._fresh()
-    layout = value._layout if isinstance(value, Tensor) else None
+        refreshed(value)
+    layout = value.layout if isinstance(value, Tensor) else None
     if layout is None:
         if world.rank != 0:
             return []
-        array = np.asarray(value._array if isinstance(value, Tensor) else value)
+        array = np.asarray(payload(value) if isinstance(value, Tensor) else value)
         return [(number, (0,) * array.ndim, np.array(array) if copied else array)]
     even = on_disk(layout)
-    array, _ = conversions.convert(value._array, layout, even.placement, even.sbp)
+    array, _ = conversions.convert(payload(value), layout, even.placement, even.sbp)
     mine = [s for s in array.addressable_shards if s.replica_id == 0 and world.owner(s.device) == world.rank]
     for shard in mine:
         shard.data.copy_to_host_async()
@@ -312,7 +313,7 @@ def facts_of(value: Any) -> dict:
     facts: dict = {"shape": list(value.shape), "dtype": value.dtype.name}
     if isinstance(value, Parameter):
         facts["parameter"] = value.requires_grad
-    if value._layout is not None:
-        facts["sbp"] = algebra.nd_name(value._layout.codes)
+    if value.layout is not None:
+        facts["sbp"] = algebra.nd_name(value.layout.codes)
         facts["placement"] = {"type": value.placement.type, "ranks": value.placement.ranks.tolist()}
     return facts

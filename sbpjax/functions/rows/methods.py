@@ -6,7 +6,8 @@ from ..table import FN, METHOD, written
 
 written("detach", "sbpjax.tensor.storage")
 written("Tensor.type_as", "sbpjax.functions.conversions", names={"target": "other"})
-written("detach_ is_signed get_device", "sbpjax.functions.conversions")
+written("detach_", "sbpjax.tensor.storage")
+written("is_signed get_device", "sbpjax.functions.conversions")
 written("index_put", "sbpjax.tensor.indexing", strict=True)
 written("index_put_", "sbpjax.tensor.indexing")
 written("is_storage", "sbpjax.functions.facts")

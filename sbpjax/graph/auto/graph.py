@@ -38,6 +38,7 @@ from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.payload import Snapshot, lend, payload, put, refreshed
 
 log = logging.getLogger("sbpjax.graph")
 
@@ -71,7 +72,7 @@ class Auto:
 
     def is_free(self, t: Tensor) -> bool:
         """Return whether the planner may choose the layout of a tensor of the state; a local one was not asked for."""
-        layout = t._layout
+        layout = t.layout
         mark = t.__dict__.get(_MARK)
         if layout is None or not layout.shape or mark is layout:
             return False
@@ -81,7 +82,7 @@ class Auto:
 def keep(tensors: Iterable[Tensor]) -> None:
     """Mark global tensors as laid out for good: planners take them as they are."""
     for t in tensors:
-        t.__dict__[_MARK] = t._layout
+        t.__dict__[_MARK] = t.layout
 
 
 def release(tensors: Iterable[Tensor]) -> None:
@@ -100,20 +101,20 @@ class StandIns:
             return
         everywhere = (B,) * len(placement.hierarchy)
         for t in tensors:
-            if t._fresh()._layout is None:
-                self._layouts[id(t)] = layout_of(placement, everywhere, tuple(t._array.shape), t._array.dtype)
-                self._saved.append((t, t._array, t._kind, t._cell))
+            if refreshed(t).layout is None:
+                array = payload(t)
+                self._layouts[id(t)] = layout_of(placement, everywhere, tuple(array.shape), array.dtype)
+                self._saved.append((t, Snapshot(t)))
 
     def __enter__(self) -> StandIns:
-        for t, *_ in self._saved:
+        for t, _ in self._saved:
             layout = self._layouts[id(t)]
-            t._hold(of_layout(layout), layout)
-            t._cell = None
+            lend(t, of_layout(layout), layout)
         return self
 
     def __exit__(self, *exc) -> None:
-        for t, array, kind, cell in self._saved:
-            t._array, t._layout, t._kind, t._cell = array, None, kind, cell
+        for t, saved in self._saved:
+            saved.put_back(t)
 
     def lay_out(self, tensors: Sequence[Tensor], chosen: dict[int, Layout]) -> None:
         """Lay tensors of the state out as a program takes them, and mark them.
@@ -125,10 +126,10 @@ class StandIns:
         stood = {i: self._layouts[id(t)] for i, t in enumerate(tensors) if id(t) in self._layouts}
         for i, layout in {**stood, **chosen}.items():
             t = tensors[i]
-            if t._layout is None:
-                t._set(*conversions.from_logical(t._fresh()._array, layout.placement, layout.sbp))
-            elif t._layout is not layout:
-                t._set(*conversions.convert(t._fresh()._array, t._layout, layout.placement, layout.sbp))
+            if t.layout is None:
+                put(t, *conversions.from_logical(payload(t), layout.placement, layout.sbp))
+            elif t.layout is not layout:
+                put(t, *conversions.convert(payload(t), t.layout, layout.placement, layout.sbp))
         keep(tensors[i] for i in {*stood, *chosen})
 
 
@@ -154,7 +155,7 @@ def check_arguments(asked: str, placement: Placement | None, tensors: Sequence[T
     Raises:
         GraphConfigError: there is one.
     """
-    local = [t for t in tensors if t._layout is None and t.ndim]
+    local = [t for t in tensors if t.layout is None and t.ndim]
     if placement is not None and placement.spans_processes and local:
         raise GraphConfigError(
             message(

@@ -122,11 +122,11 @@ def check_local(modules: Sequence) -> None:
     """
     for module in modules:
         for name, t in (*module.named_parameters(), *module.named_buffers()):
-            if t._layout is not None:
+            if t.layout is not None:
                 raise GraphConfigError(
                     message(
                         'auto_stages(model, placements, costs="planned")',
-                        f"{name} of {type(module).__name__} on {t._layout.placement!r}",
+                        f"{name} of {type(module).__name__} on {t.layout.placement!r}",
                         "the planner chooses where the tensors of a local model lie",
                         "give the model before any to_global, or costs=[...]",
                     )

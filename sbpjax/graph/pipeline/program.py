@@ -31,6 +31,7 @@ from sbpjax.sbp.placement import one_per_process
 from sbpjax.sbp.stage import stage_transfer_p
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
+from sbpjax.tensor.payload import is_shared, payloads
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call
 from sbpjax.tracing.step import TracedStep
@@ -113,7 +114,7 @@ class PipelinedProgram:
         now = time.perf_counter()
         self.seconds["trace"] = now - start
         rest = call.tensors + self.captured
-        layouts = [None, *(t._layout for t in state.tensors), *[None] * self._numbers, *(t._layout for t in rest)]
+        layouts = [None, *(t.layout for t in state.tensors), *[None] * self._numbers, *(t.layout for t in rest)]
         flat, pins, replaced = _return_home(self.flat, self.written, [self.slots[i].layout for i in self.written])
         planner = Planner(flat, layouts, pins, replaced, options.cost, options.lowering, rule, asked)
         self.pipeline: Pipeline = planner.plan()
@@ -184,13 +185,13 @@ class PipelinedProgram:
         if self.is_random and self.driver.courier.far:  # a process that drew numbers of its own has counted on
             everyone = one_per_process(self.pipeline.stages[0].type)
             seed = np.asarray(spread.from_first(seed, everyone).addressable_data(0))
-        arrays = [t._fresh()._array for t in tensors]
+        arrays = payloads(tensors)
         for i in self._donated:
             # Held by its tensor, its cell and the list; what somebody else holds too must survive.
-            shared = sys.getrefcount(arrays[i]) > UNSHARED + (tensors[i]._cell is not None)
+            shared = sys.getrefcount(arrays[i]) > UNSHARED + is_shared(tensors[i])
             if shared and arrays[i].sharding.addressable_devices:
                 arrays[i] = jnp.copy(arrays[i])
-        given = [t._fresh()._array for t in (*arguments, *self.captured)]
+        given = payloads((*arguments, *self.captured))
         with Uninterrupted():
             inputs = [seed, *arrays, *numbers, *given]
             del arrays, given

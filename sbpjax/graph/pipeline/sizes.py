@@ -91,8 +91,8 @@ def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
     for place in pipeline.stages:
         count = dict.fromkeys(("parameters", "buffers", "optimizer"), 0)
         for t, kind in zip(state.tensors, kinds, strict=True):
-            if t._layout is not None and t._layout.placement == place:
-                count[kind] += local_bytes(t._layout)
+            if t.layout is not None and t.layout.placement == place:
+                count[kind] += local_bytes(t.layout)
         given = program.in_layouts[1 + len(state.tensors) :]
         asked = compiled and here(place)
         found.append(

@@ -167,15 +167,14 @@ def record(node: Node, edges, idxs, outs, places=(0,)) -> None:
         node: the node; what its own class keeps is there already.
         edges: for each input that gets a gradient the node that it hangs on.
         idxs: for each of these nodes, which of its outputs the input is.
-        outs: the tensors that the node's op returns; None for those that will hang on it when they are read.
+        outs: the tensors that the node's op returns.
         places: which of them have a gradient and hang on the node from now on.
     """
     node.edges = edges
     node.idxs = idxs
     node.hooks = None
     node.seq = sequence()
-    if outs is not None:
-        for i in places:
-            t = outs[i]
-            t._edge = node
-            t._idx = i
+    for i in places:
+        t = outs[i]
+        t._edge = node
+        t._idx = i

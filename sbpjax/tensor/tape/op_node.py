@@ -9,7 +9,7 @@ from typing import Any
 from sbpjax.errors import AutogradError, message
 from sbpjax.tensor.tensor import Tensor, restore
 
-from .node import FREED, Node, freed, record
+from .node import FREED, Node, freed, sequence
 
 
 class OpNode(Node):
@@ -85,6 +85,7 @@ class OpNode(Node):
 
 
 _new_node = object.__new__
+_ref = weakref.ref
 pack: Callable[[tuple, tuple | None], Any] | None = None  # set while there are hooks on saved tensors (`graph`)
 
 
@@ -98,7 +99,7 @@ def record_op(cls: type[OpNode], entry, edges, idxs, saved: tuple, checks, outs,
         idxs: as for `record`.
         saved: the payloads that the backward reads.
         checks: ``(ref, version, ref, version, …)`` of the tensors that must not change before backward.
-        outs: the op's outputs.
+        outs: the op's outputs; None if they will hang on the node when they are read.
         layouts: layouts of the payloads in ``saved``; None if all are local.
     """
     node: Any = _new_node(cls)
@@ -109,16 +110,29 @@ def record_op(cls: type[OpNode], entry, edges, idxs, saved: tuple, checks, outs,
         checks = checks if saved.__class__ is tuple else ()
     node.saved = saved
     node.checks = checks
-    record(node, edges, idxs, outs, entry.diff_outs)
+    node.edges = edges  # what `record` does, without a call: this runs with every recorded op
+    node.idxs = idxs
+    node.hooks = None
+    node.seq = sequence()
+    if outs is not None:
+        for i in entry.diff_outs:
+            t = outs[i]
+            t._edge = node
+            t._idx = i
     return node
 
 
-def watched(op, entry, inputs: tuple, outs: tuple) -> list | tuple:
-    """Return ``[ref, version, ref, version, …]`` of the tensors that must not change before backward."""
-    if op.check == "none" or not entry.keep:
-        return ()
-    checks = []
-    for x in outs if op.check == "outputs" else [inputs[i] for i in entry.keep]:
-        if isinstance(x, Tensor):
-            checks += [weakref.ref(x), x._ver]
-    return checks
+def kept_of(op, keep: tuple[int, ...], inputs: tuple, arrays: list, outs: tuple) -> tuple[tuple, list]:
+    """Return the payloads that a backward reads, and ``[ref, version, …]`` of what must not change before it."""
+    saved, checks, check = [], [], op.check
+    for i in keep:
+        saved.append(arrays[i])
+        if check == "inputs":
+            x = inputs[i]
+            if isinstance(x, Tensor):
+                checks.append(_ref(x))
+                checks.append(x._ver)
+    if check == "outputs" and keep:
+        for x in outs:
+            checks += [_ref(x), x._ver]
+    return tuple(saved), checks

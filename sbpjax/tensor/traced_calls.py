@@ -1,4 +1,4 @@
-"""Staged calls: what a traced program calls a thousand times is written into it at once.
+"""Traced calls: what a traced program calls a thousand times is written into it at once.
 
 The trace of a 24-layer GPT makes some 500 calls of a few dozen ``jit`` functions: an op's forward, its backward, the
 update of a parameter. JAX knows their jaxprs from the first call, but every further one takes 50 µs: it looks at the
@@ -27,7 +27,7 @@ _MAX_KEPT = 256  # kinds of arguments of one function
 _CAN_EMIT = hasattr(DynamicJaxprTrace, "emit_eqn") and hasattr(DynamicJaxprTrace, "to_jaxpr_tracer")
 
 
-class Staged:
+class TracedCall:
     """A pure function of arrays, jitted, whose calls inside a trace are cheap from the second on.
 
     Args:

@@ -1,9 +1,9 @@
-"""Views that nobody has read: a chain of them is one program, on the way forward and on the way back.
+"""Lazy views: nobody has read them yet; a chain of them is one program, on the way forward and on the way back.
 
 ``x.reshape(b, t, h, -1).transpose(1, 2).chunk(3, -1)`` asks for five views and reads the last three. A view of a local
 tensor has no payload until somebody looks: its slots `_array`, `_edge` and `_idx` are empty, and reading one of them
 fills them (`_View`). Shape, dtype and device are known before. What is read runs from the nearest view
-that has a payload, all steps between in one program, with one node on the tape; so does a copy of an unread view
+that has a payload, all steps between in one program, with one node on the tape; so does a copy of a lazy view
 (`through`). A write to the storage meanwhile counts the stamp up, and the view is read anew from there, as any other
 (`storage.regenerate`).
 
@@ -35,14 +35,14 @@ _DEEPEST = 6  # steps that one program takes; a longer chain is read on the way
 _new = Tensor.__new__
 
 
-class Unread:
+class Pending:
     """The outputs of one view op that have not been read.
 
     Attributes:
         op: the op, of one input.
         array: the payload at the beginning of the chain.
         edge, idx: its place on the tape, None where nothing is recorded.
-        parent: the unread views that the op is applied to, or None; ``place`` says to which of them.
+        parent: the lazy views that the op is applied to, or None; ``place`` says to which of them.
         depth: the number of steps from the payload.
         avals: shapes and dtypes of the outputs.
         arrays: their payloads, once read.
@@ -58,7 +58,7 @@ class Unread:
 
     def __init__(self, x: Tensor, op: Op, avals: tuple | None) -> None:
         meta = x._meta
-        parent = None if meta is None else meta.unread
+        parent = None if meta is None else meta.pending
         self.op, self.avals = op, avals
         self.arrays = self.node = self.passed = None
         self.seq = sequence()
@@ -135,10 +135,10 @@ def views(x: Tensor, op: Op) -> tuple | None:
     cell, meta = x._cell, x._meta
     if cell is not None and cell.stamp != x._seen:
         x._fresh()
-    if meta is None or meta.unread is None:
+    if meta is None or meta.pending is None:
         aval = x._array.aval
-    elif meta.unread.arrays is None and meta.unread.depth < _DEEPEST:
-        aval = meta.unread.avals[meta.place]
+    elif meta.pending.arrays is None and meta.pending.depth < _DEEPEST:
+        aval = meta.pending.avals[meta.place]
     else:
         aval = x._array.aval  # reading it fills it
     avals = op.shapes.get(aval)
@@ -149,7 +149,7 @@ def views(x: Tensor, op: Op) -> tuple | None:
             avals = op.shapes[aval] = tuple(jax.make_jaxpr(op.traced)(struct_of(aval)).out_avals)
         except Exception:  # the op itself says what is wrong
             return None
-    found = Unread(x, op, avals)
+    found = Pending(x, op, avals)
     if len(avals) == 1:
         return (_tensor(found, 0),)
     return tuple([_tensor(found, place) for place in range(len(avals))])
@@ -174,22 +174,22 @@ class _View(Tensor):
 _set_class = object.__dict__["__class__"].__set__
 
 
-def _tensor(unread: Unread, place: int) -> Tensor:
+def _tensor(pending: Pending, place: int) -> Tensor:
     t = _new(_View)
     t._layout = t._cell = None
     t._ver = 0
     t._kind = LOCAL
     meta = t._meta = Meta()
-    meta.unread, meta.place = unread, place
+    meta.pending, meta.place = pending, place
     return t
 
 
 def through(x: Tensor, op: Op) -> Tensor:
-    """Return an op of one input and output; on an unread view, which stays so, in one program with the steps to it."""
+    """Return an op of one input and output; on a lazy view, which stays so, in one program with the steps to it."""
     meta = x._meta
-    if meta is None or meta.unread is None or x._cell.stamp != x._seen or not trace_state_clean():
+    if meta is None or meta.pending is None or x._cell.stamp != x._seen or not trace_state_clean():
         return dispatch.unary(op, x)
-    found = Unread(x, op, None)
+    found = Pending(x, op, None)
     out = _new(Tensor)
     out._layout = out._cell = out._meta = None
     (out._array,) = found.read()
@@ -204,11 +204,11 @@ def fill(x: Tensor) -> None:
         x._fresh()
         return
     meta = x._meta
-    unread, place = meta.unread, meta.place
-    array = unread.read()[place]
-    meta.unread = None
+    pending, place = meta.pending, meta.place
+    array = pending.read()[place]
+    meta.pending = None
     _set_class(x, Tensor)
-    node = unread.node
+    node = pending.node
     x._edge = node if node is not None and place in node.entry.diff_outs else None
     x._idx = place
     x._array = array
@@ -216,7 +216,7 @@ def fill(x: Tensor) -> None:
 
 def forget(x: Tensor) -> None:
     """Let a tensor that will be read anew from its storage hold nothing."""
-    x._meta.unread = None
+    x._meta.pending = None
     _set_class(x, Tensor)
     x._array = x._edge = None
     x._idx = 0

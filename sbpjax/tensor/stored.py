@@ -1,14 +1,14 @@
-"""Parked tensors: the payload lies elsewhere, in another layout or as one slice of a stack.
+"""Stored tensors: the payload lies elsewhere, in another layout or as one slice of a stack.
 
 A graph may keep parameters as it needs them from step to step: divided over the data-parallel ranks (ZeRO-3), or the
 same weight of all layers in one stack. The user's tensor says nothing of that: its shape, dtype, placement and sbp are
-what they were. Its payload waits on a `Shelf`, and is fetched when somebody reads or writes it:
+what they were. Its payload waits on a `Stack`, and is fetched when somebody reads or writes it:
 
-    shelf = Shelf(stack, layout)
-    shelf.park(weights)            # weights[i] is stack[i] from now on; nothing is copied
+    stack = Stack(array, layout)
+    stack.store(weights)           # weights[i] is stack[i] from now on; nothing is copied
     weights[3].numpy()             # fetches one slice; the others stay where they are
 
-A fetched tensor that was not written is still on its shelf, so a look at a weight costs the next step nothing.
+A fetched tensor that was not written is still on its stack, so a look at a weight costs the next step nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .tensor import STORED, Tensor
 
 
 class Elsewhere:
-    """The payload of a parked tensor: its facts without its data."""
+    """The payload of a stored tensor: its facts without its data."""
 
     __slots__ = ("aval", "committed", "dtype", "shape", "sharding")
 
@@ -33,32 +33,32 @@ class Elsewhere:
         self.shape, self.dtype, self.committed = array.shape, array.dtype, array.committed
 
 
-class Parked(Cell):
-    """The storage of a parked tensor: where to fetch it.
+class Stored(Cell):
+    """The storage of a stored tensor: where to fetch it.
 
     Attributes:
-        shelf: where its payload is.
-        index: its place in a stack, None if the shelf holds this tensor alone.
+        stack: where its payload is.
+        index: its place in a stack, None if the stack holds this tensor alone.
     """
 
-    __slots__ = ("index", "shelf")
+    __slots__ = ("index", "stack")
 
-    def __init__(self, shelf: Shelf, index: int | None, version: int) -> None:
+    def __init__(self, stack: Stack, index: int | None, version: int) -> None:
         super().__init__(None, None, version)
-        self.shelf = shelf
+        self.stack = stack
         self.index = index
         self.stamp = 1
 
     def settle(self, x: Tensor) -> None:
         """Fetch the payload; the tensor has no cell afterwards."""
-        array = self.shelf.fetch(self.index, x._layout)
-        self.shelf.remember(self.index, array)
+        array = self.stack.fetch(self.index, x._layout)
+        self.stack.remember(self.index, array)
         x._hold(array, x._layout)
         x._cell = None
         x._ver = self.version
 
 
-class Shelf:
+class Stack:
     """A payload that stands for one tensor, or for a stack of them.
 
     Attributes:
@@ -84,19 +84,19 @@ class Shelf:
         return arrays[0]
 
     def remember(self, index: int | None, array) -> None:
-        """Note that a tensor of the shelf was given this array."""
+        """Note that a tensor of the stack was given this array."""
         self.fetched[index] = weakref.ref(array)
 
-    def park(self, tensors: Sequence[Tensor], written: bool = True) -> None:
-        """Make tensors the slices of this shelf's stack, or the one tensor that it holds.
+    def store(self, tensors: Sequence[Tensor], written: bool = True) -> None:
+        """Make tensors the slices of this stack, or the one tensor that it holds.
 
         Args:
             tensors: the tensors.
-            written: whether their values are new; else the shelf was made of them.
+            written: whether their values are new; else the stack was made of them.
         """
         for index, x in enumerate(tensors):
             place = index if self.layout_is_stack(x) else None
-            shared = not is_parked(x) and not drop_own_cell(x)
+            shared = not is_stored(x) and not drop_own_cell(x)
             if shared and not written:
                 self.remember(place, x._array)
                 continue
@@ -109,21 +109,21 @@ class Shelf:
             version = x._cell.version if x._cell is not None else x._ver
             x._array = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
             x._kind = STORED
-            x._cell = Parked(self, place, version + written)
+            x._cell = Stored(self, place, version + written)
             x._seen = 0
 
     def layout_is_stack(self, x: Tensor) -> bool:
-        """Return whether the shelf has one dim more than a tensor: its slices are the tensors."""
+        """Return whether the stack has one dim more than a tensor: its slices are the tensors."""
         shape = self.array.shape if self.layout is None else self.layout.shape
         return len(shape) > len(x.shape)
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
-        """Return whether the shelf still has the values of all these tensors."""
+        """Return whether the stack still has the values of all these tensors."""
         for index, x in enumerate(tensors):
             place = index if self.layout_is_stack(x) else None
             cell = x._cell
-            if cell.__class__ is Parked:
-                if cell.shelf is not self or cell.index != place:
+            if cell.__class__ is Stored:
+                if cell.stack is not self or cell.index != place:
                     return False
             elif place not in self.fetched or self.fetched[place]() is not x._array:
                 return False
@@ -139,6 +139,11 @@ def _take(stack, /, index: int):
     return jax.lax.index_in_dim(stack, index, 0, keepdims=False)
 
 
-def is_parked(x: Tensor) -> bool:
+def stack_of(x: Tensor) -> Stack | None:
+    """Return where the payload of a tensor lies, None if the tensor holds it itself."""
+    return x._cell.stack if is_stored(x) else None
+
+
+def is_stored(x: Tensor) -> bool:
     """Return whether the payload of a tensor lies elsewhere."""
-    return x._cell.__class__ is Parked
+    return x._cell.__class__ is Stored

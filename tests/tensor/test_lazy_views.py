@@ -1,4 +1,4 @@
-"""Views without payload (`sbpjax.tensor.unread`): what they save, and that nobody can tell."""
+"""Views without payload (`sbpjax.tensor.lazy_views`): what they save, and that nobody can tell."""
 
 import copy
 import pickle
@@ -9,13 +9,12 @@ import pytest
 import torch
 
 import sbpjax as flow
-from sbpjax.tensor import op, splitting, views
-from sbpjax.tensor import unread as unread_views
+from sbpjax.tensor import lazy_views, op, splitting, views
 from sbpjax.world.recent import Recent
 
 
-def unread(x) -> bool:
-    return x._meta is not None and x._meta.unread is not None
+def is_lazy(x) -> bool:
+    return x._meta is not None and x._meta.pending is not None
 
 
 def leaf(*shape):
@@ -28,7 +27,7 @@ def programs(monkeypatch):
     ran = []
     whole = op.Op.__getattr__
     monkeypatch.setattr(op, "_OPS", Recent(1000))
-    monkeypatch.setattr(unread_views, "_CHAINS", Recent(1000))
+    monkeypatch.setattr(lazy_views, "_CHAINS", Recent(1000))
     monkeypatch.setattr(views, "_known", {})
     splitting._cut.cache_clear()
 
@@ -52,13 +51,13 @@ def heads(x):
 
 def test_facts_need_no_payload():
     a, b, _ = heads(leaf(6, 12))
-    assert unread(a)
+    assert is_lazy(a)
     assert a.shape == (2, 2, 3, 2)
     assert (a.dtype, a.ndim, a.device.type, a.requires_grad) == (flow.float32, 4, "cpu", True)
     assert a.stride() == (36, 6, 12, 1)
-    assert unread(a)
+    assert is_lazy(a)
     assert a.sum().item() == torch.arange(72.0).reshape(2, 3, 2, 6)[..., :2].sum()
-    assert not unread(a)
+    assert not is_lazy(a)
     assert b[0, 0, 0].tolist() == [2.0, 3.0]
 
 
@@ -147,7 +146,7 @@ def test_a_view_that_is_passed_often_remembers_few():
     t = leaf(2, 3).t()
     for _ in range(300):
         t.reshape(-1)
-    assert unread(t) and len(t._meta.unread.passed) <= 64
+    assert is_lazy(t) and len(t._meta.pending.passed) <= 64
 
 
 def test_parameters_of_views():
@@ -201,7 +200,7 @@ def test_a_long_chain_is_read_on_the_way():
     x = y = leaf(2, 3)
     for _ in range(20):
         y = y.t()
-    assert y._meta.unread.depth <= 6
+    assert y._meta.pending.depth <= 6
     y.sum().backward()
     assert x.grad.tolist() == [[1, 1, 1]] * 2
 
@@ -234,7 +233,7 @@ def test_what_is_missing_is_missing():
     t = flow.ones(2, 3).t()
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nothing'"):
         t.nothing  # noqa: B018
-    assert not hasattr(t, "nothing") and unread(t) and isinstance(t, flow.Tensor)
+    assert not hasattr(t, "nothing") and is_lazy(t) and isinstance(t, flow.Tensor)
     assert t.__class__ is flow.Tensor and type(t.tanh() if t.sum() else t) is type(t) is flow.Tensor
 
 

@@ -1,0 +1,207 @@
+"""What other rooms may do with what a tensor holds: read its payload, write it, lend it another one.
+
+    payload(w)                        # the jax.Array behind w: local, or physical with w.layout; a tracer in a trace
+    put(w, array, w.layout)           # a new value; views of w see it, and backward knows that w was written
+    saved = Snapshot(w)               # a trace puts a tracer in its place …
+    lend(w, tracer, layout)
+    saved.put_back(w)                 # … and takes it out again
+
+The slots of `Tensor` are read in this room alone; a test holds that.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
+
+from sbpjax.tensor.tape.node import AccumulateGrad
+
+from .mode import mode
+from .tensor import LOCAL, PLACED, STORED, TRACED, Tensor
+
+# ----------------------------------------------------------------------------------------------------------- reading
+
+
+def refreshed(x: Tensor) -> Tensor:
+    """Return a tensor after a write through a view or base of it, or a fetch, is done."""
+    return x._fresh()
+
+
+def payload(x: Tensor) -> Any:
+    """Return what a tensor holds: an array, a tracer, an `Abstract`; of a global tensor the physical array."""
+    return x._array if x._cell is None else x._fresh()._array
+
+
+def payloads(tensors: Iterable[Tensor]) -> list:
+    """Return `payload` of many tensors."""
+    return [x._array if x._cell is None else x._fresh()._array for x in tensors]
+
+
+def facts(x: Tensor) -> Any:
+    """Return `payload` for its shape, dtype and sharding: of a stored one a stand-in, nothing is fetched."""
+    return x._array if x._kind == STORED else payload(x)
+
+
+def is_array(x: Tensor) -> bool:
+    """Return whether the payload is an array that is here: no tracer, not abstract, not stored elsewhere."""
+    return x._array.__class__ is ArrayImpl
+
+
+def is_traced(x: Any) -> bool:
+    """Return whether a value is a tensor over a tracer."""
+    return isinstance(x, Tensor) and x._kind == TRACED
+
+
+def is_shared(x: Tensor) -> bool:
+    """Return whether a tensor's storage is, or was, shown by other tensors as well."""
+    return x._cell is not None
+
+
+def node_of(x: Tensor) -> Any:
+    """Return the tape's node that a tensor hangs on, of a leaf its `AccumulateGrad`; None where nothing is recorded."""
+    return x._fresh()._edge
+
+
+def edge_of(x: Tensor) -> tuple:
+    """Return `node_of`, and which of its outputs the tensor is."""
+    return x._fresh()._edge, x._idx
+
+
+def edges_of(tensors: Iterable[Tensor]) -> tuple[tuple, tuple]:
+    """Return `edge_of` of many tensors: their nodes, and which outputs they are."""
+    edges = [edge_of(x) for x in tensors]
+    return tuple([node for node, _ in edges]), tuple([idx for _, idx in edges])
+
+
+def as_before(tensors: Sequence[Tensor], layouts: Sequence, nodes: Sequence) -> list | None:
+    """Return the payloads of tensors that lie and hang as they did and share no storage; None if one does not."""
+    for x, layout, node in zip(tensors, layouts, nodes):
+        if x._cell is not None or x._layout is not layout or x._edge is not node:
+            return None
+    return [x._array for x in tensors]
+
+
+def write_counts(tensors: Iterable[Tensor]) -> list[int]:
+    """Return how often each tensor was written; -1 where it has no array here, as in a trace."""
+    return [
+        -1 if x._array.__class__ is not ArrayImpl else x._ver if x._cell is None else x._cell.stamp for x in tensors
+    ]
+
+
+# ----------------------------------------------------------------------------------------------------------- writing
+
+_HERE = (LOCAL, PLACED)
+
+
+def put(x: Tensor, array: Any, layout: Any = None) -> None:
+    """Write a payload into a tensor, as an in-place op does but without the tape."""
+    x._set(array, layout)
+
+
+def put_from(x: Tensor, value: Tensor) -> None:
+    """Write the payload of another tensor into a tensor, see `put`."""
+    value._fresh()
+    x._set(value._array, value._layout)
+
+
+def put_all(tensors: Sequence[Tensor], arrays: Sequence, layouts: Sequence | None = None) -> None:
+    """Write arrays into tensors, see `put`; all are local if no layouts are given."""
+    quick = mode.touch is None
+    for i, (x, array) in enumerate(zip(tensors, arrays)):
+        layout = None if layouts is None else layouts[i]
+        if quick and x._cell is None and x._layout is layout and x._kind in _HERE and array.__class__ is ArrayImpl:
+            x._array = array
+            x._ver += 1
+        else:
+            x._set(array, layout)
+
+
+def become(x: Tensor, other: Tensor) -> None:
+    """Make a new tensor show the storage of another one, as a leaf without grad."""
+    x._hold(other._fresh()._array, other._layout)
+    x._edge, x._idx = None, 0
+    x._cell, x._meta, x._ver = other._cell, other._meta, other._ver
+    if x._cell is not None:
+        x._seen = other._seen
+
+
+def hang(x: Tensor, node: Any, idx: int) -> Tensor:
+    """Hang a tensor on an output of a node; return it."""
+    x._edge, x._idx = node, idx
+    return x
+
+
+def as_leaf(x: Tensor) -> Tensor:
+    """Make a tensor a leaf that gets a gradient, whatever its dtype; return it."""
+    return hang(x, AccumulateGrad(x), 0)
+
+
+# ----------------------------------------------------------------------------------------------------------- lending
+
+
+def weak(value: Any) -> Callable[[], Any]:
+    """Return a weak reference, also to None."""
+    return weakref.ref(value) if value is not None else lambda: None
+
+
+class Snapshot:
+    """What a tensor holds, where it hangs and what its storage is, to be put back after a trace.
+
+    Args:
+        x: the tensor.
+        weakly: leave its storage, base and gradient's place to the tensor, so that they may go with it.
+
+    Attributes:
+        array: the payload.
+        grad: the gradient.
+        storage: gives its storage; None if it had none, or it is gone.
+    """
+
+    __slots__ = ("_facts", "_inner", "_meta", "_seen", "array", "grad", "storage")
+
+    def __init__(self, x: Tensor, weakly: bool = False) -> None:
+        self.array, self.grad = x._array, x.grad
+        self._facts = x._layout, x._kind, x._edge, x._idx, x._ver
+        self._meta = None if weakly else (x._meta,)
+        cell = x._cell
+        self.storage = weak(cell) if weakly else lambda: cell
+        self._seen = None if cell is None else x._seen
+        self._inner = () if cell is None else (cell.array, cell.layout, cell.stamp, cell.version)
+
+    def put_back(self, x: Tensor | None) -> None:
+        """Make the tensor what it was, and its storage, which others may show, also if the tensor is gone."""
+        cell = self.storage()
+        if cell is not None:
+            cell.array, cell.layout, cell.stamp, cell.version = self._inner
+        if x is None:
+            return
+        x._array = self.array
+        x._layout, x._kind, x._edge, x._idx, x._ver = self._facts
+        x._cell = cell
+        if cell is not None:
+            x._seen = self._seen
+        if self._meta is not None:
+            (x._meta,) = self._meta
+        if x._meta is not None:
+            x._meta.grad = self.grad
+
+
+def lend(x: Tensor, array: Any, layout: Any, as_new: bool = False) -> None:
+    """Let a tensor hold another payload, alone on its storage, until its `Snapshot` is put back.
+
+    Args:
+        x: the tensor.
+        array: the payload, mostly a tracer.
+        layout: its layout.
+        as_new: whether it is a leaf of its own meanwhile, without gradient and base.
+    """
+    leaf = as_new and x.requires_grad
+    x._hold(array, layout)
+    x._cell = None
+    if as_new:
+        x._meta = x._edge = None
+    if leaf:
+        as_leaf(x)
