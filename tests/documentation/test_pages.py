@@ -8,7 +8,7 @@ import pytest
 import sbpjax
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 VARIABLE = re.compile(r"SBPJAX_[A-Z0-9_]*[A-Z0-9]")
 
 
@@ -32,6 +32,25 @@ def broken_links(page):
 
 def test_links_lead_somewhere():
     assert {page.name: found for page in PAGES if (found := broken_links(page))} == {}
+
+
+FOR_MAINTAINERS = [
+    ROOT / "CONTRIBUTING.md",
+    *(ROOT / "docs" / f"{n}.md" for n in ("adding_an_op", "design", "glossary")),
+]
+AT_THE_TOP = {"sbpjax/", "tests/", "docs/", "benchmarks/", "benchmarks/results/"}
+
+
+def test_files_that_pages_for_maintainers_name_exist():
+    there = [f"/{p.relative_to(ROOT).as_posix()}" for part in ("sbpjax", "tests") for p in (ROOT / part).rglob("*")]
+    for page in FOR_MAINTAINERS:
+        text = page.read_text()
+        named = set(re.findall(r"[\w./]*\w\.py\b", text)) | set(re.findall(r"`((?:\w+/)+)`", text)) - AT_THE_TOP
+        assert [n for n in named if not any(t.endswith(f"/{n.rstrip('/')}") for t in there)] == [], page.name
+
+
+def test_design_stays_short():
+    assert len((ROOT / "docs" / "design.md").read_text().split()) <= 2500
 
 
 def test_environment_variables_are_those_of_the_code():
