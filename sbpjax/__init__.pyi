@@ -64,20 +64,20 @@ def acosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 def acosh_(input: _Tensor) -> _Tensor:
     """Write the result of `acosh` into this tensor and return it."""
 def adaptive_avg_pool1d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
-    """Return `(N, C, L)` pooled by means to `output_size`; None keeps a dim."""
+    """Return means of ``output_size`` windows that cover the last dim, of nearly equal size."""
 def adaptive_avg_pool2d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
-    """Return `(N, C, H, W)` pooled by means to `output_size`; None keeps a dim."""
+    """Return means of windows that cover the last 2 dims; None in ``output_size`` keeps a dim."""
 def adaptive_avg_pool3d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
-    """Return `(N, C, D, H, W)` pooled by means to `output_size`; None keeps a dim."""
+    """Return means of windows that cover the last 3 dims; None in ``output_size`` keeps a dim."""
 @typing.overload
 def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, return_indices: typing.Literal[False] = False) -> _Tensor:
-    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
 @typing.overload
 def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, *, return_indices: typing.Literal[True]) -> builtins.tuple[_Tensor, _Tensor]:
-    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
 @typing.overload
 def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
-    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
 def add(input: _Tensor | None = None, other: _types.TensorLike | None = None, *more: builtins.object, alpha: builtins.float = 1, inplace: builtins.bool = False, out: _Tensor | None = None, inputs: collections.abc.Sequence[_Tensor] | None = None) -> _Tensor:
     """Return ``input + alpha * other``, or the sum of several tensors, given one by one or as a list, as one op.
 
@@ -241,8 +241,26 @@ from sbpjax.functions.nn.norm import batch_norm as batch_norm
 def bernoulli(input: _Tensor, p: builtins.float | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``."""
 bfloat16: _dtype
-from sbpjax.functions.nn.linear import bilinear as bilinear
-from sbpjax.functions.nn.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+def bilinear(input1: _Tensor, input2: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
+    """Return x1 A x2 + b.
+
+    Args:
+        input1: `(..., in1)`.
+        input2: `(..., in2)`.
+        weight: `(out, in1, in2)`.
+        bias: `(out,)`.
+    """
+def binary_cross_entropy_with_logits(input: _Tensor, target: _Tensor, weight: _Tensor | None = None, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean', pos_weight: _Tensor | None = None) -> _Tensor:
+    """Return the binary cross entropy of logits, weighted and reduced.
+
+    Args:
+        input: logits of any shape.
+        target: probabilities of the same shape.
+        weight: a weight per element, broadcast.
+        pos_weight: the old form of `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        pos_weight: a weight of positive examples, broadcast.
+    """
 from sbpjax.functions.selection import bincount as bincount
 def binomial(count: _Tensor, prob: _Tensor, generator: _Generator | None = None) -> _Tensor:
     """Return binomial counts of successes in ``count`` trials of probability ``prob``."""
@@ -304,7 +322,8 @@ def celu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
 cfloat: _dtype
 def chain_matmul(*matrices: _Tensor | collections.abc.Sequence[_Tensor], out: _Tensor | None = None) -> _Tensor:
     """Return the product of several matrices in the cheapest order; the first and the last may be vectors."""
-from sbpjax.functions.nn.resize import channel_shuffle as channel_shuffle
+def channel_shuffle(input: _Tensor, groups: builtins.int) -> _Tensor:
+    """Return x with its channels dealt out to ``groups`` in turn."""
 channels_last: _memory_format
 channels_last_3d: _memory_format
 char: _dtype
@@ -321,7 +340,7 @@ def clamp(input: _Tensor, min: _types.TensorLike | None = None, max: _types.Tens
     """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
 
     Args:
-        x: array of any dtype but bool.
+        input: array of any dtype but bool.
         min: number, array or None.
         max: number, array or None; wins where it is below ``min``.
     """
@@ -339,7 +358,7 @@ def clip(input: _Tensor, min: _types.TensorLike | None = None, max: _types.Tenso
     """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
 
     Args:
-        x: array of any dtype but bool.
+        input: array of any dtype but bool.
         min: number, array or None.
         max: number, array or None; wins where it is below ``min``.
     """
@@ -423,7 +442,7 @@ def constant_pad_nd(input: _Tensor, pad: builtins.tuple[builtins.int, ...], valu
     """Return x widened at both ends of its last dims.
 
     Args:
-        x: any array.
+        input: any array.
         pad: (front, behind) of the last dim, then of the one before, …; negative numbers crop.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         value: for ``"constant"``, 0 by default.
@@ -478,15 +497,17 @@ def cosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the hyperbolic cosine."""
 def cosh_(input: _Tensor) -> _Tensor:
     """Write the result of `cosh` into this tensor and return it."""
-from sbpjax.functions.nn.loss import cosine_embedding_loss as cosine_embedding_loss
-from sbpjax.functions.nn.norm import cosine_similarity as cosine_similarity
+def cosine_embedding_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: builtins.float = 0.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return 1 - cos(x, y) where the target is 1, max(0, cos(x, y) - margin) where it is -1, else 0, reduced."""
+def cosine_similarity(x1: _Tensor, x2: _Tensor, dim: builtins.int = 1, eps: builtins.float = 1e-08) -> _Tensor:
+    """Return the cosine of the angle between x and y along ``dim``; each norm counts as at least ``eps``."""
 def count_nonzero(input: _Tensor, dim: _types.IntOrInts | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the int64 number of nonzero elements over ``dim``."""
 def cov(input: _Tensor, *, correction: builtins.int = 1, fweights: _Tensor | None = None, aweights: _Tensor | None = None) -> _Tensor:
     """Return the covariances ``(V, V)`` of V variables in the rows of x, their samples in its columns.
 
     Args:
-        x: ``(V, N)``, or ``(N,)`` for one variable.
+        input: ``(V, N)``, or ``(N,)`` for one variable.
         fweights: how often each sample counts: integers ``(N,)``.
         aweights: how much each sample counts: floats ``(N,)``.
         correction: taken off the number of samples.
@@ -562,8 +583,8 @@ def div(input: _Tensor, other: _types.TensorLike, *, rounding_mode: builtins.str
     """Return x / y.
 
     Args:
-        x: any array or number.
-        y: any array or number, broadcast with ``x``.
+        input: any array or number.
+        other: any array or number, broadcast with ``x``.
         rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
             down, both keep an integer dtype and have gradient zero.
     """
@@ -573,8 +594,8 @@ def divide(input: _Tensor, other: _types.TensorLike, *, rounding_mode: builtins.
     """Return x / y.
 
     Args:
-        x: any array or number.
-        y: any array or number, broadcast with ``x``.
+        input: any array or number.
+        other: any array or number, broadcast with ``x``.
         rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
             down, both keep an integer dtype and have gradient zero.
     """
@@ -775,7 +796,7 @@ def gelu(input: _Tensor, approximate: builtins.str = 'none', *, out: _Tensor | N
     """Return x * Φ(x), with Φ the normal distribution function.
 
     Args:
-        x: floats of any shape.
+        input: floats of any shape.
         approximate: ``"none"`` uses erf, ``"tanh"`` the tanh formula.
 
     Source:
@@ -816,7 +837,16 @@ def grid_sampler_2d(input: _Tensor, grid: _Tensor, interpolation_mode: builtins.
     """Return `nn.functional.grid_sample` with modes by number."""
 def grid_sampler_3d(input: _Tensor, grid: _Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> _Tensor:
     """Return `nn.functional.grid_sample` with modes by number."""
-from sbpjax.functions.nn.norm import group_norm as group_norm
+def group_norm(input: _Tensor, num_groups: builtins.int, weight: _Tensor | None = None, bias: _Tensor | None = None, eps: builtins.float = 1e-05) -> _Tensor:
+    """Return x normalised over groups of channels and all other dims but the batch.
+
+    Args:
+        input: ``(N, C, ...)``, floats.
+        weight: ``(C,)`` or None.
+        bias: ``(C,)`` or None.
+        num_groups: divides C.
+        eps: added to the variance.
+    """
 def gt(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where x > y."""
 def gt_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
@@ -830,7 +860,8 @@ def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bo
     """Return x, and 0 where |x| <= lambd."""
 def heaviside(input: _Tensor, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
     """Return 0 where x < 0, 1 where x > 0, and y where x is 0."""
-from sbpjax.functions.nn.loss import hinge_embedding_loss as hinge_embedding_loss
+def hinge_embedding_loss(input: _Tensor, target: _Tensor, margin: builtins.float = 1.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return x where the target is 1, max(0, margin - x) where it is -1, reduced; x and target broadcast."""
 from sbpjax.functions.selection import histc as histc
 def histogram(input: _Tensor, bins: builtins.int | _Tensor, *, range: builtins.tuple[builtins.float, builtins.float] | None = None, weight: _Tensor | None = None, density: builtins.bool = False, out: _Tensor | None = None) -> _HistogramEdges:
     """Return the number (or the weight) of elements in each bin, and the edges of the bins."""
@@ -1054,7 +1085,8 @@ def lu_solve(b: _Tensor, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor |
 def lu_unpack(LU_data: _Tensor, LU_pivots: _Tensor, unpack_data: builtins.bool = True, unpack_pivots: builtins.bool = True, *, out: _Tensor | None = None) -> _PLU:
     """Return P, L and U of what `lu_factor` gave; empty ones that are not asked for."""
 from sbpjax.tensor.generator import manual_seed as manual_seed
-from sbpjax.functions.nn.loss import margin_ranking_loss as margin_ranking_loss
+def margin_ranking_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: builtins.float = 0.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return max(0, margin - target * (x - y)), reduced."""
 def masked_fill(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
     """Return x with ``value`` (number or 0-d array, cast to x's dtype) where the mask holds; x and mask broadcast."""
 def masked_fill_(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
@@ -1276,11 +1308,21 @@ def orgqr(input: _Tensor, input2: _Tensor, *, out: _Tensor | None = None) -> _Te
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
 def outer(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the products of all pairs of two vectors' elements."""
-from sbpjax.functions.nn.pad import pad as pad
-from sbpjax.functions.nn.norm import pairwise_distance as pairwise_distance
+def pad(input: _Tensor, pad: builtins.tuple[builtins.int, ...], mode: builtins.str = 'constant', value: builtins.float | None = None) -> _Tensor:
+    """Return x widened at both ends of its last dims.
+
+    Args:
+        input: any array.
+        pad: (front, behind) of the last dim, then of the one before, …; negative numbers crop.
+        mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        value: for ``"constant"``, 0 by default.
+    """
+def pairwise_distance(x1: _Tensor, x2: _Tensor, p: builtins.float = 2.0, eps: builtins.float = 1e-06, keepdim: builtins.bool = False) -> _Tensor:
+    """Return the p-norm over the last dim of ``x - y + eps``."""
 def pca_lowrank(A: _Tensor, q: builtins.int | None = None, center: builtins.bool = True, niter: builtins.int = 2) -> _SVD:
     """Return `svd_lowrank` of A with the mean of every column taken off."""
-from sbpjax.functions.nn.losses import pdist as pdist
+def pdist(input: _Tensor, p: builtins.float = 2.0) -> _Tensor:
+    """Return the p-norms of the differences of all pairs of rows of ``(N, M)``, the pairs in row-major order."""
 def permute(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
     """Return a view with the dims in another order."""
 def permute_copy(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
@@ -1288,12 +1330,24 @@ def permute_copy(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
 pi: builtins.float
 def pinverse(A: _Tensor, rcond: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the pseudoinverses; singular values up to ``max(atol, rtol * the largest)`` count as 0."""
-from sbpjax.functions.nn.resize import pixel_shuffle as pixel_shuffle
-from sbpjax.functions.nn.resize import pixel_unshuffle as pixel_unshuffle
+def pixel_shuffle(input: _Tensor, upscale_factor: builtins.int | builtins.tuple[builtins.int, builtins.int]) -> _Tensor:
+    """Return (..., C * a * b, H, W) as (..., C, H * a, W * b); one factor is both."""
+def pixel_unshuffle(input: _Tensor, downscale_factor: builtins.int) -> _Tensor:
+    """Return (..., C, H * r, W * r) as (..., C * r², H, W)."""
 from sbpjax.sbp.placement import placement as placement
 def poisson(input: _Tensor, *, generator: _Generator | None = None) -> _Tensor:
     """Return Poisson counts with the rates in ``input``."""
-from sbpjax.functions.nn.losses import poisson_nll_loss as poisson_nll_loss
+def poisson_nll_loss(input: _Tensor, target: _Tensor, log_input: builtins.bool = True, full: builtins.bool = False, size_average: builtins.bool | None = None, eps: builtins.float = 1e-08, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return the negative log likelihood of counts under a Poisson distribution, reduced.
+
+    Args:
+        input: the expected counts, or with `log_input` their logarithms.
+        target: the counts.
+        log_input: the loss is ``exp(x) - target * x``, otherwise ``x - target * log(x + eps)``.
+        full: add Stirling's term for targets above 1.
+        eps: keeps the logarithm finite.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
 def polar(abs: _Tensor, angle: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return abs * e^(i angle); both are float32 or float64.
 
@@ -1309,7 +1363,7 @@ def prelu(input: _Tensor, weight: _Tensor, *, out: _Tensor | None = None) -> _Te
     """Return x where positive, else weight * x.
 
     Args:
-        x: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
+        input: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
         weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
     """
 preserve_format: _memory_format
@@ -1326,7 +1380,7 @@ def quantile(input: _Tensor, q: builtins.float | builtins.tuple[builtins.float, 
     """Return the q-quantiles along ``dim`` (or of all elements); NaN where there is any NaN.
 
     Args:
-        x: float32 or float64.
+        input: float32 or float64.
         q: a number in [0, 1], or a tuple of them, which makes a new first dim.
         dim: the dim, or None.
         keepdim: keep the dim with size 1.
@@ -1426,7 +1480,7 @@ def scatter(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor, *, 
     """Return x with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on for other dims.
 
     Args:
-        x: array.
+        input: array.
         index: integers, at most as large as ``src`` in every dim, and as x but in ``dim``.
         src: array, or a number.
         dim: the dim that is indexed.
@@ -1440,7 +1494,7 @@ def scatter_reduce(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tens
     """Return x with the elements of src that meet at one place reduced there.
 
     Args:
-        x: array.
+        input: array.
         index: as for `scatter`.
         src: array of x's dtype.
         dim: the dim that is indexed.
@@ -1541,7 +1595,7 @@ def softmax(input: _Tensor, dim: builtins.int | None = None, dtype: _types.DType
     """Return e**x normalised to sum 1 along ``dim``.
 
     Args:
-        x: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+        input: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
         dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
         dtype: cast to it first.
     """
@@ -1598,7 +1652,7 @@ def sum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.b
     """Return the sum over ``dim`` (None or () for all).
 
     Args:
-        x: array of any dtype; any sbp, a split of a reduced dim gives partial_sum.
+        input: array of any dtype; any sbp, a split of a reduced dim gives partial_sum.
         dim: dim, dims or None.
         keepdim: keep the reduced dims with size 1.
         dtype: cast to it before summing; by default integers and bools go to int64.
@@ -1721,7 +1775,19 @@ def tril(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = No
     """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0."""
 def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, layout: _layout | None = None) -> _Tensor:
     """Return the rows and the columns of the lower triangle's elements, as two rows."""
-from sbpjax.functions.nn.loss import triplet_margin_loss as triplet_margin_loss
+def triplet_margin_loss(anchor: _Tensor, positive: _Tensor, negative: _Tensor, margin: builtins.float = 1.0, p: builtins.float = 2.0, eps: builtins.float = 1e-06, swap: builtins.bool = False, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), reduced.
+
+    Args:
+        anchor: `(..., D)`.
+        positive: like the anchor.
+        negative: like the anchor.
+        margin: the wanted difference of distances.
+        p: the norm of the distance.
+        eps: added to the differences.
+        swap: take the smaller of the negative's distances to anchor and positive.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
 def triu(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0."""
 def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, layout: _layout | None = None) -> _Tensor:
@@ -1730,8 +1796,8 @@ def true_divide(input: _Tensor, other: _types.TensorLike, *, rounding_mode: buil
     """Return x / y.
 
     Args:
-        x: any array or number.
-        y: any array or number, broadcast with ``x``.
+        input: any array or number.
+        other: any array or number, broadcast with ``x``.
         rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
             down, both keep an integer dtype and have gradient zero.
     """

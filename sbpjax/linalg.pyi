@@ -72,9 +72,9 @@ def ldl_solve(LD: _Tensor, pivots: _Tensor, B: _Tensor, *, hermitian: builtins.b
     """Return the solution of ``A x = b`` for what `ldl_factor_ex` gave.
 
     Args:
-        packed: ``(..., N, N)``.
+        LD: ``(..., N, N)``.
         pivots: ``(..., N)`` int32.
-        b: ``(..., N, K)``; batch dims broadcast.
+        B: ``(..., N, K)``; batch dims broadcast.
         hermitian: as it was decomposed.
     """
 def lstsq(A: _Tensor, B: _Tensor, rcond: builtins.float | None = None, *, driver: builtins.str | None = None) -> _Lstsq:
@@ -108,7 +108,7 @@ def matrix_norm(A: _Tensor, ord: builtins.float | builtins.str = 'fro', dim: bui
     """Return a norm of matrices.
 
     Args:
-        x: at least 2 dims.
+        A: at least 2 dims.
         ord: ``"fro"``, ``"nuc"``, ``inf``, ``-inf``, ``1``, ``-1``, ``2`` or ``-2``.
         dim: the dims of the matrices.
         keepdim: keep them with size 1.
@@ -137,7 +137,7 @@ def qr(A: _Tensor, mode: builtins.str = 'reduced', *, out: _Tensor | None = None
     """Return Q and R with ``x = Q R``.
 
     Args:
-        x: ``(..., M, N)``.
+        A: ``(..., M, N)``.
         mode: ``"reduced"`` gives K = min(M, N) columns of Q, ``"complete"`` M, ``"r"`` an empty Q.
     """
 def slogdet(A: _Tensor, *, out: _Tensor | None = None) -> _SignLogabsdet:
@@ -156,7 +156,7 @@ def svd(A: _Tensor, full_matrices: builtins.bool = True, *, driver: builtins.str
     """Return U, S and V^H with ``x = U diag(S) V^H``.
 
     Args:
-        x: ``(..., M, N)``.
+        A: ``(..., M, N)``.
         full_matrices: give all M columns of U and N rows of V^H; gradients go through the first min(M, N).
     """
 def svdvals(A: _Tensor, *, driver: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:

@@ -111,7 +111,7 @@ def softmax(input: _Tensor, dim: builtins.int | None, *, dtype: _types.DTypeLike
     """Return e**x normalised to sum 1 along ``dim``.
 
     Args:
-        x: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+        input: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
         dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
         dtype: cast to it first.
     """

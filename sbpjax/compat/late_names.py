@@ -53,13 +53,8 @@ HOMES = {  # ``name:own`` where a function may not bear its public name
  set_num_interop_threads set_num_threads sparse_coo sparse_csr strided tensor_buffer
  tensor_buffer_to_tensor tensor_to_tensor_buffer typename use_deterministic_algorithms""",
     "sbpjax.amp": "GradScaler",
-    "sbpjax.nn.functional": """adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
- adaptive_max_pool1d:adaptive_max_pool1d_with_indices alpha_dropout avg_pool1d batch_norm bilinear
- binary_cross_entropy_with_logits channel_shuffle conv1d conv2d conv3d conv_transpose1d
- conv_transpose2d conv_transpose3d cosine_embedding_loss cosine_similarity ctc_loss dropout
- embedding_bag feature_alpha_dropout group_norm hinge_embedding_loss instance_norm kl_div layer_norm
- margin_ranking_loss max_pool1d max_pool2d max_pool3d pad pairwise_distance pdist pixel_shuffle
- pixel_unshuffle poisson_nll_loss rms_norm triplet_margin_loss""",
+    "sbpjax.nn.functional": """adaptive_max_pool1d:adaptive_max_pool1d_with_indices alpha_dropout batch_norm ctc_loss
+ dropout embedding_bag feature_alpha_dropout instance_norm kl_div layer_norm rms_norm""",
 }
 METHODS = {  # those that are methods of `Tensor` too
     "sbpjax.nn.init": "kaiming_normal_ kaiming_uniform_ orthogonal_ xavier_normal_ xavier_uniform_",

@@ -95,3 +95,17 @@ def size_is_natural(asked: str, size) -> None:
     if size < 0:
         rule = f"{asked}: 'size' must be an non-negative integer"
         raise OpError(message(f"{asked}(size={size})", str(size), rule, "size=1"))
+
+
+def reduced_by(size_average: bool | str | None, reduce: bool | None, reduction: str) -> str:
+    """Return the reduction that the old options ask for, or `reduction` if neither is given.
+
+    OneFlow has not the old options, so in a call in its order the reduction itself stands where the first one does.
+    """
+    if size_average is None and reduce is None:
+        return reduction
+    if isinstance(size_average, str):
+        return size_average
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"

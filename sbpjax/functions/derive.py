@@ -20,6 +20,7 @@ import functools
 import importlib
 import inspect
 import os
+import re
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,6 +33,8 @@ from sbpjax.tensor.inplace import inplace as write_into
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tensor import Tensor
 
+from .channels import channels
+from .checks import reduced_by
 from .public import public
 from .row import FN, NN, Row
 
@@ -52,6 +55,9 @@ def derived(row: Row, kind: str) -> Callable:
         return _with_several(derived(row, "function"))
     form = Form(row, row.resolve())
     plain = form.compiled(kind)
+    if row.channels:
+        where, *more = row.channels.split()
+        plain = channels(where, "weight" in more, "first" not in more)(plain)
     several = {p.name: REST for p in form.parameters if p.kind is p.VAR_POSITIONAL}
     function: Any = public(plain, {**NUMPY, **several, **row.names}, row.oneflow, strict=row.strict)
     if not form.attributes and not row.check:
@@ -138,8 +144,16 @@ class Form:
         name = f"{row.name}_" if writes else row.name
         returns = "tuple" if row.result else "Tensor"
         function = source_to_function(name, self._arguments(kind), self._body(kind), self._space(), row.path, returns)
-        doc = f"Write the result of `{row.name}` into this tensor and return it." if writes else inspect.getdoc(self.fn)
+        doc = f"Write the result of `{row.name}` into this tensor and return it." if writes else self._text()
         return named(function, name, doc, "nn.functional" if kind == "nn" else row.room)
+
+    def _text(self) -> str:
+        """Return the op's text, in which its tensors have the names of the form."""
+        text = inspect.getdoc(self.fn) or ""
+        own = [p.name for p in inspect.signature(self.fn).parameters.values() if p.kind is p.POSITIONAL_ONLY]
+        for name, public_name in zip(own, self.tensors):
+            text = re.sub(rf"^    {name}:", f"    {public_name}:", text, flags=re.MULTILINE)
+        return text
 
     def _arguments(self, kind: str) -> list[str]:
         """Return the arguments of the function as source."""
@@ -180,7 +194,8 @@ class Form:
             if place and self.row.home.startswith(_WITH_NUMBERS):
                 return ""
             return "Tensor | None" if p.default is None else "Tensor"
-        return self.types.get(p.name, "")
+        old = "bool | None" if p.name in ("size_average", "reduce") else ""
+        return self.types.get(p.name, old)
 
     def _body(self, kind: str) -> list[str]:
         row = self.row
@@ -191,6 +206,8 @@ class Form:
             wanted = inspect.signature(_check_of(row)).parameters
             given = [f"{p}={first if p == self.tensors[0] else p}" for p in list(wanted)[1:]]
             lines.append(f"_check({', '.join([repr(asked), *given])})")
+        if "size_average" in row.ignores:
+            lines.append("reduction = _reduced_by(size_average, reduce, reduction)")
         if self.attributes:
             pairs = "".join(f'("{a}", {self._value(a)}), ' for a in self.attributes)
             as_ever = " and ".join(
@@ -237,7 +254,8 @@ class Form:
         space = {
             "_fn": fn, "_op": None if defaults is None else op_of(fn, defaults), "_op_of": op_of, "_run": dispatch.run,
             "_hashable": hashable, "_number": _number, "_several": _several, "_dtype": dtypes.np_of,
-            "_write_into": write_into, "_into_out": into_out, "_listed": listed, "_spread": _spread, "Tensor": Tensor,
+            "_write_into": write_into, "_into_out": into_out, "_listed": listed, "_spread": _spread,
+            "_reduced_by": reduced_by, "Tensor": Tensor,
             "Sequence": Sequence, "__name__": __name__, **self.defaults,
         }  # fmt: skip
         if row.check:

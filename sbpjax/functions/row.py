@@ -29,13 +29,15 @@ class Row:
         written: whether `home` is a function with logic of its own, made public as it is.
         names: other names of arguments, as `sbpjax.tensor.argument_names.take_names` has them.
         oneflow: the form in OneFlow, where it is another one; see `sbpjax.tensor.oneflow_arguments`.
-        ignores: arguments of the form that mean nothing here.
+        ignores: arguments of the form that mean nothing here; `size_average` and `reduce` change the reduction.
         check: a function of `sbpjax.functions.checks` that looks at the arguments first.
         result: the fields of the named tuple that is returned.
         habit: a function of `sbpjax.functions.habits` for the result, under OneFlow's name.
         out: whether the function takes ``out=``.
         inplace: which of `FN` and `NN` take ``inplace=``; functions of two tensors do, by name.
         strict: whether types of arguments are looked at before each call: it would turn 2.5 into 2 itself.
+        channels: the argument that says where the channels are, as OneFlow has it, then ``weight`` if the second
+            argument has them too, ``first`` if they may not be last; see `sbpjax.functions.channels`.
         several: a parameter that the method takes as several arguments too, ``x.sum(0, 1)``.
         layer: the activation layer, a class of `sbpjax.nn`; with its form, where that is not the function's.
         made: what was derived already, by kind.
@@ -55,6 +57,7 @@ class Row:
     out: bool = True
     inplace: int = 0
     strict: bool = False
+    channels: str = ""
     several: str = ""
     layer: str = ""
     made: dict[str, Any] = field(default_factory=dict)

@@ -8,44 +8,44 @@ from sbpjax.tensor.generator import Generator as _Generator
 from sbpjax.tensor.tensor import Tensor as _Tensor
 
 def adaptive_avg_pool1d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
-    """Return `(N, C, L)` pooled by means to `output_size`; None keeps a dim."""
+    """Return means of ``output_size`` windows that cover the last dim, of nearly equal size."""
 def adaptive_avg_pool2d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
-    """Return `(N, C, H, W)` pooled by means to `output_size`; None keeps a dim."""
+    """Return means of windows that cover the last 2 dims; None in ``output_size`` keeps a dim."""
 def adaptive_avg_pool3d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
-    """Return `(N, C, D, H, W)` pooled by means to `output_size`; None keeps a dim."""
+    """Return means of windows that cover the last 3 dims; None in ``output_size`` keeps a dim."""
 @typing.overload
 def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, return_indices: typing.Literal[False] = False) -> _Tensor:
-    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
 @typing.overload
 def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, *, return_indices: typing.Literal[True]) -> builtins.tuple[_Tensor, _Tensor]:
-    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
 @typing.overload
 def adaptive_max_pool1d(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
-    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
-def adaptive_max_pool1d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> builtins.tuple[_Tensor, _Tensor]:
-    """Return `(N, C, L)` pooled by maxima to `output_size`, with their places if wanted."""
+    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
+def adaptive_max_pool1d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor:
+    """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
 @typing.overload
 def adaptive_max_pool2d(input: _Tensor, output_size: _types.IntOrInts, return_indices: typing.Literal[False] = False) -> _Tensor:
-    """Return `(N, C, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+    """Return maxima of windows that cover the last 2 dims, and their flat places if wanted."""
 @typing.overload
 def adaptive_max_pool2d(input: _Tensor, output_size: _types.IntOrInts, *, return_indices: typing.Literal[True]) -> builtins.tuple[_Tensor, _Tensor]:
-    """Return `(N, C, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+    """Return maxima of windows that cover the last 2 dims, and their flat places if wanted."""
 @typing.overload
 def adaptive_max_pool2d(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
-    """Return `(N, C, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
-def adaptive_max_pool2d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> builtins.tuple[_Tensor, _Tensor]:
-    """Return `(N, C, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+    """Return maxima of windows that cover the last 2 dims, and their flat places if wanted."""
+def adaptive_max_pool2d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor:
+    """Return maxima of windows that cover the last 2 dims, and their flat places if wanted."""
 @typing.overload
 def adaptive_max_pool3d(input: _Tensor, output_size: _types.IntOrInts, return_indices: typing.Literal[False] = False) -> _Tensor:
-    """Return `(N, C, D, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+    """Return maxima of windows that cover the last 3 dims, and their flat places if wanted."""
 @typing.overload
 def adaptive_max_pool3d(input: _Tensor, output_size: _types.IntOrInts, *, return_indices: typing.Literal[True]) -> builtins.tuple[_Tensor, _Tensor]:
-    """Return `(N, C, D, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+    """Return maxima of windows that cover the last 3 dims, and their flat places if wanted."""
 @typing.overload
 def adaptive_max_pool3d(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
-    """Return `(N, C, D, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
-def adaptive_max_pool3d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> builtins.tuple[_Tensor, _Tensor]:
-    """Return `(N, C, D, H, W)` pooled by maxima to `output_size`, with their places if wanted."""
+    """Return maxima of windows that cover the last 3 dims, and their flat places if wanted."""
+def adaptive_max_pool3d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor:
+    """Return maxima of windows that cover the last 3 dims, and their flat places if wanted."""
 def affine_grid(theta: _Tensor, size: _types.IntOrInts, align_corners: builtins.bool | None = None) -> _Tensor:
     """Return the places that affine maps send the points of a regular grid to.
 
@@ -73,14 +73,41 @@ def avg_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
 def avg_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the mean of every window of `(N, C, D, H, W)`; `divisor_override` replaces the number of cells."""
 from sbpjax.functions.nn.norm import batch_norm as batch_norm
-from sbpjax.functions.nn.linear import bilinear as bilinear
-from sbpjax.functions.nn.loss import binary_cross_entropy as binary_cross_entropy
-from sbpjax.functions.nn.loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+def bilinear(input1: _Tensor, input2: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
+    """Return x1 A x2 + b.
+
+    Args:
+        input1: `(..., in1)`.
+        input2: `(..., in2)`.
+        weight: `(out, in1, in2)`.
+        bias: `(out,)`.
+    """
+def binary_cross_entropy(input: _Tensor, target: _Tensor, weight: _Tensor | None = None, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return ``-t * log(x) - (1 - t) * log(1 - x)``, the logarithms at least -100, reduced.
+
+    Args:
+        input: probabilities in [0, 1].
+        target: of x's shape, in [0, 1].
+        weight: broadcast factor of the elements, or None.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+def binary_cross_entropy_with_logits(input: _Tensor, target: _Tensor, weight: _Tensor | None = None, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean', pos_weight: _Tensor | None = None) -> _Tensor:
+    """Return the binary cross entropy of logits, weighted and reduced.
+
+    Args:
+        input: logits of any shape.
+        target: probabilities of the same shape.
+        weight: a weight per element, broadcast.
+        pos_weight: the old form of `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        pos_weight: a weight of positive examples, broadcast.
+    """
 def celu(input: _Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = False) -> _Tensor:
     """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
 def celu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
     """Write the result of `celu` into this tensor and return it."""
-from sbpjax.functions.nn.resize import channel_shuffle as channel_shuffle
+def channel_shuffle(input: _Tensor, groups: builtins.int) -> _Tensor:
+    """Return x with its channels dealt out to ``groups`` in turn."""
 from sbpjax.functions.nn.losses import combined_margin_loss as combined_margin_loss
 def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
     """Return the convolution of `(N, C, L)` with kernels.
@@ -116,8 +143,10 @@ def conv_transpose2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = Non
     """Return the transposed convolution of `(N, C, H, W)`: the gradient of `conv2d` as a function of its output."""
 def conv_transpose3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the transposed convolution of `(N, C, D, H, W)`: the gradient of `conv3d` as a function of its output."""
-from sbpjax.functions.nn.loss import cosine_embedding_loss as cosine_embedding_loss
-from sbpjax.functions.nn.norm import cosine_similarity as cosine_similarity
+def cosine_embedding_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: builtins.float = 0.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return 1 - cos(x, y) where the target is 1, max(0, cos(x, y) - margin) where it is -1, else 0, reduced."""
+def cosine_similarity(x1: _Tensor, x2: _Tensor, dim: builtins.int = 1, eps: builtins.float = 1e-08) -> _Tensor:
+    """Return the cosine of the angle between x and y along ``dim``; each norm counts as at least ``eps``."""
 from sbpjax.functions.nn.loss import cross_entropy as cross_entropy
 from sbpjax.functions.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
 def ctc_loss(log_probs: _Tensor, targets: _Tensor, input_lengths: _Tensor, target_lengths: _Tensor, blank: builtins.int = 0, reduction: builtins.str = 'mean', zero_infinity: builtins.bool = False) -> _Tensor:
@@ -172,7 +201,7 @@ from sbpjax.functions.nn.embedding import embedding_bag as embedding_bag
 def feature_alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return `(N, C, ...)` with whole channels at selu's lower limit, scaled to keep mean and variance."""
 def fold(input: _Tensor, output_size: _types.IntOrInts, kernel_size: _types.IntOrInts, dilation: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, stride: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return images from columns of patches, overlapping cells added; the inverse shape of `unfold`."""
+    """Return images from columns of patches, overlapping parts added: (N, C * kh * kw, L) gives (N, C, H, W)."""
 @typing.overload
 def fractional_max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, output_size: _types.IntOrInts | None = None, output_ratio: _types.FloatOrFloats | None = None, return_indices: typing.Literal[False] = False, _random_samples: _Tensor | None = None) -> _Tensor:
     """Return maxima of windows of `(N, C, H, W)` that begin at random, increasing places.
@@ -246,7 +275,7 @@ def gelu(input: _Tensor, approximate: builtins.str = 'none') -> _Tensor:
     """Return x * Φ(x), with Φ the normal distribution function.
 
     Args:
-        x: floats of any shape.
+        input: floats of any shape.
         approximate: ``"none"`` uses erf, ``"tanh"`` the tanh formula.
 
     Source:
@@ -255,7 +284,16 @@ def gelu(input: _Tensor, approximate: builtins.str = 'none') -> _Tensor:
 def glu(input: _Tensor, dim: builtins.int = -1) -> _Tensor:
     """Return a * sigmoid(b), with a and b the two halves of x along ``dim``."""
 from sbpjax.functions.nn.grid import grid_sample as grid_sample
-from sbpjax.functions.nn.norm import group_norm as group_norm
+def group_norm(input: _Tensor, num_groups: builtins.int, weight: _Tensor | None = None, bias: _Tensor | None = None, eps: builtins.float = 1e-05) -> _Tensor:
+    """Return x normalised over groups of channels and all other dims but the batch.
+
+    Args:
+        input: ``(N, C, ...)``, floats.
+        weight: ``(C,)`` or None.
+        bias: ``(C,)`` or None.
+        num_groups: divides C.
+        eps: added to the variance.
+    """
 def gumbel_softmax(logits: _Tensor, tau: builtins.float = 1, hard: builtins.bool = False, eps: builtins.float = 1e-10, dim: builtins.int = -1, *, generator: _Generator | None = None) -> _Tensor:
     """Return a sample of a relaxed categorical distribution: the softmax of ``(logits + noise) / tau``.
 
@@ -277,7 +315,8 @@ def hardtanh(input: _Tensor, min_val: builtins.float = -1.0, max_val: builtins.f
     """Return x limited to [min_val, max_val], with gradient 0 at both bounds."""
 def hardtanh_(input: _Tensor, min_val: builtins.float = -1.0, max_val: builtins.float = 1.0) -> _Tensor:
     """Write the result of `hardtanh` into this tensor and return it."""
-from sbpjax.functions.nn.loss import hinge_embedding_loss as hinge_embedding_loss
+def hinge_embedding_loss(input: _Tensor, target: _Tensor, margin: builtins.float = 1.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return x where the target is 1, max(0, margin - x) where it is -1, reduced; x and target broadcast."""
 from sbpjax.functions.nn.loss import huber_loss as huber_loss
 from sbpjax.functions.nn.norm import instance_norm as instance_norm
 def interpolate(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None, mode: builtins.str = 'nearest', align_corners: builtins.bool | None = None, recompute_scale_factor: builtins.bool | None = None, antialias: builtins.bool = False) -> _Tensor:
@@ -301,8 +340,25 @@ def leaky_relu(input: _Tensor, negative_slope: builtins.float = 0.01, inplace: b
     """Return x where positive, else negative_slope * x."""
 def leaky_relu_(input: _Tensor, negative_slope: builtins.float = 0.01) -> _Tensor:
     """Write the result of `leaky_relu` into this tensor and return it."""
-from sbpjax.functions.nn.linear import linear as linear
-from sbpjax.functions.nn.norm import local_response_norm as local_response_norm
+def linear(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
+    """Return x Wᵀ + b.
+
+    Args:
+        input: `(..., in)`, any sbp.
+        weight: `(out, in)`; ``split(0)`` splits the result, ``split(1)`` makes it a partial sum if x is split
+            along its last dim too.
+        bias: `(out,)`.
+    """
+def local_response_norm(input: _Tensor, size: builtins.int, alpha: builtins.float = 0.0001, beta: builtins.float = 0.75, k: builtins.float = 1.0) -> _Tensor:
+    """Return x divided by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
+
+    Args:
+        input: ``(N, C, ...)``; integers become floats.
+        size: how many channels count, the missing ones at the ends as zeros.
+        alpha: factor of the mean.
+        beta: exponent.
+        k: what is added.
+    """
 def log_softmax(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
 def logsigmoid(input: _Tensor) -> _Tensor:
@@ -321,7 +377,8 @@ def lp_pool2d(input: _Tensor, norm_type: builtins.float, kernel_size: _types.Int
     """Return the p-norm of every window of `(N, C, H, W)`; arguments as in `lp_pool1d`."""
 def lp_pool3d(input: _Tensor, norm_type: builtins.float, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, ceil_mode: builtins.bool = False) -> _Tensor:
     """Return the p-norm of every window of `(N, C, D, H, W)`; arguments as in `lp_pool1d`."""
-from sbpjax.functions.nn.loss import margin_ranking_loss as margin_ranking_loss
+def margin_ranking_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: builtins.float = 0.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return max(0, margin - target * (x - y)), reduced."""
 @typing.overload
 def max_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the largest element of every window of `(N, C, L)`.
@@ -361,7 +418,7 @@ def max_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
         ceil_mode: also take windows that begin inside but reach past the end.
         return_indices: return also the flat place of each maximum, int64.
     """
-def max_pool1d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
+def max_pool1d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the largest element of every window of `(N, C, L)`.
 
     Args:
@@ -382,7 +439,7 @@ def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
 @typing.overload
 def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
     """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
-def max_pool2d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
+def max_pool2d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
 @typing.overload
 def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
@@ -393,7 +450,7 @@ def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
 @typing.overload
 def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
     """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
-def max_pool3d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
+def max_pool3d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
 def max_unpool1d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, output_size: _types.IntOrInts | None = None) -> _Tensor:
     """Return zeros with the pooled values where `max_pool1d` found them.
@@ -414,25 +471,73 @@ def mish(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return x * tanh(softplus(x))."""
 from sbpjax.functions.nn.loss import mse_loss as mse_loss
 from sbpjax.functions.nn.multihead import multi_head_attention_forward as multi_head_attention_forward
-from sbpjax.functions.nn.losses import multi_margin_loss as multi_margin_loss
-from sbpjax.functions.nn.losses import multilabel_margin_loss as multilabel_margin_loss
-from sbpjax.functions.nn.losses import multilabel_soft_margin_loss as multilabel_soft_margin_loss
-from sbpjax.functions.nn.resize import channel_shuffle as native_channel_shuffle
+def multi_margin_loss(input: _Tensor, target: _Tensor, p: builtins.float = 1, margin: builtins.float = 1.0, weight: _Tensor | None = None, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return the mean over the other classes of ``max(0, margin - x[target] + x[i]) ** p``, reduced.
+
+    Args:
+        input: scores `(C,)` or `(N, C)`.
+        target: class numbers `()` or `(N,)`.
+        p: 1 or 2.
+        margin: the wanted distance.
+        weight: `(C,)` or None.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+def multilabel_margin_loss(input: _Tensor, target: _Tensor, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return ``sum over labels j and other classes i of max(0, 1 - x[j] + x[i]) / C``, reduced.
+
+    Args:
+        input: scores ``(C,)`` or ``(N, C)``.
+        target: of x's shape: each row lists its labels, and ends at the first -1.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+def multilabel_soft_margin_loss(input: _Tensor, target: _Tensor, weight: _Tensor | None = None, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return the mean over the last dim of the binary cross entropy of logits, reduced.
+
+    Args:
+        input: logits ``(N, C)``.
+        target: of x's shape, 0 or 1.
+        weight: broadcast factor, or None.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+def native_channel_shuffle(input: _Tensor, groups: builtins.int) -> _Tensor:
+    """Return x with its channels dealt out to ``groups`` in turn."""
 from sbpjax.functions.nn.loss import nll_loss as nll_loss
 def normalize(input: _Tensor, p: builtins.float = 2.0, dim: _types.IntOrInts = 1, eps: builtins.float = 1e-12) -> _Tensor:
-    """Return x divided by its p-norm over `dim`, or by `eps` where that is larger."""
+    """Return x divided by its p-norm over ``dim``, or by ``eps`` where that is larger."""
 from sbpjax.functions.nn.embedding import one_hot as one_hot
-from sbpjax.functions.nn.pad import pad as pad
-from sbpjax.functions.nn.norm import pairwise_distance as pairwise_distance
-from sbpjax.functions.nn.losses import pdist as pdist
-from sbpjax.functions.nn.resize import pixel_shuffle as pixel_shuffle
-from sbpjax.functions.nn.resize import pixel_unshuffle as pixel_unshuffle
-from sbpjax.functions.nn.losses import poisson_nll_loss as poisson_nll_loss
+def pad(input: _Tensor, pad: builtins.tuple[builtins.int, ...], mode: builtins.str = 'constant', value: builtins.float | None = None) -> _Tensor:
+    """Return x widened at both ends of its last dims.
+
+    Args:
+        input: any array.
+        pad: (front, behind) of the last dim, then of the one before, …; negative numbers crop.
+        mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        value: for ``"constant"``, 0 by default.
+    """
+def pairwise_distance(x1: _Tensor, x2: _Tensor, p: builtins.float = 2.0, eps: builtins.float = 1e-06, keepdim: builtins.bool = False) -> _Tensor:
+    """Return the p-norm over the last dim of ``x - y + eps``."""
+def pdist(input: _Tensor, p: builtins.float = 2.0) -> _Tensor:
+    """Return the p-norms of the differences of all pairs of rows of ``(N, M)``, the pairs in row-major order."""
+def pixel_shuffle(input: _Tensor, upscale_factor: builtins.int | builtins.tuple[builtins.int, builtins.int]) -> _Tensor:
+    """Return (..., C * a * b, H, W) as (..., C, H * a, W * b); one factor is both."""
+def pixel_unshuffle(input: _Tensor, downscale_factor: builtins.int) -> _Tensor:
+    """Return (..., C, H * r, W * r) as (..., C * r², H, W)."""
+def poisson_nll_loss(input: _Tensor, target: _Tensor, log_input: builtins.bool = True, full: builtins.bool = False, size_average: builtins.bool | None = None, eps: builtins.float = 1e-08, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return the negative log likelihood of counts under a Poisson distribution, reduced.
+
+    Args:
+        input: the expected counts, or with `log_input` their logarithms.
+        target: the counts.
+        log_input: the loss is ``exp(x) - target * x``, otherwise ``x - target * log(x + eps)``.
+        full: add Stirling's term for targets above 1.
+        eps: keeps the logarithm finite.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
 def prelu(input: _Tensor, weight: _Tensor) -> _Tensor:
     """Return x where positive, else weight * x.
 
     Args:
-        x: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
+        input: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
         weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
     """
 def quick_gelu(input: _Tensor) -> _Tensor:
@@ -456,12 +561,13 @@ def sigmoid(input: _Tensor) -> _Tensor:
 def silu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return x * sigmoid(x)."""
 from sbpjax.functions.nn.loss import smooth_l1_loss as smooth_l1_loss
-from sbpjax.functions.nn.loss import soft_margin_loss as soft_margin_loss
+def soft_margin_loss(input: _Tensor, target: _Tensor, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return log(1 + e**(-target * x)), reduced."""
 def softmax(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return e**x normalised to sum 1 along ``dim``.
 
     Args:
-        x: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+        input: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
         dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
         dtype: cast to it first.
     """
@@ -484,10 +590,22 @@ def threshold(input: _Tensor, threshold: builtins.float, value: builtins.float, 
     """Return x where it is above the threshold, else ``value``."""
 def threshold_(input: _Tensor, threshold: builtins.float, value: builtins.float) -> _Tensor:
     """Write the result of `threshold` into this tensor and return it."""
-from sbpjax.functions.nn.loss import triplet_margin_loss as triplet_margin_loss
+def triplet_margin_loss(anchor: _Tensor, positive: _Tensor, negative: _Tensor, margin: builtins.float = 1.0, p: builtins.float = 2.0, eps: builtins.float = 1e-06, swap: builtins.bool = False, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), reduced.
+
+    Args:
+        anchor: `(..., D)`.
+        positive: like the anchor.
+        negative: like the anchor.
+        margin: the wanted difference of distances.
+        p: the norm of the distance.
+        eps: added to the differences.
+        swap: take the smaller of the negative's distances to anchor and positive.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
 from sbpjax.functions.nn.losses import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 def unfold(input: _Tensor, kernel_size: _types.IntOrInts, dilation: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, stride: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the patches of images as columns: `(N, C, H, W)` becomes `(N, C * kh * kw, patches)`."""
+    """Return the patches of images as columns: (N, C, H, W) gives (N, C * kh * kw, number of patches)."""
 def upsample(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None, mode: builtins.str = 'nearest', align_corners: builtins.bool | None = None) -> _Tensor:
     """Return `interpolate` of x; the older name."""
 def upsample_bilinear(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None) -> _Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sbpjax.functions import nn as F
-from sbpjax.functions.nn.loss import reduced_by
+from sbpjax.functions.checks import reduced_by
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor

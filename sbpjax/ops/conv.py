@@ -168,19 +168,30 @@ def _ranked(weight, n: int) -> None:
 
 
 def conv1d(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int = 1):
-    """Return the 1-D convolution; see `conv`."""
+    """Return the convolution of `(N, C, L)` with kernels.
+
+    Args:
+        x: `(N, C, ...)` or `(C, ...)`; a split batch needs no communication.
+        weight: `(O, C / groups, ...)`; ``split(0)`` splits the output channels, ``split(1)`` makes the result a
+            partial sum if the input's channels are split too.
+        bias: `(O,)` or None.
+        stride: step of the kernel, a number or one per dim.
+        padding: zeros added on both sides, a number or one per dim, or ``"same"`` or ``"valid"``.
+        dilation: distance of the kernel's cells, a number or one per dim.
+        groups: channels are divided into so many groups that do not mix.
+    """
     _ranked(weight, 1)
     return conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
 
 
 def conv2d(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int = 1):
-    """Return the 2-D convolution; see `conv`."""
+    """Return the convolution of `(N, C, H, W)` with kernels; arguments as in `conv1d`."""
     _ranked(weight, 2)
     return conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
 
 
 def conv3d(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int = 1):
-    """Return the 3-D convolution; see `conv`."""
+    """Return the convolution of `(N, C, D, H, W)` with kernels; arguments as in `conv1d`."""
     _ranked(weight, 3)
     return conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
 
@@ -235,18 +246,29 @@ def conv_transpose(x, weight, bias=None, /, stride=1, padding=0, output_padding=
 
 
 def conv_transpose1d(x, weight, bias=None, /, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1):
-    """Return the 1-D transposed convolution; see `conv_transpose`."""
+    """Return the transposed convolution of `(N, C, L)`: the gradient of `conv1d` as a function of its output.
+
+    Args:
+        x: `(N, C, ...)` or `(C, ...)`.
+        weight: `(C, O / groups, ...)`.
+        bias: `(O,)` or None.
+        stride: distance of the input's cells in the output.
+        padding: cells cut from both sides of the output.
+        output_padding: cells added to one side of the output.
+        groups: channels are divided into so many groups that do not mix.
+        dilation: distance of the kernel's cells.
+    """
     _ranked(weight, 1)
     return conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose2d(x, weight, bias=None, /, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1):
-    """Return the 2-D transposed convolution; see `conv_transpose`."""
+    """Return the transposed convolution of `(N, C, H, W)`: the gradient of `conv2d` as a function of its output."""
     _ranked(weight, 2)
     return conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose3d(x, weight, bias=None, /, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1):
-    """Return the 3-D transposed convolution; see `conv_transpose`."""
+    """Return the transposed convolution of `(N, C, D, H, W)`: the gradient of `conv3d` as a function of its output."""
     _ranked(weight, 3)
     return conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)

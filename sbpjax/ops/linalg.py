@@ -202,12 +202,13 @@ def addr(x, a, b, /, beta: float = 1, alpha: float = 1):
 
 
 def linear(x, weight, bias=None, /):
-    """Return x @ weight.T + bias.
+    """Return x Wᵀ + b.
 
     Args:
-        x: ``(..., K)``.
-        weight: ``(N, K)``, or ``(K,)``; split by rows gives a split output, split by columns partial_sum.
-        bias: ``(N,)`` or None.
+        x: `(..., in)`, any sbp.
+        weight: `(out, in)`; ``split(0)`` splits the result, ``split(1)`` makes it a partial sum if x is split
+            along its last dim too.
+        bias: `(out,)`.
     """
     same_dtype("linear(x, weight, bias)", x, weight, bias)
     if x.ndim == 0 or weight.ndim not in (1, 2) or x.shape[-1] != weight.shape[-1]:
@@ -223,7 +224,14 @@ def linear(x, weight, bias=None, /):
 
 
 def bilinear(x, y, weight, bias=None, /):
-    """Return ``out[..., n] = sum_ij x[..., i] weight[n, i, j] y[..., j] + bias[n]``."""
+    """Return x1 A x2 + b.
+
+    Args:
+        x: `(..., in1)`.
+        y: `(..., in2)`.
+        weight: `(out, in1, in2)`.
+        bias: `(out,)`.
+    """
     same_dtype("bilinear(x, y, weight, bias)", x, y, weight, bias)
     batch = _BATCH[: x.ndim - 1]
     half = contract(x, batch + "i", weight, "nij", batch + "nj")

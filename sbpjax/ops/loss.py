@@ -142,14 +142,15 @@ def _weighted(loss, weight):
 
 
 def binary_cross_entropy_with_logits(x, target, weight=None, pos_weight=None, /, reduction: str = "mean"):
-    """Return the binary cross entropy of sigmoid(x) without its overflow, reduced.
+    """Return the binary cross entropy of logits, weighted and reduced.
 
     Args:
-        x: logits.
-        target: of x's shape, in [0, 1].
-        weight: broadcast factor of the elements, or None.
-        pos_weight: broadcast factor of the positive term, or None.
-        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+        x: logits of any shape.
+        target: probabilities of the same shape.
+        weight: a weight per element, broadcast.
+        pos_weight: the old form of `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        pos_weight: a weight of positive examples, broadcast.
     """
     x, target = _pair(x, target, "binary_cross_entropy_with_logits")
     one_ = np.ones((), x.dtype)
@@ -367,14 +368,14 @@ def triplet_margin_loss(
     """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), reduced.
 
     Args:
-        anchor: ``(..., D)``.
+        anchor: `(..., D)`.
         positive: like the anchor.
         negative: like the anchor.
         margin: the wanted difference of distances.
         p: the norm of the distance.
         eps: added to the differences.
         swap: take the smaller of the negative's distances to anchor and positive.
-        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
     near = pairwise_distance(anchor, positive, p=p, eps=eps)
     far = pairwise_distance(anchor, negative, p=p, eps=eps)

@@ -30,7 +30,7 @@ def poisson_nll_loss(
         log_input: the loss is ``exp(x) - target * x``, otherwise ``x - target * log(x + eps)``.
         full: add Stirling's term for targets above 1.
         eps: keeps the logarithm finite.
-        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
     x, target = promote(floats(x), target)
     loss = lax.exp(x) - target * x if log_input else x - target * lax.log(x + eps)
@@ -81,12 +81,12 @@ def multi_margin_loss(x, target, weight=None, /, p: float = 1, margin: float = 1
     """Return the mean over the other classes of ``max(0, margin - x[target] + x[i]) ** p``, reduced.
 
     Args:
-        x: scores ``(C,)`` or ``(N, C)``.
-        target: class numbers ``()`` or ``(N,)``.
-        weight: ``(C,)`` or None.
+        x: scores `(C,)` or `(N, C)`.
+        target: class numbers `()` or `(N,)`.
         p: 1 or 2.
         margin: the wanted distance.
-        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+        weight: `(C,)` or None.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
     if p not in (1, 2):
         fail("value", f"multi_margin_loss(p={p})", f"x {x.shape}", "only p == 1 and p == 2 are supported", "p=1")

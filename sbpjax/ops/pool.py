@@ -138,21 +138,31 @@ def max_pool(
 def max_pool1d(
     x, /, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False
 ):
-    """Return the 1-D maximum pooling; see `max_pool`."""
+    """Return the largest element of every window of `(N, C, L)`.
+
+    Args:
+        x: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
     return max_pool(x, 1, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def max_pool2d(
     x, /, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False
 ):
-    """Return the 2-D maximum pooling; see `max_pool`."""
+    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
     return max_pool(x, 2, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def max_pool3d(
     x, /, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False
 ):
-    """Return the 3-D maximum pooling; see `max_pool`."""
+    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
     return max_pool(x, 3, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -226,9 +236,19 @@ def avg_pool1d(
     padding=0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-    divisor_override=None,
+    divisor_override: int | None = None,
 ):
-    """Return the 1-D mean pooling; see `avg_pool`."""
+    """Return the mean of every window of `(N, C, L)`.
+
+    Args:
+        x: `(N, C, ...)` or `(C, ...)`.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: zeros added on both sides.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        count_include_pad: whether those zeros count in the mean.
+        divisor_override: divide by it instead of by the number of cells.
+    """
     return avg_pool(x, 1, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -240,9 +260,9 @@ def avg_pool2d(
     padding=0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-    divisor_override=None,
+    divisor_override: int | None = None,
 ):
-    """Return the 2-D mean pooling; see `avg_pool`."""
+    """Return the mean of every window of `(N, C, H, W)`; `divisor_override` replaces the number of cells."""
     return avg_pool(x, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -254,9 +274,9 @@ def avg_pool3d(
     padding=0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-    divisor_override=None,
+    divisor_override: int | None = None,
 ):
-    """Return the 3-D mean pooling; see `avg_pool`."""
+    """Return the mean of every window of `(N, C, D, H, W)`; `divisor_override` replaces the number of cells."""
     return avg_pool(x, 3, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -299,17 +319,17 @@ def _adaptive_avg(x, n: int, output_size):
     return lax.squeeze(x, (0,)) if single else x
 
 
-def adaptive_avg_pool1d(x, /, output_size):
+def adaptive_avg_pool1d(x, /, output_size: int | tuple | list | None):
     """Return means of ``output_size`` windows that cover the last dim, of nearly equal size."""
     return _adaptive_avg(x, 1, output_size)
 
 
-def adaptive_avg_pool2d(x, /, output_size):
+def adaptive_avg_pool2d(x, /, output_size: int | tuple | list | None):
     """Return means of windows that cover the last 2 dims; None in ``output_size`` keeps a dim."""
     return _adaptive_avg(x, 2, output_size)
 
 
-def adaptive_avg_pool3d(x, /, output_size):
+def adaptive_avg_pool3d(x, /, output_size: int | tuple | list | None):
     """Return means of windows that cover the last 3 dims; None in ``output_size`` keeps a dim."""
     return _adaptive_avg(x, 3, output_size)
 
@@ -336,16 +356,16 @@ def _adaptive_max(x, n: int, output_size, return_indices: bool):
     return (x, place) if return_indices else x
 
 
-def adaptive_max_pool1d(x, /, output_size, return_indices: bool = False):
+def adaptive_max_pool1d(x, /, output_size: int | tuple | list | None, return_indices: bool = False):
     """Return maxima of ``output_size`` windows that cover the last dim, and their places if wanted."""
     return _adaptive_max(x, 1, output_size, return_indices)
 
 
-def adaptive_max_pool2d(x, /, output_size, return_indices: bool = False):
+def adaptive_max_pool2d(x, /, output_size: int | tuple | list | None, return_indices: bool = False):
     """Return maxima of windows that cover the last 2 dims, and their flat places if wanted."""
     return _adaptive_max(x, 2, output_size, return_indices)
 
 
-def adaptive_max_pool3d(x, /, output_size, return_indices: bool = False):
+def adaptive_max_pool3d(x, /, output_size: int | tuple | list | None, return_indices: bool = False):
     """Return maxima of windows that cover the last 3 dims, and their flat places if wanted."""
     return _adaptive_max(x, 3, output_size, return_indices)

@@ -52,17 +52,26 @@ def max_unpool(x, indices, /, n: int, kernel_size, stride=None, padding=0, outpu
 
 
 def max_unpool1d(x, indices, /, kernel_size, stride=None, padding=0, output_size=None):
-    """Return the inverse of `max_pool1d`; see `max_unpool`."""
+    """Return zeros with the pooled values where `max_pool1d` found them.
+
+    Args:
+        x: `(N, C, L)` or `(C, L)`.
+        indices: what `max_pool1d(..., return_indices=True)` gave.
+        kernel_size: the size of the pooling's window.
+        stride: its step; None takes `kernel_size`.
+        padding: its padding.
+        output_size: the length before the pooling, where several pool to the same.
+    """
     return max_unpool(x, indices, 1, kernel_size, stride, padding, output_size)
 
 
 def max_unpool2d(x, indices, /, kernel_size, stride=None, padding=0, output_size=None):
-    """Return the inverse of `max_pool2d`; see `max_unpool`."""
+    """Return zeros with the pooled values where `max_pool2d` found them; arguments as in `max_unpool1d`."""
     return max_unpool(x, indices, 2, kernel_size, stride, padding, output_size)
 
 
 def max_unpool3d(x, indices, /, kernel_size, stride=None, padding=0, output_size=None):
-    """Return the inverse of `max_pool3d`; see `max_unpool`."""
+    """Return zeros with the pooled values where `max_pool3d` found them; arguments as in `max_unpool1d`."""
     return max_unpool(x, indices, 3, kernel_size, stride, padding, output_size)
 
 
@@ -97,17 +106,25 @@ def lp_pool(x, /, n: int, norm_type: float, kernel_size, stride=None, ceil_mode:
 
 
 def lp_pool1d(x, /, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
-    """Return the 1-D power pooling; see `lp_pool`."""
+    """Return the p-norm of every window of `(N, C, L)`.
+
+    Args:
+        x: `(N, C, L)` or `(C, L)`.
+        norm_type: p.
+        kernel_size: size of the window.
+        stride: step of the window; None takes `kernel_size`.
+        ceil_mode: also take windows that reach past the end.
+    """
     return lp_pool(x, 1, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(x, /, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
-    """Return the 2-D power pooling; see `lp_pool`."""
+    """Return the p-norm of every window of `(N, C, H, W)`; arguments as in `lp_pool1d`."""
     return lp_pool(x, 2, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(x, /, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
-    """Return the 3-D power pooling; see `lp_pool`."""
+    """Return the p-norm of every window of `(N, C, D, H, W)`; arguments as in `lp_pool1d`."""
     return lp_pool(x, 3, norm_type, kernel_size, stride, ceil_mode)
 
 

@@ -484,7 +484,7 @@ class Attached:
         """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
 
         Args:
-            x: array of any dtype but bool.
+            input: array of any dtype but bool.
             min: number, array or None.
             max: number, array or None; wins where it is below ``min``.
         """
@@ -502,7 +502,7 @@ class Attached:
         """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
 
         Args:
-            x: array of any dtype but bool.
+            input: array of any dtype but bool.
             min: number, array or None.
             max: number, array or None; wins where it is below ``min``.
         """
@@ -547,7 +547,7 @@ class Attached:
         """Return the covariances ``(V, V)`` of V variables in the rows of x, their samples in its columns.
 
         Args:
-            x: ``(V, N)``, or ``(N,)`` for one variable.
+            input: ``(V, N)``, or ``(N,)`` for one variable.
             fweights: how often each sample counts: integers ``(N,)``.
             aweights: how much each sample counts: floats ``(N,)``.
             correction: taken off the number of samples.
@@ -620,8 +620,8 @@ class Attached:
         """Return x / y.
 
         Args:
-            x: any array or number.
-            y: any array or number, broadcast with ``x``.
+            input: any array or number.
+            other: any array or number, broadcast with ``x``.
             rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
                 down, both keep an integer dtype and have gradient zero.
         """
@@ -631,8 +631,8 @@ class Attached:
         """Return x / y.
 
         Args:
-            x: any array or number.
-            y: any array or number, broadcast with ``x``.
+            input: any array or number.
+            other: any array or number, broadcast with ``x``.
             rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
                 down, both keep an integer dtype and have gradient zero.
         """
@@ -744,7 +744,7 @@ class Attached:
         """Return x * Φ(x), with Φ the normal distribution function.
 
         Args:
-            x: floats of any shape.
+            input: floats of any shape.
             approximate: ``"none"`` uses erf, ``"tanh"`` the tanh formula.
 
         Source:
@@ -1326,7 +1326,7 @@ class Attached:
         """Return x where positive, else weight * x.
 
         Args:
-            x: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
+            input: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
             weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
         """
     def prod(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
@@ -1341,7 +1341,7 @@ class Attached:
         """Return the q-quantiles along ``dim`` (or of all elements); NaN where there is any NaN.
 
         Args:
-            x: float32 or float64.
+            input: float32 or float64.
             q: a number in [0, 1], or a tuple of them, which makes a new first dim.
             dim: the dim, or None.
             keepdim: keep the dim with size 1.
@@ -1425,7 +1425,7 @@ class Attached:
         """Return x with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on for other dims.
 
         Args:
-            x: array.
+            input: array.
             index: integers, at most as large as ``src`` in every dim, and as x but in ``dim``.
             src: array, or a number.
             dim: the dim that is indexed.
@@ -1441,7 +1441,7 @@ class Attached:
         """Return x with the elements of src that meet at one place reduced there.
 
         Args:
-            x: array.
+            input: array.
             index: as for `scatter`.
             src: array of x's dtype.
             dim: the dim that is indexed.
@@ -1504,7 +1504,7 @@ class Attached:
         """Return e**x normalised to sum 1 along ``dim``.
 
         Args:
-            x: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+            input: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
             dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
             dtype: cast to it first.
         """
@@ -1573,7 +1573,7 @@ class Attached:
         """Return the sum over ``dim`` (None or () for all).
 
         Args:
-            x: array of any dtype; any sbp, a split of a reduced dim gives partial_sum.
+            input: array of any dtype; any sbp, a split of a reduced dim gives partial_sum.
             dim: dim, dims or None.
             keepdim: keep the reduced dims with size 1.
             dtype: cast to it before summing; by default integers and bools go to int64.
@@ -1723,8 +1723,8 @@ class Attached:
         """Return x / y.
 
         Args:
-            x: any array or number.
-            y: any array or number, broadcast with ``x``.
+            input: any array or number.
+            other: any array or number, broadcast with ``x``.
             rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
                 down, both keep an integer dtype and have gradient zero.
         """

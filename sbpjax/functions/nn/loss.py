@@ -5,8 +5,7 @@ Of `size_average` and `reduce`, which PyTorch gave up for `reduction`, any that 
 
 from __future__ import annotations
 
-from typing import Any
-
+from sbpjax.functions.checks import reduced_by
 from sbpjax.functions.elementwise import common_shape
 from sbpjax.ops import loss as ops
 from sbpjax.ops.dims import fail
@@ -15,20 +14,6 @@ from sbpjax.tensor.bounds import check_rows
 from sbpjax.tensor.dispatch import apply, run
 from sbpjax.tensor.oneflow_arguments import take_oneflow
 from sbpjax.tensor.op import op_of
-
-
-def reduced_by(size_average: bool | str | None, reduce: bool | None, reduction: str) -> str:
-    """Return the reduction that the old options ask for, or `reduction` if neither is given.
-
-    OneFlow has not the old options, so in a call in its order the reduction itself stands where the first one does.
-    """
-    if size_average is None and reduce is None:
-        return reduction
-    if isinstance(size_average, str):
-        return size_average
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
 
 
 def _spread(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -161,44 +146,6 @@ def nll_loss(
     return apply(ops.nll_loss, (input, target, weight), (("ignore_index", ignore_index), ("reduction", reduction)))
 
 
-def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return the binary cross entropy of probabilities, weighted and reduced."""
-    reduction = reduced_by(size_average, reduce, reduction)
-    return apply(ops.binary_cross_entropy, (input, target, weight), (("reduction", reduction),))
-
-
-def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-) -> Tensor:
-    """Return the binary cross entropy of logits, weighted and reduced.
-
-    Args:
-        input: logits of any shape.
-        target: probabilities of the same shape.
-        weight: a weight per element, broadcast.
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        pos_weight: a weight of positive examples, broadcast.
-    """
-    reduction = reduced_by(size_average, reduce, reduction)
-    inputs = (input, target, weight, pos_weight)
-    return apply(ops.binary_cross_entropy_with_logits, inputs, (("reduction", reduction),))
-
-
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -213,98 +160,6 @@ def kl_div(
     static = (("reduction", "sum" if batch_mean else reduction), ("log_target", log_target))
     result = apply(ops.kl_div, _spread(input, target), static)
     return result / input.shape[0] if batch_mean and input.ndim else result
-
-
-def margin_ranking_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0.0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return max(0, -target (x1 - x2) + margin), reduced."""
-    reduction = reduced_by(size_average, reduce, reduction)
-    static: Any = (("margin", float(margin)), ("reduction", reduction))
-    return apply(ops.margin_ranking_loss, (input1, input2, target), static)
-
-
-def hinge_embedding_loss(
-    input: Tensor,
-    target: Tensor,
-    margin: float = 1.0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return x where the target is 1, max(0, margin - x) where it is -1, reduced."""
-    reduction = reduced_by(size_average, reduce, reduction)
-    return apply(ops.hinge_embedding_loss, (input, target), (("margin", float(margin)), ("reduction", reduction)))
-
-
-def soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return log(1 + e**(-target x)), reduced."""
-    reduction = reduced_by(size_average, reduce, reduction)
-    return apply(ops.soft_margin_loss, (input, target), (("reduction", reduction),))
-
-
-def cosine_embedding_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0.0,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return 1 - cos(x1, x2) where the target is 1, max(0, cos(x1, x2) - margin) where it is -1, reduced."""
-    reduction = reduced_by(size_average, reduce, reduction)
-    static = (("margin", float(margin)), ("reduction", reduction))
-    return apply(ops.cosine_embedding_loss, (input1, input2, target), static)
-
-
-def triplet_margin_loss(
-    anchor: Tensor,
-    positive: Tensor,
-    negative: Tensor,
-    margin: float = 1.0,
-    p: float = 2.0,
-    eps: float = 1e-6,
-    swap: bool = False,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), reduced.
-
-    Args:
-        anchor: `(..., D)`.
-        positive: like the anchor.
-        negative: like the anchor.
-        margin: the wanted difference of distances.
-        p: the norm of the distance.
-        eps: added to the differences.
-        swap: take the smaller of the negative's distances to anchor and positive.
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-    """
-    reduction = reduced_by(size_average, reduce, reduction)
-    static = (
-        ("margin", float(margin)),
-        ("p", float(p)),
-        ("eps", eps),
-        ("swap", swap),
-        ("reduction", reduction),
-    )
-    return apply(ops.triplet_margin_loss, (anchor, positive, negative), static)
 
 
 take_oneflow(globals(), "nn.functional.")

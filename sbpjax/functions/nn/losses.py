@@ -5,41 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sbpjax.functions.table import found
 from sbpjax.ops import distance
 from sbpjax.ops import loss as loss_ops
 from sbpjax.ops import losses as ops
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import apply
-
-from .loss import reduced_by
-
-
-def poisson_nll_loss(
-    input: Tensor,
-    target: Tensor,
-    log_input: bool = True,
-    full: bool = False,
-    size_average: bool | None = None,
-    eps: float = 1e-8,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return the negative log likelihood of counts under a Poisson distribution, reduced.
-
-    Args:
-        input: the expected counts, or with `log_input` their logarithms.
-        target: the counts.
-        log_input: the loss is ``exp(x) - target * x``, otherwise ``x - target * log(x + eps)``.
-        full: add Stirling's term for targets above 1.
-        size_average: the old form of `reduction`.
-        eps: keeps the logarithm finite.
-        reduce: the old form of `reduction`.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-    """
-    reduction = reduced_by(size_average, reduce, reduction)
-    static = (("log_input", log_input), ("full", full), ("eps", float(eps)), ("reduction", reduction))
-    return apply(ops.poisson_nll_loss, (input, target), static)
 
 
 def gaussian_nll_loss(
@@ -61,57 +33,6 @@ def gaussian_nll_loss(
         var = input.detach() * 0 + float(var)
     static = (("full", full), ("eps", float(eps)), ("reduction", reduction))
     return apply(ops.gaussian_nll_loss, (input, target, var), static)
-
-
-def multi_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return the mean over the other classes of ``max(0, margin - x[target] + x[i]) ** p``, reduced.
-
-    Args:
-        input: scores `(C,)` or `(N, C)`.
-        target: class numbers `()` or `(N,)`.
-        p: 1 or 2.
-        margin: the wanted distance.
-        weight: `(C,)` or None.
-        size_average: the old form of `reduction`.
-        reduce: the old form of `reduction`.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-    """
-    static = (("p", p), ("margin", float(margin)), ("reduction", reduced_by(size_average, reduce, reduction)))
-    return apply(ops.multi_margin_loss, (input, target, weight), static)
-
-
-def multilabel_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return the margins between labels and other classes, reduced; each row of the target ends at the first -1."""
-    static = (("reduction", reduced_by(size_average, reduce, reduction)),)
-    return apply(ops.multilabel_margin_loss, (input, target), static)
-
-
-def multilabel_soft_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Return the mean over the classes of the binary cross entropy of logits, reduced."""
-    static = (("reduction", reduced_by(size_average, reduce, reduction)),)
-    return apply(ops.multilabel_soft_margin_loss, (input, target, weight), static)
 
 
 def triplet_margin_with_distance_loss(
@@ -143,7 +64,7 @@ def triplet_margin_with_distance_loss(
         rule = f"expected margin to be greater than 0, got {margin} instead"
         fail("value", "triplet_margin_with_distance_loss(...)", f"margin={margin}", rule, "margin=1.0")
     if distance_function is None:
-        from .norm import pairwise_distance as distance_function
+        distance_function = found("nn.functional", "pairwise_distance")
     near, far = distance_function(anchor, positive), distance_function(anchor, negative)
     if swap:
         far = far.minimum(distance_function(positive, negative))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.functions import cat
+from sbpjax.functions import cat, table
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as dtypes
@@ -12,8 +12,8 @@ from sbpjax.tensor.like import zeros_like
 
 from .attention import scaled_dot_product_attention
 from .dropout import dropout
-from .linear import linear
-from .pad import pad
+
+linear, pad = (table.found("nn.functional", name) for name in ("linear", "pad"))
 
 
 def multi_head_attention_forward(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index as as_int
 from typing import Any
 
 from sbpjax.ops import norm as ops
@@ -50,21 +49,6 @@ def rms_norm(
     """
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     return run(op_of(ops.rms_norm, (("normalized_shape", shape), ("eps", eps))), (input, weight))
-
-
-def group_norm(
-    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
-) -> Tensor:
-    """Return `(N, C, ...)` normalised over groups of channels and all dims behind them, scaled and shifted.
-
-    Args:
-        input: `(N, C, ...)`.
-        num_groups: the number of groups; divides C.
-        weight: `(C,)` or None.
-        bias: `(C,)` or None.
-        eps: added to the variance.
-    """
-    return run(op_of(ops.group_norm, (("num_groups", num_groups), ("eps", eps))), (input, weight, bias))
 
 
 def _normalised(x: Any, weight: Any, bias: Any, /, eps: float) -> Any:
@@ -126,22 +110,6 @@ def batch_norm(
     return out
 
 
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
-    """Return x divided by its p-norm over `dim`, or by `eps` where that is larger."""
-    dim = tuple(dim) if isinstance(dim, (list, tuple)) else dim
-    return apply(ops.normalize, (input,), (("p", float(p)), ("dim", dim), ("eps", eps)))
-
-
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Return the cosine of the angle between two tensors along `dim`; each norm counts as at least `eps`."""
-    return apply(ops.cosine_similarity, (x1, x2), (("dim", dim), ("eps", eps)))
-
-
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """Return the p-norm of x1 - x2 + eps over the last dim."""
-    return apply(ops.pairwise_distance, (x1, x2), (("p", float(p)), ("eps", eps), ("keepdim", keepdim)))
-
-
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -181,12 +149,6 @@ def instance_norm(
 
 def _per_sample(x: Any, weight: Any, bias: Any, /, eps: float) -> Any:
     return ops.instance_norm(x, None, None, weight, bias, eps=eps)[0]
-
-
-def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """Return `(N, C, ...)` divided by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``."""
-    static = (("size", as_int(size)), ("alpha", float(alpha)), ("beta", float(beta)), ("k", float(k)))
-    return apply(ops.local_response_norm, (input,), static)
 
 
 take_oneflow(globals(), "nn.functional.")

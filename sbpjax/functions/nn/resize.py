@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index as as_int
 from typing import Any
 
 from sbpjax.ops import resize as ops
@@ -12,8 +11,6 @@ from sbpjax.tensor.binding import hashable
 from sbpjax.tensor.dispatch import run
 from sbpjax.tensor.oneflow_arguments import take_oneflow
 from sbpjax.tensor.op import op_of
-
-from .channels import channels
 
 
 def _run(fn: Any, input: Tensor, **options: Any) -> Tensor:
@@ -56,39 +53,6 @@ def interpolate(
         recompute_scale_factor=recompute_scale_factor,
         antialias=antialias,
     )
-
-
-@channels("data_format", last=False)
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """Return the patches of images as columns: `(N, C, H, W)` becomes `(N, C * kh * kw, patches)`."""
-    return _run(ops.unfold, input, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
-
-
-@channels("data_format", last=False)
-def fold(
-    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
-) -> Tensor:
-    """Return images from columns of patches, overlapping cells added; the inverse shape of `unfold`."""
-    options = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
-    return _run(ops.fold, input, output_size=output_size, **options)
-
-
-def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tensor:
-    """Return `(..., C r², H, W)` as `(..., C, H r, W r)`; with a pair, by its own factor each way."""
-    return _run(ops.pixel_shuffle, input, upscale_factor=upscale_factor)
-
-
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Return `(..., C, H r, W r)` as `(..., C r², H, W)`."""
-    return _run(ops.pixel_unshuffle, input, downscale_factor=downscale_factor)
-
-
-def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Return `(N, C, ...)` with its channels dealt out to the groups in turn."""
-    return _run(ops.channel_shuffle, input, groups=as_int(groups))
-
-
-native_channel_shuffle = channel_shuffle
 
 
 def upsample(

@@ -16,65 +16,6 @@ def _run(fn: Any, *inputs: Any, **options: Any) -> Any:
     return run(op_of(fn, tuple((k, hashable(v)) for k, v in options.items())), inputs)
 
 
-def max_unpool1d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Tensor:
-    """Return zeros with the pooled values where `max_pool1d` found them.
-
-    Args:
-        input: `(N, C, L)` or `(C, L)`.
-        indices: what `max_pool1d(..., return_indices=True)` gave.
-        kernel_size: the size of the pooling's window.
-        stride: its step; None takes `kernel_size`.
-        padding: its padding.
-        output_size: the length before the pooling, where several pool to the same.
-    """
-    options = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "output_size": output_size}
-    return _run(ops.max_unpool1d, input, indices, **options)
-
-
-def max_unpool2d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Tensor:
-    """Return zeros with the pooled values where `max_pool2d` found them; arguments as in `max_unpool1d`."""
-    options = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "output_size": output_size}
-    return _run(ops.max_unpool2d, input, indices, **options)
-
-
-def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-) -> Tensor:
-    """Return zeros with the pooled values where `max_pool3d` found them; arguments as in `max_unpool1d`."""
-    options = {"kernel_size": kernel_size, "stride": stride, "padding": padding, "output_size": output_size}
-    return _run(ops.max_unpool3d, input, indices, **options)
-
-
-def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """Return the p-norm of every window of `(N, C, L)`.
-
-    Args:
-        input: `(N, C, L)` or `(C, L)`.
-        norm_type: p.
-        kernel_size: size of the window.
-        stride: step of the window; None takes `kernel_size`.
-        ceil_mode: also take windows that reach past the end.
-    """
-    options = {"kernel_size": kernel_size, "stride": stride, "ceil_mode": bool(ceil_mode)}
-    return _run(ops.lp_pool1d, input, norm_type=float(norm_type), **options)
-
-
-def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """Return the p-norm of every window of `(N, C, H, W)`; arguments as in `lp_pool1d`."""
-    options = {"kernel_size": kernel_size, "stride": stride, "ceil_mode": bool(ceil_mode)}
-    return _run(ops.lp_pool2d, input, norm_type=float(norm_type), **options)
-
-
-def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """Return the p-norm of every window of `(N, C, D, H, W)`; arguments as in `lp_pool1d`."""
-    options = {"kernel_size": kernel_size, "stride": stride, "ceil_mode": bool(ceil_mode)}
-    return _run(ops.lp_pool3d, input, norm_type=float(norm_type), **options)
-
-
 def _fractional(fn: Any, n: int, input: Tensor, kernel_size, output_size, output_ratio, return_indices, samples):
     if output_size is None and output_ratio is None:
         rule = f"{fn.__name__} requires specifying either an output_size or an output_ratio"

@@ -6,6 +6,7 @@ from . import complex as complex
 from . import index as index
 from . import inside as inside
 from . import kernels as kernels
+from . import layers as layers
 from . import linear_algebra as linear_algebra
 from . import making as making
 from . import methods as methods

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sbpjax import functions
-from sbpjax.functions.nn.pad import pad
+from sbpjax.functions.nn import pad
 from sbpjax.ops.dims import fail
 from sbpjax.sbp.algebra import broadcast
 from sbpjax.tensor import Tensor, from_data
