@@ -45,7 +45,7 @@ class Op:
         self.fn = fn
         self.static = static
         self.name = name or getattr(fn, "__name__", "op")
-        of_ops = getattr(fn, "__module__", "").startswith(("sbpjax.ops.", "sbpjax.nn."))
+        of_ops = getattr(fn, "__module__", "").startswith(("sbpjax.ops.", "sbpjax.functions."))
         rule = fn.__name__ if of_ops and fn.__name__ in RULES else None
         self.traced = _closed(fn, dict(static), self.name, rule) if static or rule else fn
         self.entries = {}
