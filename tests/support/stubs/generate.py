@@ -18,7 +18,7 @@ import types
 from pathlib import Path
 
 import sbpjax
-from sbpjax._lazy import ROOMS
+from sbpjax.compat.late_names import ROOMS
 from tests.support.stubs.forms import doc, forms, resolve, said_by_source
 from tests.support.stubs.render import Types
 from tests.support.stubs.vocabulary import NOT_PUBLIC, RESULT_CLASSES
