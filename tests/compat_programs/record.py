@@ -61,7 +61,7 @@ def run(path, alias, timeout=180):
 
 
 def _report(name, expected, lines):
-    sys.path.insert(0, str(FOLDER.parent))
+    sys.path.insert(0, str(FOLDER.parents[1]))
     from tests.compat_programs import compare, differences
 
     listed = differences.DIFFERENT.get(name, ((), ""))[0] or ()
