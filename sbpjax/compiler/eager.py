@@ -99,6 +99,8 @@ def execute(
         MixedTensorError: the layouts name two placements.
         BoxingError: the boxing policy forbids what the op needs.
     """
+    # Layouts are interned and hold shape and dtype, so this key is cheap to hash and says all that a program depends
+    # on.
     key = (
         fn,
         static,
@@ -340,6 +342,7 @@ def _planned(program, sizes, codes, pins) -> Plan:
     if plan is None:
         start = time.thread_time()
         plan = plan_one(program, sizes, codes, pins)
+        # Most ops are planned faster than a file is read.
         if time.thread_time() - start > _WORTH_KEEPING_S:
             disk.store(key, plan)
     return plan

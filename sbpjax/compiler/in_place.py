@@ -56,6 +56,7 @@ def written_over(program: Program, given: Mapping[int, int]) -> dict[int, list[t
     for o, k in given.items():
         stack, result = program.invars[k], program.outvars[o]
         i, y = made.get(result, (-1, -1)) if isinstance(result, Var) else (-1, -1)
+        # A stack that anybody reads behind the loop has to stay as it was.
         if i < 0 or stack in returned or last.get(stack) != i or result.aval != stack.aval:
             continue
         consts, carry = scan_counts(scans[i].params)

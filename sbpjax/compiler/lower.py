@@ -158,6 +158,8 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
         else:
             flat = in_place(normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, shard, xs))(*blocks)), over)
             results = (run_program if repeats == "copies" else run_outlined)(flat, blocks)
+        # libtpu 0.0.42 copies a donated buffer that an all-gather's result is to take over; the `where` goes when it
+        # does not.
         results = [_in_place(r, shard) if o in gathered else r for o, r in enumerate(results)]
         return tuple(
             stack(jnp.asarray(r, a.dtype), c) if not hasattr(a.dtype, "_rules") else r
@@ -165,6 +167,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
         )
 
     replicated = all(c == B for codes in (*plan.in_codes, *plan.out_codes) for c in codes)
+    # jax 0.10; drop this branch and `body_of_full` when a shard_map of empty operands compiles.
     if replicated and avals_in and not any(math.prod(a.shape) for a in avals_in):
         # Shardy refuses a call whose operands are all empty and the same everywhere; every rank computes alike anyway.
         return lambda *arrays: run_program(plan.program, arrays)
@@ -177,12 +180,15 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
             for f, c, a in zip(full, plan.in_codes, avals_in, strict=True)
         ])  # fmt: skip
 
+    # Padding and partial sums are stored in the arrays themselves (a leading dim per P axis), so plain PartitionSpecs
+    # are enough here.
     specs = [physical_spec(c, len(a.shape), names) for c, a in zip(plan.in_codes, avals_in, strict=True)]
     run = jax.shard_map(
         body if all(full) else body_of_full,
         mesh=placement.mesh,
         in_specs=tuple(s for s, f in zip(specs, full, strict=True) if f),
         out_specs=tuple(physical_spec(c, len(a.shape), names) for c, a in zip(plan.out_codes, avals_out, strict=True)),
+        # JAX's check cannot prove that what an all-gather makes is equal on all ranks; the plan knows it.
         check_vma=False,
     )
     return run if all(full) else lambda *arrays: run(*[x for x, f in zip(arrays, full, strict=True) if f])

@@ -200,6 +200,8 @@ def compiled_afresh(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
     from jax._src import compilation_cache
 
     before = compilation_cache.is_cache_used
+    # No public switch turns JAX's cache off for one compilation (jax 0.10). Goes when jaxlib can file again what it
+    # has read from there.
     compilation_cache.is_cache_used = lambda backend: False
     try:
         return lowered.compile()

@@ -233,6 +233,7 @@ def _made(
     asked = f"{graph.name}.build"
     if options.auto is None:
         places = {t.layout.placement for t in (*state.tensors, *call.tensors) if t.layout is not None}
+        # Nothing else marks a pipeline: a state on several placements is one.
         if len(places) < 2:
             return Program(step, state, call, options, asked, zero), None
         from sbpjax.graph.pipeline.program import PipelinedProgram  # only here: most programs have one placement

@@ -151,6 +151,8 @@ class Program:
             self._pin_user_plan(auto.user_plan, state, call, fn)
         self._plan(layouts)
         self._present = self.placement is None or self.placement.is_present
+        # Programs are lowered from shapes, so one can be compiled and measured without data, or for devices that are
+        # not there.
         self._structs = self._input_structs([state.tensors[slot.places[0]] for slot in self.slots], rest, layouts)
         self._loose = [
             i
@@ -227,6 +229,8 @@ class Program:
             pinned = {} if self.user_plan is None else {i: c for i, c in self.user_plan.codes.items() if i in laid}
             whole = [lay.with_codes(pinned[i]) if i in pinned else lay for i, lay in enumerate(whole)]
             free = sorted(laid - set(pinned))
+            # State comes back as it went in (a free slot as the planner chose it): else the plan would fit the first
+            # step only.
             before = [1 + i if i in self.free_slots else self.slots[i].layout for i in self.written]
             pins: list = [everywhere if p is None else p.sbp if isinstance(p, Layout) else p for p in before]
             pins += [None] * (len(closed.out_avals) - len(pins))
@@ -335,6 +339,8 @@ class Program:
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else self._no_seed
         if self.is_random and self.placement is not None and self.placement.spans_processes:
             seed = spread.from_first(seed, self.placement)
+        # The call takes the memory of what is donated: an array that the user holds too would be lost to him, so it
+        # is copied. Only the reference count tells; a payload that nothing else holds has `UNSHARED`.
         for i in self.written:
             if sys.getrefcount(arrays[i]) == UNSHARED:
                 continue
@@ -355,6 +361,7 @@ class Program:
             outs = compiled(*inputs)
             self.outputs.write(tensors, outs[:count])
         if self.is_random:
+            # Random ops fold their numbers into the key of the call, so a call counts once, however many draw.
             generator._counter += 1
         return self.outputs.rebuilt(outs[count:])
 

@@ -50,6 +50,7 @@ class StateSlot:
         if stack is not None and stack.layout is self.layout and stack.holds(tensors):
             return stack.array
         stack = self._stored = Stack(self._made([refreshed(t) for t in tensors]), self.layout)
+        # From here on the tensors read from the stack: with payloads of their own, every weight would be held twice.
         stack.store(tensors, written=False)
         return stack.array
 

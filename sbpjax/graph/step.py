@@ -160,6 +160,8 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     split = [i for i, t in enumerate(call.tensors) if t.ndim]
     _check_sizes(asked, count, call, [call.places[i] for i in split], graph.build)
     wholes = [logical(t) for t in call.tensors]
+    # Contiguous in the logical batch, so that values do not depend on the layout; the price is a redistribution of
+    # the inputs, which the plan shows.
     micros = [wholes[i].reshape(count, wholes[i].shape[0] // count, *wholes[i].shape[1:]) for i in split]
     before = [logical(t) for t in state.tensors]
     numbers = [holder[key] for holder, key in state.options]
@@ -193,10 +195,14 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
         grads = results[n : n + m]
         added = [s + g for s, g in zip(sums, grads, strict=True)]
         for k, i in enumerate(body.graded):
+            # ZeRO 2: unpinned, the planner would carry the sums whole or partial through the loop, as large as
+            # without ZeRO.
             if i in divided:
                 added[k] = to_sbp(added[k], divided[i].placement, divided[i].sbp)
         return (results[:n], added), results[n + m :]
 
+    # Zeros may be taken as P for nothing, so the planner can carry partial sums and reduce them once, behind the
+    # loop.
     zeros = [jnp.zeros(before[i].shape, before[i].dtype) for i in body.graded]
     start = ([before[i] for i in body.written], zeros)
     (written, sums), outs = jax.lax.scan(iteration, start, (jnp.arange(count, dtype=jnp.uint32), micros), length=count)

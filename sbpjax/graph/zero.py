@@ -195,6 +195,7 @@ def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout], shared: set[int]
     loops = [i for i, e in enumerate(program.eqns) if e.primitive.name == "scan" and not resting.isdisjoint(_reads(e))]
     for i, eqn in enumerate(program.eqns):
         held = [v.val if isinstance(v, Literal) else env[v] for v in eqn.invars]
+        # A stretch is what lies between two loops over layers, such as the head's forward and backward.
         stretch = sum(loop < i for loop in loops) if loops else None
         if not any(isinstance(x, _Rests) for x in held):
             env.update(zip(eqn.outvars, bind(eqn, held), strict=True))

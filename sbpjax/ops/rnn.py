@@ -69,6 +69,7 @@ CELLS = {"RNN_TANH": _elman_tanh, "RNN_RELU": _elman_relu, "LSTM": _lstm, "GRU":
 def _direction(x, state, weights, cell, reverse: bool, counts):
     """Return ``(T, N, H)`` outputs and the last state of one layer in one direction."""
     w_ih, w_hh, b_ih, b_hh, *project = weights
+    # One large product before the loop instead of T small ones in it.
     given = _linear(x, w_ih, b_ih)  # (T, N, gates * H)
 
     def step(carry, now):
@@ -78,6 +79,7 @@ def _direction(x, state, weights, cell, reverse: bool, counts):
             new = (_linear(new[0], project[0], None), *new[1:])
         out = new[0]
         if runs is not None:
+            # A sequence that has ended keeps its state: packed sequences run padded to the longest.
             new = tuple(lax.select_n(spread(runs, n.shape), old, n) for old, n in zip(carry, new))
             out = lax.select_n(spread(runs, out.shape), lax.full_like(out, 0), out)
         return new, out

@@ -238,6 +238,7 @@ def _leave_out_of_cache() -> None:
 
     before = compilation_cache.is_cache_used
 
+    # Goes when JAX leaves programs of compile-only clients out of its cache.
     def is_cache_used(backend) -> bool:
         return type(backend).__name__ != "CompileOnlyPyClient" and before(backend)
 

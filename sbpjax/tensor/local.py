@@ -95,6 +95,8 @@ class LocalNode(OpNode):
         op, cotangents = self.program(grads)
         if op is None:
             return (None,) * len(self.edges)
+        # A compiled program would copy a cotangent that it only hands on: backward of an addition is no program at
+        # all.
         if entry.passed is None or op is not entry.first:
             return _tensors(_call(op, saved, cotangents))
         # some gradients are cotangents as they come; the program computes the others

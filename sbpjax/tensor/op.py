@@ -215,6 +215,7 @@ class Entry:
                 program, used = self._program(self.diff_outs)
                 program_cache.store(key, (self.single, outs, used))
             present = [i for i, s in enumerate(structs) if s is not None]
+            # What the vjp without its dead code still reads: nobody writes down per op what its backward needs.
             self.keep = tuple(i for i, u in zip(present, used[: len(present)], strict=True) if u)
             self.first = self._variants[self.diff_outs] = self._variant(self.diff_outs, program, used)
             if program is not None:
@@ -225,6 +226,7 @@ class Entry:
         """Return the backward for cotangents of the outputs in ``mask``; the others count as zero."""
         found = self._variants.get(mask)
         if found is None:
+            # A missing cotangent is not a zero array: a program of its own leaves out all that hangs on it.
             found = self._variants[mask] = self._variant(mask, *self._program(mask))
         return found
 

@@ -49,6 +49,7 @@ def run(op, inputs: tuple, out_sbps=None):
         if isinstance(x, Tensor):
             layout = x._layout
             if layout is None:
+                # A 0-d tensor may go along like a number; with dims nobody has said how it should lie.
                 if x._array.ndim:
                     raise mixed(op.name, inputs)
             elif placement is None:
@@ -70,6 +71,7 @@ def run(op, inputs: tuple, out_sbps=None):
     if recording and mode.grad:
         single = _tape(op, inputs, arrays, layouts, results).single
     else:
+        # Results come as a flat list; whether the function returned a tuple is asked once per op.
         single = _single[op] if op in _single else _is_single(op, inputs)
     return results[0] if single else results
 
@@ -157,6 +159,7 @@ def _pins(op, arrays: list, layouts: list, in_layouts: tuple) -> tuple | None:
         codes = in_layouts[k].codes
         if free[k].codes == codes:
             continue
+        # Second with P where the input is broadcast: the gradient stays a sum, which is reduced once, at the leaf.
         for wanted in dict.fromkeys((codes, tuple(-2 if c == -1 else c for c in codes))):
             trial = [*pins[:k], wanted, *pins[k + 1 :]]
             moved, _ = cost(trial)

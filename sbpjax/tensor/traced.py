@@ -96,6 +96,7 @@ def constant(x: Tensor):
     from sbpjax.sbp import broadcast
 
     with jax.ensure_compile_time_eval():
+        # Lowering takes constants as broadcast (`sbpjax.compiler.lower`).
         everywhere = (broadcast,) * len(layout.placement.hierarchy)
         return conversions.convert(x._array, layout, layout.placement, everywhere)[0]
 
@@ -107,6 +108,7 @@ def run(op, inputs: tuple, out_sbps=None):
     found = next((x._layout for x in inputs if isinstance(x, Tensor) and x._layout is not None), None)
     if found is not None and not getattr(op.fn, "crosses_placements", False):
         _check_placements(op, inputs, found.placement)
+    # No codes: what an op returns is the planner's to choose, and it has not planned yet.
     layout = None if found is None else TracedLayout(found.placement)
     if (
         found is not None
@@ -179,6 +181,7 @@ class TracedNode(Node):
         if self.vjp is None:
             raise freed(self.name())
         cotangents = tuple([_conjugate(_cotangent(self.avals[i], grads[i])) for i in self.diff_outs])
+        # Plans, HLO and errors name the line of the forward: the line of `backward()` would be the same for all.
         with source_info_util.user_context(self.scope.traceback, name_stack=self.scope.name_stack):
             results = map(_conjugate, op_calls.backward(self.op, self.vjp, cotangents))
         return tuple(wrap_any(g, unpinned(lay)) for g, lay in zip(results, self.layouts, strict=True))

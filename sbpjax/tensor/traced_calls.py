@@ -24,6 +24,7 @@ from jax.core import Tracer
 from jax.tree_util import tree_flatten, tree_unflatten
 
 _MAX_KEPT = 256  # kinds of arguments of one function
+# No public name (jax 0.10). Where JAX has them no more, every call is traced: slower, and equal.
 _CAN_EMIT = hasattr(DynamicJaxprTrace, "emit_eqn") and hasattr(DynamicJaxprTrace, "to_jaxpr_tracer")
 
 

@@ -65,6 +65,8 @@ class State:
         elif hasattr(owner, "param_groups"):
             owner.prepare()
             self.optimizers.append(owner)
+            # Learning rates and their like are inputs of the program: as constants, a schedule would compile it in
+            # every step.
             self.options += owner.dynamic_options()
             start = name or type(owner).__name__
             for i, tensor in enumerate(p for group in owner.param_groups for p in group["params"]):

@@ -94,6 +94,8 @@ class Captured:
             return whole if layout is None else np.asarray(whole.addressable_data(0))
         self._guessed = True
         known = array if layout is None else layout
+        # A first trace only finds out what is captured; what it computes is thrown away, so a tensor's data need not
+        # be gathered.
         return jnp.zeros(known.shape, known.dtype)
 
     def settled(self, last: bool = False) -> bool:

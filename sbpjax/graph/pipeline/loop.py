@@ -98,6 +98,8 @@ def find_loop(program: Program, placed: set[Var], asked: str) -> MicroBatchLoop 
     Raises:
         GraphError: a value goes to another placement inside a loop or branch that is not the one over micro-batches.
     """
+    # Of all loops only the one over micro-batches may send: its iterations are the schedule's, those of others run
+    # inside one task.
     inside = [eqn for eqn in program.eqns if any(map(crosses_stages, _inner(eqn)))]
     loops = [eqn for eqn in inside if eqn.primitive.name == "scan" and not eqn.params["reverse"]]
     if len(inside) > 1 or len(loops) != len(inside):

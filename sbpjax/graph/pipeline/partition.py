@@ -185,6 +185,8 @@ class _Colours:
         places = list(dict.fromkeys(self.where[v] for v in placed))
         if len(places) < 2:
             return places[0] if places else None
+        # Scalars cross by themselves: one norm for all stages, one flag of overflow. A tensor that crosses is the
+        # user's to say.
         large = list(dict.fromkeys(self.where[v] for v in placed if v.aval.shape))
         if len(large) > 1:
             line = source_line(eqn)

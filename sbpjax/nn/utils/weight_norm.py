@@ -104,6 +104,7 @@ def _names(module: Module) -> dict[str, int | None]:
 
 
 def _become(module: Module, names: dict[str, int | None]) -> None:
+    # The weight is a property of the class, computed when read: a stored one would be out of date after each update.
     plain = getattr(type(module), "_plain_class", type(module))
     module.__class__ = _normalised(plain, tuple(names.items())) if names else plain
 

@@ -123,6 +123,7 @@ def rows_of(eqn, size: int, axis: int = 0) -> list[Row]:
     if find is None and eqn.primitive.name not in _ANNOUNCED:
         _ANNOUNCED.add(eqn.primitive.name)
         log.info("no rule for primitive %r: its inputs are boxed to broadcast", eqn.primitive.name)
+    # Always legal, so every program has a plan. It stands last: on one axis the first of equal cost is taken.
     everything = Row((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False)
     unique = dict.fromkeys(row for row in found if row != everything)
     return [*unique, everything]

@@ -44,6 +44,7 @@ def walk(
         if not pending[node]:
             leaves.append(node) if node.__class__ is AccumulateGrad else heappush(ready, (-node.seq, node))
     before = mode.grad
+    # A hook or a Function runs ops in here: they are recorded if, and only if, the backward is to be differentiated.
     mode.grad = create_graph
     mode.walks += 1
     try:
