@@ -35,7 +35,7 @@ from examples.gpt.model import GPT, GPTConfig
 from examples.gpt.sharding import TENSOR_PARALLEL
 from sbpjax import nn, optim, sbp
 from sbpjax.compiler import hlo
-from sbpjax.graph.memory import bytes_text
+from sbpjax.inspect.display import bytes_text
 from sbpjax.planner.prices.cost import PRESETS
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
@@ -27,10 +28,13 @@ from sbpjax.tracing.capture import State
 from sbpjax.tracing.outside_writes import check_arguments
 from sbpjax.tracing.signature import Call, signature_of
 
-from .collectives import Traffic, traffic_of
 from .garbage import collected_later
-from .memory import Memory, estimate, memory
 from .program import Options, Program
+from .shown import SHOWN
+
+if TYPE_CHECKING:
+    from sbpjax.inspect.memory import Memory
+    from sbpjax.inspect.traffic import Traffic
 
 
 def compile(fn: Callable | None = None, *, state=(), lowering: str = "spmd"):
@@ -87,7 +91,7 @@ class Compiled:
             OutOfMemoryError: the compiler finds that the device has less.
         """
         state, _, program = self._prepared(args, kwargs)
-        return memory(program, state) if compiled else estimate(program, state)
+        return SHOWN["memory"](program, state, compiled)
 
     def traffic(self, *args, **kwargs) -> Traffic:
         """Return what the program for these arguments moves, planned and compiled, by kind; nothing runs.
@@ -95,7 +99,7 @@ class Compiled:
         Raises:
             MixedTensorError: the program runs on one device, and moves nothing.
         """
-        return traffic_of(self._prepared(args, kwargs)[2])
+        return SHOWN["traffic"](self._prepared(args, kwargs)[2])
 
     def _prepared(self, args, kwargs) -> tuple[State, Call, Program]:
         state, call = State(self._owners), Call(args, kwargs)

@@ -18,6 +18,7 @@ from typing import Any
 from sbpjax.compiler.compile import LOWERINGS
 from sbpjax.errors import GraphConfigError, message
 from sbpjax.graph.auto.graph import Auto
+from sbpjax.planner.memory.limit import capacity_of
 from sbpjax.planner.prices.cost import DEFAULT, CostModel, preset
 from sbpjax.planner.prices.links import of_placement
 from sbpjax.programs.roll import LEAST_TURNS
@@ -28,8 +29,6 @@ from sbpjax.tensor.autocast_lists import ACCELERATOR, Lists
 from sbpjax.tensor.casting import Casting
 from sbpjax.tensor.changes import changes
 from sbpjax.tensor.mode import mode as _mode
-
-from .memory import _capacity
 
 _XLA = "XLA does this on its own"
 _ALWAYS = "always on"
@@ -406,7 +405,7 @@ class GraphConfig:
             cost = replace(cost, memory_us_per_byte=weight / ranks / cost.wire_bytes_per_s * 1e6)
         limit = self.memory_limit_bytes
         if limit is None and self.auto_memory == "AdaptiveMemory":
-            capacity = _capacity(placement)
+            capacity = capacity_of(placement)
             limit = None if capacity is None else _USABLE * capacity
         return {"cost": cost, "memory_bytes": limit}
 

@@ -37,19 +37,20 @@ from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call
 
 from . import report, runtime, saving
-from .collectives import Traffic, traffic_of
 from .config import GraphConfig
 from .fitting import fit, owners_of, prepared, prepared_or_last
 from .internals import Internals, internals_of
-from .memory import Memory, estimate, memory
 from .program import Program
 from .proxy import ProxyModule
 from .repeat import MISSED, repeat_of
+from .shown import SHOWN
 
 if TYPE_CHECKING:
     from typing import ParamSpec, Protocol, TypeVar
 
+    from sbpjax.inspect.memory import Memory
     from sbpjax.inspect.profile import Profile
+    from sbpjax.inspect.traffic import Traffic
 
     _P = ParamSpec("_P")
     _R = TypeVar("_R", covariant=True)
@@ -60,15 +61,7 @@ if TYPE_CHECKING:
 
 _counts: dict[str, int] = {}
 
-_SHOWN: dict[str, Callable[..., Any]] = {}
-
 _MOST_MISSED = 3  # a call that is never quite the same, such as one whose weights somebody holds, is not tried forever
-
-
-def shows(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register what the method of a function's name returns: reports build on graphs, so graphs do not import them."""
-    _SHOWN[function.__name__] = function
-    return function
 
 
 class Graph:
@@ -291,7 +284,7 @@ class Graph:
         """
         if args or kwargs:
             self.build_graph(*args, **kwargs)
-        return (memory if compiled else estimate)(self.program, State(owners_of(self)))
+        return SHOWN["memory"](self.program, State(owners_of(self)), compiled)
 
     def traffic(self, *args: Any, **kwargs: Any) -> Traffic:
         """Return what a step moves between devices, planned and compiled, by kind; nothing runs.
@@ -301,7 +294,7 @@ class Graph:
         """
         if args or kwargs:
             self.build_graph(*args, **kwargs)
-        return traffic_of(self.program)
+        return SHOWN["traffic"](self.program)
 
     finish_complie_and_init_runtime = finish_compile_and_init_runtime  # OneFlow's spelling
 
@@ -329,7 +322,7 @@ class Graph:
         Example:
             >>> print(graph.explain(x, y))
         """
-        return _SHOWN["explain"](self, prepared_or_last(self, args, kwargs)[1], check)
+        return SHOWN["explain"](self, prepared_or_last(self, args, kwargs)[1], check)
 
     def pipeline_report(self, *args: Any, turns: int = 3, **kwargs: Any) -> Any:
         """Return when each stage of a pipeline works and waits, the bubble, and what it holds.
@@ -347,7 +340,7 @@ class Graph:
         Example:
             >>> graph.pipeline_report().save("step.svg")
         """
-        return _SHOWN["pipeline_report"](self, prepared_or_last(self, args, kwargs)[1], turns)
+        return SHOWN["pipeline_report"](self, prepared_or_last(self, args, kwargs)[1], turns)
 
     def profile(
         self, steps: int = 10, *args: Any, directory: str | os.PathLike | None = None, **kwargs: Any
@@ -373,7 +366,7 @@ class Graph:
         Example:
             >>> print(graph.profile(5, x, y, directory="traces"))
         """
-        return _SHOWN["profile"](self, args, kwargs, steps, directory)
+        return SHOWN["profile"](self, args, kwargs, steps, directory)
 
     def auto_parallel_report(self, *args: Any, against: Sequence[str] | None = None, **kwargs: Any) -> Any:
         """Return how the tensors of a step lie and what that costs, beside the usual strategies; nothing runs.
@@ -397,7 +390,7 @@ class Graph:
         Example:
             >>> graph.auto_parallel_report(x, y).save("plan.html")
         """
-        return _SHOWN["auto_parallel_report"](self, *prepared_or_last(self, args, kwargs), against)
+        return SHOWN["auto_parallel_report"](self, *prepared_or_last(self, args, kwargs), against)
 
     def why(self, name: str, sbp: Any) -> Any:
         """Return what it would cost to lay one tensor of the last program otherwise, and what would follow.
@@ -412,10 +405,10 @@ class Graph:
         Example:
             >>> print(graph.why("model.blocks.*.up.weight", "B"))
         """
-        return _SHOWN["why"](self, *prepared_or_last(self, (), {}), name, sbp)
+        return SHOWN["why"](self, *prepared_or_last(self, (), {}), name, sbp)
 
     def _repr_html_(self) -> str:
-        return _SHOWN["page"](self)
+        return SHOWN["page"](self)
 
     def export(
         self,

@@ -13,17 +13,14 @@ it.
 
 from __future__ import annotations
 
-import html
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from sbpjax.errors import MixedTensorError, message
-from sbpjax.graph.collectives import Traffic, traffic_of
 from sbpjax.graph.fitting import owners_of
 from sbpjax.graph.module_names import Names
-from sbpjax.graph.table import aligned
 from sbpjax.graph.value_names import value_names
 from sbpjax.planner.exact import hidden_bytes
 from sbpjax.programs.normalise import source_line
@@ -31,11 +28,11 @@ from sbpjax.programs.primitives import CONTROL
 from sbpjax.sbp import algebra
 from sbpjax.tracing.capture import State
 
-from .plan_table import Explanation
+from .display import Table
+from .plan_table import COLLECTIVES, Explanation, short_dtype
+from .traffic import Traffic, traffic_of
 
-_NAMES = {"psum": "all_reduce", "psum_scatter": "reduce_scatter"}
 _HEAD = ("module", "boxing", "collective", "bytes", "times", "for", "line")
-_RIGHT = (3, 4)
 
 
 @dataclass(frozen=True)
@@ -99,39 +96,23 @@ class Communication(Explanation):
             found[move.module] = found.get(move.module, 0) + move.bytes
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
-    def _parts(self) -> list[str]:
-        moving = [move for move in self.moves if move.bytes]
-        parts = [self._summary()]
+    def _blocks(self) -> Iterable[Any]:
+        moving = [move.cells() for move in self.moves if move.bytes]
+        yield self._summary()
         if moving:
-            parts.append(aligned([_HEAD, *(move.cells() for move in moving)], _RIGHT))
+            yield Table(moving, _HEAD, right=(3, 4))
         free = len(self.moves) - len(moving)
         if free:
-            parts.append(f"{free} more conversion{'s' * (free != 1)} without a byte on the interconnect")
+            yield f"{free} more conversion{'s' * (free != 1)} without a byte on the interconnect"
         if self.traffic is not None:
-            parts.append(str(self.traffic))
-        return parts
-
-    def __str__(self) -> str:
-        return "\n\n".join(self._parts())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{cell}</th>" for cell in _HEAD)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in move.cells()) + "</tr>"
-            for move in self.moves
-            if move.bytes
-        )
-        check = "" if self.traffic is None else f"<pre>{html.escape(str(self.traffic))}</pre>"
-        return f"<p>{html.escape(self._summary())}</p><table><tr>{head}</tr>{rows}</table>{check}"
+            yield str(self.traffic)
 
 
 def _boxings(plan: Any, names: Names, whose: Mapping[Any, str] = MappingProxyType({})):
     for b in plan.boxings:
         place = names.place(b.scope, with_op=False)
-        text = f"{_short(b.dtype)}{list(b.shape)} {algebra.nd_name(b.source)} → {algebra.nd_name(b.target)}"
-        steps = " + ".join(f"{_NAMES.get(s.kind, s.kind)}(a{s.axis})" for s in b.steps)
+        text = f"{short_dtype(b.dtype)}{list(b.shape)} {algebra.nd_name(b.source)} → {algebra.nd_name(b.target)}"
+        steps = " + ".join(f"{COLLECTIVES.get(s.kind, s.kind)}(a{s.axis})" for s in b.steps)
         yield Move(
             place.module, place.backward, text, steps, b.bytes, b.times, b.reader, b.line or whose.get(b.value, "")
         )
@@ -148,14 +129,7 @@ def _inside(plan: Any, names: Names, times: int, around: str):
         if count:
             place = names.place(scope, with_op=False)
             aval = eqn.outvars[0].aval
-            text = f"{_short(str(aval.dtype))}{list(aval.shape)} inside the op"
+            text = f"{short_dtype(str(aval.dtype))}{list(aval.shape)} inside the op"
             name = eqn.primitive.name
             kind = "of its body" if name in CONTROL else "all_reduce"
             yield Move(place.module, place.backward, text, kind, count * times, times, name, source_line(eqn))
-
-
-def _short(dtype: str) -> str:
-    for long, short in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c")):
-        if dtype.startswith(long):
-            return short + dtype[len(long) :]
-    return dtype

@@ -1,4 +1,4 @@
-"""What the methods of `Graph` that report return."""
+"""What the methods of `Graph` and of compiled functions that report return."""
 
 from __future__ import annotations
 
@@ -7,17 +7,39 @@ from collections.abc import Sequence
 from typing import Any
 
 from sbpjax.graph.fitting import prepared
-from sbpjax.graph.graph import shows
+from sbpjax.graph.shown import shows
 from sbpjax.tracing import tree
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import TensorSpec
 
+from . import memory as _memory
 from .communication import Communication
 from .html import page
 from .profile import Profile, example_arguments
 from .profile import profile as _profile
+from .traffic import Traffic, traffic_of
 
 shows(page)
+
+
+@shows
+def memory(program: Any, state: State, compiled: bool) -> _memory.Memory:
+    """Return what a program needs of one device's memory."""
+    if program.pipeline is not None:
+        from sbpjax.inspect.pipeline.sizes import memory as of_stages
+
+        return of_stages(program, state, compiled)
+    return _memory.memory(program, state) if compiled else _memory.estimate(program, state)
+
+
+@shows
+def traffic(program: Any) -> Traffic:
+    """Return what a program moves between devices, by kind."""
+    if program.pipeline is not None:
+        from sbpjax.inspect.pipeline.sizes import traffic_of as of_stages
+
+        return of_stages(program)
+    return traffic_of(program)
 
 
 @shows

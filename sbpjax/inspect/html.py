@@ -9,11 +9,12 @@ from __future__ import annotations
 from html import escape
 from typing import Any, NamedTuple
 
-from sbpjax.graph.memory import bytes_text
 from sbpjax.graph.module_names import Names
 from sbpjax.graph.report import phases
 from sbpjax.programs.normalise import source_line
 from sbpjax.sbp import algebra
+
+from .display import Table, as_html, bytes_text
 
 _MOST = 200  # ops shown per module
 _STYLE = (
@@ -72,8 +73,7 @@ def _module(path: str, module: Any, program: Any, ops: dict, moved: dict, shown:
         if t is not None
     ]
     if rows:
-        cells = "".join("<tr>" + "".join(f"<td>{escape(str(c))}</td>" for c in row) + "</tr>" for row in rows)
-        body.append(f"<table>{cells}</table>")
+        body.append(as_html(Table(rows)))
     if path in ops:
         body.append(_table(ops[path]))
     for name, child in module._modules.items():
@@ -92,16 +92,14 @@ def _fold(path: str, about: str, body: list[str], moved: int, count: int, *, is_
 
 
 def _table(ops: list[_Op]) -> str:
-    rows = [
-        f"<tr{' class=b' * op.backward}><td>{escape(op.name)}{' (backward)' * op.backward}</td>"
-        f"<td>{escape(op.shapes)}</td><td>{escape(op.signature)}</td><td>{f'× {op.times}' * (op.times > 1)}</td>"
-        f"<td>{escape(op.line)}</td></tr>"
+    rows: list[tuple[str, ...]] = [
+        (f"{op.name}{' (backward)' * op.backward}", op.shapes, op.signature, f"× {op.times}" * (op.times > 1), op.line)
         for op in ops[:_MOST]
     ]
     if len(ops) > _MOST:
-        rows.append(f"<tr><td>{len(ops) - _MOST} more</td></tr>")
-    head = "<tr><th>op</th><th>result</th><th>signature</th><th></th><th>line</th></tr>"
-    return f"<table>{head}{''.join(rows)}</table>"
+        rows.append((f"{len(ops) - _MOST} more",))
+    faint = {k for k, op in enumerate(ops[:_MOST]) if op.backward}
+    return as_html(Table(rows, ("op", "result", "signature", "", "line"), faint=faint))
 
 
 def _lies(tensor: Any) -> str:

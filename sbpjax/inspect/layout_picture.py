@@ -22,6 +22,8 @@ from sbpjax.sbp import algebra
 from sbpjax.sbp.algebra import P
 from sbpjax.sbp.layout import Layout
 
+from .display import svg
+
 _COLOURS = ("#a6cee3", "#b2df8a", "#fdbf6f", "#cab2d6", "#fb9a99", "#ffff99", "#1f78b4", "#33a02c")
 _WIDTH, _HEIGHT = 320, 200
 
@@ -97,7 +99,7 @@ class Picture:
             title += [f"[{', '.join(f'{a}:{b}' for a, b in zip(start, stop, strict=True))}, …]"] if start else []
             drawn.append(_panel(10 + k * (_WIDTH + 30), " ".join(title), blocks, (rows, columns)))
         width = 10 + len(panels) * (_WIDTH + 30)
-        return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{_HEIGHT + 40}">{"".join(drawn)}</svg>'
+        return svg(width, _HEIGHT + 40, drawn)
 
 
 def _panel(left: int, title: str, blocks: list[Block], shape: tuple[int, int]) -> str:

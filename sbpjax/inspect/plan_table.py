@@ -12,19 +12,22 @@ plan's own.
 
 from __future__ import annotations
 
-import html
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from sbpjax.programs.normalise import source_line
 from sbpjax.programs.plan import Boxing, Plan
 from sbpjax.sbp import algebra
 from sbpjax.sbp.conversion_steps import Step
 
-_NAMES = {"psum": "all_reduce", "psum_scatter": "reduce_scatter"}
+from .display import Shown, Table
+
+COLLECTIVES = {"psum": "all_reduce", "psum_scatter": "reduce_scatter"}
 
 
-@dataclass
-class Explanation:
+@dataclass(repr=False)
+class Explanation(Shown):
     """What a plan does, as tables.
 
     Attributes:
@@ -57,7 +60,7 @@ class Explanation:
         """Return ``(tensor and sbps, collectives, bytes, reader, line)`` of every conversion."""
         return [
             (
-                f"{_short(b.dtype)}{list(b.shape)} {algebra.nd_name(b.source)} → {algebra.nd_name(b.target)}",
+                f"{short_dtype(b.dtype)}{list(b.shape)} {algebra.nd_name(b.source)} → {algebra.nd_name(b.target)}",
                 " + ".join(_step(s) for s in b.steps),
                 str(b.bytes),
                 b.reader,
@@ -66,26 +69,18 @@ class Explanation:
             for b in self.boxings
         ]
 
-    def _tables(self):
-        yield ("equation", "signature", "line"), self.equations()
-        yield ("boxing", "collective", "bytes", "for", "line"), self.conversions()
-
     def _summary(self) -> str:
         moving = sum(b.bytes > 0 for b in self.boxings)
         inner = f", {self.plan.inner_bytes} B of them inside equations" if self.plan.inner_bytes else ""
         grid = " × ".join(map(str, self.plan.sizes))
         return f"{self.title} on {grid} ranks: {self.bytes} B per device in {moving} boxing{'s' * (moving != 1)}{inner}"
 
-    def __str__(self) -> str:
-        parts = [self._summary()]
-        parts += [_text_table(head, rows) for head, rows in self._tables() if rows]
-        return "\n\n".join(parts)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        body = "".join(_html_table(head, rows) for head, rows in self._tables() if rows)
-        return f"<p>{html.escape(self._summary())}</p>{body}"
+    def _blocks(self) -> Iterable[Any]:
+        yield self._summary()
+        if equations := self.equations():
+            yield Table(equations, ("equation", "signature", "line"))
+        if conversions := self.conversions():
+            yield Table(conversions, ("boxing", "collective", "bytes", "for", "line"), right=(2,))
 
 
 def _signature(plan: Plan, i: int) -> str:
@@ -96,29 +91,12 @@ def _signature(plan: Plan, i: int) -> str:
 
 
 def _step(step: Step) -> str:
-    return f"{_NAMES.get(step.kind, step.kind)}(a{step.axis})"
+    return f"{COLLECTIVES.get(step.kind, step.kind)}(a{step.axis})"
 
 
-def _short(dtype: str) -> str:
+def short_dtype(dtype: str) -> str:
+    """Return the name of a dtype as HLO writes it: ``"f32"`` for ``"float32"``."""
     for long, short in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c")):
         if dtype.startswith(long):
             return short + dtype[len(long) :]
     return dtype
-
-
-def _text_table(head, rows) -> str:
-    table = [head, *rows]
-    widths = [max(len(row[k]) for row in table) for k in range(len(head))]
-    right = {k for k, name in enumerate(head) if name == "bytes"}
-    lines = []
-    for row in table:
-        cells = (c.rjust(w) if k in right else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def _html_table(head, rows) -> str:
-    def line(cells, tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
-
-    return "<table>" + line(head, "th") + "".join(line(r, "td") for r in rows) + "</table>"

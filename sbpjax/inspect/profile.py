@@ -15,12 +15,12 @@ several processes each sees its own devices.
 from __future__ import annotations
 
 import gzip
-import html
 import json
 import re
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ from sbpjax.tensor.payload import payload, payloads, put
 from sbpjax.tracing import tree
 from sbpjax.tracing.signature import TensorSpec
 from sbpjax.world import processes as world
+
+from .display import Shown, Table
 
 _INSTRUCTION = re.compile(r'^\s*(?:ROOT )?%?([\w.-]+) = .*metadata=\{[^}]*op_name="([^"]*)"', re.MULTILINE)
 _MODULE = re.compile(r"^HloModule ([\w.-]+)")
@@ -57,8 +59,8 @@ class ModuleTime:
     calls: float
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False)
+class Profile(Shown):
     """Where the time of a step goes.
 
     Attributes:
@@ -109,21 +111,9 @@ class Profile:
         steps = f"{self.steps} step{'s' * (self.steps != 1)}"
         return f"profile of {self.name}, {steps} on {where}: {self.step_us:,.0f} µs per step"
 
-    def __str__(self) -> str:
-        rows = [("share", "µs per step", "calls", "op", "module"), *self.table()]
-        widths = [max(len(row[k]) for row in rows) for k in range(5)]
-        lines = [
-            "  ".join(c.rjust(w) if k < 3 else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
-            for row in rows
-        ]
-        return "\n".join([self._head(), *(line.rstrip() for line in lines), f"trace: {self.directory}"])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        rows = [("share", "µs per step", "calls", "op", "module"), *self.table()]
-        cells = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in rows)
-        return f"<p>{html.escape(self._head())}</p><table>{cells}</table>"
+    def _blocks(self) -> Iterable[Any]:
+        head = ("share", "µs per step", "calls", "op", "module")
+        yield self._head(), Table(self.table(), head, right=range(3)), f"trace: {self.directory}"
 
 
 def profile(graph: Any, program: Any, state: Any, arguments: list[Tensor], steps: int, directory: Any) -> Profile:

@@ -38,10 +38,8 @@ from sbpjax.tracing.step import TracedStep
 from sbpjax.world import calls
 from sbpjax.world import processes as world
 
-from . import sizes
 from .driver import Driver
 from .plan import Pipeline, Planner
-from .sizes import PipelineMemory, PipelineTraffic
 
 log = logging.getLogger("sbpjax.pipeline")
 # a process that fails tells so first; `sbpjax.distributed.rendezvous.failure` ends this one after three seconds
@@ -205,14 +203,6 @@ class PipelinedProgram:
         if self.is_random:
             generator._counter += 1
         return self.outputs.rebuilt(outs[len(self.written) :])
-
-    def memory(self, state: State, compiled: bool) -> PipelineMemory:
-        """Return what one device per stage holds; see `sbpjax.graph.pipeline.sizes.memory`."""
-        return sizes.memory(self, state, compiled)
-
-    def traffic(self) -> PipelineTraffic:
-        """Return what a step moves per stage; see `sbpjax.graph.pipeline.sizes.traffic_of`."""
-        return sizes.traffic_of(self)
 
     def sequential(self) -> Any:
         """Return the same trace as one program on one device, where moving between stages does nothing, for export."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jax.extend.core import Var
 
 from sbpjax.graph.auto.rows import NUMBER, TensorRow
 from sbpjax.graph.auto.subject import PARAMETER
-from sbpjax.graph.table import html_table, microseconds
+from sbpjax.inspect.display import as_html, bytes_text, microseconds, svg
 from sbpjax.planner.boundaries import forward_of, module_of
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Codes, Plan
@@ -37,7 +37,7 @@ _STYLE = (
     "<style>.sbpjax{font-family:sans-serif;font-size:13px}.sbpjax table{border-collapse:collapse;margin:.6em 0}"
     ".sbpjax td,.sbpjax th{padding:.1em .8em .1em 0;text-align:left}</style>"
 )
-_FONT = 'font-family="sans-serif" font-size="12"'
+_FONT = ' font-family="sans-serif" font-size="12"'
 
 
 def page(report: Report, *, whole: bool = False) -> str:
@@ -47,7 +47,7 @@ def page(report: Report, *, whole: bool = False) -> str:
         report: the report.
         whole: a page that stands alone, not a part of a notebook.
     """
-    tables = "".join(html_table(head, rows) for head, rows in report.tables())
+    tables = "".join(map(as_html, report.tables()))
     body = f"<p>{html.escape(report.head())}</p>{bars(report.totals)}{graph(report)}{tables}"
     inner = f"{_STYLE}<div class='sbpjax'>{body}</div>"
     if not whole:
@@ -63,8 +63,6 @@ def page(report: Report, *, whole: bool = False) -> str:
 
 def bars(totals: Sequence[Totals]) -> str:
     """Return the bar chart of plans as SVG: time (computing and moving), bytes, memory; each scaled to its largest."""
-    from sbpjax.graph.memory import bytes_text
-
     panels = (
         ("modelled time per step", [(t.compute_us, t.wire_us) for t in totals], lambda v: microseconds(sum(v))),
         ("received over the interconnect", [(0.0, float(t.bytes)) for t in totals], lambda v: bytes_text(sum(v))),
@@ -91,7 +89,7 @@ def bars(totals: Sequence[Totals]) -> str:
         x = names + k * 130
         parts.append(f'<rect x="{x}" y="{bottom}" width="12" height="12" fill="{colour}"/>')
         parts.append(f'<text x="{x + 16}" y="{bottom + 10}">{what}</text>')
-    return _svg(names + len(panels) * (width + 90), bottom + 20, parts)
+    return svg(names + len(panels) * (width + 90), bottom + 20, parts, _FONT)
 
 
 # -- graph -------------------------------------------------------------------------------------------------------------
@@ -214,8 +212,6 @@ def _trace(plan: Plan, around: str, stars: _Stars, boxes: dict[str, Box], lines:
 
 def graph(report: Report) -> str:
     """Return the step as SVG: modules from top to bottom, chips and lines in the colours of their layouts."""
-    from sbpjax.graph.memory import bytes_text
-
     boxes, lines = boxes_and_lines(report)
     if not boxes:
         return ""
@@ -240,15 +236,15 @@ def graph(report: Report) -> str:
             parts.append(f'<text x="{left + 84}" y="{top + 12}">{html.escape(told)}</text>')
         y += high + 26
     for k, line in enumerate(sorted(lines, key=lambda x: abs(place[x.target][0] - place[x.source][1]))):
-        parts.append(_curve(line, place, left + width, k, colours, bytes_text))
+        parts.append(_curve(line, place, left + width, k, colours))
     legend = "".join(
         _chip(left + 80 * (k % 6), y + 22 * (k // 6), codes, colours) for k, codes in enumerate(sorted(colours))
     )
     right = left + width + 60 + 14 * len(lines) + 190
-    return _svg(right, y + 22 * (len(colours) // 6 + 1), [*parts, legend])
+    return svg(right, y + 22 * (len(colours) // 6 + 1), [*parts, legend], _FONT)
 
 
-def _curve(line: Line, place: dict, x: int, number: int, colours: dict, bytes_text: Any) -> str:
+def _curve(line: Line, place: dict, x: int, number: int, colours: dict) -> str:
     """Return one line at the right of the boxes; what is nearer to them joins modules that are near."""
     start, end = place[line.source][1] - 6, place[line.target][0] + 8
     out = x + 16 + 14 * number
@@ -283,8 +279,3 @@ def _colours(seen: Sequence[Codes]) -> dict[Codes, str]:
         else:
             found[codes] = _COLOURS[sum(map(ord, algebra.nd_name(codes))) % len(_COLOURS)]
     return found
-
-
-def _svg(width: float, height: float, parts: Sequence[str]) -> str:
-    inner = "".join(parts)
-    return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" {_FONT}>{inner}</svg>'

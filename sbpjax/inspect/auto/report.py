@@ -21,13 +21,14 @@ tensor where you laid it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from sbpjax.errors import SbpError, message
 from sbpjax.graph.auto.rows import TensorRow, activation_rows, input_rows, unknown
 from sbpjax.graph.auto.subject import BATCH, BUFFER, PARAMETER, Subject
-from sbpjax.graph.table import microseconds
+from sbpjax.inspect.display import Shown, Table, bytes_text, microseconds
 from sbpjax.programs.plan import Codes, Plan
 from sbpjax.sbp import algebra
 
@@ -37,7 +38,7 @@ from .totals import Totals, totals
 FOUND, OWN = "found", "your own"
 
 
-class Report:
+class Report(Shown):
     """What a plan says of a step, beside the plans of the usual strategies.
 
     Attributes:
@@ -65,17 +66,19 @@ class Report:
                 return algebra.to_sbp(row.codes)
         raise unknown(name, [n for row in self.rows for n in row.names], "report.sbp")
 
-    def tables(self) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
-        """Return head and rows of every table, as text."""
-        found: list[tuple[tuple[str, ...], list[tuple[str, ...]]]] = []
-        found.append((("plan", "time", "moving", "bytes", "memory"), [_total_cells(t) for t in self.totals]))
+    def tables(self) -> list[Table]:
+        """Return every table."""
+        columns = ("plan", "time", "moving", "bytes", "memory")
+        found = [Table([_total_cells(t) for t in self.totals], columns, right=range(1, 5))]
         for kind in (PARAMETER, BUFFER, BATCH):
             rows = [r for r in self.rows if r.kind == kind]
             if rows:
-                found.append(((kind, "number", "shape", "sbp", "state", "yours", "per device"), _input_cells(rows)))
+                columns = (kind, "number", "shape", "sbp", "state", "yours", "per device")
+                found.append(Table(_input_cells(rows), columns, right=(1, 6)))
         rows = [r for r in self.rows if r.kind == "activation"]
         if rows:
-            found.append((("activation", "number", "shape", "sbp", "read as", "line"), _activation_cells(rows)))
+            columns = ("activation", "number", "shape", "sbp", "read as", "line")
+            found.append(Table(_activation_cells(rows), columns, right=(1,)))
         return found
 
     def head(self) -> str:
@@ -85,10 +88,8 @@ class Report:
         prices = f"by the prices of {self.subject.cost.name}"
         return f"{self.subject.title} on {grid} ranks {prices}: {chosen}, gap {100 * self.plan.gap:.2f} %"
 
-    def __str__(self) -> str:
-        return "\n\n".join([self.head(), *(_text(head, rows) for head, rows in self.tables())])
-
-    __repr__ = __str__
+    def _blocks(self) -> Iterable[Any]:
+        return self.head(), *self.tables()
 
     def _repr_html_(self) -> str:
         from .picture import page
@@ -167,14 +168,10 @@ def report(subject: Subject, plan: Plan | None = None, *, against: Sequence[str]
 
 
 def _total_cells(t: Totals) -> tuple[str, ...]:
-    from sbpjax.graph.memory import bytes_text
-
     return t.name, microseconds(t.time_us), microseconds(t.wire_us), bytes_text(t.bytes), bytes_text(t.memory_bytes)
 
 
 def _input_cells(rows: list[TensorRow]) -> list[tuple[str, ...]]:
-    from sbpjax.graph.memory import bytes_text
-
     return [
         (
             r.name, str(len(r.names)), str(list(r.shape)), algebra.nd_name(r.codes), _several(r.others),
@@ -193,17 +190,3 @@ def _activation_cells(rows: list[TensorRow]) -> list[tuple[str, ...]]:
 
 def _several(codes: Sequence[Codes]) -> str:
     return " | ".join(map(algebra.nd_name, codes))
-
-
-_RIGHT = frozenset(("time", "moving", "bytes", "memory", "number", "per device"))
-
-
-def _text(head: Sequence[str], rows: list[tuple[str, ...]]) -> str:
-    table = [tuple(head), *rows]
-    widths = [max(len(row[k]) for row in table) for k in range(len(head))]
-    return "\n".join(
-        "  ".join(
-            c.rjust(w) if name in _RIGHT else c.ljust(w) for c, w, name in zip(row, widths, head, strict=True)
-        ).rstrip()
-        for row in table
-    )

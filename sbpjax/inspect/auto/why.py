@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from sbpjax.graph.auto.rows import unknown
 from sbpjax.graph.auto.subject import Subject
-from sbpjax.graph.table import microseconds
+from sbpjax.inspect.display import bytes_text, microseconds
 from sbpjax.planner.boundaries import activations, codes_of
 from sbpjax.programs.plan import Codes, Plan
 from sbpjax.sbp import algebra
@@ -74,8 +74,6 @@ class Why:
         return self.forced.memory_bytes - self.found.memory_bytes
 
     def __str__(self) -> str:
-        from sbpjax.graph.memory import bytes_text
-
         was = " | ".join(dict.fromkeys(map(algebra.nd_name, self.before)))
         count = f" ({len(self.names)} tensors)" if len(self.names) > 1 else ""
         lines = [f"{self.name}{count}: {was} → {algebra.nd_name(self.asked)}"]

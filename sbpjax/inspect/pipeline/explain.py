@@ -9,15 +9,15 @@ from → to  tensor             layout  bytes   times  line
 
 from __future__ import annotations
 
-import html
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from sbpjax.graph.module_names import Names
 from sbpjax.graph.pipeline.plan import named_tasks
-from sbpjax.graph.table import aligned
 from sbpjax.inspect.communication import _boxings, _inside
+from sbpjax.inspect.display import Shown, Table
 from sbpjax.sbp import algebra
 
 _HEAD = ("from → to", "tensor", "layout", "bytes", "times", "line")
@@ -52,7 +52,7 @@ class Transfer:
         return ends, self.tensor, self.layout, f"{self.bytes:,}", str(self.times), self.line
 
 
-class PipelineCommunication:
+class PipelineCommunication(Shown):
     """What a step of a pipelined graph moves.
 
     Attributes:
@@ -102,20 +102,14 @@ class PipelineCommunication:
                 rows.append((str(stage), name, f"{size:,}", str(times), largest))
         return rows
 
-    def __str__(self) -> str:
+    def _blocks(self) -> Iterable[Any]:
         batches = f"{self._count} micro-batch{'es' * (self._count != 1)}"
-        parts = [
+        yield (
             f"{self._title} on {len(self._stages)} stages: {self.bytes_per_micro_batch:,} B per micro-batch "
             f"between stages, {batches}"
-        ]
+        )
         if self.transfers:
-            parts.append(aligned([_HEAD, *(t.cells() for t in self.transfers)], (3, 4)))
+            yield Table([t.cells() for t in self.transfers], _HEAD, right=(3, 4))
         rows = self._rows()
         if rows:
-            parts.append("within stages, per device and run\n" + aligned([_TASK_HEAD, *rows], (2, 3)))
-        return "\n\n".join(parts)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+            yield "within stages, per device and run", Table(rows, _TASK_HEAD, right=(2, 3))

@@ -15,6 +15,7 @@ import json
 import os
 import statistics
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,19 +24,19 @@ import jax
 import numpy as np
 
 from sbpjax.errors import GraphError, message
-from sbpjax.graph.memory import bytes_text
 from sbpjax.graph.pipeline.courier import here
 from sbpjax.graph.pipeline.schedule import BACKWARD, BOTH, FORWARD, Schedule, Work, schedule
-from sbpjax.graph.pipeline.sizes import waiting
-from sbpjax.graph.table import aligned
+from sbpjax.inspect.display import Shown, Table, as_html, bytes_text, svg
 from sbpjax.sbp.layout import Layout
 from sbpjax.world import processes as world
+
+from .sizes import waiting
 
 _COLOURS = {FORWARD: "#4c78a8", BACKWARD: "#f58518", BOTH: "#b279a2", "W": "#72b7b2"}
 
 
-@dataclass
-class PipelineReport:
+@dataclass(repr=False)
+class PipelineReport(Shown):
     """A pipelined step on the clock.
 
     Attributes:
@@ -61,23 +62,25 @@ class PipelineReport:
         """Per stage, how long it waits."""
         return [self.schedule.makespan - busy for busy in self.schedule.busy]
 
-    def __str__(self) -> str:
+    def _figures(self) -> tuple[str, Table]:
         plan = self.schedule
         head = (
             f"{self.name}: {plan.stages} stages, {plan.micro_batches} micro-batches, {plan.name}; "
             f"{plan.makespan * 1e3:.1f} ms a step, bubble {plan.bubble * 100:.1f} % "
             f"({self.ideal * 100:.1f} % if all stages were equal)"
         )
-        rows = [("stage", "tasks", "busy ms", "idle ms", "activations", "micro-batches")]
+        rows = []
         for s in range(plan.stages):
             tasks = ", ".join(f"{w.kind}{w.chunk} {w.cost * 1e3:.1f}" for w in plan.works if w.stage == s)
             rows.append(
                 (str(s), f"{tasks} ms", f"{plan.busy[s] * 1e3:.1f}", f"{self.idle[s] * 1e3:.1f}",
                  bytes_text(self.peak[s]), str(plan.in_flight[s]))
             )  # fmt: skip
-        return f"{head}\n{aligned(rows, (2, 3, 4, 5))}\n\n{self.timeline()}"
+        columns = ("stage", "tasks", "busy ms", "idle ms", "activations", "micro-batches")
+        return head, Table(rows, columns, right=range(2, 6))
 
-    __repr__ = __str__
+    def _blocks(self) -> Iterable[Any]:
+        return self._figures(), self.timeline()
 
     def timeline(self, width: int = 96) -> str:
         """Return the step as text: one line per stage, one letter per moment (F forward, B backward, W, · idle)."""
@@ -113,11 +116,10 @@ class PipelineReport:
                     f'<text x="{x + w / 2:.1f}" y="{y + height / 2 + 2}" font-size="11" text-anchor="middle" '
                     f'fill="white">{slot.micro}</text>'
                 )
-        total = height * self.schedule.stages
-        return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{total}">{"".join(boxes)}</svg>'
+        return svg(width, height * self.schedule.stages, boxes)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self).rpartition(chr(10) * 2)[0])}</pre>{self.svg()}"
+        return "".join(map(as_html, self._figures())) + self.svg()
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write the step as a file: ``.json`` for Chrome's and Perfetto's trace viewers, ``.svg`` or ``.html``.

@@ -21,7 +21,7 @@ from typing import Any
 from jax.extend.core import Literal, Var
 
 from sbpjax.errors import OutOfMemoryError, message
-from sbpjax.planner.prices.cost import CostModel
+from sbpjax.planner.prices.cost import PRESETS, CostModel
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Codes, Plan
 from sbpjax.sbp.layout import local_shape
@@ -33,6 +33,20 @@ _LOWEST, _HIGHEST = 1.0 / 64, 1e6
 _TRIES, _ROW_TRIES = 5, 2
 # A plan that is made for one fullest moment may have another; after so many it is what it is.
 _LESSONS = 3
+
+
+def capacity_of(placement: Any) -> int | None:
+    """Return the bytes of memory of one device of a placement; None if unknown, or of a CPU."""
+    if placement is None or placement.type == "cpu":
+        return None
+    if placement.topology_name is not None:
+        from sbpjax.sbp.topology import kind_of
+
+        kind = kind_of(placement.topology_name)
+        preset = PRESETS.get("v5e" if kind == "v5litepod" else kind)
+        return None if preset is None else int(preset.memory_bytes)
+    stats = placement.devices.flat[0].memory_stats() or {}
+    return stats.get("bytes_limit")
 
 
 def holds_bytes(plan: Plan, out_pins: Sequence, device: str = "") -> int:

@@ -7,7 +7,7 @@ estimate.
 
 The compiler fuses: a pointwise chain is not stored between its ends. So a *light* value (pointwise, broadcast, a cast)
 counts as the values that it is computed from, unless an equation that reads whole buffers (a product, a gather, a loop,
-a collective) wants it, or it is costly and read twice. That is a guess; `sbpjax.graph.memory` asks the compiler.
+a collective) wants it, or it is costly and read twice. That is a guess; `sbpjax.inspect.memory` asks the compiler.
 """
 
 from __future__ import annotations

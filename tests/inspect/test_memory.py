@@ -8,9 +8,10 @@ from examples.gpt.model import GPT, GPTConfig
 from examples.gpt.sharding import TENSOR_PARALLEL
 from sbpjax import nn, optim, sbp
 from sbpjax.errors import MixedTensorError, OutOfMemoryError
-from sbpjax.graph import memory as memory_module
-from sbpjax.graph.collectives import Traffic, planned_bytes
-from sbpjax.graph.memory import Memory, bytes_text
+from sbpjax.inspect import memory as memory_module
+from sbpjax.inspect.display import bytes_text
+from sbpjax.inspect.memory import Memory
+from sbpjax.inspect.traffic import Traffic, planned_bytes
 from sbpjax.planner.memory.cpu_liveness import spans_on
 from sbpjax.planner.memory.liveness import Held, Spans
 from sbpjax.programs.normalise import normalise

@@ -19,16 +19,19 @@ temporaries are what it leaves.
 
 from __future__ import annotations
 
-import html
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 
 from sbpjax.errors import OutOfMemoryError, message
 from sbpjax.planner.memory.cpu_liveness import spans_on
+from sbpjax.planner.memory.limit import capacity_of
 from sbpjax.planner.memory.liveness import Held
-from sbpjax.planner.prices.cost import PRESETS
+
+from .display import Shown, Table, bytes_text
 
 _ROWS = (
     ("parameters", "parameters", ""),
@@ -46,8 +49,8 @@ _ROWS = (
 _ALWAYS = ("parameters", "optimizer", "activations", "gradients", "temporaries")
 
 
-@dataclass(frozen=True)
-class Memory:
+@dataclass(frozen=True, repr=False)
+class Memory(Shown):
     """Bytes on one device.
 
     Attributes:
@@ -115,27 +118,8 @@ class Memory:
     def _head(self) -> str:
         return f"memory per device of {self.title}, {'compiled' if self.compiled else 'estimated from the plan'}"
 
-    def __str__(self) -> str:
-        rows = self.rows()
-        width, digits = max(len(r[0]) for r in rows), max(len(r[1]) for r in rows)
-        return "\n".join([self._head(), *(f"{a:<{width}}  {b:>{digits}}   {c}".rstrip() for a, b, c in rows)])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        cells = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows()
-        )
-        return f"<p>{html.escape(self._head())}</p><table>{cells}</table>"
-
-
-def bytes_text(count: float) -> str:
-    """Return a number of bytes as people read it: ``"215.4 MB"``, in powers of 1,000."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(count) < 999.95 or unit == "GB":
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError("unreachable")
+    def _blocks(self) -> Iterable[Any]:
+        yield self._head(), Table([(name, count, f" {remark}") for name, count, remark in self.rows()], right=(1,))
 
 
 def estimate(program, state) -> Memory:
@@ -145,8 +129,6 @@ def estimate(program, state) -> Memory:
         program: a traced and planned `sbpjax.graph.program.Program`.
         state: the `State` that it was traced with.
     """
-    if program.pipeline is not None:
-        return program.memory(state, False)
     flat = program.flat if program.plan is None else program.plan.program
     held = spans_on(_device_type(program), flat)(flat, program.plan).at_peak()
     return replace(
@@ -169,8 +151,6 @@ def memory(program, state) -> Memory:
     Raises:
         OutOfMemoryError: the compiler finds that the device has less.
     """
-    if program.pipeline is not None:
-        return program.memory(state, True)
     guess = estimate(program, state)
     try:
         figures = program.compile().memory_analysis()
@@ -219,7 +199,7 @@ def _standing(program, state) -> Memory:
     return Memory(
         **count,
         inputs=sum(sizes[1 + len(program.slots) :]),
-        capacity=_capacity(program.placement),
+        capacity=capacity_of(program.placement),
         title=f"{program.asked} on {where}",
     )
 
@@ -238,19 +218,6 @@ def _results(program) -> int:
         math.prod(aval.shape if layout is None else layout.local_shape) * getattr(aval.dtype, "itemsize", 4)
         for aval, layout in zip(avals, layouts, strict=True)
     )
-
-
-def _capacity(placement) -> int | None:
-    if placement is None or placement.type == "cpu":
-        return None
-    if placement.topology_name is not None:
-        from sbpjax.sbp.topology import kind_of
-
-        kind = kind_of(placement.topology_name)
-        preset = PRESETS.get("v5e" if kind == "v5litepod" else kind)
-        return None if preset is None else int(preset.memory_bytes)
-    stats = placement.devices.flat[0].memory_stats() or {}
-    return stats.get("bytes_limit")
 
 
 def _too_big(program, guess: Memory, error: Exception) -> OutOfMemoryError:

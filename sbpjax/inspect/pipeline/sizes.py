@@ -10,27 +10,27 @@ What has to fit is the fullest stage, so the figures of the whole are that stage
 
 from __future__ import annotations
 
-import html
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from jax.extend.core import Literal
 
-from sbpjax.graph.collectives import Traffic, planned_bytes, traffic
-from sbpjax.graph.memory import Memory, _capacity, bytes_text
-from sbpjax.graph.table import aligned
+from sbpjax.graph.pipeline.courier import here
+from sbpjax.graph.pipeline.plan import named_tasks
+from sbpjax.graph.pipeline.schedule import FORWARD
+from sbpjax.inspect.display import Table, bytes_text
+from sbpjax.inspect.memory import Memory
+from sbpjax.inspect.traffic import Traffic, planned_bytes, traffic
+from sbpjax.planner.memory.limit import capacity_of
 from sbpjax.planner.memory.liveness import Spans
 from sbpjax.sbp.layout import Layout
-
-from .courier import here
-from .plan import named_tasks
-from .schedule import FORWARD
 
 _COLUMNS = ("parameters", "optimizer", "inputs", "activations", "gradients", "temporaries", "total")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PipelineMemory(Memory):
     """Bytes on one device of the fullest stage.
 
@@ -40,19 +40,14 @@ class PipelineMemory(Memory):
 
     stages: tuple[Memory, ...] = ()
 
-    def __str__(self) -> str:
-        rows = [("stage", *_COLUMNS)]
-        for i, stage in enumerate(self.stages):
-            rows.append((str(i), *(bytes_text(getattr(stage, name)) for name in _COLUMNS)))
-        return f"{self._head()}\n{aligned(rows, tuple(range(1, len(rows[0]))))}"
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+    def _blocks(self) -> Iterable[Any]:
+        rows = [
+            (str(i), *(bytes_text(getattr(stage, name)) for name in _COLUMNS)) for i, stage in enumerate(self.stages)
+        ]
+        yield self._head(), Table(rows, ("stage", *_COLUMNS), right=range(1, 1 + len(_COLUMNS)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PipelineTraffic(Traffic):
     """Bytes on the interconnect per device and step of the stage that moves most within itself.
 
@@ -64,13 +59,9 @@ class PipelineTraffic(Traffic):
     stages: tuple[Traffic, ...] = ()
     between: tuple[int, ...] = ()
 
-    def __str__(self) -> str:
-        parts = []
+    def _blocks(self) -> Iterable[Any]:
         for i, (stage, sent) in enumerate(zip(self.stages, self.between, strict=True)):
-            parts.append(f"stage {i}, {bytes_text(sent)} to other stages\n{stage}")
-        return "\n\n".join(parts)
-
-    __repr__ = __str__
+            yield f"stage {i}, {bytes_text(sent)} to other stages", stage
 
 
 def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
@@ -104,7 +95,7 @@ def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
                 gradients=_sums(pipeline, place),
                 temporaries=max(_temporaries(t, asked) for t in pipeline.compiled if t.task.placement == place),
                 compiled=asked,
-                capacity=_capacity(place),
+                capacity=capacity_of(place),
                 title=title,
             )
         )

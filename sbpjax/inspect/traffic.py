@@ -13,7 +13,9 @@ bfloat16 reads is planned in float32; libtpu 0.0.42 sends it in bfloat16, half t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from sbpjax.compiler import hlo
 from sbpjax.errors import MixedTensorError, message
@@ -24,7 +26,7 @@ from sbpjax.programs.primitives import CONTROL
 from sbpjax.sbp.layout import local_shape
 from sbpjax.sbp.scattered_shards import is_summed_whole
 
-from .memory import bytes_text
+from .display import Shown, Table, bytes_text
 
 _KINDS = {
     "all_gather": "all-gather",
@@ -34,8 +36,8 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Traffic:
+@dataclass(frozen=True, repr=False)
+class Traffic(Shown):
     """Bytes on the interconnect per device and run, by kind.
 
     Attributes:
@@ -63,8 +65,8 @@ class Traffic:
             return 0.0
         return (compiled - planned) / planned if planned else float("inf")
 
-    def __str__(self) -> str:
-        rows = [("kind", "planned", "compiled", "difference", "number")]
+    def _blocks(self) -> Iterable[Any]:
+        head, rows = ("kind", "planned", "compiled", "difference", "number"), []
         for kind in self.kinds:
             share = self.difference(kind)
             told = f"{100 * share:+.1f} %" if share != float("inf") else "new"
@@ -75,15 +77,7 @@ class Traffic:
         planned, compiled = sum(self.planned.values()), sum(self.compiled.values())
         told = f"{100 * self.difference():+.1f} %"
         rows.append(("total", bytes_text(planned), bytes_text(compiled), told, str(sum(self.counts.values()))))
-        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-        return "\n".join(
-            "  ".join(
-                c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        )
-
-    __repr__ = __str__
+        yield Table(rows, head, right=range(1, 5))
 
 
 def planned_bytes(plan, placement=None) -> dict[str, int]:
@@ -159,8 +153,6 @@ def traffic_of(program) -> Traffic:
     Raises:
         MixedTensorError: it runs on one device, and moves nothing.
     """
-    if program.pipeline is not None:
-        return program.traffic()
     if program.plan is None:
         raise MixedTensorError(
             message(

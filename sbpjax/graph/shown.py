@@ -1,0 +1,14 @@
+"""Reports on graphs and compiled functions: they stand above this room, in `sbpjax.inspect`, which registers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+SHOWN: dict[str, Callable[..., Any]] = {}
+
+
+def shows(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register what the method of a function's name returns."""
+    SHOWN[function.__name__] = function
+    return function
