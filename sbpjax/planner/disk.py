@@ -3,7 +3,7 @@
 A plan is filed under the hash of everything it depends on: the program (forms of equations and how they are wired;
 constants and literals only by shape), the mesh, the pins, the prices, and the sources of the rules and planner
 themselves. So a stale file is never found, only forgotten. A file that cannot be read, that this user's key did not
-sign (`sbp/kept.py`), or that does not fit its program, is ignored and replaced; writing is atomic.
+sign (`world/kept_files.py`), or that does not fit its program, is ignored and replaced; writing is atomic.
 
 ``SBPJAX_CACHE_DIR`` names another directory than the user's cache, and ``SBPJAX_CACHE_DIR=off`` turns the cache off.
 """
