@@ -187,13 +187,13 @@ def test_settings():
 
 
 def test_every_late_name_is_there():
-    from sbpjax import _lazy
+    from sbpjax.compat import late_names
 
-    own = [n for n, (module, _) in _lazy._HOME.items() if module.startswith(("sbpjax.tensor", "sbpjax.nn"))]
+    own = [n for n, (module, _) in late_names._HOME.items() if module.startswith(("sbpjax.functions", "sbpjax.nn"))]
     assert all(getattr(sbpjax, n, own) is not own for n in own) and set(own) <= set(dir(sbpjax))
     import importlib
 
-    for module, names in _lazy.METHODS.items():
+    for module, names in late_names.METHODS.items():
         for name in names.split():
             assert callable(getattr(importlib.import_module(module), name)), name
             assert callable(getattr(sbpjax.Tensor, name)), name
