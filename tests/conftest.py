@@ -36,22 +36,27 @@ hypothesis.settings.load_profile("sbpjax")
 # Of the cases of a test one in so many runs by default, the others are exhaustive tests: the suite fits into twenty
 # minutes on two cores, most of which are XLA compiling what the cases ask for. Of the tests of functions each function
 # (the first parameter) keeps a case. Which cases stay differs from test to test, so that meshes and layouts take turns.
-OF_EACH_FUNCTION = {"ops": 8, "nn/test_module": 3, "nn/test_functional": 3}
+OF_EACH_FUNCTION = {"ops": 8, "nn/test_module": 3, "functions/nn/test_functional": 3}
 OF_A_TEST = {  # the first that a path begins with
-    "amp": 4,
-    "auto": 2,
+    "compiler": 4,
     "distributions": 6,
     "examples/test_gpt.py": 3,
+    "functions": 4,
+    "graph/auto": 2,
+    "graph/pipeline": 3,
     "graph/test_matrix.py": 6,
     "graph": 4,
     "independence": 10,
+    "inspect/auto": 2,
+    "inspect": 4,
     "models_torch/test_models.py": 5,
     "nn": 6,
     "optim/test_sweep.py": 20,
     "optim": 4,
     "oracle": 12,
     "documentation": 20,
-    "pipeline": 3,
+    "planner": 4,
+    "programs": 4,
     "sbp": 4,
     "tensor": 4,
     "op_specs/test_specs.py": 12,
