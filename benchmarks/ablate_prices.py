@@ -2,7 +2,7 @@
 
     python -m benchmarks.ablate_prices                         # plan without each price: about 15 minutes of CPU time
     python -m benchmarks.ablate_prices --only wide             # the cases whose title has this text
-    python -m benchmarks.ablate_prices --compile 8x8 --only "wide & deep, 64" --price slabs   # ask libtpu's compiler
+    python -m benchmarks.ablate_prices --compile 8x8 --only "wide & deep, 64" --price shards  # ask libtpu's compiler
     python -m benchmarks.ablate_prices --show                  # write the tables of benchmarks/results
 
 A price is taken out of the cost model, the step is planned on several grids of the chips, and the plan that then looks
@@ -144,7 +144,9 @@ def plans(title: str, grid: str, prices: list[str]):
 
 def digest(plan) -> str:
     """Return what two plans share if they are the same."""
-    text = repr((plan.in_codes, plan.rows, plan.out_codes, sorted((i, b.rows) for i, b in plan.bodies.items())))
+    text = repr(
+        (plan.in_codes, plan.strategies, plan.out_codes, sorted((i, b.strategies) for i, b in plan.bodies.items()))
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -161,7 +163,7 @@ def compile_one(title: str, grid: str, price: str, into: str) -> None:
     """Compile the plan of a case without a price to the end, and write a line of what the compiler says."""
     for case, plan, line in plans(title, grid, [price]):
         _, told = by_sbpjax(case, plan, figures)
-        wire_us = told.bytes / case.cost.wire_bytes_per_s * 1e6
+        wire_us = told.bytes / case.cost.interconnect_bytes_per_s * 1e6
         found = {"optimal_us": told.seconds * 1e6, "wire_us": wire_us, "compiled": told.bytes, "memory": told.memory}
         write({**line, **found}, into)
 
@@ -213,7 +215,9 @@ def tables(lines: list[dict], heading: str) -> str:
     told = [e for e in lines if "optimal_us" in e]
     if told:
         parts.append(COMPILED)
-        parts.append("| case | grid | without | modelled, ms | `optimal_seconds`, ms | with the wire, ms | MB |")
+        parts.append(
+            "| case | grid | without | modelled, ms | `optimal_seconds`, ms | with the interconnect, ms | MB |"
+        )
         parts.append("|---|---|---|---|---|---|---|")
         for e in told:
             cells = (e["case"], f"[{e['grid']}]", e["price"] or "nothing", f"{e['us'] / 1e3:.2f}")

@@ -185,7 +185,7 @@ def run_peer(case: Case, name: str, folder: str | None) -> None:
     print(f"peer: {figures(compiled)}")
     kinds: dict[str, int] = {}
     for c in hlo.collectives(compiled.as_text()):
-        kinds[c.kind] = kinds.get(c.kind, 0) + c.wire_bytes
+        kinds[c.kind] = kinds.get(c.kind, 0) + c.interconnect_bytes
     print(f"peer: {', '.join(f'{k} {bytes_text(n)}' for k, n in kinds.items())}; {bytes_text(sum(kinds.values()))}")
     if told := told_seconds(compiled, case):
         print(f"peer: {told}", flush=True)

@@ -48,7 +48,7 @@ class Figures:
     """What a compiler says of a step.
 
     Attributes:
-        bytes: received by one device over the wire.
+        bytes: received by one device over the interconnect.
         seconds: the compiler's own estimate of a step; None if it gives none.
         memory: of one device: arguments, temporaries, results that replace no argument.
         arguments: of it the arguments.
@@ -95,7 +95,7 @@ def figures(lowered, peak: float) -> tuple[str, Figures]:
     held = m.argument_size_in_bytes + m.temp_size_in_bytes + m.output_size_in_bytes - m.alias_size_in_bytes
     text = compiled.as_text()
     seconds = optimal_seconds(compiled, peak)
-    return text, Figures(hlo.total_wire_bytes(text), seconds, held, m.argument_size_in_bytes, took)
+    return text, Figures(hlo.total_interconnect_bytes(text), seconds, held, m.argument_size_in_bytes, took)
 
 
 def optimal_seconds(compiled, peak: float) -> float | None:

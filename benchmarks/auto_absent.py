@@ -14,7 +14,8 @@ a GPT instead of 100, bytes as compiled, memory as its buffers are placed, no `o
 
 The TPU compiler's `optimal_seconds` prices products and the memory of the chip, and a collective as the memory that it
 reads and writes: 64 MB all-reduced over 8 chips cost 163 µs with what is around it, which is 384 MB of memory traffic
-and nothing for the wire. So plans are compared by it, and by its sum with the compiled bytes at the links' speed.
+and nothing for the interconnect. So plans are compared by it, and by its sum with the compiled bytes at the links'
+speed.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def one(options, plan: str, missing: list[str]) -> None:
             else:
                 text, found = five.by_partitioner(case, step.fn, pins, judge)
             what = {"early": True} if options.early else {}
-            say(options, plan, compiler, {**asdict(found), "wire_per_s": case.cost.wire_bytes_per_s, **what})
+            say(options, plan, compiler, {**asdict(found), "wire_per_s": case.cost.interconnect_bytes_per_s, **what})
             if options.keep:
                 with open(os.path.join(options.keep, f"{options.model}.{plan}.{compiler}.hlo"), "w") as file:
                     file.write(text)
@@ -122,7 +123,7 @@ def early_figures(lowered, peak: float) -> tuple[str, five.Figures]:
     """Return the text of a lowered program after the compiler's passes, and what it says; as `auto.figures`."""
     began = time.process_time()
     text, held = after_passes(lowered)
-    return text, five.Figures(hlo.total_wire_bytes(text), None, held, 0, time.process_time() - began)
+    return text, five.Figures(hlo.total_interconnect_bytes(text), None, held, 0, time.process_time() - began)
 
 
 def after_passes(lowered, limit: float = 600.0) -> tuple[str, int]:
@@ -271,7 +272,7 @@ def measures(figures: dict) -> list[tuple]:
     every = [("bytes", lambda f: f["bytes"])]
     if figures["seconds"] is None:
         return every
-    return [*every, ("optimal_seconds", lambda f: f["seconds"]), ("with the wire", with_wire)]
+    return [*every, ("optimal_seconds", lambda f: f["seconds"]), ("with the interconnect", with_wire)]
 
 
 def _judged(plan: dict, compiler: str) -> dict | None:
@@ -285,7 +286,11 @@ def _against(found: str, hand: dict, ours: dict, what: str, figure) -> str:
 
 
 def _ranked(compiler: str, what: str, models: list, told: list, figure) -> str:
-    by_model = {"bytes": lambda m: m["bytes"], "optimal_seconds": computing, "with the wire": lambda m: m["time_us"]}
+    by_model = {
+        "bytes": lambda m: m["bytes"],
+        "optimal_seconds": computing,
+        "with the interconnect": lambda m: m["time_us"],
+    }
     rank = five.spearman([by_model[what](m) for m in models], [figure(f) for f in told])
     whole = five.spearman([m["time_us"] for m in models], [figure(f) for f in told])
     extra = f"; by the modelled time {whole:.3f}" if what == "optimal_seconds" else ""

@@ -117,7 +117,7 @@ def main() -> None:
         kinds: dict = {}
         for c in hlo.collectives(text):
             kinds[c.kind] = kinds.get(c.kind, 0) + c.count
-        print(f"{name}: {hlo.total_wire_bytes(text):,} bytes on the wire per device and step; {kinds}")
+        print(f"{name}: {hlo.total_interconnect_bytes(text):,} bytes on the interconnect per device and step; {kinds}")
     print(f"planned: {compiled.plan.bytes:,} bytes")
 
     values = ours.values()

@@ -43,9 +43,9 @@ def built(layers: int, mode: str, width: int = 256) -> tuple:
     sizes = dict(SIZES, layers=layers, width=width)
     values = tuple(map(flow.tensor, data("gpt2", BATCH, sizes)))
     _, optimizer, graph = train_graph(flow, "gpt2", sizes)
-    turns = GraphConfig.least_turns
+    turns = GraphConfig.least_iterations
     if mode == "reuse":
-        GraphConfig.least_turns = lambda self, on_cpu: 0  # at any depth, also above the threshold
+        GraphConfig.least_iterations = lambda self, on_cpu: 0  # at any depth, also above the threshold
     else:
         graph.config.enable_block_scan(MODES[mode])
     try:
@@ -55,7 +55,7 @@ def built(layers: int, mode: str, width: int = 256) -> tuple:
         graph.build_graph(*values)
         traced = time.thread_time()
     finally:
-        GraphConfig.least_turns = turns
+        GraphConfig.least_iterations = turns
     plan = graph.program.seconds["plan"]
     return graph, values, (prepared - began, traced - prepared, plan)
 

@@ -54,12 +54,12 @@ def out_pins(step, p: placement) -> list:
 
 
 def partitioner_bytes(step, layouts, p: placement) -> int:
-    """Return the wire bytes of the step compiled with these in and out shardings by XLA's partitioner."""
+    """Return the interconnect bytes of the step compiled with these in and out shardings by XLA's partitioner."""
     shardings = [x.sharding for x in layouts]
     loss = jax.sharding.NamedSharding(p.mesh, jax.sharding.PartitionSpec())
     compiled = jax.jit(step.fn, in_shardings=shardings, out_shardings=(*shardings[: step.state], loss))
     lowered = compiled.lower(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in step.avals))
-    return hlo.total_wire_bytes(lowered.compile().as_text())
+    return hlo.total_interconnect_bytes(lowered.compile().as_text())
 
 
 def pinned(models: dict, strategies) -> None:
@@ -69,7 +69,7 @@ def pinned(models: dict, strategies) -> None:
             p = grid(strategy)
             layouts = layouts_of(step, strategy, p)
             program = compile_program(step.fn, p, layouts, out_pins(step, p))
-            ours, peer = hlo.total_wire_bytes(program.hlo()), partitioner_bytes(step, layouts, p)
+            ours, peer = hlo.total_interconnect_bytes(program.hlo()), partitioner_bytes(step, layouts, p)
             planned = program.plan.bytes
             mark = "" if abs(ours - planned) <= 0.01 * ours and planned <= peer else "   <-- outside"
             print(

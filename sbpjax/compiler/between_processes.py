@@ -20,7 +20,7 @@ from sbpjax.errors import BoxingError, message
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import placement as Placement
-from sbpjax.sbp.spread import come_together, together
+from sbpjax.sbp.spread import rendezvous, together
 
 from . import eager
 from .between_placements import transfer
@@ -100,7 +100,7 @@ def _program(union: tuple, sources: tuple, targets: tuple):
         return out
 
     devices = np.asarray(union, dtype=object)
-    come_together("sending between placements", devices)
+    rendezvous("sending between placements", devices)
     mesh, spec = Mesh(devices, ("u",)), PartitionSpec("u")
     program = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
     ranks = [[d.id for d in side] for side in (sources, targets)]

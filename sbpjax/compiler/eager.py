@@ -115,7 +115,7 @@ def execute(
         # Whether memory is handed over is each process's own affair: one may still be writing a checkpoint of it.
         if key[:-1] not in _MET and found.layouts and found.layouts[0].placement.spans_processes:
             facts = _facts(fn, static, arrays, layouts)
-            spread.come_together(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices, facts)
+            spread.rendezvous(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices, facts)
             _MET.add(key[:-1])
         if found.layouts and found.layouts[0].placement.spans_processes:
             _note_from_now_on(found, fn, static, arrays, layouts)

@@ -102,7 +102,7 @@ def _padded_rows(layout: Layout):
         own = tuple(sizes[a] for a in axes)
         if balance.even(layout.shape[dim], own):
             continue
-        slab = balance.slab(layout.shape[dim], own)
+        shard = balance.shard_size(layout.shape[dim], own)
         blocks = balance.parts(layout.shape[dim], own)
-        rows = np.concatenate([rank * slab + np.arange(count) for rank, (_, count) in enumerate(blocks)])
+        rows = np.concatenate([rank * shard + np.arange(count) for rank, (_, count) in enumerate(blocks)])
         yield dim, rows.astype(np.int32)

@@ -4,9 +4,9 @@ Every plan says what it moves; what the compiler made of it must agree. For the 
 
     %ar = f32[128,128]{1,0} all-reduce(%x), replica_groups={{0,1,2,3},{4,5,6,7}}, to_apply=%add
 
-`collectives` finds an all-reduce of 65,536 bytes over groups of four: 98,304 bytes on the wire per device. A collective
-inside a loop counts as often as the loop turns; of an asynchronous pair the start counts; an all-reduce that the TPU
-compiler fused with a slice of its result (``%all-reduce-scatter``) is a reduce-scatter.
+`collectives` finds an all-reduce of 65,536 bytes over groups of four: 98,304 bytes on the interconnect per device. A
+collective inside a loop counts as often as the loop iterates; of an asynchronous pair the start counts; an all-reduce
+that the TPU compiler fused with a slice of its result (``%all-reduce-scatter``) is a reduce-scatter.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Collective:
     count: int
 
     @property
-    def wire_bytes(self) -> int:
+    def interconnect_bytes(self) -> int:
         """What one device receives in one run of the program, as the planner counts."""
         n = self.group
         each = {
@@ -94,9 +94,9 @@ def collectives(text: str) -> list[Collective]:
     return [c for c in found if c.group > 1]
 
 
-def total_wire_bytes(text: str) -> int:
+def total_interconnect_bytes(text: str) -> int:
     """Return the bytes that one device receives in one run of a compiled program."""
-    return sum(c.wire_bytes for c in collectives(text))
+    return sum(c.interconnect_bytes for c in collectives(text))
 
 
 def _computations(text: str) -> dict[str, list[str]]:
@@ -130,7 +130,7 @@ def _counts(computations: dict[str, list[str]]) -> dict[str, int]:
 
 
 def _trips(line: str, computations: dict[str, list[str]]) -> int:
-    """Return how often a loop turns: the compiler's word, or the constant that the counter is compared with.
+    """Return how often a loop iterates: the compiler's word, or the constant that the counter is compared with.
 
     The TPU compiler gives no word.
     """

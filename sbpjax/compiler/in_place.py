@@ -2,15 +2,15 @@
 
 A ``scan`` over a stack of weights that gives a stack of new weights has two stacks, and where the first is donated, the
 new one is copied over it behind the loop. AdamW on 64.7B parameters over 64 chips held 6.1 GB of state, and as much
-again for a moment. Turn ``k`` reads slice ``k`` of the old and makes slice ``k`` of the new one, so one stack is enough
-if the loop carries it.
+again for a moment. Iteration ``k`` reads slice ``k`` of the old and makes slice ``k`` of the new one, so one stack is
+enough if the loop carries it.
 
-A turn begins by writing what the turn before it made, and reads its own slices afterwards:
+An iteration begins by writing what the iteration before it made, and reads its own slices afterwards:
 
     stack = write(stack, k - 1, made);  made = update(stack[k], gradient[k])
 
-Written at the end of its own turn, a stack would still be read by others: XLA computes the new moments again wherever
-they are wanted, reads the old ones for that, and copies the whole stack in every turn to keep them.
+Written at the end of its own iteration, a stack would still be read by others: XLA computes the new moments again
+wherever they are wanted, reads the old ones for that, and copies the whole stack in every iteration to keep them.
 """
 
 from __future__ import annotations
@@ -91,16 +91,16 @@ def _scan(eqn, operands: list, pairs: list[tuple[int, int]]) -> list:
     """Run a loop that carries the stacks of ``pairs`` and writes them."""
     params = eqn.params
     consts, carry = scan_counts(params)
-    first, turns = consts + carry, params["length"]
-    begin, end, step = (turns - 1, 0, -1) if params["reverse"] else (0, turns - 1, 1)
+    first, iterations = consts + carry, params["length"]
+    begin, end, step = (iterations - 1, 0, -1) if params["reverse"] else (0, iterations - 1, 1)
     body = jaxpr_as_fun(params["jaxpr"])
     own = [x for x, _ in pairs]
     results_of = [y for _, y in pairs]
     others = [x for x in range(first, len(operands)) if x not in own]
 
-    def turn(state, slices):
+    def iteration(state, slices):
         k, carried, stacks, made = state
-        before = jnp.clip(k - step, 0, turns - 1)  # the first turn writes what it finds
+        before = jnp.clip(k - step, 0, iterations - 1)  # the first iteration writes what it finds
         stacks = [_write(stack, before, x) for stack, x in zip(stacks, made, strict=True)]
         at = dict(zip(others, slices, strict=True))
         at.update((x, _read(stack, k)) for x, stack in zip(own, stacks, strict=True))
@@ -113,10 +113,10 @@ def _scan(eqn, operands: list, pairs: list[tuple[int, int]]) -> list:
         stacks = [operands[x] for x in own]
         start = (jnp.int32(begin), operands[consts:first], stacks, [_read(s, jnp.int32(begin)) for s in stacks])
         (_, last, stacks, made), kept = jax.lax.scan(
-            turn,
+            iteration,
             start,
             [operands[x] for x in others],
-            length=turns,
+            length=iterations,
             reverse=params["reverse"],
             unroll=params["unroll"],
         )

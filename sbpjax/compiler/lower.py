@@ -26,13 +26,13 @@ from sbpjax.programs.rules import Context, compute
 from sbpjax.programs.rules.table import is_number, local
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P
-from sbpjax.sbp.conversion_steps import Shard
+from sbpjax.sbp.conversion_steps import MeshPosition
 from sbpjax.sbp.layout import local_shape, physical_spec
 
 from .in_place import in_place, written_over
 
 
-def run_plan(plan: Plan, shard: Shard, blocks: Sequence) -> list:
+def run_plan(plan: Plan, here: MeshPosition, blocks: Sequence) -> list:
     """Run a plan on this rank's blocks and return its blocks of the outputs."""
     program = plan.program
     everywhere = (B,) * len(plan.sizes)
@@ -46,22 +46,22 @@ def run_plan(plan: Plan, shard: Shard, blocks: Sequence) -> list:
     for i, eqn in enumerate(program.eqns):
         ins, outs = plan.ins(i) if eqn.invars else (), plan.outs(i) if eqn.outvars else ()
         if eqn.primitive.name == "optimization_barrier" and i not in held:
-            held.update(_hold(plan, copies, shard, i))
+            held.update(_hold(plan, copies, here, i))
         if i in held:
             results = held.pop(i)
         else:
             with at_source(eqn):  # profiles and HLO name the module of what a rule makes, collectives included
-                operands = [_read(copies, shard, v, c) for v, c in zip(eqn.invars, ins, strict=True)]
-                results = compute(Context(eqn, shard, ins, outs, plan.bodies.get(i)), operands)
+                operands = [_read(copies, here, v, c) for v, c in zip(eqn.invars, ins, strict=True)]
+                results = compute(Context(eqn, here, ins, outs, plan.bodies.get(i)), operands)
         for variable, codes, value in zip(eqn.outvars, outs, results, strict=True):
             if not isinstance(variable, DropVar):
                 copies.put(variable, codes, value)
         for variable in last[i]:
             copies.drop(variable)
-    return [_read(copies, shard, v, c) for v, c in zip(program.outvars, plan.out_codes, strict=True)]
+    return [_read(copies, here, v, c) for v, c in zip(program.outvars, plan.out_codes, strict=True)]
 
 
-def _hold(plan: Plan, copies: Copies, shard: Shard, start: int) -> dict[int, list]:
+def _hold(plan: Plan, copies: Copies, here: MeshPosition, start: int) -> dict[int, list]:
     """Run adjacent barriers as one: what is recomputed behind them waits until all of their operands are there."""
     eqns, made = plan.program.eqns, set()
     operands: list[list] = []
@@ -71,7 +71,7 @@ def _hold(plan: Plan, copies: Copies, shard: Shard, start: int) -> dict[int, lis
         ):
             break
         made.update(eqns[k].outvars)
-        operands.append([_read(copies, shard, v, c) for v, c in zip(eqns[k].invars, plan.ins(k), strict=True)])
+        operands.append([_read(copies, here, v, c) for v, c in zip(eqns[k].invars, plan.ins(k), strict=True)])
     results = iter(jax.lax.optimization_barrier([x for group in operands for x in group]))
     return {k: [next(results) for _ in group] for k, group in enumerate(operands, start)}
 
@@ -86,17 +86,17 @@ def _last_reads(program) -> list[list[Var]]:
     return result[::-1]
 
 
-def _read(copies: Copies, shard: Shard, variable, target):
+def _read(copies: Copies, here: MeshPosition, variable, target):
     if isinstance(variable, Literal):
         if all(c == B for c in target):
             return variable.val
         aval: Any = variable.aval
         value = jnp.asarray(variable.val, aval.dtype)
-        return boxing.run(shard, value, (), (B,) * len(target), target)
+        return boxing.run(here, value, (), (B,) * len(target), target)
     source = copies.source(variable, target)
     values = copies.known[variable]
     if source != target:
-        values[target] = boxing.run(shard, values[source], variable.aval.shape, source, target)
+        values[target] = boxing.run(here, values[source], variable.aval.shape, source, target)
     return values[target]
 
 
@@ -112,13 +112,13 @@ def _gathered(plan: Plan, written: Sequence[tuple[str, ...]]) -> set[int]:
     return {o for o, v, codes in numbers if found.get(v) == codes}
 
 
-def _in_place(x, shard: Shard):
+def _in_place(x, here: MeshPosition):
     """Return a gathered block as the result of an equation, which is written where the old one was.
 
     Of ZeRO-1's parameters the TPU compiler makes two copies: of the old ones first, as their memory is to be written,
     and of the result of the gather, which is not made there. A choice that always falls out the same costs one.
     """
-    return jnp.where(shard.index(0) < 0, jnp.zeros_like(x), x)
+    return jnp.where(here.index(0) < 0, jnp.zeros_like(x), x)
 
 
 def unstack(block, codes):
@@ -148,19 +148,19 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
     avals_in: list[Any] = [v.aval for v in plan.program.invars]
     avals_out: list[Any] = [v.aval for v in plan.program.outvars]
     written = written_as_all_reduce(placement) if placement.type == "tpu" else None
-    shard = Shard(plan.sizes, names, written)
+    here = MeshPosition(plan.sizes, names, written)
     gathered = _gathered(plan, written).intersection(over) if written is not None else set()
 
     def body(*physical):
         blocks = [unstack(x, c) for x, c in zip(physical, plan.in_codes, strict=True)]
         if repeats == "copies" and not written_over(plan.program, over):
-            results = run_plan(plan, shard, blocks)
+            results = run_plan(plan, here, blocks)
         else:
-            flat = in_place(normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, shard, xs))(*blocks)), over)
+            flat = in_place(normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, here, xs))(*blocks)), over)
             results = (run_program if repeats == "copies" else run_outlined)(flat, blocks)
         # libtpu 0.0.42 copies a donated buffer that an all-gather's result is to take over; the `where` goes when it
         # does not.
-        results = [_in_place(r, shard) if o in gathered else r for o, r in enumerate(results)]
+        results = [_in_place(r, here) if o in gathered else r for o, r in enumerate(results)]
         return tuple(
             stack(jnp.asarray(r, a.dtype), c) if not hasattr(a.dtype, "_rules") else r
             for r, c, a in zip(results, plan.out_codes, avals_out, strict=True)
@@ -196,14 +196,14 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
 
 def _call(ctx: Context, plan):
     """Return a function that runs a body's plan on local blocks."""
-    return lambda *blocks: run_plan(plan, ctx.shard, blocks)
+    return lambda *blocks: run_plan(plan, ctx.here, blocks)
 
 
 @local(*CONTROL)
 def control_local(ctx: Context, *blocks):
     """Run the loop or branch over local blocks, its bodies lowered by their own plans."""
     params = ctx.params
-    plans = [ctx.body] if ctx.body is not None else body_plans(ctx.eqn, ctx.shard.sizes, ctx.ins, ctx.outs)
+    plans = [ctx.body] if ctx.body is not None else body_plans(ctx.eqn, ctx.here.sizes, ctx.ins, ctx.outs)
     calls = [_call(ctx, plan) for plan in plans]
     if ctx.eqn.primitive.name == "cond":
         return jax.lax.switch(blocks[0], calls, *blocks[1:])

@@ -21,7 +21,7 @@ from sbpjax.graph.auto.graph import Auto
 from sbpjax.planner.memory.limit import capacity_of
 from sbpjax.planner.prices.cost import DEFAULT, CostModel, preset
 from sbpjax.planner.prices.links import of_placement
-from sbpjax.programs.roll import LEAST_TURNS
+from sbpjax.programs.roll import LEAST_ITERATIONS
 from sbpjax.sbp.hierarchies import Hierarchies
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as _dtypes
@@ -280,9 +280,9 @@ class GraphConfig:
         """
         self.block_scan = _flag("enable_block_scan", mode)
 
-    def least_turns(self, on_cpu: bool) -> int:
+    def least_iterations(self, on_cpu: bool) -> int:
         """Return how often equal layers must repeat to be compiled as a loop; 0 for never."""
-        return {None: _MANY_ON_CPU if on_cpu else _MANY_LAYERS, True: LEAST_TURNS, False: 0}[self.block_scan]
+        return {None: _MANY_ON_CPU if on_cpu else _MANY_LAYERS, True: LEAST_ITERATIONS, False: 0}[self.block_scan]
 
     def set_max_programs(self, value: int = 10) -> None:
         """Keep at most this many compiled programs; the one not used for longest goes first."""
@@ -402,7 +402,7 @@ class GraphConfig:
         weight = MEMORY_WEIGHT.get(self.auto_memory, 0.0)
         if weight:
             ranks = 1 if cost.is_summed else placement.size
-            cost = replace(cost, memory_us_per_byte=weight / ranks / cost.wire_bytes_per_s * 1e6)
+            cost = replace(cost, memory_us_per_byte=weight / ranks / cost.interconnect_bytes_per_s * 1e6)
         limit = self.memory_limit_bytes
         if limit is None and self.auto_memory == "AdaptiveMemory":
             capacity = capacity_of(placement)

@@ -198,7 +198,7 @@ def options_of(graph: Any, state: State, place: Any = None) -> Options:
     place = None if auto is None else auto.placement
     return Options(
         lowering=graph.config.lowering,
-        roll=graph.config.least_turns(_on_cpu(state) if place is None else place.type == "cpu"),
+        roll=graph.config.least_iterations(_on_cpu(state) if place is None else place.type == "cpu"),
         auto=auto,
         **graph.config.prices(None if isinstance(place, Hierarchies) else place or _placement_of(state)),
     )

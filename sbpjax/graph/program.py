@@ -306,7 +306,7 @@ class Program:
                 self._together = spread.together(devices, name, text, numbered=True, names=self._names)
             self._compiled = lowered.compile()
             if to_run and spans:
-                spread.come_together(self.asked, self.placement.devices)  # some may have compiled longer
+                spread.rendezvous(self.asked, self.placement.devices)  # some may have compiled longer
             self.seconds["compile"] = time.perf_counter() - start
             if self._present and not self.is_random:  # on the device once, since a NumPy array goes there every time
                 self._no_seed = spread.on(NO_SEED, self._where(0))

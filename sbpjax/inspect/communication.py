@@ -125,7 +125,7 @@ def _inside(plan: Any, names: Names, times: int, around: str):
         if i in plan.bodies:
             yield from _inside(plan.bodies[i], names, times * eqn.params["length"], scope)
             continue
-        count = hidden_bytes(eqn, plan.rows[i], plan.sizes)
+        count = hidden_bytes(eqn, plan.strategies[i], plan.sizes)
         if count:
             place = names.place(scope, with_op=False)
             aval = eqn.outvars[0].aval

@@ -14,7 +14,7 @@ from .plan_table import Explanation
 
 
 def explain(fn: Callable, *args, state=(), **kwargs) -> Explanation:
-    """Return what a function of global tensors would do: a signature per equation, and every boxing with its bytes.
+    """Return what a function of global tensors would do: a strategy per equation, and every boxing with its bytes.
 
     Nothing runs. The function is planned as one program, as `compile` would.
 

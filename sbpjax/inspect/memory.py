@@ -29,7 +29,7 @@ import jax
 from sbpjax.errors import OutOfMemoryError, message
 from sbpjax.planner.memory.cpu_liveness import spans_on
 from sbpjax.planner.memory.limit import capacity_of
-from sbpjax.planner.memory.liveness import Held
+from sbpjax.planner.memory.liveness import LiveBytes
 
 from .display import Shown, Table, bytes_text
 
@@ -159,7 +159,7 @@ def memory(program, state) -> Memory:
             raise
         raise _too_big(program, guess, error) from None
     held = _shared_out(
-        Held(guess.activations, guess.gathered, guess.gradients, guess.temporaries), figures.temp_size_in_bytes
+        LiveBytes(guess.activations, guess.gathered, guess.gradients, guess.temporaries), figures.temp_size_in_bytes
     )
     return replace(
         guess,
@@ -179,13 +179,13 @@ def _device_type(program) -> str:
     return jax.default_backend() if program.placement is None else program.placement.type
 
 
-def _shared_out(guess: Held, total: int) -> Held:
+def _shared_out(guess: LiveBytes, total: int) -> LiveBytes:
     """Return the compiler's figure, shared out as the plan guesses; what the compiler did without shrinks all kinds."""
     named = guess.activations + guess.gathered + guess.gradients
     if named <= total:
         return replace(guess, temporaries=total - named)
     shares = [value * total // named for value in (guess.activations, guess.gathered, guess.gradients)]
-    return Held(*shares, temporaries=total - sum(shares))
+    return LiveBytes(*shares, temporaries=total - sum(shares))
 
 
 def _standing(program, state) -> Memory:

@@ -1,6 +1,6 @@
-"""Plans as tables: which signature every equation got, and what is moved where.
+"""Plans as tables: which strategy every equation got, and what is moved where.
 
-    equation                 signature                 line
+    equation                 strategy                  line
     dot_general              S0,B | B,S0 → S0,P        train.py:31
     ...
     boxing                   collective                bytes   for          line
@@ -45,15 +45,15 @@ class Explanation(Shown):
 
     @property
     def bytes(self) -> int:
-        """What one device receives over the wire in one run."""
+        """What one device receives over the interconnect in one run."""
         return self.plan.bytes
 
     def equations(self) -> list[tuple[str, str, str]]:
-        """Return ``(primitive, signature, line)`` of every equation that touches more than scalars."""
+        """Return ``(primitive, strategy, line)`` of every equation on more than scalars."""
         found = []
         for i, eqn in enumerate(self.plan.program.eqns):
             if any(getattr(v.aval, "shape", ()) for v in (*eqn.invars, *eqn.outvars)):
-                found.append((eqn.primitive.name, _signature(self.plan, i), source_line(eqn)))
+                found.append((eqn.primitive.name, _strategy(self.plan, i), source_line(eqn)))
         return found
 
     def conversions(self) -> list[tuple[str, str, str, str, str]]:
@@ -78,12 +78,12 @@ class Explanation(Shown):
     def _blocks(self) -> Iterable[Any]:
         yield self._summary()
         if equations := self.equations():
-            yield Table(equations, ("equation", "signature", "line"))
+            yield Table(equations, ("equation", "strategy", "line"))
         if conversions := self.conversions():
             yield Table(conversions, ("boxing", "collective", "bytes", "for", "line"), right=(2,))
 
 
-def _signature(plan: Plan, i: int) -> str:
+def _strategy(plan: Plan, i: int) -> str:
     eqn = plan.program.eqns[i]
     ins = " | ".join(algebra.nd_name(c) for c in (plan.ins(i) if eqn.invars else ()))
     outs = " | ".join(algebra.nd_name(c) for c in (plan.outs(i) if eqn.outvars else ()))

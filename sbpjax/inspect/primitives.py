@@ -9,8 +9,8 @@ import gc
 
 from sbpjax.programs.rules import table
 
-# Primitives without rows, by what happens to them.
-WITHOUT_ROWS = {
+# Primitives without rules, by what happens to them.
+WITHOUT_RULES = {
     "Inlined: planning looks through them": (
         "call closed_call composite custom_jvp_call custom_jvp_call_jaxpr custom_linear_solve custom_vjp_call "
         "custom_vmap_call eval_jaxpr jit linear_call program_order remat2 remat_opt xla_metadata_call"
@@ -75,7 +75,7 @@ def primitives() -> dict:
 
 
 def families() -> dict[str, list[str]]:
-    """Return the primitives that have rows, by the file their rule is in."""
+    """Return the primitives that have rules, by the file their rule is in."""
     found: dict[str, list[str]] = {}
     for name, rule in sorted(table.registered().items()):
         found.setdefault(rule.__module__.rsplit(".", 1)[-1], []).append(name)
@@ -106,7 +106,7 @@ def page() -> str:
         lines.append(f"| `{family}` | {' '.join(n for n in found if n in every)} |")
         known.update(found)
     lines += ["", "| Without a rule | Primitives |", "| --- | --- |"]
-    for reason, text in WITHOUT_ROWS.items():
+    for reason, text in WITHOUT_RULES.items():
         names = [n for n in text.split() if n in every and n not in known]
         lines.append(f"| {reason} | {' '.join(sorted(names))} |")
         known.update(names)

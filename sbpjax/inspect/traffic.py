@@ -120,7 +120,7 @@ def _add_inside(found: dict[str, int], plan, times: int, placement) -> None:
         if i in plan.bodies:  # its boxings are among the plan's
             _add_inside(found, plan.bodies[i], times * eqn.params["length"], placement)
         elif eqn.primitive.name in CONTROL:
-            if inner_bytes(eqn, plan.rows[i], plan.sizes):
+            if inner_bytes(eqn, plan.strategies[i], plan.sizes):
                 bodies = [planned_bytes(b, placement) for b in body_plans(eqn, plan.sizes, plan.ins(i), plan.outs(i))]
                 if eqn.primitive.name == "cond":
                     bodies = [max(bodies, key=lambda kinds: sum(kinds.values()))]
@@ -128,7 +128,7 @@ def _add_inside(found: dict[str, int], plan, times: int, placement) -> None:
                     for kind, count in body.items():
                         _add(found, kind, count * times * eqn.params.get("length", 1))
         else:
-            _add(found, "all-reduce", hidden_bytes(eqn, plan.rows[i], plan.sizes) * times)
+            _add(found, "all-reduce", hidden_bytes(eqn, plan.strategies[i], plan.sizes) * times)
 
 
 def traffic(plan, text: str, placement=None) -> Traffic:
@@ -142,7 +142,7 @@ def traffic(plan, text: str, placement=None) -> Traffic:
     compiled: dict[str, int] = {}
     counts: dict[str, int] = {}
     for c in hlo.collectives(text):
-        compiled[c.kind] = compiled.get(c.kind, 0) + c.wire_bytes
+        compiled[c.kind] = compiled.get(c.kind, 0) + c.interconnect_bytes
         counts[c.kind] = counts.get(c.kind, 0) + c.count
     return Traffic(planned_bytes(plan, placement), compiled, counts)
 

@@ -1,9 +1,9 @@
-"""Control flow: rows of ``scan``, ``while`` and ``cond``, found by planning their bodies.
+"""Control flow: strategies of ``scan``, ``while`` and ``cond``, found by planning their bodies.
 
 A loop's carry must come out as it went in. For every *seed*, a split of one operand's dim or a partial operand, the
 body is planned with that seed and everything else free (broadcast slices for nothing), the carry is iterated to a
-fixed point, and what comes out is one row. So a gradient accumulated over micro-batches gets a row in which its
-carry stays P through the loop.
+fixed point, and what comes out is one strategy. So a gradient accumulated over micro-batches gets a strategy in which
+its carry stays P through the loop.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from sbpjax.programs.normalise import Program, normalise, scan_counts, while_counts
 from sbpjax.programs.plan import Plan
 from sbpjax.programs.primitives import CONTROL
-from sbpjax.programs.rules.table import Row, rows
+from sbpjax.programs.rules.table import Strategy, rule
 from sbpjax.sbp.algebra import B, P, shifted
 
 Codes = tuple[int, ...]
@@ -26,13 +26,13 @@ def body_program(closed) -> Program:
     return normalise(closed)
 
 
-# The planner plans equations, of which a loop is one, whose rows come from planning its body: the two modules need each
-# other, so the upper one registers itself.
+# The planner plans equations, of which a loop is one, whose strategies come from planning its body: the two modules
+# need each other, so the upper one registers itself.
 _PLANNER: list[Callable[..., Plan]] = []
 
 
 def plans_bodies(planner: Callable[..., Plan]) -> Callable[..., Plan]:
-    """Register the planner of bodies, which itself asks for the rows of control flow."""
+    """Register the planner of bodies, which itself asks for the strategies of control flow."""
     _PLANNER[:] = [planner]
     return planner
 
@@ -44,8 +44,8 @@ def body_plan(closed, sizes: Codes, ins: tuple[Codes, ...], outs: tuple[Codes | 
     return _PLANNER[0](program, sizes, ins, outs, _FEW_STATES if is_long(program) else None)
 
 
-# A body is planned once per seed and turn of its fixed point. One of more equations than this (the backward of a
-# recurrent cell has 90) is planned with fewer states, and without the seeds that an earlier row already answers.
+# A body is planned once per seed and iteration of its fixed point. One of more equations than this (the backward of a
+# recurrent cell has 90) is planned with fewer states, and without the seeds that an earlier strategy already answers.
 _LONG, _FEW_STATES = 24, 12
 
 
@@ -54,23 +54,23 @@ def is_long(program: Program) -> bool:
     return len(program.eqns) > _LONG
 
 
-def inner_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes, rough: bool = False) -> int:
-    """Return the bytes that the bodies of a control-flow equation move under rows; a ``while`` counts one turn.
+def inner_bytes(eqn, chosen: tuple[Strategy, ...], sizes: Codes, rough: bool = False) -> int:
+    """Return the bytes that the bodies of a control-flow equation move; a ``while`` counts one iteration.
 
     Args:
         eqn: the equation.
-        chosen: a row per axis.
+        chosen: a strategy per axis.
         sizes: the placement's hierarchy.
         rough: for a long body on several axes add up what each axis moves with the others broadcast, which takes a
-            plan per row of an axis instead of one per combination of rows.
+            plan per strategy of an axis instead of one per combination of strategies.
     """
     name = eqn.primitive.name
-    if name not in CONTROL or all(c == B for row in chosen for c in (*row.ins, *row.outs)):
+    if name not in CONTROL or all(c == B for strategy in chosen for c in (*strategy.ins, *strategy.outs)):
         return 0
     if rough and len(sizes) > 1 and any(is_long(body_program(body)) for body in _bodies(eqn)):
-        return sum(inner_bytes(eqn, (row,), (n,)) for row, n in zip(chosen, sizes, strict=True))
-    ins = tuple(zip(*(row.ins for row in chosen), strict=True)) if eqn.invars else ()
-    outs = tuple(zip(*(row.outs for row in chosen), strict=True)) if eqn.outvars else ()
+        return sum(inner_bytes(eqn, (strategy,), (n,)) for strategy, n in zip(chosen, sizes, strict=True))
+    ins = tuple(zip(*(strategy.ins for strategy in chosen), strict=True)) if eqn.invars else ()
+    outs = tuple(zip(*(strategy.outs for strategy in chosen), strict=True)) if eqn.outvars else ()
     bodies = body_plans(eqn, sizes, ins, outs)
     if name == "cond":
         return max(p.bytes for p in bodies)
@@ -139,8 +139,8 @@ def _fixed_point(closed, size: int, codes: list[int], carried: dict[int, int]):
     """
     program = body_program(closed)
     free = tuple(None for _ in program.outvars)
-    # A split enters the carry in the first turn, what is computed from it in the second. If it has not settled by then,
-    # the pins below make the carry come out as it went in, by conversions in the body.
+    # A split enters the carry in the first iteration, what is computed from it in the second. If it has not converged
+    # by then, the pins below make the carry come out as it went in, by conversions in the body.
     for _ in range(3):
         plan = body_plan(closed, (size,), tuple((c,) for c in codes), free)
         after = list(codes)
@@ -157,9 +157,9 @@ def _fixed_point(closed, size: int, codes: list[int], carried: dict[int, int]):
     return codes, body_plan(closed, (size,), tuple((c,) for c in codes), pins)
 
 
-@rows("scan")
-def scan_rows(eqn, size: int) -> list[Row]:
-    """One row per seed; the scanned dim itself is never split."""
+@rule("scan")
+def scan_strategies(eqn, size: int) -> list[Strategy]:
+    """One strategy per seed; the scanned dim itself is never split."""
     params = eqn.params
     consts, carry = scan_counts(params)
     held = consts + carry
@@ -167,22 +167,22 @@ def scan_rows(eqn, size: int) -> list[Row]:
     long = is_long(body_program(closed))
     found = []
     for i, seed in _seeds([v.aval for v in closed.jaxpr.invars]):
-        # An earlier row that splits this operand so answers the seed, too. For short bodies planning again is cheap and
-        # may find another row.
-        if long and any((*row.ins[:held], *shifted(row.ins[held:], -1))[i] == seed for row in found):
+        # An earlier strategy that splits this operand so answers the seed, too. For short bodies planning again is
+        # cheap and may find another strategy.
+        if long and any((*strategy.ins[:held], *shifted(strategy.ins[held:], -1))[i] == seed for strategy in found):
             continue
         codes = [B] * len(closed.jaxpr.invars)
         codes[i] = seed
         codes, plan = _fixed_point(closed, size, codes, {o: consts + o for o in range(carry)})
         ins = (*codes[:held], *shifted(tuple(codes[held:]), 1))
         outs = (*codes[consts:held], *(shifted(c, 1)[0] for c in plan.out_codes[carry:]))
-        found.append(Row(tuple(ins), tuple(outs)))
+        found.append(Strategy(tuple(ins), tuple(outs)))
     return found
 
 
-@rows("while")
-def while_rows(eqn, size: int) -> list[Row]:
-    """One row per seed on the carry or the body's constants."""
+@rule("while")
+def while_strategies(eqn, size: int) -> list[Strategy]:
+    """One strategy per seed on the carry or the body's constants."""
     params = eqn.params
     nc, nb = while_counts(params)
     closed = params["body_jaxpr"]
@@ -191,13 +191,13 @@ def while_rows(eqn, size: int) -> list[Row]:
         codes = [B] * len(closed.jaxpr.invars)
         codes[i] = seed
         codes, _ = _fixed_point(closed, size, codes, {o: nb + o for o in range(len(eqn.outvars))})
-        found.append(Row((B,) * nc + tuple(codes), tuple(codes[nb:])))
+        found.append(Strategy((B,) * nc + tuple(codes), tuple(codes[nb:])))
     return found
 
 
-@rows("cond")
-def cond_rows(eqn, size: int) -> list[Row]:
-    """One row per seed: the first branch says how the outputs lie, the others agree."""
+@rule("cond")
+def cond_strategies(eqn, size: int) -> list[Strategy]:
+    """One strategy per seed: the first branch says how the outputs lie, the others agree."""
     branches = eqn.params["branches"]
     closed = branches[-1]
     found = []
@@ -205,5 +205,5 @@ def cond_rows(eqn, size: int) -> list[Row]:
         codes = [B] * len(closed.jaxpr.invars)
         codes[i] = seed
         codes, plan = _fixed_point(closed, size, codes, {})
-        found.append(Row((B, *codes), tuple(c[0] for c in plan.out_codes)))
+        found.append(Strategy((B, *codes), tuple(c[0] for c in plan.out_codes)))
     return found

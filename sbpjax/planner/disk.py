@@ -22,10 +22,10 @@ from typing import Any
 import jax
 from jax.extend.core import Literal
 
-from sbpjax.programs.equation_form import Signatures
+from sbpjax.programs.equation_form import EquationForms
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Plan
-from sbpjax.programs.rules import Row, names
+from sbpjax.programs.rules import Strategy, names
 from sbpjax.world import kept_files as kept
 
 from .control import body_program
@@ -57,7 +57,7 @@ def digest(program: Program, *request) -> str:
     """
     # JAX's version: what a function is traced to changes between releases under the same source.
     found = hashlib.sha256(f"{_FORMAT} {jax.__version__} {_sources()} {names()!r} {request!r}\n".encode())
-    signatures = Signatures()
+    forms = EquationForms()
     number: dict = {}
 
     def name(v) -> str:
@@ -66,11 +66,11 @@ def digest(program: Program, *request) -> str:
     for v in (*program.invars, *program.consts):
         found.update(f"{name(v)}:{v.aval}\n".encode())
     for eqn in program.eqns:
-        known = len(signatures.texts)
-        form = signatures.number(eqn)
+        known = len(forms.texts)
+        form = forms.number(eqn)
         # The text of a form once: programs have thousands of equations of a few dozen forms.
         if form == known:
-            found.update(signatures.texts[form].encode())
+            found.update(forms.texts[form].encode())
         line = f"{form} {' '.join(map(name, eqn.invars))} > {' '.join(map(name, eqn.outvars))}\n"
         found.update(line.encode())
     found.update(" ".join(map(name, program.outvars)).encode())
@@ -122,12 +122,12 @@ def _prune(folder: pathlib.Path) -> None:
 
 
 def _encode(plan: Plan) -> dict:
-    index: dict[Row, int] = {}
-    chosen = [[index.setdefault(row, len(index)) for row in rows] for rows in plan.rows]
+    index: dict[Strategy, int] = {}
+    chosen = [[index.setdefault(strategy, len(index)) for strategy in strategies] for strategies in plan.strategies]
     return {
         "in_codes": plan.in_codes,
         "out_codes": plan.out_codes,
-        "rows": [dataclasses.asdict(row) for row in index],
+        "strategies": [dataclasses.asdict(strategy) for strategy in index],
         "chosen": chosen,
         "inner_bytes": plan.inner_bytes,
         "gap": plan.gap,
@@ -137,27 +137,31 @@ def _encode(plan: Plan) -> dict:
     }
 
 
-def _row(fields: dict[str, Any]) -> Row:
+def _strategy(fields: dict[str, Any]) -> Strategy:
     values: dict[str, Any] = {k: tuple(x) if isinstance(x, list) else x for k, x in fields.items()}
-    return Row(**values)
+    return Strategy(**values)
 
 
 def _decode(data: dict, program: Program, sizes: tuple[int, ...]) -> Plan:
-    table = [_row(fields) for fields in data["rows"]]
-    rows = [tuple(table[i] for i in chosen) for chosen in data["chosen"]]
+    table = [_strategy(fields) for fields in data["strategies"]]
+    strategies = [tuple(table[i] for i in chosen) for chosen in data["chosen"]]
     in_codes = tuple(tuple(c) for c in data["in_codes"])
     out_codes = tuple(tuple(c) for c in data["out_codes"])
     # The file is signed, not trusted: a hash that collides must not become a wrong program.
-    if len(rows) != len(program.eqns) or len(in_codes) != len(program.invars) or len(out_codes) != len(program.outvars):
+    if (
+        len(strategies) != len(program.eqns)
+        or len(in_codes) != len(program.invars)
+        or len(out_codes) != len(program.outvars)
+    ):
         raise ValueError("the plan is of another program")
-    for eqn, chosen in zip(program.eqns, rows):
+    for eqn, chosen in zip(program.eqns, strategies):
         if len(chosen) != len(sizes) or any(
             len(r.ins) != len(eqn.invars) or len(r.outs) != len(eqn.outvars) for r in chosen
         ):
-            raise ValueError(f"the rows of {eqn.primitive.name} do not fit")
+            raise ValueError(f"the strategies of {eqn.primitive.name} do not fit")
     bodies = {
         int(i): _decode(body, body_program(program.eqns[int(i)].params["jaxpr"]), sizes)
         for i, body in data["bodies"].items()
     }
     figures = data["inner_bytes"], data["gap"], data["modelled_us"], bodies, data["unlimited_us"]
-    return Plan(program, sizes, in_codes, rows, out_codes, *figures)
+    return Plan(program, sizes, in_codes, strategies, out_codes, *figures)

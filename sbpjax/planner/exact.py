@@ -24,10 +24,10 @@ from jax.extend.core import DropVar, Literal, Var
 
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Codes, Plan
-from sbpjax.programs.rules import Row, jointly_legal, rows_of
+from sbpjax.programs.rules import Strategy, jointly_legal, strategies_of
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B
-from sbpjax.sbp.conversion_steps import wire_bytes
+from sbpjax.sbp.conversion_steps import interconnect_bytes
 from sbpjax.sbp.layout import local_shape
 
 from .control import inner_bytes, plans_bodies
@@ -45,42 +45,42 @@ MAX_STATES = 48
 
 @dataclass(frozen=True)
 class Candidate:
-    """One N-D signature of an equation: a row per axis, and what it costs apart from conversions."""
+    """An n-D strategy of an equation, one per axis, and what it costs apart from conversions."""
 
-    rows: tuple[Row, ...]
+    strategies: tuple[Strategy, ...]
     ins: tuple[Codes, ...]
     outs: tuple[Codes, ...]
     cost: int
 
 
 def candidates(eqn, sizes: Codes) -> list[Candidate]:
-    """Return the signatures of an equation on a mesh, in table order."""
-    per_axis = [rows_of(eqn, n, axis) for axis, n in enumerate(sizes)]
+    """Return the n-D strategies of an equation on a mesh, in table order."""
+    per_axis = [strategies_of(eqn, n, axis) for axis, n in enumerate(sizes)]
     found = []
-    count = math.prod(len(rows) for rows in per_axis)
+    count = math.prod(len(strategies) for strategies in per_axis)
     for position, chosen in enumerate(itertools.product(*per_axis)):
         order = position if len(sizes) == 1 else count - 1 - position  # as in OneFlow: in N-D the last wins a tie
         if not jointly_legal(eqn, chosen, sizes):
             continue
-        ins = tuple(zip(*(row.ins for row in chosen), strict=True)) if eqn.invars else ()
-        outs = tuple(zip(*(row.outs for row in chosen), strict=True)) if eqn.outvars else ()
-        # Of signatures that move as much, the one that divides more work: else all-B would often win by its place.
-        undivided = math.prod(n for n, row in zip(sizes, chosen, strict=True) if not row.divided)
+        ins = tuple(zip(*(strategy.ins for strategy in chosen), strict=True)) if eqn.invars else ()
+        outs = tuple(zip(*(strategy.outs for strategy in chosen), strict=True)) if eqn.outvars else ()
+        # Of strategies that move as much, the one that divides more work: else all-B would often win by its place.
+        undivided = math.prod(n for n, strategy in zip(sizes, chosen, strict=True) if not strategy.divided)
         work = max((math.prod(getattr(v.aval, "shape", ())) for v in eqn.outvars), default=0)
         cost = hidden_bytes(eqn, chosen, sizes, rough=True) * _BYTES + undivided * work * _UNDIVIDED + order
         found.append(Candidate(chosen, ins, outs, cost))
     return found
 
 
-def hidden_bytes(eqn, chosen: tuple[Row, ...], sizes: Codes, rough: bool = False) -> int:
-    """Return the bytes that an equation moves inside itself under rows ``chosen``; `rough` as in `inner_bytes`."""
+def hidden_bytes(eqn, chosen: tuple[Strategy, ...], sizes: Codes, rough: bool = False) -> int:
+    """Return the bytes that an equation moves inside itself under ``chosen``; `rough` as in `inner_bytes`."""
     total = inner_bytes(eqn, chosen, sizes, rough)
-    for axis, row in enumerate(chosen):
-        for i in row.hidden:
+    for axis, strategy in enumerate(chosen):
+        for i in strategy.hidden:
             aval = eqn.outvars[i].aval
             codes = tuple(r.outs[i] for r in chosen)
             block = math.prod(local_shape(aval.shape, codes, sizes)) * aval.dtype.itemsize
-            total += wire_bytes("psum", sizes[axis], block)
+            total += interconnect_bytes("psum", sizes[axis], block)
     return total
 
 
@@ -120,8 +120,8 @@ def plan_exactly(
         pin or (everywhere if isinstance(v, Literal) else produced.get(v, everywhere))
         for v, pin in zip(program.outvars, out_pins, strict=True)
     )
-    inner = sum(hidden_bytes(e, c.rows, sizes) for e, c in zip(program.eqns, chosen, strict=True))
-    return Plan(program, sizes, in_codes, [c.rows for c in chosen], out_codes, inner)
+    inner = sum(hidden_bytes(e, c.strategies, sizes) for e, c in zip(program.eqns, chosen, strict=True))
+    return Plan(program, sizes, in_codes, [c.strategies for c in chosen], out_codes, inner)
 
 
 def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
@@ -140,14 +140,14 @@ def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
         ranked = sorted(_ranked(states, options, reads, sizes), key=lambda entry: entry[0])
         states = _undominated(_successors(ranked, reads, made, part.last_reads[position]), sizes, most)
     # No layout is invented for the caller: where he split nothing, a divided result puts a gather off to whoever reads.
-    untouched = [a for a in range(len(sizes)) if all(c[a] == B for c in part.given.values())]
+    unpinned = [a for a in range(len(sizes)) if all(c[a] == B for c in part.given.values())]
     best, trail = None, None
     for cost, env, options in states:
         total = cost
         for v, pin in part.pins:
             if pin not in env.get(v, (everywhere,)):
                 total += _convert(v.aval.shape, v.aval.dtype.itemsize, sizes, env[v], pin)
-        total += _CONVERSION * _invented(env, free, untouched)
+        total += _CONVERSION * _invented(env, free, unpinned)
         if best is None or total < best:
             best, trail = total, options
     result = []
@@ -157,11 +157,11 @@ def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
     return result[::-1]
 
 
-def _invented(env: dict, free: set, untouched: list[int]) -> int:
+def _invented(env: dict, free: set, unpinned: list[int]) -> int:
     """Return on how many axes outputs are divided or partial although every input is broadcast there."""
-    if not untouched:
+    if not unpinned:
         return 0
-    return sum(codes[a] != B for v in free if v in env for codes in env[v] for a in untouched)
+    return sum(codes[a] != B for v in free if v in env for codes in env[v] for a in unpinned)
 
 
 def _charged(options: list[Candidate], eqn, uniform: set) -> list[Candidate]:
@@ -176,7 +176,7 @@ def _charged(options: list[Candidate], eqn, uniform: set) -> list[Candidate]:
 
 
 def _ranked(states, options, reads, sizes: Codes):
-    """Yield ``(cost, state, option)`` for every state and every signature of one equation."""
+    """Yield ``(cost, state, option)`` for every state and every n-D strategy of one equation."""
     for state in states:
         cost, env, _ = state
         price: dict = {}
@@ -242,7 +242,7 @@ class _Kept:
         env, prices = self.env, self.prices
         for v, copies in want.items():
             mine = env[v]
-            if mine is copies or mine == copies:  # most values are untouched since the states parted
+            if mine is copies or mine == copies:  # most values are the same since the states parted
                 continue
             for codes in copies:
                 if codes in mine:

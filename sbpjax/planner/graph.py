@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from jax.extend.core import Literal, Var
 
-from sbpjax.programs.equation_form import Signatures
+from sbpjax.programs.equation_form import EquationForms
 from sbpjax.programs.normalise import Program, scan_counts
 from sbpjax.programs.plan import Codes
 from sbpjax.programs.repeated_layers import tied
@@ -44,21 +44,21 @@ class Group:
 
     Attributes:
         members: positions of the equations in their program, or of the inputs.
-        signature: the number of the equations' form; -1 for inputs and ports.
+        form: the number of the equations' form; -1 for inputs and ports.
         aval: for inputs and ports, shape and dtype.
         returned: for inputs, whether an output must come back in the same layout.
         port: for ports, their kind.
-        turns: for ports, how often their loop turns.
+        iterations: for ports, how often their loop iterates.
         times: how often each member runs in one run of the program.
         whole: for inputs, dims that may not be split.
     """
 
     members: list[int]
-    signature: int
+    form: int
     aval: Any = None
     returned: bool = False
     port: str | None = None
-    turns: int = 1
+    iterations: int = 1
     times: int = 1
     whole: tuple[int, ...] = ()
 
@@ -91,36 +91,37 @@ class Graph:
 
     Attributes:
         region: the program, with the node of every equation.
-        signatures: the forms of its equations.
+        forms: the forms of its equations.
         nodes: classes of equations and ports of loops, then classes of free inputs.
         values: each value with the number of times it occurs.
         node_of_input: the node of every free input.
         uniform: values that take no part.
-        live: values held at the fullest moment, with how many of their members are; empty while memory has no price.
+        live: values that are live at the fullest moment, with how many of their members are; empty while memory has no
+            price.
         kept: those of them that are read before and after: a copy in another layout is held too.
-        untouched: the axes on which the user gave no layout: every pinned input, and every pin inside, is broadcast.
+        unpinned: the axes on which the user gave no layout: every pinned input, and every pin inside, is broadcast.
         returned: node → ``(position, shape, itemsize)`` of what it gives to outputs without a pin.
         variables: the variables of every value, those in loops left out.
         slack_us: of values for which a reader can wait, for how long, see `sbpjax.planner.prices.slack`.
     """
 
     region: Region
-    signatures: Signatures
+    forms: EquationForms
     nodes: list[Group]
     values: dict[Value, int]
     node_of_input: dict[int, int]
     uniform: set
     live: dict[Value, int] = field(default_factory=dict)
     kept: dict[Value, int] = field(default_factory=dict)
-    untouched: tuple[int, ...] = ()
+    unpinned: tuple[int, ...] = ()
     returned: dict = field(default_factory=dict)
     variables: dict[Value, list[Var]] = field(default_factory=dict)
     slack_us: dict[Value, float] = field(default_factory=dict)
 
     def equation(self, node: int):
         """Return an equation of a node's form, None for inputs and ports."""
-        signature = self.nodes[node].signature
-        return self.signatures.examples[signature] if signature >= 0 else None
+        form = self.nodes[node].form
+        return self.forms.examples[form] if form >= 0 else None
 
 
 def build(
@@ -161,11 +162,11 @@ def build(
             readers.setdefault(v, []).append(Fixed(pin))
     node_of_input = _free_nodes(program, sorted(free), readers, back, ends, builder.nodes, uniform, whole_dims)
     builder.add_values(readers, ends, 1)
-    graph = Graph(region, builder.signatures, builder.nodes, builder.values, node_of_input, uniform)
+    graph = Graph(region, builder.forms, builder.nodes, builder.values, node_of_input, uniform)
     for v, found in readers.items():
         graph.variables.setdefault(_value(v, ends[v], found), []).append(v)
     given_codes = [c for v, c in given.items() if c is not None and v not in uniform] + builder.asked
-    graph.untouched = tuple(a for a in range(len(everywhere)) if all(c[a] == everywhere[a] for c in given_codes))
+    graph.unpinned = tuple(a for a in range(len(everywhere)) if all(c[a] == everywhere[a] for c in given_codes))
     for v, pin in pins:
         end = ends.get(v) if pin is None and isinstance(v, Var) and v not in uniform else None
         if isinstance(end, tuple):
@@ -179,7 +180,7 @@ class _Builder:
 
     def __init__(self, everywhere: Codes) -> None:
         self.everywhere = everywhere
-        self.signatures = Signatures()
+        self.forms = EquationForms()
         self.nodes: list[Group] = []
         self.values: dict[Value, int] = {}
         self.asked: list[Codes] = []
@@ -188,8 +189,8 @@ class _Builder:
     def region(self, program: Program, uniform: set, ends: dict, marks: dict, times: int) -> tuple[Region, dict]:
         """Add the nodes of a program that runs ``times`` times; return it with the readers of its values."""
         # Equal layers are one node with many members, so the problem does not grow with depth.
-        numbers, forms, loops = self._ties(program, marks)
-        members = Counter(forms)
+        numbers, classes, loops = self._ties(program, marks)
+        members = Counter(classes)
         region, index, readers = Region(program), {}, {}
         ends.update((v, Fixed(self.everywhere)) for v in program.consts)
         for i, eqn in enumerate(program.eqns):
@@ -197,11 +198,11 @@ class _Builder:
             if eqn.outvars and all(v in uniform for v in eqn.outvars):
                 region.nodes.append(None)
                 continue
-            what = index.get(forms[i])
+            what = index.get(classes[i])
             if what is None and eqn.primitive.name == "scan":
-                what = index[forms[i]] = self._loop(eqn, uniform, times * members[forms[i]], *loops[i])
+                what = index[classes[i]] = self._loop(eqn, uniform, times * members[classes[i]], *loops[i])
             elif what is None:
-                what = index[forms[i]] = len(self.nodes)
+                what = index[classes[i]] = len(self.nodes)
                 self.nodes.append(Group([], numbers[i], times=times))
             # Where the user asked for a layout he knows of the axis: results may be divided on it.
             if eqn.primitive.name == "to_sbp":
@@ -226,7 +227,7 @@ class _Builder:
 
     def _ties(self, program: Program, marks: dict) -> tuple[list[int], list[int], dict]:
         """Return for every equation the number of its form and its class, and for every loop its marks and labels."""
-        numbers = [self.signatures.number(e) for e in program.eqns]
+        numbers = [self.forms.number(e) for e in program.eqns]
         loops = {i: self._labels(e, marks) for i, e in enumerate(program.eqns) if e.primitive.name == "scan"}
         labels = {i: (ins, outs) for i, (_, ins, outs) in loops.items()}
         return numbers, tied(numbers, program, marks, labels), loops
@@ -243,10 +244,10 @@ class _Builder:
         ]
         for kind, outer, v in zip(kinds, eqn.invars, body.invars, strict=True):
             inside["in", v] = f"{kind} {marks.get(('in', outer)) if isinstance(outer, Var) else 'literal'}"
-        _, forms, _ = self._ties(body, inside)
+        _, classes, _ = self._ties(body, inside)
         read: dict = {v: set() for v in body.invars}
         made: dict = {v: inside["in", v] for v in body.invars}
-        for form, inner in zip(forms, body.eqns, strict=True):
+        for form, inner in zip(classes, body.eqns, strict=True):
             for position, v in enumerate(inner.invars):
                 if isinstance(v, Var) and v in read:
                     read[v].add((form, position))
@@ -270,43 +271,43 @@ class _Builder:
         """Add the ports and the body of a ``scan`` whose equation runs ``times`` times."""
         params = eqn.params
         body = body_program(params["jaxpr"])
-        (consts, carry), turns = scan_counts(params), params["length"]
+        (consts, carry), iterations = scan_counts(params), params["length"]
         ports: dict = {}
         ins, outs, body_ins, body_outs = [], [], [], []
         for position, v in enumerate(body.invars):
             outer, aval = eqn.invars[position], cast(Any, v.aval)
-            # A scalar that every turn reads needs no port.
+            # A scalar that every iteration reads needs no port.
             if position < consts and not aval.shape and (isinstance(outer, Literal) or outer in uniform):
                 ins.append(None)
                 body_ins.append(None)
                 continue
             kind = "shared" if position < consts else "carried" if position < consts + carry else "sliced"
-            port = self._port(ports, in_labels[position], position, kind, aval, turns, times)
+            port = self._port(ports, in_labels[position], position, kind, aval, iterations, times)
             ins.append((port, 0))
             body_ins.append((port, 0))
         for position, v in enumerate(body.outvars):
             if position < carry:
                 port = body_ins[consts + position][0]
             else:
-                port = self._port(ports, out_labels[position], position, "stacked", v.aval, turns, times)
+                port = self._port(ports, out_labels[position], position, "stacked", v.aval, iterations, times)
             outs.append((port, 1 if position < carry else 0))
             body_outs.append((port, 1 if position < carry else 0))
         ends = {v: end for v, end in zip(body.invars, body_ins, strict=True) if end is not None}
         given = {v: self.everywhere if end is None else None for v, end in zip(body.invars, body_ins, strict=True)}
         inside = uniform_values(body, given, self.everywhere)
-        region, readers = self.region(body, inside, ends, marks, times * turns)
+        region, readers = self.region(body, inside, ends, marks, times * iterations)
         for v, end in zip(body.outvars, body_outs, strict=True):
             if isinstance(v, Var) and v not in inside:
                 readers.setdefault(v, []).append(end)
-        self.add_values(readers, ends, times * turns)
-        return Loop(region, turns, ins, outs, body_ins, body_outs)
+        self.add_values(readers, ends, times * iterations)
+        return Loop(region, iterations, ins, outs, body_ins, body_outs)
 
-    def _port(self, ports: dict, label: int, position: int, kind: str, aval, turns: int, times: int) -> int:
+    def _port(self, ports: dict, label: int, position: int, kind: str, aval, iterations: int, times: int) -> int:
         """Return the port of a label; ``position`` becomes one of its members."""
         port = ports.get(label)
         if port is None:
             port = ports[label] = len(self.nodes)
-            self.nodes.append(Group([], -1, aval, port=kind, turns=turns, times=times))
+            self.nodes.append(Group([], -1, aval, port=kind, iterations=iterations, times=times))
         self.nodes[port].members.append(position)
         return port
 

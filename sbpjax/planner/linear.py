@@ -1,14 +1,14 @@
-"""The linear program of a choice among given rows of every node: those of one mesh axis, or two axes' exchanged.
+"""The linear program of a choice among given strategies of every node: those of one mesh axis, or two axes' exchanged.
 
 One column per node and option (``x``, one option of each node is taken), and one column per value, reader and pair of
 layouts (``f``, how much flows from layout ``s`` of the producer to layout ``t`` of the reader): the flows out of ``s``
 sum to the producer's choice of ``s``, the flows into ``t`` to the reader's choice of ``t``. A conversion that several
-readers share is a column ``z`` at least as large as each of their flows, and is paid once. An option is a row per axis
-and all costs are whole: a conversion is priced along its path over all axes, so choice after choice descends on the
-cost of the whole plan.
+readers share is a column ``z`` at least as large as each of their flows, and is paid once. An option is a strategy per
+axis and all costs are whole: a conversion is priced along its path over all axes, so choice after choice descends on
+the cost of the whole plan.
 
-`solve_axis` offers the rows of one axis, the others staying. `exchange` offers what a node has and the same with two
-axes in each other's place: where a part of the program lies the wrong way round, neither axis can turn it alone.
+`solve_axis` offers the strategies of one axis, the others staying. `exchange` offers what a node has and the same with
+two axes in each other's place: where a part of the program lies the wrong way round, neither axis can move it alone.
 
 The relaxation is nearly always integral; where it is not, HiGHS branches on ``x``.
 """
@@ -32,7 +32,7 @@ from .solver import Basis, Linear, branched, solve
 _GAP = 1e-3
 _NODES = 2000
 _INTEGRAL = 1e-5
-# What orders the rows of an equation where all else is equal, so that equal equations choose alike.
+# What orders the strategies of an equation where all else is equal, so that equal equations choose alike.
 _ORDER_US = 1e-7
 
 
@@ -41,35 +41,35 @@ class Solution:
     """What HiGHS found.
 
     Attributes:
-        rows: what every node takes: of several axes a row per axis, of one its row.
+        strategies: what every node takes: of several axes a strategy per axis, of one its strategy.
         bound_us: a lower bound on the cost of every choice among the options.
         integral: whether the relaxation was integral.
         basis: where the solver ended; a later solve of the axis starts there.
     """
 
-    rows: list
+    strategies: list
     bound_us: float
     integral: bool
     basis: Basis | None = None
 
 
 def solve_axis(problem: Problem, assignment: Assignment, axis: int, start: Basis | None = None) -> Solution:
-    """Return the best rows on ``axis``, the other axes of ``assignment`` staying as they are.
+    """Return the best strategies on ``axis``, the other axes of ``assignment`` staying as they are.
 
     Args:
         problem: the graph with its prices.
-        assignment: rows on the other axes.
+        assignment: strategies on the other axes.
         axis: the axis.
         start: where an earlier solve of an axis ended.
     """
     axes = tuple(sorted({*assignment.axes, axis}))
     options = []
     for node in range(len(problem.graph.nodes)):
-        every = [assignment.chosen(node, axes, axis, row) for row in problem.rows(node, axis)]
+        every = [assignment.chosen(node, axes, axis, s) for s in problem.strategies(node, axis)]
         options.append([c for c in every if problem.legal(node, c, axes)] or every[-1:])
     at = axes.index(axis)
     solution = _Assembly(problem, axes, options, at).solve(start)
-    return replace(solution, rows=[chosen[at] for chosen in solution.rows])
+    return replace(solution, strategies=[chosen[at] for chosen in solution.strategies])
 
 
 def exchange(problem: Problem, assignment: Assignment, first: int, second: int) -> Assignment:
@@ -79,11 +79,11 @@ def exchange(problem: Problem, assignment: Assignment, first: int, second: int) 
     options = []
     for node in range(len(problem.graph.nodes)):
         stays = assignment.chosen(node, axes)
-        turned = tuple(assignment.rows[other.get(a, a)][node] for a in axes)
-        offered = all(turned[axes.index(a)] in problem.rows(node, a) for a in other)
-        may = turned != stays and offered and problem.legal(node, turned, axes)
-        options.append([stays, turned] if may else [stays])
-    found = _Assembly(problem, axes, options).solve().rows
+        exchanged = tuple(assignment.strategies[other.get(a, a)][node] for a in axes)
+        offered = all(exchanged[axes.index(a)] in problem.strategies(node, a) for a in other)
+        may = exchanged != stays and offered and problem.legal(node, exchanged, axes)
+        options.append([stays, exchanged] if may else [stays])
+    found = _Assembly(problem, axes, options).solve().strategies
     return Assignment({a: [chosen[place] for chosen in found] for place, a in enumerate(axes)})
 
 
@@ -93,7 +93,7 @@ class _Assembly:
     Args:
         problem: the graph with its prices.
         axes: the axes.
-        options: for every node what it may take: a row per axis.
+        options: for every node what it may take: a strategy per axis.
         at: the place in ``axes`` of the axis in which options differ, if it is one. Then columns and constraints have
             names that stay when the other axes choose anew, and a solve may start from an earlier one's basis.
     """
@@ -139,7 +139,7 @@ class _Assembly:
             for place, chosen in enumerate(options):
                 us = self.problem.node_us(node, chosen, self.axes)
                 named = chosen if self.at is None else (chosen[self.at].ins, chosen[self.at].outs)
-                self._column(group.count * (us + _ORDER_US * place), "row", node, *named)
+                self._column(group.count * (us + _ORDER_US * place), "strategy", node, *named)
             columns = range(self.first[node], self.first[node] + len(options))
             self._constrain([(c, 1.0) for c in columns], 1.0, 1.0, "node", node)
 
@@ -255,15 +255,15 @@ class _Assembly:
 
     def _add_memory(self) -> None:
         sizes = tuple(self.problem.sizes[a] for a in self.axes)
-        held: list[tuple] = []  # bytes and expressions
+        live: list[tuple] = []  # bytes and expressions
         for value, count in self.problem.graph.live.items():
             for codes, expression in self._layouts(value.source, True).items():
-                held.append((count * math.prod(local_shape(value.shape, codes, sizes)) * value.itemsize, expression))
+                live.append((count * math.prod(local_shape(value.shape, codes, sizes)) * value.itemsize, expression))
         for value, target, expression in self._copies:
             count = self.problem.graph.kept.get(value, 0)
             if count:
-                held.append((count * math.prod(local_shape(value.shape, target, sizes)) * value.itemsize, expression))
-        for nbytes, expression in held:
+                live.append((count * math.prod(local_shape(value.shape, target, sizes)) * value.itemsize, expression))
+        for nbytes, expression in live:
             self._charge(expression, nbytes * self.problem.model.memory_us_per_byte)
         if self.problem.memory_bytes is None:
             return
@@ -271,8 +271,8 @@ class _Assembly:
         # In shares of the limit: coefficients of 1e10 bytes beside ones of 1 spoil HiGHS's tolerances.
         scale = 1 / max(limit, 1.0)
         self._slack = self._column(OVER_LIMIT_US_PER_BYTE / scale, "slack")
-        terms = [(c, nbytes * scale) for nbytes, (columns, _) in held for c in columns]
-        fixed = sum(nbytes * constant for nbytes, (_, constant) in held)
+        terms = [(c, nbytes * scale) for nbytes, (columns, _) in live for c in columns]
+        fixed = sum(nbytes * constant for nbytes, (_, constant) in live)
         self._constrain([*terms, (self._slack, -1.0)], -math.inf, (limit - fixed) * scale, "memory")
 
     def solve(self, start: Basis | None = None) -> Solution:

@@ -1,9 +1,10 @@
 """The planner of one eager op: exact, but for ops with long loops.
 
-To the exact planner a loop is one equation, whose rows come from planning its body once per seed and, on N-D
-placements, once per pair of rows. A two-layer bidirectional LSTM of 7 steps is four scans of 24 equations, its backward
-eight of up to 41: on 2 × 2 ranks that took minutes. The linear program takes the body of a loop as part of the program
-around it (`ports`): about two seconds. Here it is given prices that count as the exact planner does: bytes, then steps.
+To the exact planner a loop is one equation, whose strategies come from planning its body once per seed and, on N-D
+placements, once per pair of strategies. A two-layer bidirectional LSTM of 7 steps is four scans of 24 equations, its
+backward eight of up to 41: on 2 × 2 ranks that took minutes. The linear program takes the body of a loop as part of the
+program around it (`ports`): about two seconds. Here it is given prices that count as the exact planner does: bytes,
+then steps.
 
 An axis on which every input and every pin is broadcast needs no plan: everything stays broadcast there.
 """
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from sbpjax.planner.prices.cost import CostModel
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Codes, Plan
-from sbpjax.programs.rules import Row
+from sbpjax.programs.rules import Strategy
 from sbpjax.sbp.algebra import B
 
 from .control import body_program
@@ -31,7 +32,7 @@ class _Bytes(CostModel):
     """The exact planner's prices: bytes, then steps; computing is free."""
 
     def steps_us(self, steps, block_bytes: float) -> float:
-        return sum(self.wire_us(s.price) or self.alpha_us for s in steps)
+        return sum(self.interconnect_us(s.price) or self.alpha_us for s in steps)
 
 
 # A byte is 1e-3 µs, a step of a conversion a tenth of that.
@@ -52,7 +53,7 @@ def plan_one(program: Program, sizes: Codes, in_codes: tuple[Codes, ...], out_pi
         return plan_exactly(program, sizes, in_codes, out_pins)
     pins = tuple(out_pins) if out_pins is not None else (None,) * len(program.outvars)
     # Where one axis of two is left there is no alternation.
-    axes = _touched(program, sizes, (*in_codes, *(p for p in pins if p is not None)))
+    axes = _used_axes(program, sizes, (*in_codes, *(p for p in pins if p is not None)))
     if not axes:
         return _everywhere(program, sizes, in_codes, pins)
 
@@ -72,7 +73,7 @@ def _length(program: Program) -> int:
     return len(program.eqns) + sum(map(_length, inner))
 
 
-def _touched(program: Program, sizes: Codes, given) -> tuple[int, ...]:
+def _used_axes(program: Program, sizes: Codes, given) -> tuple[int, ...]:
     """Return the axes on which something is given; all of them where a pin inside speaks of axes by number."""
     if _has_pins(program):
         return tuple(range(len(sizes)))
@@ -86,15 +87,15 @@ def _has_pins(program: Program) -> bool:
     )
 
 
-def _broadcast(eqn) -> Row:
-    return Row((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False)
+def _broadcast(eqn) -> Strategy:
+    return Strategy((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False)
 
 
 def _everywhere(program: Program, sizes: Codes, in_codes, pins) -> Plan:
     """Return the plan in which every device does everything."""
-    rows = [(_broadcast(e),) * len(sizes) for e in program.eqns]
+    strategies = [(_broadcast(e),) * len(sizes) for e in program.eqns]
     outs = tuple(pin or (B,) * len(sizes) for pin in pins)
-    return Plan(program, sizes, in_codes, rows, outs)
+    return Plan(program, sizes, in_codes, strategies, outs)
 
 
 def _widened(plan: Plan, sizes: Codes, axes: tuple[int, ...]) -> Plan:
@@ -106,7 +107,7 @@ def _widened(plan: Plan, sizes: Codes, axes: tuple[int, ...]) -> Plan:
         own = dict(zip(axes, found, strict=True))
         return tuple(own.get(a, B) for a in range(len(sizes)))
 
-    def rows(eqn, found: tuple[Row, ...]) -> tuple[Row, ...]:
+    def strategies(eqn, found: tuple[Strategy, ...]) -> tuple[Strategy, ...]:
         own = dict(zip(axes, found, strict=True))
         return tuple(own.get(a) or _broadcast(eqn) for a in range(len(sizes)))
 
@@ -114,7 +115,7 @@ def _widened(plan: Plan, sizes: Codes, axes: tuple[int, ...]) -> Plan:
         plan,
         sizes=sizes,
         in_codes=tuple(map(codes, plan.in_codes)),
-        rows=[rows(e, r) for e, r in zip(plan.program.eqns, plan.rows, strict=True)],
+        strategies=[strategies(e, r) for e, r in zip(plan.program.eqns, plan.strategies, strict=True)],
         out_codes=tuple(map(codes, plan.out_codes)),
         bodies={i: _widened(body, sizes, axes) for i, body in plan.bodies.items()},
         _boxings=None,

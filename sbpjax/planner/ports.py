@@ -1,13 +1,13 @@
 """Ports: how a program and the bodies of its loops are planned as one.
 
 A ``scan`` is not an equation of its own to the whole-program planner. The equations of its body are nodes like any
-others, each counted once per turn, and what crosses the boundary goes through a *port*, which takes the value outside
-and hands the same layout on inside:
+others, each counted once per iteration, and what crosses the boundary goes through a *port*, which takes the value
+outside and hands the same layout on inside:
 
-    shared    a value that every turn reads: converted before the loop, once
-    sliced    a stack with one slice per turn: ``S(d + 1)`` of the stack is ``S(d)`` of the slice
-    carried   what a turn hands to the next: start, every turn's result and what the turns read lie alike
-    stacked   the slices that the turns give: ``S(d)`` of the slice is ``S(d + 1)`` of the stack
+    shared    a value that every iteration reads: converted before the loop, once
+    sliced    a stack with one slice per iteration: ``S(d + 1)`` of the stack is ``S(d)`` of the slice
+    carried   what an iteration hands to the next: start, every result and what is read lie alike
+    stacked   the slices that the iterations give: ``S(d)`` of the slice is ``S(d + 1)`` of the stack
 
 So a gradient summed over micro-batches stays P through the loop because its carried port costs nothing as P, and is
 reduced once behind it; the split of a batch enters a loop over layers as the carried stream's layout.
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import jax.numpy as jnp
 
 from sbpjax.programs.normalise import Program
-from sbpjax.programs.rules import Row
+from sbpjax.programs.rules import Strategy
 from sbpjax.sbp.algebra import B, P, shifted
 
 KINDS = ("shared", "sliced", "carried", "stacked")
@@ -48,7 +48,7 @@ class Loop:
 
     Attributes:
         region: its body.
-        turns: how often the body runs.
+        iterations: how often the body runs.
         ins: for every operand its end outside, None if it is uniform.
         outs: for every output its end outside.
         body_ins: for every input of the body its end inside, None if it is uniform.
@@ -56,15 +56,15 @@ class Loop:
     """
 
     region: Region
-    turns: int
+    iterations: int
     ins: list
     outs: list
     body_ins: list
     body_outs: list
 
 
-def port_rows(kind: str, aval) -> list[Row]:
-    """Return the rows of a port whose value inside the loop is ``aval``; the broadcast one is the last.
+def port_strategies(kind: str, aval) -> list[Strategy]:
+    """Return the strategies of a port whose value inside the loop is ``aval``; the broadcast one is the last.
 
     Args:
         kind: one of `KINDS`.
@@ -74,8 +74,8 @@ def port_rows(kind: str, aval) -> list[Row]:
     # Integers are never partial: a sum of token numbers means nothing, and casts do not commute with sums.
     if jnp.issubdtype(aval.dtype, jnp.inexact):
         codes.append(P)
-    rows = []
-    for code in (*codes, B):  # the stacked dim itself is never split: a turn would have its slice on one rank
+    strategies = []
+    for code in (*codes, B):  # the stacked dim itself is never split: an iteration would have its slice on one rank
         (stack,) = shifted((code,), 1)
         ins, outs = {
             "shared": ((code,), (code,)),
@@ -83,5 +83,5 @@ def port_rows(kind: str, aval) -> list[Row]:
             "carried": ((code, code), (code, code)),
             "stacked": ((code,), (stack,)),
         }[kind]
-        rows.append(Row(ins, outs))
-    return rows
+        strategies.append(Strategy(ins, outs))
+    return strategies

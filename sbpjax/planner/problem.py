@@ -1,7 +1,7 @@
-"""What a choice of rows costs: the graph with its prices, and the modelled time of an assignment.
+"""What a choice of strategies costs: the graph with its prices, and the modelled time of an assignment.
 
-Prices are whole: a node is priced by its rows on all decided axes, a conversion along its path over them. `total_us`
-adds up a choice as the lowering will make it; the linear program (`linear`) is written from the same prices.
+Prices are whole: a node is priced by its strategies on all decided axes, a conversion along its path over them.
+`total_us` adds up a choice as the lowering will make it; the linear program (`linear`) is written from the same prices.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import functools
 import math
 from dataclasses import dataclass
 
-from sbpjax.planner.memory.stored import touches
+from sbpjax.planner.memory.stored import stored_operands
 from sbpjax.planner.prices.cost import CostModel, products_us
 from sbpjax.planner.prices.local_work import local_bytes
 from sbpjax.planner.prices.slack import VISIBLE
 from sbpjax.programs.plan import Codes
-from sbpjax.programs.rules import Row, jointly_legal, rows_of
+from sbpjax.programs.rules import Strategy, jointly_legal, strategies_of
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.layout import local_shape
 
 from .exact import hidden_bytes
 from .graph import Fixed, Graph, Group, Value
-from .ports import port_rows
+from .ports import port_strategies
 
 # What a byte above the memory limit costs: far more than moving it.
 OVER_LIMIT_US_PER_BYTE = 1.0
@@ -49,106 +49,110 @@ class Problem:
     memory_bytes: float | None = None
 
     def __post_init__(self) -> None:
-        self._rows: dict = {}
+        self._strategies: dict = {}
         self._work: dict = {}
         self._hidden: dict = {}
         self._tiled: dict = {}
 
-    def rows(self, node: int, axis: int) -> list[Row]:
-        """Return the rows of a node on an axis."""
+    def strategies(self, node: int, axis: int) -> list[Strategy]:
+        """Return the strategies of a node on an axis."""
         group = self.graph.nodes[node]
-        key = (group.signature, axis) if group.signature >= 0 else _key_of(group)
-        found = self._rows.get(key)
+        key = (group.form, axis) if group.form >= 0 else _key_of(group)
+        found = self._strategies.get(key)
         if found is None:
-            if group.signature >= 0:
-                found = rows_of(self.graph.signatures.examples[group.signature], self.sizes[axis], axis)
+            if group.form >= 0:
+                found = strategies_of(self.graph.forms.examples[group.form], self.sizes[axis], axis)
             elif group.port is not None:
-                found = port_rows(group.port, group.aval)
+                found = port_strategies(group.port, group.aval)
             else:
                 # P is left out: nobody keeps parameters as summands.
                 codes = [*(d for d, n in enumerate(group.aval.shape) if n > 1 and d not in group.whole), B]
-                found = [Row((c,) if group.returned else (), (c,)) for c in codes]
-            self._rows[key] = found
+                found = [Strategy((c,) if group.returned else (), (c,)) for c in codes]
+            self._strategies[key] = found
         return found
 
-    def legal(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> bool:
-        """Return whether rows chosen for the axes ``axes`` go together."""
+    def legal(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> bool:
+        """Return whether strategies chosen for the axes ``axes`` go together."""
         group = self.graph.nodes[node]
-        if group.signature < 0:
+        if group.form < 0:
             return True
         sizes = self._sizes(axes)
-        return jointly_legal(self.graph.signatures.examples[group.signature], chosen, sizes)
+        return jointly_legal(self.graph.forms.examples[group.form], chosen, sizes)
 
-    def node_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
-        """Return the time of one member of a node under rows chosen for ``axes``."""
+    def node_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
+        """Return the time of one member of a node under strategies chosen for ``axes``."""
         group = self.graph.nodes[node]
-        if group.signature < 0:
+        if group.form < 0:
             return self._held_us(group, chosen, axes)
-        eqn = self.graph.signatures.examples[group.signature]
-        work = self._work.get(group.signature)
+        eqn = self.graph.forms.examples[group.form]
+        work = self._work.get(group.form)
         if work is None:
-            work = self._work[group.signature] = self.model.equation_us(eqn)
-        # A row that names no split does its work on every rank: that is what keeps large products divided.
-        share = math.prod(self.sizes[a] for a, row in zip(axes, chosen) if any(c >= 0 for c in (*row.ins, *row.outs)))
+            work = self._work[group.form] = self.model.equation_us(eqn)
+        # A strategy that names no split does its work on every rank: that is what keeps large products divided.
+        share = math.prod(
+            self.sizes[a] for a, strategy in zip(axes, chosen) if any(c >= 0 for c in (*strategy.ins, *strategy.outs))
+        )
         own = self._tiled_us(node, chosen, axes, work, share) if self.model.tiles else work / share
-        own += self._at_rest_us(node, chosen, axes)
+        own += self._stored_us(node, chosen, axes)
         return own + self._inner_us(node, chosen, axes) + self._invented_us(node, chosen, axes)
 
-    def _tiled_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...], work: float, share: int) -> float:
-        """Return the time of an equation by the blocks that one device touches (`sbpjax.planner.prices.local_work`)."""
-        signature = self.graph.nodes[node].signature
-        key = (signature, chosen, axes)
+    def _tiled_us(
+        self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...], work: float, share: int
+    ) -> float:
+        """Return the time of an equation by one device's HBM traffic; see `sbpjax.planner.prices.local_work`."""
+        form = self.graph.nodes[node].form
+        key = (form, chosen, axes)
         found = self._tiled.get(key)
         if found is None:
-            eqn = self.graph.signatures.examples[signature]
-            ins, outs = (tuple(zip(*(getattr(row, side) for row in chosen))) for side in ("ins", "outs"))
-            touched = local_bytes(eqn, ins, outs, self._sizes(axes))
-            # A pointwise equation is fused with its neighbours: what its block touches is not its own to pay.
-            if touched is None:
+            eqn = self.graph.forms.examples[form]
+            ins, outs = (tuple(zip(*(getattr(strategy, side) for strategy in chosen))) for side in ("ins", "outs"))
+            traffic = local_bytes(eqn, ins, outs, self._sizes(axes))
+            # A pointwise equation is fused with its neighbours: its HBM traffic is not its own to pay.
+            if traffic is None:
                 found = work / share
             else:
                 products = products_us(self.model, eqn) / share
-                found = self.model.compute_ratio * max(products, self.model.memory_us(touched))
+                found = self.model.compute_ratio * max(products, self.model.memory_us(traffic))
             self._tiled[key] = found
         return found
 
-    def _inner_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+    def _inner_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
         """Return the time that one member of a node moves data inside itself; on unlike links, axis by axis."""
         total = self.inner_bytes(node, chosen, axes)
         if not total or not self.model.links:
-            return self.model.wire_us(total)
+            return self.model.interconnect_us(total)
         single = []
         for a in axes:
-            alone = tuple(r if b == a else self.rows(node, b)[-1] for b, r in zip(axes, chosen))
+            alone = tuple(r if b == a else self.strategies(node, b)[-1] for b, r in zip(axes, chosen))
             single.append(self.inner_bytes(node, alone, axes))
         known = sum(single) or 1  # an axis alone moves the bytes of the whole, so only the shares are taken
-        return sum(self.model.wire_us(total * part / known, a) for a, part in zip(axes, single))
+        return sum(self.model.interconnect_us(total * part / known, a) for a, part in zip(axes, single))
 
     def _sizes(self, axes: tuple[int, ...]) -> Codes:
         return tuple(self.sizes[a] for a in axes)
 
     @functools.cached_property
-    def _touches(self) -> dict:
-        return touches(self.graph) if self.model.tiles else {}
+    def _stored(self) -> dict:
+        return stored_operands(self.graph) if self.model.tiles else {}
 
-    def _at_rest_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+    def _stored_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
         """Return the time in which one member of a node reads inputs and writes new state; see `at_rest`."""
-        found = self._touches.get(node, ())
+        found = self._stored.get(node, ())
         return self.model.memory_us(sum(t.bytes(chosen, self._sizes(axes)) for t in found)) if found else 0.0
 
-    def _held_us(self, group: Group, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+    def _held_us(self, group: Group, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
         """Return what orders the layouts of a loop's stacks where all else is equal: the bytes that one device holds.
 
         A stack that is gathered before its loop, or reduced behind it, moves as much as its slices do inside.
         """
         if group.port not in ("sliced", "stacked"):
             return 0.0
-        codes = tuple((row.outs if group.port == "sliced" else row.ins)[0] for row in chosen)
-        # All turns: it is the stack that a device holds, not a slice.
+        codes = tuple((strategy.outs if group.port == "sliced" else strategy.ins)[0] for strategy in chosen)
+        # All iterations: it is the stack that a device holds, not a slice.
         slice_bytes = math.prod(local_shape(group.aval.shape, codes, self._sizes(axes)))
-        return _HELD * self.model.wire_us(slice_bytes * group.aval.dtype.itemsize * group.turns)
+        return _HELD * self.model.interconnect_us(slice_bytes * group.aval.dtype.itemsize * group.iterations)
 
-    def _invented_us(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> float:
+    def _invented_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
         """Return the time to gather what a node returns divided or partial on axes where every input is broadcast.
 
         The caller gave no layout there, so the gather that a divided result puts off is charged to the plan that
@@ -156,20 +160,20 @@ class Problem:
         """
         total = 0.0
         for position, shape, itemsize in self.graph.returned.get(node, ()):
-            codes = tuple(row.outs[position] for row in chosen)
-            whole = tuple(B if a in self.graph.untouched else c for a, c in zip(axes, codes))
+            codes = tuple(strategy.outs[position] for strategy in chosen)
+            whole = tuple(B if a in self.graph.unpinned else c for a, c in zip(axes, codes))
             # A sum that is left partial is free here and costs a gather wherever it is read.
             total += self.price(shape, itemsize, axes, codes, whole)[0]
             total += _TIE_US * sum(_rank_of(c, len(shape), len(self.sizes)) for c in codes)
         return total
 
-    def inner_bytes(self, node: int, chosen: tuple[Row, ...], axes: tuple[int, ...]) -> int:
+    def inner_bytes(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> int:
         """Return the bytes that one member of a node moves inside itself."""
-        signature = self.graph.nodes[node].signature
-        key = (signature, chosen, axes)
+        form = self.graph.nodes[node].form
+        key = (form, chosen, axes)
         found = self._hidden.get(key)
         if found is None:
-            eqn = self.graph.signatures.examples[signature]
+            eqn = self.graph.forms.examples[form]
             found = self._hidden[key] = hidden_bytes(eqn, chosen, self._sizes(axes))
         return found
 
@@ -191,7 +195,7 @@ class Problem:
     def conversion(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> tuple[float, int]:
         """Return the time and bytes of a conversion of a value, less the latency that other work hides."""
         us, moved = self.price(value.shape, value.itemsize, axes, source, target)
-        # Only latency hides, as in OneFlow's trunk algorithm: the bytes of all conversions share one wire.
+        # Only latency hides, as in OneFlow's trunk algorithm: the bytes of all conversions share one interconnect.
         slack = self.graph.slack_us.get(value, 0.0) if self.model.hides and moved else 0.0
         if not slack:
             return us, moved
@@ -213,20 +217,22 @@ class Assignment:
 
     Attributes:
         axes: the axes that are decided.
-        rows: axis → a row per node.
+        strategies: axis → a strategy per node.
     """
 
-    def __init__(self, rows: dict[int, list[Row]]) -> None:
-        self.rows = rows
+    def __init__(self, strategies: dict[int, list[Strategy]]) -> None:
+        self.strategies = strategies
 
     @property
     def axes(self) -> tuple[int, ...]:
         """The decided axes, outer first."""
-        return tuple(sorted(self.rows))
+        return tuple(sorted(self.strategies))
 
-    def chosen(self, node: int, axes: tuple[int, ...], axis: int | None = None, row: Row | None = None) -> tuple:
-        """Return the rows of a node on ``axes``, with ``row`` in the place of ``axis``."""
-        return tuple(row if a == axis else self.rows[a][node] for a in axes)
+    def chosen(
+        self, node: int, axes: tuple[int, ...], axis: int | None = None, strategy: Strategy | None = None
+    ) -> tuple:
+        """Return the strategies of a node on ``axes``, with ``strategy`` in the place of ``axis``."""
+        return tuple(strategy if a == axis else self.strategies[a][node] for a in axes)
 
     def codes(self, end, axes: tuple[int, ...], outgoing: bool) -> Codes:
         """Return the nd-sbp at one end of a value."""
@@ -235,9 +241,9 @@ class Assignment:
         return codes_of(self.chosen(end[0], axes), end[1], outgoing)
 
 
-def codes_of(chosen: tuple[Row, ...], position: int, outgoing: bool) -> Codes:
-    """Return the nd-sbp of an operand, or of an output, of a node with the rows ``chosen``."""
-    return tuple((row.outs if outgoing else row.ins)[position] for row in chosen)
+def codes_of(chosen: tuple[Strategy, ...], position: int, outgoing: bool) -> Codes:
+    """Return the nd-sbp of an operand, or of an output, of a node with the strategies ``chosen``."""
+    return tuple((strategy.outs if outgoing else strategy.ins)[position] for strategy in chosen)
 
 
 def total_us(problem: Problem, assignment: Assignment) -> float:

@@ -1,11 +1,11 @@
 """The planner of whole programs: a traced step, with pins where the user spoke.
 
-Data parallelism is a pin (the batch is split, the parameters are broadcast) and the rest follows: the contraction row
-of the weight gradient gives a partial sum, the optimizer needs a broadcast one, so one all-reduce per parameter is
-planned, at the place where it costs least.
+Data parallelism is a pin (the batch is split, the parameters are broadcast) and the rest follows: the contraction
+strategy of the weight gradient gives a partial sum, the optimizer needs a broadcast one, so one all-reduce per
+parameter is planned, at the place where it costs least.
 
 `plan_program` builds the graph of the program once (repeated layers tied), solves the linear program of one mesh axis
-after the other in alternation, and where that has settled lets parts of the program exchange two axes; from several
+after the other in alternation, and where that has converged lets parts of the program exchange two axes; from several
 starts, the plan for one axis of all ranks among them, of which it keeps the cheapest plan. Everything is deterministic.
 """
 
@@ -25,7 +25,7 @@ from sbpjax.planner.prices.cost import DEFAULT, CostModel
 from sbpjax.planner.prices.slack import slack_us
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Codes, Plan
-from sbpjax.programs.rules import Row
+from sbpjax.programs.rules import Strategy
 from sbpjax.sbp.algebra import B
 
 from .graph import Fixed, Graph, build
@@ -35,8 +35,8 @@ from .problem import Assignment, Problem, total_us
 
 log = logging.getLogger("sbpjax.plan")
 
-# Alternation settles in two or three rounds; starts differ in the order of the axes. A start that begins well above the
-# best plan so far is not followed further.
+# Alternation converges in two or three rounds; starts differ in the order of the axes. A start that begins well above
+# the best plan so far is not followed further.
 _ROUNDS = 6
 _STARTS = 4
 # A large program takes seconds per axis and start, and starts differ by a percent or less: two where inputs are free.
@@ -108,10 +108,10 @@ def plan_program(
     )
 
 
-def _note_live(graph: Graph, held: set, kept: set) -> None:
+def _note_live(graph: Graph, live: set, kept: set) -> None:
     """Add what a program holds at a moment to what memory's price counts."""
     for value, members in graph.variables.items():
-        for table, names in ((graph.live, held), (graph.kept, kept)):
+        for table, names in ((graph.live, live), (graph.kept, kept)):
             count = sum(v in names for v in members)
             if count:
                 table[value] = max(count, table.get(value, 0))
@@ -150,7 +150,7 @@ def _search(problem: Problem) -> tuple[Assignment, float, float]:
     alike = _alike(problem) if axes > 1 and problem.graph.node_of_input else None
     if alike is not None:
         best_us = min(us for _, us, _ in results)
-        results.append(_settle(problem, alike, tuple(range(axes)), best_us * (1 + _HOPELESS), ends, {}))
+        results.append(_alternate(problem, alike, tuple(range(axes)), best_us * (1 + _HOPELESS), ends, {}))
         log.debug("axes that begin alike: %.3f us", results[-1][1])
     return min(results, key=lambda result: result[1])
 
@@ -165,13 +165,13 @@ def _descend(
     for axis in order:
         # The basis of another axis is a better start than none: axes want much the same of most equations.
         solution = solve_axis(problem, assignment, axis, ends.get(axis, basis))
-        assignment = Assignment({**assignment.rows, axis: solution.rows})
+        assignment = Assignment({**assignment.strategies, axis: solution.strategies})
         bounds[axis], ends[axis] = solution.bound_us, solution.basis
         basis = solution.basis
-    return _settle(problem, assignment, order, give_up_us, ends, {order[-1]: bounds[order[-1]]})
+    return _alternate(problem, assignment, order, give_up_us, ends, {order[-1]: bounds[order[-1]]})
 
 
-def _settle(
+def _alternate(
     problem: Problem,
     assignment: Assignment,
     order: tuple[int, ...],
@@ -183,7 +183,7 @@ def _settle(
 
     Args:
         problem: the problem.
-        assignment: rows of all axes to begin with.
+        assignment: strategies of all axes to begin with.
         order: of the axes.
         give_up_us: above which modelled time it is not worth while.
         ends: of each axis where its last solve ended.
@@ -194,16 +194,16 @@ def _settle(
         if us > give_up_us and bounds:
             break
         # Alternation can end with a part of the program the wrong way round, its tokens over tensor and its hidden
-        # units over data: neither axis can turn it without the other.
+        # units over data: neither axis can move it without the other.
         if stale >= len(order):
-            turned = _exchanged(problem, assignment, us)
-            if turned is None:
+            exchanged = _exchanged(problem, assignment, us)
+            if exchanged is None:
                 break
-            (assignment, us), stale = turned, 0
-        others = Assignment({a: r for a, r in assignment.rows.items() if a != axis})
+            (assignment, us), stale = exchanged, 0
+        others = Assignment({a: r for a, r in assignment.strategies.items() if a != axis})
         solution = solve_axis(problem, others, axis, ends[axis])
         bounds[axis], ends[axis] = solution.bound_us, solution.basis
-        candidate = Assignment({**others.rows, axis: solution.rows})
+        candidate = Assignment({**others.strategies, axis: solution.strategies})
         after = total_us(problem, candidate)
         # 1, not 0: the axis that has just been solved is optimal given the others.
         stale = stale + 1 if after > us * (1 - _SETTLED) else 1
@@ -225,15 +225,15 @@ def _alike(problem: Problem) -> Assignment | None:
     # The links of the mesh axes say nothing of an axis over all ranks.
     sizes = (math.prod(problem.sizes), *(1 for _ in axes[1:]))
     line = Problem(graph, sizes, dataclasses.replace(problem.model, links=()))
-    rows: dict[int, list[Row]] = {a: [] for a in axes}
-    for node, row in enumerate(solve_axis(line, Assignment({}), 0, None).rows):
-        chosen: tuple[Row, ...] = ()
+    strategies: dict[int, list[Strategy]] = {a: [] for a in axes}
+    for node, strategy in enumerate(solve_axis(line, Assignment({}), 0, None).strategies):
+        chosen: tuple[Strategy, ...] = ()
         for a in axes:
-            every = problem.rows(node, a)
-            fits = row in every and problem.legal(node, (*chosen, row), tuple(range(a + 1)))
-            chosen = (*chosen, row if fits else every[-1])
-            rows[a].append(chosen[-1])
-    return Assignment(rows)
+            every = problem.strategies(node, a)
+            fits = strategy in every and problem.legal(node, (*chosen, strategy), tuple(range(a + 1)))
+            chosen = (*chosen, strategy if fits else every[-1])
+            strategies[a].append(chosen[-1])
+    return Assignment(strategies)
 
 
 def _exchanged(problem: Problem, assignment: Assignment, us: float) -> tuple[Assignment, float] | None:
@@ -250,11 +250,11 @@ def _plan(problem: Problem, assignment: Assignment, in_codes, out_pins, gap: flo
     codes = list(in_codes)
     for i, node in graph.node_of_input.items():
         codes[i] = assignment.codes((node, 0), assignment.axes, True)
-    rows, bodies, inner = _rows(problem, assignment, graph.region)
+    strategies, bodies, inner = _strategies(problem, assignment, graph.region)
     everywhere = (B,) * len(problem.sizes)
     produced = dict.fromkeys(program.consts, everywhere)
     produced.update(zip(program.invars, codes))
-    for eqn, chosen in zip(program.eqns, rows):
+    for eqn, chosen in zip(program.eqns, strategies):
         produced.update(zip(eqn.outvars, zip(*(r.outs for r in chosen))))
     out_codes = []
     for v, pin in zip(program.outvars, out_pins):
@@ -262,35 +262,45 @@ def _plan(problem: Problem, assignment: Assignment, in_codes, out_pins, gap: flo
             pin = codes[pin]
         out_codes.append(pin or (everywhere if isinstance(v, Literal) else produced[v]))
     return Plan(
-        program, problem.sizes, tuple(codes), rows, tuple(out_codes), inner, gap=gap, modelled_us=us, bodies=bodies
+        program,
+        problem.sizes,
+        tuple(codes),
+        strategies,
+        tuple(out_codes),
+        inner,
+        gap=gap,
+        modelled_us=us,
+        bodies=bodies,
     )
 
 
-def _rows(problem: Problem, assignment: Assignment, region: Region) -> tuple[list, dict[int, Plan], int]:
-    """Return a row per axis for every equation, the plans of loop bodies, and the bytes moved inside equations."""
+def _strategies(problem: Problem, assignment: Assignment, region: Region) -> tuple[list, dict[int, Plan], int]:
+    """Return a strategy per axis for every equation, the plans of loop bodies, and the bytes moved inside equations."""
     axes, sizes = assignment.axes, problem.sizes
     everywhere = (B,) * len(sizes)
-    rows: list[tuple[Row, ...]] = []
+    strategies: list[tuple[Strategy, ...]] = []
     bodies: dict[int, Plan] = {}
     inner = 0
     made: dict[int, Plan] = {}
     for i, (eqn, what) in enumerate(zip(region.program.eqns, region.nodes)):
         if what is None:
-            rows.append((Row((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False),) * len(sizes))
+            strategies.append((Strategy((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False),) * len(sizes))
         elif isinstance(what, Loop):
             ins = [everywhere if end is None else assignment.codes(end, axes, False) for end in what.ins]
             outs = [assignment.codes(end, axes, True) for end in what.outs]
-            rows.append(tuple(Row(tuple(c[a] for c in ins), tuple(c[a] for c in outs)) for a in range(len(sizes))))
+            strategies.append(
+                tuple(Strategy(tuple(c[a] for c in ins), tuple(c[a] for c in outs)) for a in range(len(sizes)))
+            )
             # Equal loops are tied to one `Loop`, so their bodies are one plan, too.
             if id(what) not in made:
                 made[id(what)] = _body(problem, assignment, what)
             bodies[i] = made[id(what)]
-            inner += bodies[i].inner_bytes * what.turns
+            inner += bodies[i].inner_bytes * what.iterations
         else:
             chosen = assignment.chosen(what, axes)
-            rows.append(chosen)
+            strategies.append(chosen)
             inner += problem.inner_bytes(what, chosen, axes)
-    return rows, bodies, inner
+    return strategies, bodies, inner
 
 
 def _body(problem: Problem, assignment: Assignment, loop: Loop) -> Plan:
@@ -298,5 +308,5 @@ def _body(problem: Problem, assignment: Assignment, loop: Loop) -> Plan:
     axes = assignment.axes
     ins = tuple(everywhere if end is None else assignment.codes(end, axes, True) for end in loop.body_ins)
     outs = tuple(assignment.codes(end, axes, False) for end in loop.body_outs)
-    rows, bodies, inner = _rows(problem, assignment, loop.region)
-    return Plan(loop.region.program, problem.sizes, ins, rows, outs, inner, bodies=bodies)
+    strategies, bodies, inner = _strategies(problem, assignment, loop.region)
+    return Plan(loop.region.program, problem.sizes, ins, strategies, outs, inner, bodies=bodies)

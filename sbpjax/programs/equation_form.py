@@ -1,7 +1,7 @@
-"""Signatures: equations of equal form get the same number, so that their rows and costs are found once.
+"""Equation forms: equations of equal form get the same number, so that their strategies and costs are found once.
 
-A GPT of 48 layers has 20,000 equations and about 300 signatures. The number of an equation depends on its primitive,
-its parameters and the shapes and dtypes of its operands; literals count by shape, not by value. The text of a signature
+A GPT of 48 layers has 20,000 equations and about 300 forms. The number of an equation depends on its primitive,
+its parameters and the shapes and dtypes of its operands; literals count by shape, not by value. The text of a form
 is the same in every process, which is what the plan cache on disk hashes.
 """
 
@@ -16,7 +16,7 @@ from jax.extend.core import Literal
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+|0x[0-9a-f]{6,}")
 
 
-class Signatures:
+class EquationForms:
     """Numbers for equations, by form.
 
     Args:

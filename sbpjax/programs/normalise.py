@@ -279,18 +279,18 @@ def scan_again(params: dict, run, consts, carried, xs) -> list:
     Args:
         params: the parameters of the ``scan``: its length, direction and unrolling stay.
         run: the body, ``(*consts, *carried, *slices) -> (*carried, *slices of the stacks)``.
-        consts: what every turn reads.
-        carried: what the first turn gets.
-        xs: what the turns take slices of.
+        consts: what every iteration reads.
+        carried: what the first iteration gets.
+        xs: what the iterations take slices of.
     """
     count = len(carried)
 
-    def turn(state, slices):
+    def iteration(state, slices):
         results = run(*consts, *state, *slices)
         return tuple(results[:count]), tuple(results[count:])
 
     last, kept = jax.lax.scan(
-        turn,
+        iteration,
         tuple(carried),
         tuple(xs),
         length=params["length"],

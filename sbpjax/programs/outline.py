@@ -57,25 +57,25 @@ def _typed(env: dict, v) -> jax.Array:
 
 
 def _calls(program: Program, env: dict, loop: Loop) -> None:
-    """Run the turns of a loop as calls of its first turn's equations."""
+    """Run the iterations of a loop as calls of its first iteration's equations."""
     carry = [_typed(env, v) for _, v in loop.carried]
     shared = [env[v] for v in loop.shared]
     pieces = _pieces(program, loop)
-    for k in range(loop.turns):
+    for k in range(loop.iterations):
         values: dict = {("carry", i): x for i, x in enumerate(carry)}
         values.update((("shared", i), x) for i, x in enumerate(shared))
-        values.update((("own", i), _typed(env, turns[k])) for i, turns in enumerate(loop.own))
+        values.update((("own", i), _typed(env, iterations[k])) for i, iterations in enumerate(loop.own))
         for piece in pieces:
             piece.run(values)
-        carry = [values["turn", producer] for producer, _ in loop.carried]
-        env.update((turns[k], values["turn", producer]) for producer, turns in loop.kept)
+        carry = [values["iteration", producer] for producer, _ in loop.carried]
+        env.update((iterations[k], values["iteration", producer]) for producer, iterations in loop.kept)
 
 
 class _Piece:
-    """Equations of a turn that are run together: as one call, or one by one.
+    """Equations of an iteration that are run together: as one call, or one by one.
 
     Args:
-        eqns: the equations of the first turn.
+        eqns: the equations of the first iteration.
         loop: the loop.
         members: which of them.
     """
@@ -83,7 +83,7 @@ class _Piece:
     def __init__(self, eqns: Sequence, loop: Loop, members: list[int]) -> None:
         self._eqns, self._loop, self.members = eqns, loop, members
         slots = [slot for j in members for slot in loop.slots[j] if slot[0] != "literal"]
-        self.reads = [s for s in dict.fromkeys(slots) if s[0] != "turn" or s[1][0] not in members]
+        self.reads = [s for s in dict.fromkeys(slots) if s[0] != "iteration" or s[1][0] not in members]
         self.gives: list[tuple[int, int]] = []  # what others read
         self._call: Any = None
 
@@ -98,7 +98,7 @@ class _Piece:
             # The mark is on the call alone: around the trace it would be on every operation of the layer.
             with set_xla_metadata(inlineable="false"):
                 results = bind(self._call, operands)
-        values.update((("turn", producer), x) for producer, x in zip(self.gives, results, strict=True))
+        values.update((("iteration", producer), x) for producer, x in zip(self.gives, results, strict=True))
 
     def _named(self):
         def layer(*operands):
@@ -110,12 +110,12 @@ class _Piece:
         known: dict = dict(zip(self.reads, operands, strict=True))
         for j in self.members:
             given = [what if kind == "literal" else known[kind, what] for kind, what in self._loop.slots[j]]
-            known.update((("turn", (j, i)), x) for i, x in enumerate(bind(self._eqns[j], given)))
-        return [known["turn", producer] for producer in self.gives]
+            known.update((("iteration", (j, i)), x) for i, x in enumerate(bind(self._eqns[j], given)))
+        return [known["iteration", producer] for producer in self.gives]
 
 
 def _pieces(program: Program, loop: Loop) -> list[_Piece]:
-    """Return a turn in pieces, in order: each collective alone, and what is between them."""
+    """Return an iteration in pieces, in order: each collective alone, and what is between them."""
     eqns = program.eqns[loop.start : loop.start + loop.period]
     runs: list[list[int]] = []
     open_run = False
@@ -126,7 +126,7 @@ def _pieces(program: Program, loop: Loop) -> list[_Piece]:
         runs[-1].append(j)
         open_run = not alone
     pieces = [_Piece(eqns, loop, members) for members in runs]
-    wanted = {what for piece in pieces for kind, what in piece.reads if kind == "turn"}
+    wanted = {what for piece in pieces for kind, what in piece.reads if kind == "iteration"}
     wanted |= {producer for producer, _ in (*loop.carried, *loop.kept)}
     for piece in pieces:
         piece.gives = [(j, i) for j in piece.members for i in range(len(eqns[j].outvars)) if (j, i) in wanted]

@@ -11,7 +11,7 @@ from sbpjax.sbp import algebra, boxing
 from sbpjax.sbp.conversion_steps import Step
 
 from .normalise import Program, source_line
-from .rules import Row
+from .rules import Strategy
 
 Codes = tuple[int, ...]
 _HELD_BACK = 1e-3  # slower by less than this is noise of the solver
@@ -29,7 +29,7 @@ class Boxing:
         source: codes before.
         target: codes after.
         steps: the single-axis steps.
-        times: how often it happens in one run of the program: the turns of the loops around it.
+        times: how often it happens in one run of the program: the iterations of the loops around it.
         scope: the names around its reader, such as ``model/0/transpose(jvp())``.
         value: the variable that is converted.
     """
@@ -47,7 +47,7 @@ class Boxing:
 
     @property
     def bytes(self) -> int:
-        """What one device receives over the wire in one run of the program."""
+        """What one device receives over the interconnect in one run of the program."""
         return sum(s.bytes for s in self.steps) * self.times
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Plan:
         program: the flat program.
         sizes: the placement's hierarchy.
         in_codes: the nd-sbp of every input.
-        rows: for every equation a row per axis.
+        strategies: for every equation a strategy per axis.
         out_codes: the nd-sbp of every output.
         inner_bytes: bytes that equations move inside themselves (hidden collectives, bodies planned on their own).
         gap: how far the plan may be from the planner's lower bound, as a share; 0 is proven on each axis given the
@@ -80,7 +80,7 @@ class Plan:
     program: Program
     sizes: tuple[int, ...]
     in_codes: tuple[Codes, ...]
-    rows: list[tuple[Row, ...]]
+    strategies: list[tuple[Strategy, ...]]
     out_codes: tuple[Codes, ...]
     inner_bytes: int = 0
     gap: float = 0.0
@@ -91,11 +91,11 @@ class Plan:
 
     def ins(self, i: int) -> tuple[Codes, ...]:
         """Return the nd-sbp that equation ``i`` wants of each operand."""
-        return tuple(zip(*(row.ins for row in self.rows[i]), strict=True))
+        return tuple(zip(*(strategy.ins for strategy in self.strategies[i]), strict=True))
 
     def outs(self, i: int) -> tuple[Codes, ...]:
         """Return the nd-sbp that equation ``i`` gives to each output."""
-        return tuple(zip(*(row.outs for row in self.rows[i]), strict=True))
+        return tuple(zip(*(strategy.outs for strategy in self.strategies[i]), strict=True))
 
     @property
     def boxings(self) -> list[Boxing]:
@@ -106,7 +106,7 @@ class Plan:
 
     @property
     def bytes(self) -> int:
-        """What one device receives over the wire in one run of the program."""
+        """What one device receives over the interconnect in one run of the program."""
         return sum(b.bytes for b in self.boxings) + self.inner_bytes
 
     @property
@@ -154,9 +154,9 @@ def _boxings(plan: Plan):
         for variable, target in zip(eqn.invars, plan.ins(i), strict=True):
             yield from _read(copies, variable, target, eqn.primitive.name, eqn)
         if i in plan.bodies:
-            turns, around = eqn.params["length"], str(eqn.source_info.name_stack)
+            iterations, around = eqn.params["length"], str(eqn.source_info.name_stack)
             for b in plan.bodies[i].boxings:
-                yield replace(b, times=b.times * turns, scope=f"{around}/{b.scope}".strip("/"))
+                yield replace(b, times=b.times * iterations, scope=f"{around}/{b.scope}".strip("/"))
         for variable, codes in zip(eqn.outvars, plan.outs(i), strict=True):
             copies.put(variable, codes)
     for variable, target in zip(plan.program.outvars, plan.out_codes, strict=True):

@@ -1,6 +1,6 @@
 """Repeated layers: equations that stand at the same place of a repetition share one choice.
 
-The list of equation signatures of a 48-layer GPT step holds three long repetitions: the forward layers, the backward
+The list of equation forms of a 48-layer GPT step holds three long repetitions: the forward layers, the backward
 layers and the optimizer's update of the layers' parameters. `repetitions` finds them: in ``a b c b c b c d`` the run
 ``b c`` of period 2 occurs three times. `classes` gives equations at the same place of a run the same class, so a plan's
 size does not grow with depth.
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 # How many candidate periods are tried on one stretch of equations; each costs one pass over it.
 _CANDIDATES = 12
 # A repetition of at least so many equations is one of layers, or of what belongs to them: its period holds all that
-# could tell its turns apart.
+# could tell its iterations apart.
 _LAYER = 12
 # How far around an equation is looked at for what tells it from others of its form.
 _ROUNDS = 4
@@ -24,8 +24,8 @@ _ROUNDS = 4
 def tied(numbers: Sequence[int], program, marks: dict, labels: dict | None = None) -> list[int]:
     """Return for every equation of a program the class it is tied to.
 
-    A long repetition is tied from its first turn to its last, but for equations whose neighbours differ: those of the
-    first layer that read the table, those of the last that the head reads. Among few equations a repetition may be
+    A long repetition is tied from its first iteration to its last, but for equations whose neighbours differ: those of
+    the first layer that read the table, those of the last that the head reads. Among few equations a repetition may be
     chance; there only those are tied that also stand in equal surroundings.
 
     Args:
@@ -48,35 +48,35 @@ def tied(numbers: Sequence[int], program, marks: dict, labels: dict | None = Non
     return result
 
 
-def classes(signatures: Sequence[int]) -> list[int]:
+def classes(forms: Sequence[int]) -> list[int]:
     """Return for every position the class it is tied to: a number that equal places of a repetition share.
 
     Args:
-        signatures: the number of each equation's form, in program order.
+        forms: the number of each equation's form, in program order.
     """
-    result = list(range(len(signatures)))
-    for start, stop, period in repetitions(signatures):
+    result = list(range(len(forms)))
+    for start, stop, period in repetitions(forms):
         for i in range(start + period, stop):
             result[i] = result[i - period]
     return result
 
 
-def repetitions(signatures: Sequence[int], weights: Sequence[int] | None = None) -> list[tuple[int, int, int]]:
+def repetitions(forms: Sequence[int], weights: Sequence[int] | None = None) -> list[tuple[int, int, int]]:
     """Return disjoint runs ``(start, stop, period)`` in which every element equals the one a period before it.
 
     Args:
-        signatures: the number of each equation's form.
+        forms: the number of each equation's form.
         weights: how much each equation counts, e.g. a call as the equations that it stands for; 1 each by default.
     """
-    weights = [1] * len(signatures) if weights is None else weights
+    weights = [1] * len(forms) if weights is None else weights
     before = [0, *itertools.accumulate(weights)]
     found: list[tuple[int, int, int]] = []
-    stretches = [(0, len(signatures))]
+    stretches = [(0, len(forms))]
     while stretches:
         start, stop = stretches.pop()
         if stop - start < 4:
             continue
-        run = _longest(signatures, weights, before, start, stop)
+        run = _longest(forms, weights, before, start, stop)
         if run is None:
             continue
         first, last, _ = run
@@ -86,15 +86,15 @@ def repetitions(signatures: Sequence[int], weights: Sequence[int] | None = None)
     return sorted(found)
 
 
-def _longest(signatures, weights, before, start: int, stop: int) -> tuple[int, int, int] | None:
+def _longest(forms, weights, before, start: int, stop: int) -> tuple[int, int, int] | None:
     """Return the run that saves the most weight within ``start:stop``, whole periods only; `before` adds weights up."""
     gaps: Counter = Counter()
     last: dict[int, int] = {}
     for i in range(start, stop):
-        signature = signatures[i]
-        if signature in last:
-            gaps[i - last[signature]] += weights[i]
-        last[signature] = i
+        form = forms[i]
+        if form in last:
+            gaps[i - last[form]] += weights[i]
+        last[form] = i
     # Rare elements repeat at exactly the period, frequent ones at its parts: large gaps that occur often are the
     # candidates.
     ranked = sorted(gaps, key=lambda gap: (-gap * gaps[gap], gap))[:_CANDIDATES]
@@ -103,7 +103,7 @@ def _longest(signatures, weights, before, start: int, stop: int) -> tuple[int, i
         i = start
         while i + period < stop:
             first = i
-            while i + period < stop and signatures[i] == signatures[i + period]:
+            while i + period < stop and forms[i] == forms[i + period]:
                 i += 1
             length = i - first + period
             saved = before[first + length // period * period] - before[first + period]

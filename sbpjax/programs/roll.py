@@ -26,12 +26,12 @@ from jax.extend.core import ClosedJaxpr, DropVar, Literal, Var, jaxpr_as_fun
 
 from sbpjax.programs.primitives import LOOPS, PRODUCTS
 
-from .equation_form import Signatures
+from .equation_form import EquationForms
 from .normalise import Program, bind, scan_again, scan_counts
 from .repeated_layers import repetitions
 
 _LEAST_WORK = 16
-LEAST_TURNS = 3
+LEAST_ITERATIONS = 3
 _CONTRACTIONS = PRODUCTS | LOOPS
 
 
@@ -41,18 +41,19 @@ class Loop:
 
     Attributes:
         start: the position of its first equation.
-        period: equations per turn.
-        turns: how often it repeats.
-        carried: for each carried value its producer in a turn ``(equation, output)`` and the first turn's value.
-        shared: values that every turn reads.
-        own: for each per-turn value the variables (or literals) of all turns.
-        kept: for each output ``(equation, output)`` that is read outside, the variables of all turns.
-        slots: how each operand of a turn is found: ``(kind, index)``.
+        period: equations per iteration.
+        iterations: how often it repeats.
+        carried: for each carried value its producer in an iteration ``(equation, output)`` and the first iteration's
+            value.
+        shared: values that every iteration reads.
+        own: for each per-iteration value the variables (or literals) of all iterations.
+        kept: for each output ``(equation, output)`` that is read outside, the variables of all iterations.
+        slots: how each operand of an iteration is found: ``(kind, index)``.
     """
 
     start: int
     period: int
-    turns: int
+    iterations: int
     carried: list[tuple[tuple[int, int], Var]]
     shared: list[Var]
     own: list[tuple]
@@ -62,11 +63,14 @@ class Loop:
     @property
     def stop(self) -> int:
         """The position after its last equation."""
-        return self.start + self.period * self.turns
+        return self.start + self.period * self.iterations
 
 
 def loops(
-    program: Program, resident: Collection[Var] = (), bodies: dict | None = None, least_turns: int = LEAST_TURNS
+    program: Program,
+    resident: Collection[Var] = (),
+    bodies: dict | None = None,
+    least_iterations: int = LEAST_ITERATIONS,
 ) -> list[Loop]:
     """Return the loops that a program can be rolled into, in order and disjoint.
 
@@ -75,17 +79,17 @@ def loops(
         resident: inputs that may be stacks already; a stretch without a contraction is rolled only if nothing has to be
             stacked for it.
         bodies: the equations that are loops themselves, with their rolled bodies.
-        least_turns: how often layers must repeat.
+        least_iterations: how often layers must repeat.
     """
-    signatures = Signatures()
-    numbers = [signatures.number(e) for e in program.eqns]
+    forms = EquationForms()
+    numbers = [forms.number(e) for e in program.eqns]
     found: list[Loop] = []
     stacked = set(resident)
     for i, body in (bodies or {}).items():
         stacked.update(program.eqns[i].outvars[k] for group in body.outputs if group[1:] for k in group)
     for start, stop, period in repetitions(numbers, [_size(e) for e in program.eqns]):
-        if stop - start >= least_turns * period:
-            loop = _fit(program, start, stop, period, least_turns)
+        if stop - start >= least_iterations * period:
+            loop = _fit(program, start, stop, period, least_iterations)
             if loop is not None and _is_worth_it(program, loop, stacked):
                 found.append(loop)
                 stacked.update(v for _, variables in loop.kept for v in variables)
@@ -93,14 +97,14 @@ def loops(
 
 
 def _is_worth_it(program: Program, loop: Loop, stacked: set) -> bool:
-    turn = program.eqns[loop.start : loop.start + loop.period]
-    names = {type(effect).__name__ for e in turn for effect in e.effects}
+    iteration = program.eqns[loop.start : loop.start + loop.period]
+    names = {type(effect).__name__ for e in iteration for effect in e.effects}
     if names - {"NamedAxisEffect"}:  # collectives have that
         return False
     operands = [v for variables in loop.own for v in variables if isinstance(v, Var)]
     if operands and all(v in stacked for v in operands):
         return True
-    return sum(map(_size, turn)) >= _LEAST_WORK and any(map(_contracts, turn))
+    return sum(map(_size, iteration)) >= _LEAST_WORK and any(map(_contracts, iteration))
 
 
 def _contracts(eqn) -> bool:
@@ -121,11 +125,11 @@ def _size(eqn) -> int:
     return 1 if inner is None else _size_of_body(inner)
 
 
-def _fit(program: Program, start: int, stop: int, period: int, least_turns: int) -> Loop | None:
-    """Return the loop of a stretch, less turns at either end where they do not read what the others read."""
+def _fit(program: Program, start: int, stop: int, period: int, least_iterations: int) -> Loop | None:
+    """Return the loop of a stretch, less iterations at either end where they do not read what the others read."""
     for first, last in ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)):
         a, b = start + first * period, stop - last * period
-        if b - a >= least_turns * period:
+        if b - a >= least_iterations * period:
             loop = _analyse(program, a, b, period)
             if loop is not None:
                 return loop
@@ -134,7 +138,7 @@ def _fit(program: Program, start: int, stop: int, period: int, least_turns: int)
 
 def _analyse(program: Program, start: int, stop: int, period: int) -> Loop | None:
     eqns = program.eqns
-    turns = (stop - start) // period
+    iterations = (stop - start) // period
     place = {
         v: (i // period, i % period, position)
         for i in range(stop - start)
@@ -149,7 +153,7 @@ def _analyse(program: Program, start: int, stop: int, period: int) -> Loop | Non
     for j in range(period):
         slots.append([])
         for o, example in enumerate(eqns[start + j].invars):
-            operands = [eqns[start + k * period + j].invars[o] for k in range(turns)]
+            operands = [eqns[start + k * period + j].invars[o] for k in range(iterations)]
             if isinstance(example, Literal):
                 values = tuple(v.val for v in operands)
                 if all(v == values[0] for v in values):
@@ -162,7 +166,7 @@ def _analyse(program: Program, start: int, stop: int, period: int) -> Loop | Non
             if all(p is not None and p[0] == k for k, p in enumerate(places)):
                 if len({p[1:] for p in places}) != 1:
                     return None
-                slots[-1].append(("turn", places[0][1:]))
+                slots[-1].append(("iteration", places[0][1:]))
             elif places[0] is None and all(p is not None and p[0] == k for k, p in enumerate(places[1:])):
                 if len({p[1:] for p in places[1:]}) != 1:
                     return None
@@ -182,14 +186,14 @@ def _analyse(program: Program, start: int, stop: int, period: int) -> Loop | Non
     kept = []
     for j in range(period):
         for position in range(len(eqns[start + j].outvars)):
-            variables = tuple(eqns[start + k * period + j].outvars[position] for k in range(turns))
+            variables = tuple(eqns[start + k * period + j].outvars[position] for k in range(iterations))
             if any(v in outside for v in variables):
                 kept.append(((j, position), variables))
-    return Loop(start, period, turns, list(carried), list(shared), operands_of, kept, slots)
+    return Loop(start, period, iterations, list(carried), list(shared), operands_of, kept, slots)
 
 
 def _number(key: tuple, operands: list, known: dict, operands_of: list) -> int:
-    """Return the number of a per-turn value, a new one for a new key."""
+    """Return the number of a per-iteration value, a new one for a new key."""
     if key not in known:
         known[key] = len(operands_of)
         operands_of.append(tuple(operands))
@@ -211,7 +215,9 @@ class Rolled:
     outputs: list[tuple[int, ...]]
 
 
-def rolled(closed: ClosedJaxpr, resident: dict[int, tuple] | None = None, least_turns: int = LEAST_TURNS) -> Rolled:
+def rolled(
+    closed: ClosedJaxpr, resident: dict[int, tuple] | None = None, least_iterations: int = LEAST_ITERATIONS
+) -> Rolled:
     """Return a traced program with its repeated layers as loops; calls of equal functions count as equations.
 
     Args:
@@ -219,15 +225,15 @@ def rolled(closed: ClosedJaxpr, resident: dict[int, tuple] | None = None, least_
         resident: position of an input that may be kept as part of a stack from call to call → ``(kind, output)``:
             only inputs of equal kind are stacked, and the output is the position at which the input comes back, or
             None. The stacks are inputs and outputs of the result in the place of their first member.
-        least_turns: how often layers must repeat.
+        least_iterations: how often layers must repeat.
     """
     jaxpr = closed.jaxpr
     consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     program = Program(list(jaxpr.invars), consts, list(jaxpr.eqns), list(jaxpr.outvars))
     resident = resident or {}
-    inner = {i: _inner(e, least_turns) for i, e in enumerate(program.eqns) if e.primitive.name == "scan"}
+    inner = {i: _inner(e, least_iterations) for i, e in enumerate(program.eqns) if e.primitive.name == "scan"}
     bodies = {i: body for i, body in inner.items() if body is not None}
-    found = loops(program, {program.invars[i] for i in resident}, bodies, least_turns)
+    found = loops(program, {program.invars[i] for i in resident}, bodies, least_iterations)
     groups = _groups(program, found, bodies, resident)
     inputs = _partition(len(program.invars), groups)
     outputs = _partition(len(program.outvars), [[resident[i][1] for i in g] for g in groups])
@@ -243,14 +249,14 @@ def _stacked_aval(avals: list):
     return jax.ShapeDtypeStruct((len(avals), *shape) if len(avals) > 1 else shape, avals[0].dtype)
 
 
-def _inner(eqn, least_turns: int) -> Rolled | None:
+def _inner(eqn, least_iterations: int) -> Rolled | None:
     """Return the body of a loop with its repeated layers rolled, None if it has none."""
     params = eqn.params
     consts, carry = scan_counts(params)
     resident: dict[int, tuple] = {}
     for i, v in enumerate(params["jaxpr"].jaxpr.invars[: consts + carry]):
         resident[i] = ((i < consts, str(v.aval)), None if i < consts else i - consts)
-    body = rolled(params["jaxpr"], resident, least_turns)
+    body = rolled(params["jaxpr"], resident, least_iterations)
     return None if body.closed is params["jaxpr"] else body
 
 
@@ -351,14 +357,14 @@ class _Run:
         eqns = self.program.eqns[loop.start : loop.start + loop.period]
         starts, kept = self._kept(loop)
 
-        def turn(carry, own):
+        def iteration(carry, own):
             made: dict = {}
             for j, eqn in enumerate(eqns):
                 operands = []
                 for kind, what in loop.slots[j]:
                     if kind == "literal":
                         operands.append(what)
-                    elif kind == "turn":
+                    elif kind == "iteration":
                         operands.append(made[what])
                     else:
                         operands.append({"carry": carry, "shared": shared, "own": own}[kind][what])
@@ -368,7 +374,7 @@ class _Run:
 
         avals: list = [v.aval for _, v in loop.carried]
         start = tuple(jnp.asarray(self._value(v), a.dtype) for (_, v), a in zip(loop.carried, avals))
-        last, stacks = jax.lax.scan(turn, start, tuple(scanned), length=loop.turns, reverse=reverse)
+        last, stacks = jax.lax.scan(iteration, start, tuple(scanned), length=loop.iterations, reverse=reverse)
         for (_, variables), stack in zip((*starts, *kept), stacks, strict=True):
             self._remember(variables[::order], stack)
         finals = {producer: value for (producer, _), value in zip(loop.carried, last, strict=True)}
@@ -377,7 +383,7 @@ class _Run:
                 self.env[variables[-1]] = finals[producer]
 
     def _kept(self, loop: Loop) -> tuple[list, list]:
-        """Return what a loop stacks: carried values as turns begin, with their numbers, and what turns make.
+        """Return what a loop stacks: carried values as iterations begin, with their numbers, and what iterations make.
 
         What layer k hands on is what layer k + 1 began with. Where a later loop, such as a backward that recomputes,
         reads the stack of beginnings, that is kept, and not one that has it moved by a place.
@@ -413,7 +419,7 @@ class _Run:
         return self.stacks[stack]
 
     def _descends(self, variables) -> bool:
-        """Return whether the turns of a loop find a value from the end of a stack to its start."""
+        """Return whether the iterations of a loop find a value from the end of a stack to its start."""
         found: list = [None if isinstance(v, Literal) else self.stacked.get(v) for v in variables[:2]]
         return None not in found and found[1] == (found[0][0], found[0][1] - 1)
 

@@ -2,7 +2,7 @@
 
 A dim of 7 over 4 ranks is held as 2, 2, 2, 1: the first ``7 mod 4`` ranks get one more. Nested splits apply the
 rule again to each part: 6 over ``[[0, 1], [2, 3]]`` as (S0, S0) is 3 | 3 and then 2, 1, 2, 1. Physically every
-rank's slab has the same number of rows, ``ceil(n / k)``; `parts` says which of them count.
+rank's shard has the same number of rows, ``ceil(n / k)``; `parts` says which of them count.
 
 `part` works on Python ints and on traced scalars alike, so that the same rule serves layouts and compiled programs.
 """
@@ -34,8 +34,8 @@ def nested_part(n: int, sizes: tuple[int, ...], indices) -> tuple:
     return offset, count
 
 
-def slab(n: int, sizes: tuple[int, ...]) -> int:
-    """Return the rows of every rank's physical slab: the largest count."""
+def shard_size(n: int, sizes: tuple[int, ...]) -> int:
+    """Return the rows of every rank's physical shard: the largest count."""
     return -(-n // math.prod(sizes))
 
 

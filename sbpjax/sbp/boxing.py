@@ -68,10 +68,10 @@ def hops(
     return 0 if source == target else len(_from(shape, itemsize, sizes, source)[target][1])
 
 
-def run(shard, x, shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]):
+def run(here, x, shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]):
     """Convert this rank's block ``x`` from ``source`` to ``target``, inside `shard_map`."""
     codes = source
-    for step in path(shape, x.dtype.itemsize, shard.sizes, source, target):
-        x = shard.convert(x, shape, codes, step)
+    for step in path(shape, x.dtype.itemsize, here.sizes, source, target):
+        x = here.convert(x, shape, codes, step)
         codes = codes[: step.axis] + (step.target,) + codes[step.axis + 1 :]
     return x

@@ -7,7 +7,7 @@ On one axis of ``n`` ranks, with ``b`` the bytes of the tensor as the other axes
     P → B   psum           2 (n-1)/n · b
     S → S   all_to_all       (n-1)/n² · b          S → P   zero_fill   0
 
-A step on axis ``a`` that touches dim ``d`` is legal only while no inner axis splits ``d``: the inner cut lies
+A step on axis ``a`` that changes dim ``d`` is legal only while no inner axis splits ``d``: the inner cut lies
 inside the outer one, so gathering the outer axis alone would interleave the rows.
 """
 
@@ -37,7 +37,7 @@ class Step:
         axis: the mesh axis.
         source: the code on that axis before.
         target: the code on that axis after.
-        bytes: what one device receives over the wire.
+        bytes: what one device receives over the interconnect.
         price: what planning charges. S → P moves nothing now, but whoever reads the sum has to gather it: it is
             charged as
             the all-gather it puts off, or every mixed sum would be planned as P + P.
@@ -65,7 +65,7 @@ class Step:
 
     @functools.cached_property
     def within_tiles(self) -> bool:
-        """Whether a TPU sums the block whole, since slabs of it would end within tiles (`slabs`)."""
+        """Whether a TPU sums the block whole, since shards of it would end within tiles (`scattered_shards`)."""
         return self.kind == "psum_scatter" and ends_within_tiles(self.shape, self.itemsize, self.size, self.target)
 
     def is_all_reduce(self, written: tuple[str, ...]) -> bool:
@@ -87,12 +87,12 @@ def kind_of(source: int, target: int) -> str:
 
 
 def legal(codes: tuple[int, ...], axis: int, target: int) -> bool:
-    """Return whether ``axis`` may change to ``target``: no inner axis splits a dim that the step touches."""
-    touched = {c for c in (codes[axis], target) if c >= 0}
-    return not any(c in touched for c in codes[axis + 1 :])
+    """Return whether ``axis`` may change to ``target``: no inner axis splits a dim that the step changes."""
+    changed = {c for c in (codes[axis], target) if c >= 0}
+    return not any(c in changed for c in codes[axis + 1 :])
 
 
-def wire_bytes(kind: str, size: int, block_bytes: int) -> int:
+def interconnect_bytes(kind: str, size: int, block_bytes: int) -> int:
     """Return the bytes that one device receives in a step over ``size`` ranks.
 
     Args:
@@ -114,16 +114,16 @@ def make_step(shape, itemsize: int, sizes: tuple[int, ...], codes: tuple[int, ..
     kind = kind_of(codes[axis], target)
     whole = list(local_shape(shape, codes[:axis] + (B,) + codes[axis + 1 :], sizes))
     for code in (codes[axis], target):
-        if code >= 0:  # the slabs of this axis are what travels, padding included
+        if code >= 0:  # the shards of this axis are what travels, padding included
             cut = local_shape(shape, codes[:axis] + (code,) + codes[axis + 1 :], sizes)
             whole[code] = cut[code] * sizes[axis]
     block = math.prod(whole) * itemsize
-    moved = wire_bytes(kind, sizes[axis], block)
-    price = wire_bytes("all_gather", sizes[axis], block) if kind == "zero_fill" and codes[axis] != B else moved
+    moved = interconnect_bytes(kind, sizes[axis], block)
+    price = interconnect_bytes("all_gather", sizes[axis], block) if kind == "zero_fill" and codes[axis] != B else moved
     return Step(kind, axis, codes[axis], target, moved, price, block, tuple(whole), itemsize, sizes[axis])
 
 
-class Shard:
+class MeshPosition:
     """Where this rank stands in the mesh, inside `shard_map`: sizes and names of the axes and its index on each.
 
     Args:
@@ -179,7 +179,7 @@ class Shard:
             return _Cut(self, shape, codes, axis, source).compact(gathered)
         written = self.written  # None elsewhere than on a TPU
         if step.kind == "psum_scatter" and written is not None and step.is_all_reduce(written[axis]):
-            # as it lies: slabs would be a copy
+            # as it lies: shards would be a copy
             return _Cut(self, shape, codes, axis, target).take(jax.lax.psum(x, name), self.index(axis))
         if step.kind == "psum_scatter":
             return _scattered(_Cut(self, shape, codes, axis, target).spread(x), name, size, target)
@@ -192,83 +192,83 @@ class Shard:
 
 
 def _scattered(x, name: str, size: int, dim: int):
-    """Return this rank's slab of the sum of blocks, each rank's slab in one piece where it is sent.
+    """Return this rank's shard of the sum of blocks, each rank's shard in one piece where it is sent.
 
-    Left to itself, the TPU compiler (libtpu 0.0.42) pads slabs that its buffers do not divide, 64 rows to 72, and sends
-    rows where they belong in seven permutes more; slabs of 128 lanes it reduces whole and cuts afterwards, which is
-    twice the bytes, and joins with other all-reduces. XLA for CPUs transposes what travels, and back.
+    Left to itself, the TPU compiler (libtpu 0.0.42) pads shards that its buffers do not divide, 64 rows to 72, and
+    sends rows where they belong in seven permutes more; shards of 128 lanes it reduces whole and cuts afterwards, which
+    is twice the bytes, and joins with other all-reduces. XLA for CPUs transposes what travels, and back.
     """
     if stays(x.ndim, dim):
         return jax.lax.psum_scatter(x, name, scatter_dimension=dim, tiled=True)
-    slabs = _slabs(x, size, dim)
-    slab = slabs.shape[1:]
-    sent = jax.lax.psum_scatter(slabs.reshape(size, *sent_as(slab)), name, scatter_dimension=0, tiled=False)
-    return sent.reshape(slab)
+    shards = _shards(x, size, dim)
+    shard = shards.shape[1:]
+    sent = jax.lax.psum_scatter(shards.reshape(size, *sent_as(shard)), name, scatter_dimension=0, tiled=False)
+    return sent.reshape(shard)
 
 
 def _exchanged(x, name: str, size: int, dim: int):
-    """Return the rows that all ranks have of this rank's slab along ``dim``, one rank's behind the other's.
+    """Return the rows that all ranks have of this rank's shard along ``dim``, one rank's behind the other's.
 
     Left to itself, the TPU compiler brings numbers that lie one behind the other under one another and back again: 16
-    times the block is read or written for an all-to-all of 134 MB, here 4 times; often the producer writes slabs.
+    times the block is read or written for an all-to-all of 134 MB, here 4 times; often the producer writes shards.
     """
-    moved = jax.lax.all_to_all(_slabs(x, size, dim), name, split_axis=0, concat_axis=0, tiled=True)
+    moved = jax.lax.all_to_all(_shards(x, size, dim), name, split_axis=0, concat_axis=0, tiled=True)
     return moved.reshape(size * x.shape[0], *moved.shape[2:])
 
 
-def _slabs(x, size: int, dim: int):
-    """Return a block's slabs along a dim, one per rank, the ranks outermost."""
+def _shards(x, size: int, dim: int):
+    """Return a block's shards along a dim, one per rank, the ranks outermost."""
     return jnp.moveaxis(x.reshape(*x.shape[:dim], size, x.shape[dim] // size, *x.shape[dim + 1 :]), dim, 0)
 
 
 class _Cut:
     """The cut of dim ``dim`` over one axis, given how outer axes have cut it already.
 
-    A block that this axis leaves whole has ``whole`` rows (``count`` of them real); cut, each rank has ``slab``
-    rows. *Spread* puts the real rows of a whole block into one slab per rank, *compact* undoes it; both are the
+    A block that this axis leaves whole has ``whole`` rows (``count`` of them real); cut, each rank has ``cut``
+    rows. *Spread* puts the real rows of a whole block into one shard per rank, *compact* undoes it; both are the
     identity on even dims.
     """
 
-    def __init__(self, shard: Shard, shape, codes, axis: int, dim: int) -> None:
+    def __init__(self, here: MeshPosition, shape, codes, axis: int, dim: int) -> None:
         outer = tuple(a for a in range(axis) if codes[a] == dim)
-        sizes = tuple(shard.sizes[a] for a in outer)
+        sizes = tuple(here.sizes[a] for a in outer)
         n = shape[dim]
         self.dim = dim
-        self.size = shard.sizes[axis]
-        self.whole = balance.slab(n, sizes)
-        self.slab = balance.slab(n, (*sizes, self.size))
+        self.size = here.sizes[axis]
+        self.whole = balance.shard_size(n, sizes)
+        self.cut = balance.shard_size(n, (*sizes, self.size))
         self.even = balance.even(n, (*sizes, self.size))
-        self.count = self.whole if self.even else shard.part(n, outer)[1]
+        self.count = self.whole if self.even else here.part(n, outer)[1]
 
     def take(self, x, index):
-        """Return the slab of rank ``index`` out of a whole block."""
+        """Return the shard of rank ``index`` out of a whole block."""
         if self.even:
-            return jax.lax.dynamic_slice_in_dim(x, index * self.slab, self.slab, self.dim)
+            return jax.lax.dynamic_slice_in_dim(x, index * self.cut, self.cut, self.dim)
         offset, _ = balance.part(self.count, self.size, index)
-        return self._rows(x, offset + jnp.arange(self.slab, dtype=jnp.int32))
+        return self._rows(x, offset + jnp.arange(self.cut, dtype=jnp.int32))
 
     def place(self, x, index):
-        """Return a whole block that is zero but for this rank's slab."""
+        """Return a whole block that is zero but for this rank's shard."""
         if self.even:
             zeros = jnp.zeros((*x.shape[: self.dim], self.whole, *x.shape[self.dim + 1 :]), x.dtype)
-            return jax.lax.dynamic_update_slice_in_dim(zeros, x, index * self.slab, self.dim)
+            return jax.lax.dynamic_update_slice_in_dim(zeros, x, index * self.cut, self.dim)
         offset, count = balance.part(self.count, self.size, index)
         row = jnp.arange(self.whole, dtype=jnp.int32) - offset
         inside = (row >= 0) & (row < count)
-        picked = self._rows(x, jnp.clip(row, 0, self.slab - 1))
+        picked = self._rows(x, jnp.clip(row, 0, self.cut - 1))
         return jnp.where(_along(inside, self.dim, x.ndim), picked, jnp.zeros_like(picked))
 
     def spread(self, x):
-        """Return a whole block with its rows moved into one slab per rank."""
+        """Return a whole block with its rows moved into one shard per rank."""
         if self.even:
             return x
         rank = jnp.arange(self.size, dtype=jnp.int32)
         offset, _ = balance.part(self.count, self.size, rank)
-        row = offset[:, None] + jnp.arange(self.slab, dtype=jnp.int32)
+        row = offset[:, None] + jnp.arange(self.cut, dtype=jnp.int32)
         return self._rows(x, row.reshape(-1))
 
     def compact(self, x):
-        """Return the whole block of the slabs of all ranks."""
+        """Return the whole block of the shards of all ranks."""
         if self.even:
             return x
         row = jnp.arange(self.whole, dtype=jnp.int32)
@@ -277,7 +277,7 @@ class _Cut:
         long = rest * (quotient + 1)
         rank = jnp.where(row < long, row // (quotient + 1), rest + (row - long) // jnp.maximum(quotient, 1))
         offset, _ = balance.part(self.count, self.size, rank)
-        return self._rows(x, rank * self.slab + row - offset)
+        return self._rows(x, rank * self.cut + row - offset)
 
     def _rows(self, x, rows):
         if x.shape[self.dim] == 0:

@@ -2,7 +2,7 @@
 
 A float32 ``(6, 4)`` tensor as ``(S0, P)`` on a 4 × 2 placement is physically an array of shape ``(2, 8, 4)`` with
 spec ``("a1", "a0", None)``: one leading dim for the P axis, which holds a summand per rank of that axis, then the
-logical dims; dim 0 is padded from 6 to 4 slabs of 2 rows, of which the balanced rule says that 2, 2, 1, 1 count.
+logical dims; dim 0 is padded from 6 to 4 shards of 2 rows, of which the balanced rule says that 2, 2, 1, 1 count.
 
 Layouts are interned: equal ones are the same object, so they are cheap keys for caches of compiled programs.
 """
@@ -68,7 +68,7 @@ class Layout:
 
     @cached_property
     def local_shape(self) -> tuple[int, ...]:
-        """The shape of one rank's slab of the logical dims, padding included."""
+        """The shape of one rank's shard of the logical dims, padding included."""
         return local_shape(self.shape, self.codes, self.placement.hierarchy)
 
     @cached_property
@@ -76,8 +76,8 @@ class Layout:
         """The shape of the physical array: a leading dim per P axis, then the padded logical dims."""
         sizes = self.placement.hierarchy
         padded = (
-            slab * math.prod(sizes[a] for a in axes)
-            for slab, axes in zip(self.local_shape, self.axes_of_dim, strict=True)
+            shard * math.prod(sizes[a] for a in axes)
+            for shard, axes in zip(self.local_shape, self.axes_of_dim, strict=True)
         )
         return tuple(sizes[a] for a in self.partial_axes) + tuple(padded)
 
@@ -141,10 +141,10 @@ def axes_of_dims(codes: tuple[int, ...], ndim: int) -> tuple[tuple[int, ...], ..
 
 
 def local_shape(shape: tuple[int, ...], codes: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of one rank's slab under ``codes``, padding included."""
+    """Return the shape of one rank's shard under ``codes``, padding included."""
     result = list(shape)
     for dim in {c for c in codes if c >= 0}:
-        result[dim] = balance.slab(shape[dim], tuple(n for n, c in zip(sizes, codes, strict=True) if c == dim))
+        result[dim] = balance.shard_size(shape[dim], tuple(n for n, c in zip(sizes, codes, strict=True) if c == dim))
     return tuple(result)
 
 

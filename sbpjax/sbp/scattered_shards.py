@@ -1,23 +1,24 @@
-"""Slabs of a reduce-scatter: how they are sent, and which of them a TPU reduces whole.
+"""Shards of a reduce-scatter: how they are sent, and which of them a TPU reduces whole.
 
-The sum of a ``[4096, 8192]`` over 64 ranks, cut along its columns, is 64 slabs of ``[4096, 128]``. They are sent as
+The sum of a ``[4096, 8192]`` over 64 ranks, cut along its columns, is 64 shards of ``[4096, 128]``. They are sent as
 ``[64, 4096, 128]``: each in one piece, the ranks outermost. Activations ``[2, 2048, 4096]`` cut along the tokens stay
-as they are: their slabs are rows of whole tiles already, and putting the ranks outermost would take a copy.
+as they are: their shards are rows of whole tiles already, and putting the ranks outermost would take a copy.
 
-A table ``[4,000,000, 64]`` lies turned, its rows along the lanes. Cut into eighths of 500,000 rows, which end within a
-tile, its slabs would be brought into one piece by a loop of 115 ms; so such a sum is an all-reduce of the whole as it
-lies, cut behind it. Cut into columns, eight of them each, the slabs are whole tiles: a reduce-scatter.
+A table ``[4,000,000, 64]`` lies transposed, its rows along the lanes. Cut into eighths of 500,000 rows, which end
+within a tile, its shards would be brought into one piece by a loop of 115 ms; so such a sum is an all-reduce of the
+whole as it lies, cut behind it. Cut into columns, eight of them each, the shards are whole tiles: a reduce-scatter.
 
 Memory of a TPU is in tiles of 8 rows by 128 lanes. Its compiler (libtpu 0.0.42) scatters a sum only in whole tiles, two
 per rank or more; a smaller sum it makes an all-reduce, and cuts the result. The gradient of a layer norm's weight,
-``f32[4096]`` over eight ranks, has slabs of 512 numbers: 28 kB on the wire where the reduce-scatter of the plan has 14.
+``f32[4096]`` over eight ranks, has shards of 512 numbers: 28 kB on the interconnect where the reduce-scatter of the
+plan has 14.
 """
 
 from __future__ import annotations
 
 import math
 
-from .tpu_tiles import LANES, SUBLANES, is_turned
+from .tpu_tiles import LANES, SUBLANES, is_transposed
 
 _LEAST_TILES = 2
 
@@ -28,7 +29,7 @@ def stays(ndim: int, dim: int) -> bool:
 
 
 def ends_within_tiles(shape: tuple[int, ...], itemsize: int, size: int, dim: int) -> bool:
-    """Return whether slabs of a block that lies turned on a TPU are no whole tiles: it is summed whole, as it lies.
+    """Return whether shards of a block that lies transposed are no whole tiles: it is summed whole, as it lies.
 
     Args:
         shape: of the block, to be cut along ``dim`` over ``size`` ranks.
@@ -36,19 +37,19 @@ def ends_within_tiles(shape: tuple[int, ...], itemsize: int, size: int, dim: int
         size: ranks.
         dim: the dim.
     """
-    if len(shape) < 2 or dim < len(shape) - 2 or not is_turned(shape, itemsize):
+    if len(shape) < 2 or dim < len(shape) - 2 or not is_transposed(shape, itemsize):
         return False
     return shape[dim] % (size * (SUBLANES if dim == len(shape) - 1 else LANES)) > 0
 
 
-def sent_as(slab: tuple[int, ...]) -> tuple[int, int]:
-    """Return the shape in which a slab is sent: rows, of 128 numbers where its own are too few for a tile."""
-    rows, last = math.prod(slab[:-1]), slab[-1]
+def sent_as(shard: tuple[int, ...]) -> tuple[int, int]:
+    """Return the shape in which a shard is sent: rows, of 128 numbers where its own are too few for a tile."""
+    rows, last = math.prod(shard[:-1]), shard[-1]
     count = rows * last
     return (count // LANES, LANES) if rows < SUBLANES and count and count % LANES == 0 else (rows, last)
 
 
-def is_summed_whole(slab: tuple[int, ...], dim: int) -> bool:
-    """Return whether the TPU compiler makes an all-reduce of a reduce-scatter with such slabs, cut along ``dim``."""
-    *outer, rows, last = slab if stays(len(slab), dim) else sent_as(slab)
+def is_summed_whole(shard: tuple[int, ...], dim: int) -> bool:
+    """Return whether the TPU compiler makes an all-reduce of a reduce-scatter with such shards, cut along ``dim``."""
+    *outer, rows, last = shard if stays(len(shard), dim) else sent_as(shard)
     return rows < SUBLANES or math.prod(outer) * -(-rows // SUBLANES) * -(-last // LANES) < _LEAST_TILES

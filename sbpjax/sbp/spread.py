@@ -25,7 +25,7 @@ from .layout import Layout, layout_of
 from .placement import placement as Placement
 
 
-def come_together(asked: str, devices: Any, facts: str = "") -> None:
+def rendezvous(asked: str, devices: Any, facts: str = "") -> None:
     """Wait until every process that owns some of the devices is about to run a new program on them.
 
     XLA connects the processes of a program when it runs for the first time, and gives up after 30 seconds (jaxlib 0.10,
@@ -151,7 +151,7 @@ def _speaker(layout: Layout):
         alone = functools.reduce(jnp.logical_and, [jax.lax.axis_index(n) == 0 for n in axes])
         return of_bits(jax.lax.psum(jnp.where(alone, bits(block), 0), axes), block.dtype)
 
-    come_together("broadcasting", layout.placement.devices)
+    rendezvous("broadcasting", layout.placement.devices)
     spec = layout.sharding.spec
     mapped = jax.shard_map(first, mesh=layout.placement.mesh, in_specs=spec, out_specs=spec, check_vma=False)
     return jax.jit(mapped, out_shardings=layout.sharding)

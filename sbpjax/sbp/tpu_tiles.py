@@ -1,6 +1,6 @@
 """How a TPU lays arrays in memory: in tiles of 8 rows by 128 lanes.
 
-A table of ``(500,000, 64)`` float32 would fill half of each tile, 256 MB; turned, with its rows along the lanes, it
+A table of ``(500,000, 64)`` float32 would fill half of each tile, 256 MB; transposed, with its rows along the lanes, it
 takes 128 MB, and that is how the compiler lays it.
 """
 
@@ -20,12 +20,12 @@ def in_tiles(shape, itemsize: int) -> int:
 
 
 def least_in_tiles(shape, itemsize: int) -> int:
-    """Return the bytes of an array that lies turned if that is smaller."""
-    turned = (*shape[:-2], shape[-1], shape[-2]) if len(shape) > 1 else shape
-    return min(in_tiles(shape, itemsize), in_tiles(turned, itemsize))
+    """Return the bytes of an array that lies transposed if that is smaller."""
+    transposed = (*shape[:-2], shape[-1], shape[-2]) if len(shape) > 1 else shape
+    return min(in_tiles(shape, itemsize), in_tiles(transposed, itemsize))
 
 
-def is_turned(shape, itemsize: int) -> bool:
+def is_transposed(shape, itemsize: int) -> bool:
     """Return whether the compiler lays an array's last dim but one along the lanes, since it is smaller so."""
     if len(shape) < 2:
         return False
@@ -33,6 +33,6 @@ def is_turned(shape, itemsize: int) -> bool:
     return in_tiles((*outer, last, rows), itemsize) < in_tiles(shape, itemsize)
 
 
-def is_turned_table(shape, itemsize: int) -> bool:
+def is_transposed_table(shape, itemsize: int) -> bool:
     """Return whether an array is a matrix that the compiler lays so."""
-    return len(shape) == 2 and is_turned(shape, itemsize)
+    return len(shape) == 2 and is_transposed(shape, itemsize)

@@ -6,7 +6,7 @@ look into (a Pallas kernel, a callback) runs on whole arrays on every rank, unle
     scaled = sbpjax.wrap_jax(kernel, sbp_rule=["S0, B -> S0", "S1, S0 -> S1"])
 
 Each line is a signature on one mesh axis: what each input array is, and then what each output is. The function is then
-called with the blocks of one rank. Signatures over several axes are products of these.
+called with the blocks of one rank. Strategies over several axes are products of these.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from sbpjax.errors import OpTypeError, SbpError, message
-from sbpjax.programs.rules import Row
+from sbpjax.programs.rules import Strategy
 from sbpjax.sbp import algebra
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.op import Op
@@ -38,20 +38,20 @@ class Rule:
 
     Attributes:
         call: the function of arrays, which returns a tuple.
-        rows: its signatures on one mesh axis.
+        strategies: its strategies on one mesh axis.
         name: what it is called in plans.
     """
 
-    def __init__(self, call: Callable, rows: tuple[Row, ...], name: str) -> None:
+    def __init__(self, call: Callable, strategies: tuple[Strategy, ...], name: str) -> None:
         self.call = call
-        self.rows = rows
+        self.strategies = strategies
         self.name = name
 
     def __repr__(self) -> str:  # part of what plans are filed under
-        return f"Rule({self.name!r}, {self.rows!r})"
+        return f"Rule({self.name!r}, {self.strategies!r})"
 
 
-def parse_rule(lines: Sequence[str]) -> tuple[Row, ...]:
+def parse_rule(lines: Sequence[str]) -> tuple[Strategy, ...]:
     """Return the signatures of a rule.
 
     Args:
@@ -74,7 +74,7 @@ def parse_rule(lines: Sequence[str]) -> tuple[Row, ...]:
             )
         ins, outs = (tuple(algebra.parse(s.strip(), (1,))[0] for s in side.split(",")) for side in (left, right))
         rigid = [tuple(i for i, code in enumerate(codes) if code >= 0) for codes in (ins, outs)]
-        found.append(Row(ins, outs, rigid_ins=rigid[0], rigid_outs=rigid[1]))
+        found.append(Strategy(ins, outs, rigid_ins=rigid[0], rigid_outs=rigid[1]))
     return tuple(found)
 
 
@@ -118,11 +118,13 @@ class Wrapped:
 
     check = "inputs"
 
-    def __init__(self, fn: Callable, rows: tuple[Row, ...] | None, backward, backward_rows, name: str) -> None:
+    def __init__(
+        self, fn: Callable, strategies: tuple[Strategy, ...] | None, backward, backward_strategies, name: str
+    ) -> None:
         self._fn = fn
-        self._rows = rows
+        self._strategies = strategies
         self._backward = backward
-        self._backward_rows = backward_rows
+        self._backward_strategies = backward_strategies
         self.__name__ = name
         self.__doc__ = getattr(fn, "__doc__", None)
         self._ops: dict = {}
@@ -164,7 +166,7 @@ class Wrapped:
             return tuple([jnp.asarray(o) for o in outs])
 
         flat.__name__ = self.__name__
-        call = flat if self._rows is None else self._ruled(flat, self._rows, self.__name__, len(avals))
+        call = flat if self._strategies is None else self._ruled(flat, self._strategies, self.__name__, len(avals))
         if self._backward is not None:
             call = self._with_backward(call)
         jax.eval_shape(flat, *[jax.ShapeDtypeStruct(*a) for a in avals])
@@ -172,18 +174,18 @@ class Wrapped:
         op.check = self.check
         return op, held["structure"]
 
-    def _ruled(self, flat: Callable, rows: tuple[Row, ...], name: str, count: int) -> Callable:
-        for row in rows:
-            if len(row.ins) != count:
+    def _ruled(self, flat: Callable, strategies: tuple[Strategy, ...], name: str, count: int) -> Callable:
+        for strategy in strategies:
+            if len(strategy.ins) != count:
                 raise SbpError(
                     message(
                         f"{name}(...)",
-                        f"{count} arrays, and a signature of {len(row.ins)} inputs",
+                        f"{count} arrays, and a strategy of {len(strategy.ins)} inputs",
                         "a signature has an sbp per input array",
                         "correct sbp_rule=",
                     )
                 )
-        rule = Rule(flat, rows, name)
+        rule = Rule(flat, strategies, name)
 
         def call(*arrays):
             return tuple(ruled_call_p.bind(*arrays, sbp_rule=rule))
@@ -207,9 +209,9 @@ class Wrapped:
 
         def backward(arrays, cotangents):
             run = back
-            if self._backward_rows is not None:
+            if self._backward_strategies is not None:
                 name = f"{self.__name__}_backward"
-                run = self._ruled(back, self._backward_rows, name, len(arrays) + len(cotangents))
+                run = self._ruled(back, self._backward_strategies, name, len(arrays) + len(cotangents))
             return tuple(run(*arrays, *cotangents))
 
         with_backward.defvjp(forward, backward)
@@ -259,6 +261,6 @@ def wrap_jax(
         >>> logsumexp(sbpjax.zeros(2))
         tensor(0.6931)
     """
-    rows = None if sbp_rule is None else parse_rule(sbp_rule)
-    backward_rows = None if backward_rule is None else parse_rule(backward_rule)
-    return Wrapped(fn, rows, backward, backward_rows, name or getattr(fn, "__name__", "wrapped"))
+    strategies = None if sbp_rule is None else parse_rule(sbp_rule)
+    backward_strategies = None if backward_rule is None else parse_rule(backward_rule)
+    return Wrapped(fn, strategies, backward, backward_strategies, name or getattr(fn, "__name__", "wrapped"))

@@ -15,7 +15,7 @@ from sbpjax.compiler.lower import spmd_function
 from sbpjax.planner import plan_exactly
 from sbpjax.programs.normalise import normalise
 from sbpjax.sbp import placement
-from sbpjax.sbp.conversion_steps import Shard
+from sbpjax.sbp.conversion_steps import MeshPosition
 from sbpjax.sbp.layout import layout_of
 
 pytestmark = pytest.mark.aot
@@ -77,15 +77,15 @@ def test_gathered_state_is_written_in_the_place_of_the_old_one():
     """Left to itself the compiler copies the old parameter, and the new one behind its gather."""
     line = placement.topology("v5p:2x2x2", [8])
     (name,) = line.axis_names
-    shard, rows, width = Shard((8,), (name,)), 16384, 8192
+    here, rows, width = MeshPosition((8,), (name,)), 16384, 8192
 
     def copies(place):
         def step(w, m, x):
             gradient = jax.lax.psum((x @ w.T).T @ x, name)
-            part = shard.index(0) * (rows // 8)
+            part = here.index(0) * (rows // 8)
             mine, old = (jax.lax.dynamic_slice_in_dim(a, part, rows // 8) for a in (gradient, w))
             m = 0.9 * m + mine
-            return place(jax.lax.all_gather(old - m, name, tiled=True), shard), m
+            return place(jax.lax.all_gather(old - m, name, tiled=True), here), m
 
         whole, cut = PartitionSpec(), PartitionSpec(name)
         run = jax.shard_map(step, mesh=line.mesh, in_specs=(whole, cut, cut), out_specs=(whole, cut), check_vma=False)

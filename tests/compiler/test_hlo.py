@@ -32,7 +32,7 @@ def _line(result, op, rest):
 )
 def test_lines(result, op, rest, kind, wire):
     (found,) = hlo.collectives(_line(result, op, rest))
-    assert (found.kind, found.wire_bytes) == (kind, wire)
+    assert (found.kind, found.interconnect_bytes) == (kind, wire)
 
 
 def test_an_all_reduce_fused_with_its_slice_is_a_reduce_scatter():
@@ -46,7 +46,7 @@ ENTRY %main (x: f32[64]) -> f32[16] {
 }
 """
     (found,) = hlo.collectives(text)
-    assert (found.kind, found.block_bytes, found.wire_bytes) == ("reduce-scatter", 256, 192)
+    assert (found.kind, found.block_bytes, found.interconnect_bytes) == ("reduce-scatter", 256, 192)
 
 
 def test_of_several_sums_in_one_fused_reduce_scatter_all_count():
@@ -60,7 +60,7 @@ ENTRY %main (x: f32[64]) -> f32[16] {{
 }}
 """
     (found,) = hlo.collectives(text)
-    assert (found.kind, found.operands, found.block_bytes, found.wire_bytes) == ("reduce-scatter", 3, 512, 384)
+    assert (found.kind, found.operands, found.block_bytes, found.interconnect_bytes) == ("reduce-scatter", 3, 512, 384)
 
 
 def test_a_loop_whose_length_is_in_its_condition():
@@ -86,7 +86,7 @@ ENTRY %main (x: f32[32]) -> f32[32] {
 }
 """
     (found,) = hlo.collectives(text)
-    assert (found.count, found.wire_bytes) == (6, 6 * 192)
+    assert (found.count, found.interconnect_bytes) == (6, 6 * 192)
 
 
 def test_groups_of_one_move_nothing():
@@ -103,7 +103,7 @@ def test_loops_count():
     fn = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
     x = jax.device_put(jnp.ones(32, jnp.float32), NamedSharding(mesh, spec))
     text = fn.lower(x).compile().as_text()
-    assert hlo.total_wire_bytes(text) == 7 * 192
+    assert hlo.total_interconnect_bytes(text) == 7 * 192
     assert sum(c.count for c in hlo.collectives(text)) == 7
 
 

@@ -23,7 +23,7 @@ def _identity(sizes, source, target, shape=(8, 12, 16)):
 
 
 def _found(program):
-    return sorted((c.kind, c.wire_bytes) for c in hlo.collectives(program.hlo()) if c.wire_bytes)
+    return sorted((c.kind, c.interconnect_bytes) for c in hlo.collectives(program.hlo()) if c.interconnect_bytes)
 
 
 def _planned(program):

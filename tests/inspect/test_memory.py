@@ -13,7 +13,7 @@ from sbpjax.inspect.display import bytes_text
 from sbpjax.inspect.memory import Memory
 from sbpjax.inspect.traffic import Traffic, planned_bytes
 from sbpjax.planner.memory.cpu_liveness import spans_on
-from sbpjax.planner.memory.liveness import Held, Spans
+from sbpjax.planner.memory.liveness import LiveBytes, Spans
 from sbpjax.programs.normalise import normalise
 from tests.support import graphs
 
@@ -200,8 +200,8 @@ class TestReport:
 
     def test_the_compilers_figure_is_shared_out(self):
         share = memory_module._shared_out
-        assert share(Held(100, 20, 30, 7), 200) == Held(100, 20, 30, 50)
-        assert share(Held(100, 50, 50, 7), 100) == Held(50, 25, 25, 0)
+        assert share(LiveBytes(100, 20, 30, 7), 200) == LiveBytes(100, 20, 30, 50)
+        assert share(LiveBytes(100, 50, 50, 7), 100) == LiveBytes(50, 25, 25, 0)
 
 
 class TestGraph:

@@ -7,7 +7,7 @@ import pytest
 
 from sbpjax.compiler import conversions, eager
 from sbpjax.compiler.compile import compile_program
-from sbpjax.compiler.hlo import collectives, total_wire_bytes
+from sbpjax.compiler.hlo import collectives, total_interconnect_bytes
 from sbpjax.sbp import Layout, placement
 
 PLACEMENTS = {"1d": [0, 1, 2, 3], "2d": [[0, 1], [2, 3]]}
@@ -125,7 +125,7 @@ def test_a_loop_is_planned_with_its_program(ranks, sbps):
     layouts = [Layout(place, s, shape, "float32") for s, shape in zip(sbps, SHAPES)]
     step = accumulated_step(4)
     compiled = compile_program(step, place, layouts, [0, 1, None])
-    assert total_wire_bytes(compiled.hlo()) == compiled.plan.bytes
+    assert total_interconnect_bytes(compiled.hlo()) == compiled.plan.bytes
     rng = np.random.default_rng(0)
     values = [rng.normal(size=shape).astype(np.float32) for shape in SHAPES]
     results = compiled.call(*(conversions.from_logical(v, place, s)[0] for v, s in zip(values, sbps)))
@@ -167,7 +167,7 @@ def test_a_loop_in_a_loop_counts_its_turns():
 
     layouts = [Layout(place, s, (8, 8), "float32") for s in ("B", "S0")]
     compiled = compile_program(twice, place, layouts, ["B"])
-    assert total_wire_bytes(compiled.hlo()) == compiled.plan.bytes
+    assert total_interconnect_bytes(compiled.hlo()) == compiled.plan.bytes
     arrays = [np.random.default_rng(i).normal(size=(8, 8)).astype(np.float32) for i in range(2)]
     (result,) = compiled.call(*(conversions.from_logical(a, place, s)[0] for a, s in zip(arrays, ("B", "S0"))))
     np.testing.assert_allclose(

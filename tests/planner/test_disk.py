@@ -42,7 +42,7 @@ def _compile(width=16, out="B", fn=lambda x, w: jax.nn.relu(x @ w)):
 def test_the_second_time_the_plan_is_read(planned):
     first, second = _compile(), _compile()
     assert len(planned) == 1
-    assert second.plan.rows == first.plan.rows
+    assert second.plan.strategies == first.plan.strategies
     assert second.plan.out_codes == first.plan.out_codes and second.plan.in_codes == first.plan.in_codes
     assert second.plan.bytes == first.plan.bytes > 0
     assert second.plan.modelled_us == first.plan.modelled_us
@@ -125,5 +125,5 @@ def test_writers_do_not_disturb_each_other():
     threads.map(lambda _: disk.store("same", plan), range(64))
     threads.close()
     threads.join()
-    assert disk.load("same", plan.program, (4,)).rows == plan.rows
+    assert disk.load("same", plan.program, (4,)).strategies == plan.strategies
     assert not [f for f in os.listdir(disk.directory()) if f.endswith(".tmp")]

@@ -30,7 +30,7 @@ def cheapest_by_force(program, sizes, in_codes, pins):
         for eqn, option in zip(program.eqns, combination, strict=True):
             produced.update(zip(eqn.outvars, option.outs, strict=True))
         out_codes = tuple(pin or produced[v] for v, pin in zip(program.outvars, pins, strict=True))
-        rows = [option.rows for option in combination]
+        rows = [option.strategies for option in combination]
         inner = sum(hidden_bytes(e, r, sizes) for e, r in zip(program.eqns, rows, strict=True))
         total = price(Plan(program, sizes, in_codes, rows, out_codes, inner))
         best = total if best is None else min(best, total)
@@ -117,4 +117,4 @@ def test_plans_are_deterministic():
     program = program_of(two_layers, (8, 4), (4, 16), (16, 4))
     first = plan_exactly(program, (2, 2), ((0, 1), (B, 1), (1, P)))
     again = plan_exactly(program, (2, 2), ((0, 1), (B, 1), (1, P)))
-    assert first.rows == again.rows
+    assert first.strategies == again.strategies

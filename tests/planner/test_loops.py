@@ -76,4 +76,4 @@ def test_where_nothing_is_split_everything_stays_broadcast():
     assert plan.bytes == 0 and set(plan.out_codes) == {(B, B)}
     pinned = plan_one(program, (2, 2), ((B, B),) * 5, (None, (B, 2), None))
     assert pinned.out_codes == ((B, B), (B, 2), (B, B)) and pinned.bytes == 0
-    assert all(row.ins == (B,) * len(row.ins) for rows in pinned.rows for row in rows[:1])
+    assert all(row.ins == (B,) * len(row.ins) for rows in pinned.strategies for row in rows[:1])

@@ -49,7 +49,7 @@ def kinds(text: str) -> dict[str, int]:
 @pytest.mark.parametrize("model, strategy", CASES)
 def test_planned_bytes_are_those_of_the_compiled_program(model, strategy):
     case = compiled(model, strategy)
-    moved = hlo.total_wire_bytes(case.compiled.hlo())
+    moved = hlo.total_interconnect_bytes(case.compiled.hlo())
     assert moved > 0
     assert abs(moved - case.compiled.plan.bytes) <= BYTES * moved
 
@@ -70,7 +70,7 @@ def test_at_most_the_bytes_of_the_same_pins_by_sharding_propagation(model, strat
         out_shardings=tuple(x.sharding for x in case.compiled.out_layouts),
     )
     text = peer.lower(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in case.step.avals)).compile().as_text()
-    assert case.compiled.plan.bytes <= hlo.total_wire_bytes(text)
+    assert case.compiled.plan.bytes <= hlo.total_interconnect_bytes(text)
 
 
 @pytest.mark.parametrize("model, strategy", CASES)
@@ -170,7 +170,7 @@ def test_modelled_time_is_at_most_that_of_any_other_assignment():
     codes, pins = ((0,), (1,)), (None,)
     best = plan_program(program, (4,), codes, pins).modelled_us
     problem = Problem(build(program, codes, pins, (), (-1,)), (4,), cost.DEFAULT)
-    every = [problem.rows(n, 0) for n in range(len(problem.graph.nodes))]
+    every = [problem.strategies(n, 0) for n in range(len(problem.graph.nodes))]
     others = [total_us(problem, Assignment({0: list(rows)})) for rows in itertools.product(*every)]
     assert len(others) > 10
     assert best == pytest.approx(min(others), rel=1e-9)
@@ -194,7 +194,7 @@ def test_an_exchange_of_two_axes_takes_the_cheapest_set_of_nodes(seed):
     draw = random.Random(seed)
 
     def legal(node):
-        pairs = itertools.product(problem.rows(node, 0), problem.rows(node, 1))
+        pairs = itertools.product(problem.strategies(node, 0), problem.strategies(node, 1))
         return [pair for pair in pairs if problem.legal(node, pair, axes)]
 
     def assignment(pairs):
@@ -209,7 +209,7 @@ def test_an_exchange_of_two_axes_takes_the_cheapest_set_of_nodes(seed):
     assert all(found.chosen(n, axes) in every[n] for n in nodes)
 
 
-def test_a_part_that_lies_the_wrong_way_round_is_turned(monkeypatch):
+def test_a_part_that_lies_the_wrong_way_round_is_exchanged(monkeypatch):
     step = _mlp_step(4096, 512, 2048)
     codes = ((0, -1), (0, 1), (1, 0))  # data × tensor, parameters divided over both
     prices = cost.preset("v5p")
@@ -244,7 +244,7 @@ def test_given_layouts_that_differ_between_axes_do_not_begin_alike():
 
     assert start((0, -1)) is None
     alike = start((0, 0))
-    assert alike.axes == (0, 1) and alike.rows[0] == alike.rows[1]
+    assert alike.axes == (0, 1) and alike.strategies[0] == alike.strategies[1]
 
 
 def test_a_conversion_that_two_readers_want_is_paid_once():
@@ -263,7 +263,7 @@ def test_large_computations_are_not_done_everywhere_to_save_bytes():
     program = _program(case.fn, *case.avals)
     plan = plan_program(program, (8,), models_jax.pins(case, "dp"), [*range(case.state), (-1,)])
     products = [i for i, e in enumerate(program.eqns) if e.primitive.name == "dot_general"]
-    assert all(any(c >= 0 for c in (*plan.rows[i][0].ins, *plan.rows[i][0].outs)) for i in products)
+    assert all(any(c >= 0 for c in (*plan.strategies[i][0].ins, *plan.strategies[i][0].outs)) for i in products)
 
 
 def test_pins_inside_the_program_are_kept():
@@ -325,7 +325,7 @@ def test_depth_costs_nothing():
     shallow = models_jax.gpt(6, 8, 64, 128, 8, 512)
     nodes = [len(_graph(s).nodes) for s in (shallow, step)]
     assert nodes[0] == nodes[1]
-    assert len(plan.rows) == len(program.eqns)
+    assert len(plan.strategies) == len(program.eqns)
 
 
 def _graph(step):
@@ -341,7 +341,7 @@ from sbpjax.planner import plan_program
 step = models_jax.mlp(64, 32, 64, layers=6)
 program = normalise(jax.make_jaxpr(step.fn)(*step.avals))
 plan = plan_program(program, (2, 4), models_jax.pins(step, "dp+tp"), [*range(step.state), (-1, -1)])
-print(hashlib.sha256(repr((plan.rows, plan.in_codes, plan.out_codes)).encode()).hexdigest())
+print(hashlib.sha256(repr((plan.strategies, plan.in_codes, plan.out_codes)).encode()).hexdigest())
 """
 
 

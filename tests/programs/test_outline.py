@@ -108,7 +108,7 @@ def test_a_step_moves_the_planned_bytes_and_gives_the_values():
     step, program = _compiled(5)
     text = program.hlo()
     assert text.count(" call(") >= 8  # forward and backward, less what differs at the ends
-    assert hlo.total_wire_bytes(text) == pytest.approx(program.plan.bytes, rel=0.01)
+    assert hlo.total_interconnect_bytes(text) == pytest.approx(program.plan.bytes, rel=0.01)
     values = step.values()
     arrays = [from_logical(v, x.placement, x.sbp)[0] for v, x in zip(values, program.in_layouts)]
     for y, layout, want in zip(program.call(*arrays), program.out_layouts, jax.jit(step.fn)(*values)):

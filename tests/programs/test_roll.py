@@ -66,7 +66,7 @@ def _close(got, want):
 def test_forward_layers_are_one_loop():
     program = _program(_stack, *_values())
     (loop,) = loops(program)
-    assert loop.turns >= LAYERS - 1
+    assert loop.iterations >= LAYERS - 1
     assert (len(loop.carried), len(loop.own)) == (1, 2)
     flat = jax.tree.leaves(_values())
     _close(jax.jit(_run_rolled(_stack, *_values()))(*flat), [_stack(*_values())])
@@ -109,7 +109,7 @@ def test_a_backward_that_begins_anew_finds_what_layers_began_with():
     run = _run_rolled(fn, weights, biases, x)
     _close(jax.jit(run)(*flat), jax.tree.leaves(fn(weights, biases, x)))
     eqns = jax.make_jaxpr(run)(*flat).jaxpr.eqns
-    assert (forth.turns, back.turns) == (LAYERS, LAYERS - 1)  # the first input needs no gradient
+    assert (forth.iterations, back.iterations) == (LAYERS, LAYERS - 1)  # the first input needs no gradient
     first, second = [e for e in eqns if e.primitive.name == "scan"]
     begun = [e for e in eqns if e.outvars[0] in second.invars and e.outvars[0].aval.shape == (LAYERS - 1, *x.shape)]
     assert [(e.primitive.name, e.invars[0] in first.outvars) for e in begun] == [("slice", True)]
@@ -165,7 +165,7 @@ def test_a_rolled_step_moves_the_planned_bytes_and_gives_the_values():
     text = program.hlo()
     # A code generator of XLA makes loops of scatters too; ours are those that were traced as loops.
     assert len(re.findall(r' while\(.*op_name="[^"]*/while"', text)) == 2
-    assert hlo.total_wire_bytes(text) == pytest.approx(program.plan.bytes, rel=0.01)
+    assert hlo.total_interconnect_bytes(text) == pytest.approx(program.plan.bytes, rel=0.01)
     values = step.values()
     arrays = [from_logical(v, x.placement, x.sbp)[0] for v, x in zip(values, program.in_layouts)]
     for y, layout, want in zip(program.call(*arrays), program.out_layouts, jax.jit(step.fn)(*values)):

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from jax.sharding import PartitionSpec
 
-from sbpjax.compiler.hlo import total_wire_bytes
+from sbpjax.compiler.hlo import total_interconnect_bytes
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P, nd_name
-from sbpjax.sbp.conversion_steps import Shard, kind_of, legal, make_step
+from sbpjax.sbp.conversion_steps import MeshPosition, kind_of, legal, make_step
 from sbpjax.sbp.layout import layout_of, local_shape
 from sbpjax.sbp.placement import placement
-from tests.programs.rules.row_checker import COMPILER, mismatch, stack_blocks, unstack_mismatch
+from tests.programs.rules.strategy_checker import COMPILER, mismatch, stack_blocks, unstack_mismatch
 
 GRIDS = {"2": [0, 1], "4": [0, 1, 2, 3], "2x2": [[0, 1], [2, 3]], "2x4": [[0, 1, 2, 3], [4, 5, 6, 7]]}
 CODES = (0, 1, 2, B, P)
@@ -39,10 +39,10 @@ def _convert(value, pairs, place, written=None):
 
     def body(*stacked):
         blocks = {s: x.reshape(x.shape[len(sizes) :]) for s, x in zip(sources, stacked)}
-        shard = Shard(sizes, names, written)
+        here = MeshPosition(sizes, names, written)
         results = []
         for source, target in pairs:
-            out = boxing.run(shard, blocks[source], shape, source, target)
+            out = boxing.run(here, blocks[source], shape, source, target)
             assert out.shape == local_shape(shape, target, sizes), f"{nd_name(source)} -> {nd_name(target)}"
             results.append(out.reshape((1,) * len(sizes) + out.shape))
         return results
@@ -73,12 +73,12 @@ def test_sums_that_the_compiler_makes_whole_are_cut_behind_it(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_as_it_is_done_where_memory_is_in_tiles(shape):
-    """Exchanged slabs go with the ranks outermost; sums of what lies turned are made whole and cut."""
+    """Exchanged shards go with the ranks outermost; sums of what lies transposed are made whole and cut."""
     value = np.random.default_rng(5).standard_normal(SHAPES[shape]).astype(np.float32)
     _check_values(value, _pairs("4"), placement("cpu", GRIDS["4"]), [()])
 
 
-def test_tables_that_lie_turned_are_cut_behind_their_sum():
+def test_tables_that_lie_transposed_are_cut_behind_their_sum():
     value = np.random.default_rng(6).standard_normal((1000, 24)).astype(np.float32)
     pairs = [((P,), (0,)), ((P,), (1,)), ((0,), (1,)), ((1,), (0,))]
     assert boxing.path(value.shape, 4, (4,), *pairs[0])[0].within_tiles
@@ -209,7 +209,7 @@ def _compiled(grid, source, target, shape):
     names = place.axis_names
 
     def body(x):
-        out = boxing.run(Shard(place.hierarchy, names), x.reshape(x.shape[len(names) :]), shape, source, target)
+        out = boxing.run(MeshPosition(place.hierarchy, names), x.reshape(x.shape[len(names) :]), shape, source, target)
         return out.reshape((1,) * len(names) + out.shape)
 
     spec = PartitionSpec(*names)
@@ -229,7 +229,7 @@ def test_bytes_are_those_of_the_compiled_program(shape):
     for grid, source, target in _sampled():
         sizes = np.shape(GRIDS[grid])
         planned = sum(s.bytes for s in boxing.path(shape, 4, sizes, source, target))
-        moved = total_wire_bytes(_compiled(grid, source, target, shape))
+        moved = total_interconnect_bytes(_compiled(grid, source, target, shape))
         if planned != moved:
             wrong.append(f"{grid}: {nd_name(source)} -> {nd_name(target)}: planned {planned}, moved {moved}")
     assert not wrong, "\n".join(wrong)

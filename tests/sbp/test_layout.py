@@ -40,7 +40,7 @@ def test_parts_tile_the_dim(n, sizes):
     parts = balance.parts(n, tuple(sizes))
     assert [o for o, _ in parts] == list(itertools.accumulate([0] + [c for _, c in parts[:-1]]))
     assert sum(c for _, c in parts) == n
-    assert max(c for _, c in parts) == balance.slab(n, tuple(sizes))
+    assert max(c for _, c in parts) == balance.shard_size(n, tuple(sizes))
     assert balance.even(n, tuple(sizes)) == (len({c for _, c in parts}) == 1)
     for index, part in zip(np.ndindex(*sizes), parts, strict=True):
         assert balance.nested_part(n, tuple(sizes), tuple(int(i) for i in index)) == part

@@ -1,4 +1,4 @@
-"""Slabs of a reduce-scatter: every dim of every rank gives what JAX's own gives, and what a TPU sums whole."""
+"""Shards of a reduce-scatter: every dim of every rank gives what JAX's own gives, and what a TPU sums whole."""
 
 import functools
 import math
@@ -10,7 +10,7 @@ import pytest
 from jax.sharding import NamedSharding, PartitionSpec
 
 from sbpjax.compiler import hlo
-from sbpjax.sbp.conversion_steps import Shard, _scattered, make_step
+from sbpjax.sbp.conversion_steps import MeshPosition, _scattered, make_step
 from sbpjax.sbp.placement import placement
 from sbpjax.sbp.scattered_shards import ends_within_tiles, is_summed_whole, sent_as, stays
 
@@ -18,7 +18,7 @@ SHAPES = [(8,), (4096,), (8, 6), (6, 8), (4, 1024), (2, 8, 6), (8, 2, 6), (2, 6,
 
 
 @pytest.mark.parametrize(("shape", "dim"), [(s, d) for s in SHAPES for d, n in enumerate(s) if n % 4 == 0], ids=str)
-def test_each_rank_gets_its_slab(shape, dim):
+def test_each_rank_gets_its_shard(shape, dim):
     where = placement("cpu", range(4))
     (name,) = where.axis_names
     x = np.random.default_rng(0).standard_normal((4, *shape)).astype(np.float32)
@@ -47,7 +47,7 @@ def test_activations_cut_along_tokens_are_sent_as_they_are():
 
 
 @pytest.mark.parametrize(
-    ("slab", "dim", "whole"),
+    ("shard", "dim", "whole"),
     [
         ((512,), 0, True),  # 4 rows of 128
         ((1024,), 0, True),  # one tile
@@ -62,47 +62,48 @@ def test_activations_cut_along_tokens_are_sent_as_they_are():
         ((2, 256, 4096), 1, False),
     ],
 )
-def test_small_sums_that_libtpu_reduces_whole(slab, dim, whole):
+def test_small_sums_that_libtpu_reduces_whole(shard, dim, whole):
     """As found in programs compiled for v5p:4x4x4 in groups of 8, and for v5p:8x8x8 in groups of 64."""
-    assert is_summed_whole(slab, dim) is whole
+    assert is_summed_whole(shard, dim) is whole
 
 
 @pytest.mark.parametrize(
     ("shape", "dim", "within"),
     [
-        ((4_000_000, 64), 0, True),  # it lies turned: 500,000 lanes end within a tile
+        ((4_000_000, 64), 0, True),  # it lies transposed: 500,000 lanes end within a tile
         ((4_194_304, 64), 0, False),
         ((4_000_000, 64), 1, False),  # eight columns each
         ((4_000_000, 16), 1, True),
-        ((4096, 1000), 1, False),  # it does not lie turned
+        ((4096, 1000), 1, True),  # transposed it pads nothing; 125 columns each
+        ((4096, 1024), 1, False),  # it does not lie transposed
         ((8, 400_000, 64), 0, False),
         ((8, 400_000, 64), 1, True),
         ((4096,), 0, False),
     ],
 )
-def test_slabs_that_end_within_tiles_of_what_lies_turned(shape, dim, within):
+def test_shards_that_end_within_tiles_of_what_lies_transposed(shape, dim, within):
     assert ends_within_tiles(shape, 4, 8, dim) is within
 
 
 @pytest.mark.aot
-def test_a_table_that_lies_turned_is_summed_without_loops():
-    """Slabs of its rows were brought into one piece by loops."""
+def test_a_table_that_lies_transposed_is_summed_without_loops():
+    """Shards of its rows were brought into one piece by loops."""
     where = placement.topology("v5p:4x4x4", [8, 8])
     shape = (400_000, 64)
     steps = [make_step(shape, 4, (8, 8), (-2, -2), 0, 1), make_step(shape, 4, (8, 8), (1, -2), 1, 0)]
     assert [s.within_tiles for s in steps] == [False, True]
 
     def run(x):
-        shard = Shard((8, 8), where.axis_names, [(), ()])
-        part = shard.convert(x * 2, shape, (-2, -2), steps[0])
-        return shard.convert(part, shape, (1, -2), steps[1])
+        here = MeshPosition((8, 8), where.axis_names, [(), ()])
+        part = here.convert(x * 2, shape, (-2, -2), steps[0])
+        return here.convert(part, shape, (1, -2), steps[1])
 
     cut = PartitionSpec(where.axis_names[1], where.axis_names[0])
     step = jax.shard_map(run, mesh=where.mesh, in_specs=PartitionSpec(), out_specs=cut, check_vma=False)
     with jax.enable_x64(False):
         x = jax.ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(where.mesh, PartitionSpec()))
         text = jax.jit(step).lower(x).compile().as_text()
-    found = {c.kind: c.wire_bytes for c in hlo.collectives(text)}
+    found = {c.kind: c.interconnect_bytes for c in hlo.collectives(text)}
     assert " while(" not in text
     whole = math.prod(shape) * 4
     assert found.pop("all-reduce") == 2 * whole // 8 * 7 // 8
@@ -112,7 +113,7 @@ def test_a_table_that_lies_turned_is_summed_without_loops():
 
 
 @pytest.mark.aot
-def test_the_tpu_compiler_neither_pads_slabs_nor_sums_them_whole():
+def test_the_tpu_compiler_neither_pads_shards_nor_sums_them_whole():
     """Left where they are, the first two become 72 and 144 rows and fourteen permutes, the third an all-reduce."""
     where = placement.topology("v5p:8x8x8", [64, 8])
     name = where.axis_names[0]
@@ -127,6 +128,6 @@ def test_the_tpu_compiler_neither_pads_slabs_nor_sums_them_whole():
     with jax.enable_x64(False):
         x = jax.ShapeDtypeStruct((16, 128), jnp.bfloat16, sharding=NamedSharding(where.mesh, PartitionSpec()))
         found = hlo.collectives(jax.jit(step).lower(x).compile().as_text())
-    moved = {kind: sum(c.wire_bytes for c in found if c.kind == kind) for kind in {c.kind for c in found}}
+    moved = {kind: sum(c.interconnect_bytes for c in found if c.kind == kind) for kind in {c.kind for c in found}}
     each = [2 * shape[0] * (shape[1:] or (1,))[0] * 63 // 64 for shape, _ in sums]
     assert moved == {"reduce-scatter": sum(each[:3]), "all-reduce": 2 * each[3]}

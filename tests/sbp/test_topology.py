@@ -134,7 +134,7 @@ def test_gradients_are_reduce_scattered_by_the_real_compilers(name):
     compiled = lowered.compile()
     found = hlo.collectives(compiled.as_text())
     assert {c.kind for c in found} == {"reduce-scatter"}
-    assert sum(c.wire_bytes for c in found) == plan.bytes
+    assert sum(c.interconnect_bytes for c in found) == plan.bytes
     lowered.compile()  # again: nothing of it was left in a cache that cannot be read
 
 

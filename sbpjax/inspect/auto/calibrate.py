@@ -127,7 +127,7 @@ def _link(placement: Placement, axis: int) -> Link:
     """Return latency and bandwidth of one mesh axis."""
     size = placement.hierarchy[axis]
     if size == 1:
-        return Link(DEFAULT.alpha_us, DEFAULT.wire_bytes_per_s)
+        return Link(DEFAULT.alpha_us, DEFAULT.interconnect_bytes_per_s)
     small = _all_reduce_s(placement, axis, _SMALL)
     count = _LARGE
     while (large := _all_reduce_s(placement, axis, count)) < 20 * small and count < _MOST_LARGE:

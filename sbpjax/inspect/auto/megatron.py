@@ -8,10 +8,10 @@ For ``down(gelu(up(x)))`` with ``up`` of shape ``(D, 4D)`` and ``down`` of shape
     down (4D, D)     S0     its rows meet the split dim
     (x · up) · down  P → B  one all-reduce for the pair
 
-The walk knows no names and no layers. It carries the layout of every value of one mesh axis through the rows of the
-planner's table; a parameter that meets a whole value in a product is split by columns, one that meets a split value is
-split as that value demands, a table is split by the rows it is looked up by, a partial sum is added up at once. What a
-bias or a norm needs follows in the same way. A parameter is decided where it is first used.
+The walk knows no names and no layers. It carries the layout of every value of one mesh axis through the strategies of
+the planner's table; a parameter that meets a whole value in a product is split by columns, one that meets a split value
+is split as that value demands, a table is split by the rows it is looked up by, a partial sum is added up at once. What
+a bias or a norm needs follows in the same way. A parameter is decided where it is first used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jax.extend.core import Var
 from sbpjax.planner.control import body_program
 from sbpjax.programs.normalise import Program, scan_counts
 from sbpjax.programs.primitives import BARRIERS, CASTS, LINEAR, MOVES, PRODUCTS
-from sbpjax.programs.rules import Row, rows_of
+from sbpjax.programs.rules import Strategy, strategies_of
 from sbpjax.sbp import algebra
 from sbpjax.sbp.algebra import B, P
 
@@ -92,16 +92,16 @@ class _Walk:
 
     def _meet(self, eqn) -> None:
         given = [self._code(v) for v in eqn.invars]
-        row = self._row(eqn, given) if eqn.outvars else None
-        for v, known, code in zip(eqn.invars, given, row.ins if row else (), strict=False):
+        strategy = self._strategy(eqn, given) if eqn.outvars else None
+        for v, known, code in zip(eqn.invars, given, strategy.ins if strategy else (), strict=False):
             if known is None:
                 self._decide(v, code)
-        outs = row.outs if row else (B,) * len(eqn.outvars)
+        outs = strategy.outs if strategy else (B,) * len(eqn.outvars)
         self.codes.update((v, B if code == P else code) for v, code in zip(eqn.outvars, outs, strict=True))
 
-    def _row(self, eqn, given: list) -> Row:
-        """Return the row that fits the values at hand: a split one stays as it is, a whole one may be sliced."""
-        every = rows_of(eqn, self.size)
+    def _strategy(self, eqn, given: list) -> Strategy:
+        """Return the strategy that fits the values at hand: a split one stays as it is, a whole one may be sliced."""
+        every = strategies_of(eqn, self.size)
         split = any(c is not None and c >= 0 for c in given)
         fits = [
             r for r in every if P not in r.ins and all(g in (None, B, c) for g, c in zip(given, r.ins, strict=True))
@@ -117,7 +117,7 @@ class _Walk:
             return max(table or own or [whole], key=lambda r: r.outs[0])  # the last dim: the columns
         kept = [r for r in fits if all(c == g for g, c in zip(given, r.ins, strict=True) if g is not None and g >= 0)]
         if None in given and eqn.primitive.name in _READ_TABLES:
-            kept.sort(key=lambda r: r.outs[0] != P)  # the rows that meet the split dim
+            kept.sort(key=lambda r: r.outs[0] != P)  # the rows meet the split dim
         else:
             kept.sort(key=lambda r: sum(c != B for g, c in zip(given, r.ins, strict=True) if g == B))
         return kept[0] if kept else every[-1]
@@ -157,8 +157,8 @@ def _through(eqn, code: int, size: int, *, forward: bool) -> int:
     """Return the code of an equation's result given that of its first operand, or the other way round; B if none is."""
     if code == B:
         return B
-    for row in rows_of(eqn, size):
-        there, here = (row.outs[0], row.ins[0]) if forward else (row.ins[0], row.outs[0])
+    for strategy in strategies_of(eqn, size):
+        there, here = (strategy.outs[0], strategy.ins[0]) if forward else (strategy.ins[0], strategy.outs[0])
         if here == code and there >= 0:
             return there
     return B

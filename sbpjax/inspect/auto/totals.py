@@ -68,5 +68,5 @@ def totals(subject: Subject, plan: Plan, name: str) -> Totals:
     held = holds_bytes(plan, subject.out_pins, subject.placement.type)
     wire = sum(subject.cost.collectives_us(b.steps) * b.times for b in plan.boxings)
     if plan.inner_bytes:
-        wire += subject.cost.wire_us(plan.inner_bytes)
+        wire += subject.cost.interconnect_us(plan.inner_bytes)
     return Totals(name, plan.modelled_us, min(wire, plan.modelled_us), plan.bytes, held, standing, plan.gap)

@@ -11,8 +11,8 @@ gradient of the next weight reads.
   plus a row) is made where it is read, and who reads it reads that other one.
 * Layers that run as calls of one function (`sbpjax.programs.outline`) are no part of each other: nothing is shared
   between them, and all that the backward reads of the forward is stored.
-* A product reads an operand that does not lie as it wants from a turned copy: the gradient of a weight that sums over
-  batch and time turns its first operand. Of a GPT's head that is one more block of the logits' size.
+* A product reads an operand that does not lie as it wants from a transposed copy: the gradient of a weight that sums
+  over batch and time transposes its first operand. Of a GPT's head that is one more block of the logits' size.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class OnCpu(Spans):
             if eqn.primitive.name == "dot_general":
                 ins = self.plan.ins(i) if self.plan else ((), ())
                 for v, codes, dims in zip(eqn.invars, ins, _wanted_orders(eqn), strict=True):
-                    self._turn(i, v, codes, dims, spans)
+                    self._transpose(i, v, codes, dims, spans)
 
-    def _turn(self, i: int, v, codes, dims: list[int], spans: dict) -> None:
+    def _transpose(self, i: int, v, codes, dims: list[int], spans: dict) -> None:
         """Count the copy of a product's operand that wants its dims in another order than they lie.
 
         A pointwise operand is computed once more into the copy, so what it is computed from lives until then.
@@ -92,13 +92,13 @@ class OnCpu(Spans):
         """Return the stored values that a value is computed from; itself if it is one."""
         return super().roots(self._same.get(v, v))
 
-    def _touch(self, copies, v, codes, i: int) -> None:
-        super()._touch(copies, v, codes, i)
+    def _extend(self, copies, v, codes, i: int) -> None:
+        super()._extend(copies, v, codes, i)
         eqns = self.program.eqns
         if not self._calls and i < len(eqns) and eqns[i].primitive.name in LIGHT | COSTLY:
             carrier = self._carrier(v)
             if carrier is not v and carrier in copies.known:
-                super()._touch(copies, carrier, codes, i)
+                super()._extend(copies, carrier, codes, i)
 
     def _crossing(self) -> set:
         """Return what the backward reads of the forward."""

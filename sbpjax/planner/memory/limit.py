@@ -1,7 +1,7 @@
 """Plans within a limit of memory: the fastest one whose fullest moment fits.
 
 A step of Adam on a 64 MB weight holds 192 MB of state on every rank of a data-parallel run, and 24 MB if split over 8.
-Between them lie plans that split a part. Bytes held get a price, which is raised until the cheapest plan just fits:
+Between them lie plans that split a part. Live bytes get a price, which is raised until the cheapest plan just fits:
 that plan is the fastest one for what it holds. What falls between two prices is looked for with a row of the linear
 program that bounds what it sees of memory. What a plan really holds is counted by `sbpjax.planner.memory.liveness`:
 inputs, and at the fullest moment saved activations, gathered copies and gradients.
@@ -97,12 +97,12 @@ def at_fullest(program: Program, plan: Plan | None = None, device: str = "") -> 
     """
     spans = spans_on(device, program)(program, plan)
     when, _ = spans.fullest()
-    held = spans.held_at(when) | set(program.invars)
+    live = spans.live_at(when) | set(program.invars)
     before: set = set()
     after: set = set()
     for i, eqn in enumerate(program.eqns):
         (before if i <= when else after).update(v for v in eqn.invars if isinstance(v, Var))
-    return held, before & after
+    return live, before & after
 
 
 @dataclass
@@ -149,7 +149,7 @@ def _slower(
     at: Callable[..., _Found], learn: Callable[[Any], None], free: _Found, cost: CostModel, limit_bytes: float
 ) -> Any:
     """Return the fastest plan found that fits, where the fastest of all does not."""
-    byte_us = 1e6 / cost.wire_bytes_per_s
+    byte_us = 1e6 / cost.interconnect_bytes_per_s
     smallest = free
     # Memory's price sees the fullest moment of the program undivided. A plan may be fullest elsewhere, so each plan
     # teaches its own moment, until the smallest plan does not get smaller.

@@ -47,7 +47,7 @@ _WRITE_OVER = SCATTERS | {"dynamic_update_slice"}
 
 
 @dataclass(frozen=True)
-class Held:
+class LiveBytes:
     """Bytes on one device at the fullest moment of a program, next to its arguments.
 
     Attributes:
@@ -192,10 +192,10 @@ class Spans:
             if any(s.bytes for s in steps):
                 self._span[v, codes] = [i, i]
                 self._copies.add((v, codes))
-                self._touch(copies, v, source, i)
-        self._touch(copies, v, codes, i)
+                self._extend(copies, v, source, i)
+        self._extend(copies, v, codes, i)
 
-    def _touch(self, copies: Copies, v, codes, i: int) -> None:
+    def _extend(self, copies: Copies, v, codes, i: int) -> None:
         """Note that a value is read in a layout, or what it is computed from."""
         if (v, codes) in self._span:
             self._span[v, codes][1] = i
@@ -223,7 +223,7 @@ class Spans:
     # -- the fullest moment ----------------------------------------------------------------------------------------
 
     def kind(self, v, codes) -> str:
-        """Return which row of `Held` a buffer belongs to."""
+        """Return which row of `LiveBytes` a buffer belongs to."""
         born, last = self._span[v, codes]
         first, final = self.backward
         if (v, codes) in self._copies and v not in self._producer:
@@ -242,7 +242,7 @@ class Spans:
             yield v, codes, born, last
 
     def fullest(self) -> tuple[int, int]:
-        """Return the equation at which most is held, and how much."""
+        """Return the equation at which the live bytes are most, and how much."""
         end = len(self.program.eqns) + 1
         changes = [0] * (end + 1)
         for v, codes, born, last in self._buffers():
@@ -255,28 +255,28 @@ class Spans:
                 best, when = live + self._inner.get(i, 0), i
         return when, best
 
-    def held_at(self, when: int) -> set:
-        """Return the variables that are held at an equation, next to the arguments."""
+    def live_at(self, when: int) -> set:
+        """Return the variables that are live at an equation, next to the arguments."""
         return {v for v, _, born, last in self._buffers() if born <= when <= last}
 
-    def at_peak(self) -> Held:
-        """Return what is held when most is."""
+    def at_peak(self) -> LiveBytes:
+        """Return the live bytes when they are most."""
         when, _ = self.fullest()
-        held: dict = defaultdict(int)
+        live: dict = defaultdict(int)
         for v, codes, born, last in self._buffers():
             if born <= when <= last:
-                held[self.kind(v, codes)] += self._bytes[v, codes]
-        held["temporaries"] += self._inner.get(when, 0)
-        return Held(**held)
+                live[self.kind(v, codes)] += self._bytes[v, codes]
+        live["temporaries"] += self._inner.get(when, 0)
+        return LiveBytes(**live)
 
-    def ever(self) -> Held:
-        """Return the sizes of everything that is ever held, by kind; not all at the same time."""
-        held: dict = defaultdict(int)
+    def ever(self) -> LiveBytes:
+        """Return the sizes of everything that is ever live, by kind; not all at the same time."""
+        live: dict = defaultdict(int)
         for v, codes, _, _ in self._buffers():
-            held[self.kind(v, codes)] += self._bytes[v, codes]
-        return Held(**held)
+            live[self.kind(v, codes)] += self._bytes[v, codes]
+        return LiveBytes(**live)
 
 
-def peak(program, plan=None) -> Held:
+def peak(program, plan=None) -> LiveBytes:
     """Return what a program holds next to its arguments at its fullest moment."""
     return Spans(program, plan).at_peak()

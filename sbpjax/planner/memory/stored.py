@@ -1,6 +1,6 @@
 """What lies in memory before and after a program: who reads an input, and who writes new state.
 
-A step of Adam reads a parameter, its two moments and the gradient, and writes three of them: on TPU that is the memory
+A step of Adam reads a parameter, its two moments and the gradient, and writes three of them: on TPU that is the HBM
 traffic of the update, which the pointwise equations between them hide in one loop. An input that only products read is
 paid for there, or behind their flops; one that is converted, in the conversion. Of ZeRO-1's parameters on 64 ranks
 
@@ -25,7 +25,7 @@ from sbpjax.sbp.layout import local_shape
 
 
 @dataclass(frozen=True)
-class Touch:
+class StoredOperand:
     """An operand or a result of a node that lies in memory before or after the program.
 
     Attributes:
@@ -41,18 +41,18 @@ class Touch:
     times: float
 
     def bytes(self, chosen, sizes: Codes) -> float:
-        """Return the bytes of memory that this costs one device under rows chosen for axes of ``sizes``."""
-        codes = tuple((row.ins if self.is_read else row.outs)[self.position] for row in chosen)
+        """Return the bytes of memory that this costs one device under strategies chosen for axes of ``sizes``."""
+        codes = tuple((s.ins if self.is_read else s.outs)[self.position] for s in chosen)
         return self.times * math.prod(local_shape(self.value.shape, codes, sizes)) * self.value.itemsize
 
 
-def touches(graph: Graph) -> dict[int, list[Touch]]:
+def stored_operands(graph: Graph) -> dict[int, list[StoredOperand]]:
     """Return by node what its members read of inputs, each by its first pointwise reader, and write of new state."""
-    found: dict[int, list[Touch]] = {}
+    found: dict[int, list[StoredOperand]] = {}
 
     def note(end, is_read: bool, value: Value, count: int) -> None:
         node, position = end
-        found.setdefault(node, []).append(Touch(is_read, position, value, count / graph.nodes[node].count))
+        found.setdefault(node, []).append(StoredOperand(is_read, position, value, count / graph.nodes[node].count))
 
     for value, count in graph.values.items():
         if _lies(graph, value.source):
@@ -70,7 +70,7 @@ def _lies(graph: Graph, end) -> bool:
     if isinstance(end, Fixed):
         return True
     group = graph.nodes[end[0]]
-    return group.signature < 0 and group.port is None  # a free input; a port is inside the program
+    return group.form < 0 and group.port is None  # a free input; a port is inside the program
 
 
 def _is_pointwise(graph: Graph, end) -> bool:

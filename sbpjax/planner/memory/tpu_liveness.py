@@ -5,13 +5,13 @@ A plan counts three more values of that size where nothing is computed twice: th
 quotients again for the gradient of ``v``. The TPU compiler keeps the products ``q · k`` alone; a product takes the
 pointwise equations before it into its own loop, dear ones such as exp and tanh too, in the backward once more.
 
-Memory is in tiles of 8 rows by 128 lanes. A table of ``(500,000, 64)`` float32 would be half empty, so it lies turned,
-128 MB. Rows are looked up in a copy that is not turned, and come to a block that is not:
+Memory is in tiles of 8 rows by 128 lanes. A table of ``(500,000, 64)`` float32 would be half empty, so it lies
+transposed, 128 MB. Rows are looked up in a copy that is not, and come to a block that is not:
 
     200,000 rows of 64 looked up    256.0 + 102.4 MB     what libtpu's compiler says: 358.4
     200,000 rows of 32 looked up             25.6 MB     read as they lie, and slowly: 25.6
 
-Sums into a table of 500,000 such rows are made in one that is not turned, 256 MB, of rows that are not.
+Sums into a table of 500,000 such rows are made in one that is not transposed, 256 MB, of rows that are not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jax.extend.core import Var
 from sbpjax.planner.prices.local_work import is_added_in_rows
 from sbpjax.programs.primitives import COSTLY, LIGHT, PRODUCTS
 from sbpjax.sbp.layout import local_shape
-from sbpjax.sbp.tpu_tiles import in_tiles, is_turned
+from sbpjax.sbp.tpu_tiles import in_tiles, is_transposed
 
 from .liveness import READS_BUFFERS, Spans
 
@@ -66,7 +66,7 @@ class OnTpu(Spans):
         return in_tiles(shape, item) + padded - math.prod(added) * item
 
     def _looked_up(self, table, table_codes, rows, rows_codes) -> int:
-        """Return the bytes of a lookup next to its operand and its result, which are counted as they lie at rest.
+        """Return the bytes of a lookup next to its operand and its result, which are counted as they are stored.
 
         Args:
             table: what is looked up in.
@@ -75,7 +75,7 @@ class OnTpu(Spans):
             rows_codes: how it lies.
         """
         shape, item = local_shape(table.aval.shape, table_codes, self.sizes), table.aval.dtype.itemsize
-        if not is_turned(shape, item) or shape[-1] * item < _NARROW_BYTES:
+        if not is_transposed(shape, item) or shape[-1] * item < _NARROW_BYTES:
             return 0
         found = local_shape(rows.aval.shape, rows_codes, self.sizes)
         # Where only products read the rows, libtpu 0.0.42 makes this copy in bfloat16. It is counted in full: the

@@ -13,7 +13,8 @@ On a placement each mesh axis may have a *link* of its own (`sbpjax.planner.pric
 of a conversion counts only as far as other work does not cover it (`sbpjax.planner.prices.slack`), and with
 ``memory_us_per_byte`` what a device holds at the fullest moment has a price.
 
-Sources of the presets (peak without sparsity; ``wire`` is what one device receives per second from its group):
+Sources of the presets (peak without sparsity; ``interconnect_bytes_per_s`` is what one device receives per second from
+its group):
 
 * a100: NVIDIA A100 80GB SXM data sheet: 156 TF (TF32), 312 TF (BF16), 2,039 GB/s, NVLink 300 GB/s each way.
 * h100: NVIDIA H100 SXM data sheet: 494.5 TF (TF32), 989 TF (BF16), 3,350 GB/s, NVLink 450 GB/s each way.
@@ -73,9 +74,9 @@ class CostModel:
         flops_bf16: the same for 16-bit floats.
         memory_bytes_per_s: bandwidth of the device's memory.
         memory_bytes: its size.
-        wire_bytes_per_s: what one device receives per second in a collective.
+        interconnect_bytes_per_s: what one device receives per second in a collective.
         alpha_us: what one collective costs apart from its bytes.
-        hosts: the link of one device to other hosts, None if there is no other way than ``wire_bytes_per_s``.
+        hosts: the link of one device to other hosts, None if there is no other way than ``interconnect_bytes_per_s``.
         compute_ratio: what the time of computing is multiplied with.
         fused: what share of its result a pointwise equation moves; the rest stays in the kernel it is fused into.
         links: the link of every mesh axis, outer first; empty if all are alike.
@@ -84,7 +85,7 @@ class CostModel:
         memory_us_per_byte: the price of a byte that one device holds at the fullest moment.
         is_summed: whether bytes are counted over all ranks of a group, not per rank.
         tiles: whether memory is read in tiles, so that equations are priced by their blocks
-            (`sbpjax.planner.prices.local_work`), collectives by the memory that they touch too, and products take
+            (`sbpjax.planner.prices.local_work`), collectives by their HBM traffic too, and products take
             several passes only where they ask for more than the default precision.
     """
 
@@ -93,7 +94,7 @@ class CostModel:
     flops_bf16: float
     memory_bytes_per_s: float
     memory_bytes: float
-    wire_bytes_per_s: float
+    interconnect_bytes_per_s: float
     alpha_us: float = 0.005
     hosts: Link | None = None
     compute_ratio: float = 1.0
@@ -111,7 +112,9 @@ class CostModel:
         # A number that the user gave holds for every link.
         slow = 0.0 if self.hosts is None or alpha_us is not None else self.hosts.alpha_us
         links = tuple(
-            dataclasses.replace(link, alpha_us=slow if slow and link.bytes_per_s < self.wire_bytes_per_s else alpha)
+            dataclasses.replace(
+                link, alpha_us=slow if slow and link.bytes_per_s < self.interconnect_bytes_per_s else alpha
+            )
             for link in self.links
         )
         return dataclasses.replace(self, alpha_us=alpha, links=links)
@@ -125,15 +128,15 @@ class CostModel:
     def link(self, axis: int | None = None) -> Link:
         """Return the link of a mesh axis; without one, the slowest."""
         if not self.links:
-            return Link(self.alpha_us, self.wire_bytes_per_s)
+            return Link(self.alpha_us, self.interconnect_bytes_per_s)
         return min(self.links, key=lambda link: link.bytes_per_s) if axis is None else self.links[axis]
 
-    def wire_us(self, bytes: float, axis: int | None = None) -> float:
+    def interconnect_us(self, bytes: float, axis: int | None = None) -> float:
         """Return the time of one collective that brings ``bytes`` to each device."""
         if not bytes:
             return 0.0
         if not self.links:
-            return self.alpha_us + bytes / self.wire_bytes_per_s * 1e6
+            return self.alpha_us + bytes / self.interconnect_bytes_per_s * 1e6
         link = self.link(axis)
         return link.alpha_us + bytes / link.bytes_per_s * 1e6
 
@@ -148,17 +151,17 @@ class CostModel:
     def steps_us(self, steps: tuple[Step, ...], block_bytes: float) -> float:
         """Return the time of a conversion: its collectives, and one pass over memory for each local step."""
         local = sum(self.memory_us(block_bytes) for s in steps if not s.bytes)
-        touched = sum(self._touched(s) for s in steps if s.kind != "slice") if self.tiles else 0.0
-        return local + self.collectives_us(steps) + self.memory_us(touched)
+        traffic = sum(self._traffic_bytes(s) for s in steps if s.kind != "slice") if self.tiles else 0.0
+        return local + self.collectives_us(steps) + self.memory_us(traffic)
 
     def collectives_us(self, steps: tuple[Step, ...]) -> float:
-        """Return the time of a conversion on the wire."""
-        return sum(self.wire_us(s.bytes * (1 + self._is_all_reduce(s)), s.axis) for s in steps)
+        """Return the time of a conversion on the interconnect."""
+        return sum(self.interconnect_us(s.bytes * (1 + self._is_all_reduce(s)), s.axis) for s in steps)
 
     def _is_all_reduce(self, step: Step) -> bool:
         return step.kind in self.link(step.axis).as_all_reduce
 
-    def _touched(self, step: Step) -> float:
+    def _traffic_bytes(self, step: Step) -> float:
         """Return the bytes of memory that a collective reads and writes on one device.
 
         A gather that becomes an all-reduce writes zeros first; of a sum that does, readers read their part.

@@ -20,21 +20,21 @@ def on_placement(model: CostModel, placement) -> CostModel:
     """Return a model with the link of every mesh axis of a placement.
 
     An axis that goes from host to host has the bandwidth of the network as far as the ranks of one host share it: per
-    rank of a group of g on h hosts, k each, ``min(wire, (g - 1) / g · k · network / (1 - 1 / h))``. On a TPU an axis
-    has the share of a chip's links that lies along it.
+    rank of a group of g on h hosts, k each, ``min(interconnect, (g - 1) / g · k · network / (1 - 1 / h))``. On a TPU an
+    axis has the share of a chip's links that lies along it.
     """
     sizes = tuple(int(n) for n in placement.hierarchy)
     if model.is_summed:
-        links = tuple(Link(model.alpha_us, model.wire_bytes_per_s / n) for n in sizes)
+        links = tuple(Link(model.alpha_us, model.interconnect_bytes_per_s / n) for n in sizes)
     elif placement.type == "tpu":
         shares, written = _torus_shares(placement), written_as_all_reduce(placement)
-        links = tuple(Link(model.alpha_us, model.wire_bytes_per_s * s, w) for s, w in zip(shares, written))
+        links = tuple(Link(model.alpha_us, model.interconnect_bytes_per_s * s, w) for s, w in zip(shares, written))
     elif placement.type in ("cuda", "gpu") and model.hosts is not None:
         links = tuple(_host_link(model, model.hosts, n, k) for n, k in zip(sizes, _ranks_per_host(placement)))
     else:
         return model
     # Without links of its own a model prices what an equation moves inside at once, not axis by axis.
-    same = Link(model.alpha_us, model.wire_bytes_per_s)
+    same = Link(model.alpha_us, model.interconnect_bytes_per_s)
     return model if all(link == same for link in links) else dataclasses.replace(model, links=links)
 
 
@@ -43,17 +43,17 @@ def between(model: CostModel, source, target) -> Link:
     hosts = [{int(_host_of(p)(int(rank))) for rank in p.ranks.flat} for p in (source, target)]
     if model.hosts is not None and not hosts[0] & hosts[1]:
         return model.hosts
-    return Link(model.alpha_us, model.wire_bytes_per_s)
+    return Link(model.alpha_us, model.interconnect_bytes_per_s)
 
 
 def _host_link(model: CostModel, network: Link, size: int, per_host: int) -> Link:
     hosts = size // per_host
     if hosts <= 1:
-        return Link(model.alpha_us, model.wire_bytes_per_s)
+        return Link(model.alpha_us, model.interconnect_bytes_per_s)
     outside = (size - 1) / size * per_host * network.bytes_per_s / (1 - 1 / hosts)
     # A model that leaves latency out (the default) leaves the network's out, too.
     alpha = network.alpha_us if model.alpha_us >= 1.0 else model.alpha_us
-    return Link(alpha, min(model.wire_bytes_per_s, outside))
+    return Link(alpha, min(model.interconnect_bytes_per_s, outside))
 
 
 def _ranks_per_host(placement) -> list[int]:

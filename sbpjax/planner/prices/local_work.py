@@ -7,7 +7,7 @@ A table of ``(4,000,000, 64)`` float32 and 1.7 million ids on 8 TPU chips:
     rows split     1,700,000 rows of 64, most of them masked: 5 ms, and a result that is not divided
 
 An eighth of the whole says the same for all three. A product whose contracted dim is split writes its whole result,
-too. So equations that read and write memory are priced by the blocks that a device really touches, and a looked-up row
+too. So equations that read and write memory are priced by the HBM traffic of one device, and a looked-up row
 by what memory gives at once: on TPU a tile of 8 rows by 128 lanes, since the compiler reads whole tiles. libtpu's
 compiler counts, for 213,000 rows of float32 on v5p, in kB per row:
 
@@ -15,11 +15,11 @@ compiler counts, for 213,000 rows of float32 on v5p, in kB per row:
     looked up        4.2     67     66    8.4    5.7     11     23
     added to a table        132    132    5.6    2.9    5.8     12
 
-Tables of 2 to 32 columns are turned, so that a row lies across tiles. One of 64 is turned too, as its rows would fill
-half a tile. It is looked up from a copy that is not. Sums into it are made turned, at 132 kB per row, where its rows
-are whole tiles, as 4,000,000 are, and else not, as with the 500,000 above: the sums are turned behind that. A table cut
-down to one column is as dear as narrow ones; width 1 above is a table that never had columns. What is added to are
-zeros, which are written first.
+Tables of 2 to 32 columns are transposed, so that a row lies across tiles. One of 64 is transposed too, as its rows
+would fill half a tile. It is looked up from a copy that is not. Sums into it are made transposed, at 132 kB per row,
+where its rows are whole tiles, as 4,000,000 are, and else not, as with the 500,000 above: the sums are transposed
+behind that. A table cut down to one column is as dear as narrow ones; width 1 above is a table that never had columns.
+What is added to are zeros, which are written first.
 
 What each of these is worth in plans is in `benchmarks/results/tpu_prices.md`. Only models whose memory is read in tiles
 (`CostModel.tiles`) are priced so.
@@ -32,14 +32,14 @@ import math
 from sbpjax.programs.primitives import SCATTERS
 from sbpjax.sbp.algebra import P
 from sbpjax.sbp.layout import local_shape
-from sbpjax.sbp.tpu_tiles import BF16_BYTES, LANES, SUBLANES, in_tiles, is_turned_table
+from sbpjax.sbp.tpu_tiles import BF16_BYTES, LANES, SUBLANES, in_tiles, is_transposed_table
 
 from .cost import READS
 
 _LANE_BYTES = LANES * 4
 _HALF_TILE = _LANE_BYTES // 2
-# How many times the tiles of a row are touched: by a lookup, and of a single element by a sum. A row of fewer bytes
-# than half a tile's lies across several.
+# How many times the tiles of a row are read or written: by a lookup, and of a single element by a sum. A row of fewer
+# bytes than half a tile's lies across several.
 _READ, _READ_NARROW = 1.35, 16
 _ADDED_ELEMENT, _ADDED_NARROW = 2, 32
 
@@ -64,7 +64,7 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
         # libtpu 0.0.42 makes the copy in bfloat16 where only products read the rows, as in most models. Who reads them
         # is not asked; rows that are summed over ranks first (P) are read in full.
         item = eqn.invars[0].aval.dtype.itemsize
-        return rows + _turned(eqn.invars[0], ins[0], sizes, item if P in outs[0] else min(item, BF16_BYTES))
+        return rows + _transposed(eqn.invars[0], ins[0], sizes, item if P in outs[0] else min(item, BF16_BYTES))
     if name in SCATTERS:
         return _added(eqn, ins, outs, sizes)
     if is_divided(name):
@@ -74,8 +74,8 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
 
 
 def is_added_in_rows(shape: tuple[int, ...], itemsize: int) -> bool:
-    """Return whether sums into a table that lies turned are made in one that does not, and turned behind that."""
-    if not is_turned_table(shape, itemsize):
+    """Return whether sums into a transposed table are made in one that is not, and transposed behind that."""
+    if not is_transposed_table(shape, itemsize):
         return False
     row = shape[1] * itemsize
     return row > _HALF_TILE or row == _HALF_TILE and shape[0] % LANES > 0
@@ -91,7 +91,7 @@ def _looked_up(windows, window_codes, indices, index_codes, sizes) -> float:
 
 
 def _added(eqn, ins, outs, sizes) -> float:
-    """Return the bytes of adding rows to zeros: those, the rows, and turning the sums where the table lies turned."""
+    """Return the bytes of adding rows to zeros: those, the rows, and transposing the sums where the table lies so."""
     table, indices, updates = eqn.outvars[0], eqn.invars[1], eqn.invars[2]
     shape, item = local_shape(table.aval.shape, outs[0], sizes), table.aval.dtype.itemsize
     rows, count = _held(updates, ins[2], sizes), _count(indices, ins[1], sizes)
@@ -101,7 +101,7 @@ def _added(eqn, ins, outs, sizes) -> float:
     if is_added_in_rows(shape, item):
         padded = in_tiles(shape, item)
         return 4 * padded + written + rows + count * in_tiles((1, row // item), item)
-    if row < _HALF_TILE or is_turned_table(shape, item):
+    if row < _HALF_TILE or is_transposed_table(shape, item):
         return written + rows + count * _ADDED_NARROW * _tiles(row)
     return written + 2 * rows
 
@@ -120,8 +120,8 @@ def _tiles(row: float) -> int:
     return SUBLANES * _LANE_BYTES * math.ceil(row / _LANE_BYTES)
 
 
-def _turned(table, codes, sizes, item: int) -> float:
-    """Return the bytes of the copy from which a table's rows are looked up: half a tile's width and more is turned.
+def _transposed(table, codes, sizes, item: int) -> float:
+    """Return the bytes of the copy, not transposed, in which rows of half a tile and more are looked up.
 
     Args:
         table: the operand.
@@ -130,7 +130,7 @@ def _turned(table, codes, sizes, item: int) -> float:
         item: bytes of a number in the copy.
     """
     shape, full = local_shape(table.aval.shape, codes, sizes), table.aval.dtype.itemsize
-    if not is_turned_table(shape, full) or shape[1] * full < _HALF_TILE:
+    if not is_transposed_table(shape, full) or shape[1] * full < _HALF_TILE:
         return 0.0
     return math.prod(shape) * full + in_tiles(shape, item)
 

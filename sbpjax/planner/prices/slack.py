@@ -6,7 +6,7 @@ once. So each equation gets the earliest time at which it can end and the latest
 to end in time, as in a network plan, with every equation divided over all ranks; a value's slack is the latest
 beginning of its readers less the earliest end of its producer. On the longest path it is 0.
 
-Only latency is hidden by slack, as in OneFlow's trunk algorithm: the bytes of all conversions share one wire.
+Only latency is hidden by slack, as in OneFlow's trunk algorithm: the bytes of all conversions share one interconnect.
 """
 
 from __future__ import annotations

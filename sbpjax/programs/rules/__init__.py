@@ -11,11 +11,11 @@ from . import shape as shape
 from . import sort as sort
 from . import window as window
 from .table import Context as Context
-from .table import Row as Row
+from .table import Strategy as Strategy
 from .table import compute as compute
 from .table import jointly_legal as jointly_legal
 from .table import local as local
 from .table import names as names
 from .table import only as only
-from .table import rows as rows
-from .table import rows_of as rows_of
+from .table import rule as rule
+from .table import strategies_of as strategies_of

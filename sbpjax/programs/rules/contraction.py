@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from .table import B, Context, P, Row, local, rows
+from .table import B, Context, P, Strategy, local, rule
 
 
-@rows("dot_general")
-def dot_general(eqn, size: int) -> list[Row]:
+@rule("dot_general")
+def dot_general(eqn, size: int) -> list[Strategy]:
     """Batch S,S→S; free S,B→S and B,S→S; contracted S,S→P; P,B→P and B,P→P."""
     (contract_l, contract_r), (batch_l, batch_r) = eqn.params["dimension_numbers"]
     shape_l, shape_r = (v.aval.shape for v in eqn.invars)
     free_l = [d for d in range(len(shape_l)) if d not in contract_l and d not in batch_l]
     free_r = [d for d in range(len(shape_r)) if d not in contract_r and d not in batch_r]
-    found = [Row((i, j), (k,)) for k, (i, j) in enumerate(zip(batch_l, batch_r, strict=True)) if shape_l[i] > 1]
+    found = [Strategy((i, j), (k,)) for k, (i, j) in enumerate(zip(batch_l, batch_r, strict=True)) if shape_l[i] > 1]
     at = len(batch_l)
-    found += [Row((i, B), (at + k,)) for k, i in enumerate(free_l) if shape_l[i] > 1]
+    found += [Strategy((i, B), (at + k,)) for k, i in enumerate(free_l) if shape_l[i] > 1]
     at += len(free_l)
-    found += [Row((B, j), (at + k,)) for k, j in enumerate(free_r) if shape_r[j] > 1]
-    found += [Row((i, j), (P,)) for i, j in zip(contract_l, contract_r, strict=True) if shape_l[i] > 1]
-    return [*found, Row((P, B), (P,)), Row((B, P), (P,))]
+    found += [Strategy((B, j), (at + k,)) for k, j in enumerate(free_r) if shape_r[j] > 1]
+    found += [Strategy((i, j), (P,)) for i, j in zip(contract_l, contract_r, strict=True) if shape_l[i] > 1]
+    return [*found, Strategy((P, B), (P,)), Strategy((B, P), (P,))]
 
 
 @local("dot_general")
@@ -28,8 +28,8 @@ def dot_general_local(ctx: Context, x, y):
     return ctx.bind(ctx.mask(x, 0, contract_l, 0), ctx.mask(y, 1, contract_r, 0))
 
 
-@rows("ragged_dot_general")
-def ragged_dot(eqn, size: int) -> list[Row]:
+@rule("ragged_dot_general")
+def ragged_dot(eqn, size: int) -> list[Strategy]:
     """As `dot_general`, but the ragged dim and the groups stay whole: group sizes speak of all of it."""
     numbers = eqn.params["ragged_dot_dimension_numbers"]
     (contract_l, contract_r), (batch_l, batch_r) = numbers.dot_dimension_numbers
@@ -45,10 +45,10 @@ def ragged_dot(eqn, size: int) -> list[Row]:
     found = []
     for o, (i, j) in enumerate(pairs, first):
         if i != ragged and (shape_l[i] if i != B else shape_r[j]) > 1:
-            found.append(Row((i, j, *rest), (o,)))
+            found.append(Strategy((i, j, *rest), (o,)))
     contracted = [(i, j) for i, j in zip(contract_l, contract_r) if i != ragged and shape_l[i] > 1]
-    found += [Row((i, j, *rest), (P,)) for i, j in contracted]
-    return [*found, Row((P, B, *rest), (P,)), Row((B, P, *rest), (P,))]
+    found += [Strategy((i, j, *rest), (P,)) for i, j in contracted]
+    return [*found, Strategy((P, B, *rest), (P,)), Strategy((B, P, *rest), (P,))]
 
 
 @local("ragged_dot_general")

@@ -12,23 +12,23 @@ from jax.extend.core import Literal
 
 from sbpjax.programs.primitives import BARRIERS, CASTS, LINEAR, NONLINEAR, SUMS
 
-from .table import B, P, Row, is_number, rows, same_dims
+from .table import B, P, Strategy, is_number, rule, same_dims
 
 
-@rows(*NONLINEAR)
-def plain(eqn, size: int) -> list[Row]:
+@rule(*NONLINEAR)
+def plain(eqn, size: int) -> list[Strategy]:
     """S(d) on every operand; nothing partial."""
     return same_dims(eqn)
 
 
-@rows(*LINEAR)
-def linear(eqn, size: int) -> list[Row]:
+@rule(*LINEAR)
+def linear(eqn, size: int) -> list[Strategy]:
     """S(d) → S(d) and P → P, on all operands."""
-    return [*same_dims(eqn), Row((P,) * len(eqn.invars), (P,))]
+    return [*same_dims(eqn), Strategy((P,) * len(eqn.invars), (P,))]
 
 
-@rows(*CASTS, "stop_gradient", "device_put", "sharding_constraint")
-def cast(eqn, size: int) -> list[Row]:
+@rule(*CASTS, "stop_gradient", "device_put", "sharding_constraint")
+def cast(eqn, size: int) -> list[Strategy]:
     """As `linear`, but P only to a dtype as fine or finer: rounding every summand is not rounding the sum."""
     if eqn.invars[0].aval.shape != eqn.outvars[0].aval.shape or len(eqn.invars) != 1:
         return []
@@ -36,41 +36,41 @@ def cast(eqn, size: int) -> list[Row]:
     before, after = (v.aval.dtype for v in (eqn.invars[0], eqn.outvars[0]))
     exact = eqn.primitive.name != "bitcast_convert_type" and is_number(eqn.invars[0]) and is_number(eqn.outvars[0])
     if exact and (before == after or _as_fine(before, after)):
-        found.append(Row((P,), (P,)))
+        found.append(Strategy((P,), (P,)))
     return found
 
 
-@rows(*SUMS)
-def additive(eqn, size: int) -> list[Row]:
+@rule(*SUMS)
+def additive(eqn, size: int) -> list[Strategy]:
     """S(d),S(d) → S(d) and P,P → P; a broadcast operand becomes partial for free, on the first rank."""
-    return [*same_dims(eqn), Row((P, P), (P,))]
+    return [*same_dims(eqn), Strategy((P, P), (P,))]
 
 
-@rows("mul")
-def product(eqn, size: int) -> list[Row]:
+@rule("mul")
+def product(eqn, size: int) -> list[Strategy]:
     """S(d),S(d) → S(d); a partial factor times a broadcast one stays partial."""
     x, y = eqn.invars  # a number in the program is never worth a partial sum
     found = same_dims(eqn)
-    found += [] if isinstance(x, Literal) else [Row((P, B), (P,))]
-    return found if isinstance(y, Literal) else [*found, Row((B, P), (P,))]
+    found += [] if isinstance(x, Literal) else [Strategy((P, B), (P,))]
+    return found if isinstance(y, Literal) else [*found, Strategy((B, P), (P,))]
 
 
-@rows("div")
-def quotient(eqn, size: int) -> list[Row]:
+@rule("div")
+def quotient(eqn, size: int) -> list[Strategy]:
     """S(d),S(d) → S(d); P / B → P, for inexact dtypes."""
     found = same_dims(eqn)
     linear = _inexact(eqn.outvars[0].aval.dtype) and not isinstance(eqn.invars[0], Literal)
-    return [*found, Row((P, B), (P,))] if linear else found
+    return [*found, Strategy((P, B), (P,))] if linear else found
 
 
-@rows("select_n")
-def select(eqn, size: int) -> list[Row]:
+@rule("select_n")
+def select(eqn, size: int) -> list[Strategy]:
     """S(d) everywhere; with a broadcast condition, partial cases give a partial result."""
-    return [*same_dims(eqn), Row((B,) + (P,) * (len(eqn.invars) - 1), (P,))]
+    return [*same_dims(eqn), Strategy((B,) + (P,) * (len(eqn.invars) - 1), (P,))]
 
 
-@rows(*BARRIERS)
-def barrier(eqn, size: int) -> list[Row]:
+@rule(*BARRIERS)
+def barrier(eqn, size: int) -> list[Strategy]:
     """Each operand keeps its layout: all S(d) where the dim exists, or all P."""
     if len(eqn.invars) != len(eqn.outvars):
         return []
@@ -78,9 +78,9 @@ def barrier(eqn, size: int) -> list[Row]:
     found = []
     for dim in range(ndim):
         codes = tuple(dim if dim < len(v.aval.shape) and v.aval.shape[dim] > 1 else B for v in eqn.invars)
-        found.append(Row(codes, codes))
+        found.append(Strategy(codes, codes))
     if all(is_number(v) for v in eqn.invars):
-        found.append(Row((P,) * len(eqn.invars), (P,) * len(eqn.invars)))
+        found.append(Strategy((P,) * len(eqn.invars), (P,) * len(eqn.invars)))
     return found
 
 

@@ -20,7 +20,7 @@ from jax.lax import GatherScatterMode
 
 from sbpjax.programs.primitives import SCATTER_SUMS, SCATTERS
 
-from .table import B, Context, P, Row, is_number, local, rows
+from .table import B, Context, P, Strategy, is_number, local, rule
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ def _scatter_dims(eqn) -> _Dims:
     )
 
 
-@rows("gather")
-def gather(eqn, size: int) -> list[Row]:
+@rule("gather")
+def gather(eqn, size: int) -> list[Strategy]:
     """Index and window dims S; a split indexed dim gives P, as does a partial operand."""
     dims = _gather_dims(eqn)
-    found = [Row((dims.paired.get(i, B), i), (o,)) for i, o in enumerate(dims.batch) if dims.indices[i] > 1]
-    found += [Row((d, B), (o,)) for d, o in dims.whole()]
+    found = [Strategy((dims.paired.get(i, B), i), (o,)) for i, o in enumerate(dims.batch) if dims.indices[i] > 1]
+    found += [Strategy((d, B), (o,)) for d, o in dims.whole()]
     if is_number(eqn.invars[0]):
-        found += [*(Row((d, B), (P,)) for d in dims.picked()), Row((P, B), (P,))]
+        found += [*(Strategy((d, B), (P,)) for d in dims.picked()), Strategy((P, B), (P,))]
     return found
 
 
@@ -138,24 +138,24 @@ def gather_local(ctx: Context, x, indices):
     return jnp.where(along(inside), result, value)
 
 
-@rows(*SCATTERS)
-def scatter(eqn, size: int) -> list[Row]:
+@rule(*SCATTERS)
+def scatter(eqn, size: int) -> list[Strategy]:
     """Window and indexed dims S; sums of split updates give P, partial updates add to a partial operand."""
     dims, name = _scatter_dims(eqn), eqn.primitive.name
-    found = [Row((d, i, dims.batch[i]), (d,)) for i, d in dims.paired.items() if dims.indices[i] > 1]
-    found += [Row((d, B, w), (d,)) for d, w in dims.whole()]
-    found += [Row((d, B, B), (d,)) for d in dims.picked()]
+    found = [Strategy((d, i, dims.batch[i]), (d,)) for i, d in dims.paired.items() if dims.indices[i] > 1]
+    found += [Strategy((d, B, w), (d,)) for d, w in dims.whole()]
+    found += [Strategy((d, B, B), (d,)) for d in dims.picked()]
     if not is_number(eqn.invars[0]):
         return found
     if name in SCATTER_SUMS and dims.indexed:
         free = [i for i in range(len(dims.batch)) if i not in dims.paired and dims.indices[i] > 1]
-        found += [Row((P, i, dims.batch[i]), (P,)) for i in free]
+        found += [Strategy((P, i, dims.batch[i]), (P,)) for i in free]
     # Where two updates meet, ranks could each keep another one; sums and single updates know no such choice.
     alone = eqn.params["unique_indices"] or all(n == 1 for n in dims.indices[:-1])
     if name in SCATTER_SUMS or (name == "scatter" and alone):
-        found.append(Row((P, B, P), (P,)))
+        found.append(Strategy((P, B, P), (P,)))
     if name == "scatter-mul":
-        found.append(Row((P, B, B), (P,)))
+        found.append(Strategy((P, B, B), (P,)))
     return found
 
 
@@ -232,19 +232,19 @@ def _first(ctx: Context, axes: list[int]):
     """Return whether this rank is the first on all of the axes, so that one of the summands holds a value."""
     first = jnp.asarray(True)
     for a in axes:
-        first &= ctx.shard.index(a) == 0
+        first &= ctx.here.index(a) == 0
     return first
 
 
-@rows("dynamic_slice")
-def dynamic_slice(eqn, size: int) -> list[Row]:
+@rule("dynamic_slice")
+def dynamic_slice(eqn, size: int) -> list[Strategy]:
     """Whole dims stay split; a cut dim that is split gives P, as for `slice`."""
     operand, starts = eqn.invars[0], (B,) * (len(eqn.invars) - 1)
     taken = eqn.params["slice_sizes"]
-    found = [Row((d, *starts), (d if n == taken[d] else P,)) for d, n in enumerate(operand.aval.shape) if n > 1]
+    found = [Strategy((d, *starts), (d if n == taken[d] else P,)) for d, n in enumerate(operand.aval.shape) if n > 1]
     if not is_number(operand):
-        return [row for row in found if row.outs != (P,)]
-    return [*found, Row((P, *starts), (P,))]
+        return [s for s in found if s.outs != (P,)]
+    return [*found, Strategy((P, *starts), (P,))]
 
 
 @local("dynamic_slice")
@@ -262,13 +262,13 @@ def dynamic_slice_local(ctx: Context, x, *starts):
     return ctx.bind(x, *starts, slice_sizes=tuple(sizes))
 
 
-@rows("dynamic_update_slice")
-def dynamic_update_slice(eqn, size: int) -> list[Row]:
+@rule("dynamic_update_slice")
+def dynamic_update_slice(eqn, size: int) -> list[Strategy]:
     """Whole dims S,S → S; of a split cut dim every rank takes the rows it has from a broadcast update."""
     operand, update = (v.aval.shape for v in eqn.invars[:2])
     starts = (B,) * (len(eqn.invars) - 2)
-    found = [Row((d, d if n == update[d] else B, *starts), (d,)) for d, n in enumerate(operand) if n > 1]
-    return [*found, Row((P, P, *starts), (P,))] if is_number(eqn.invars[0]) else found
+    found = [Strategy((d, d if n == update[d] else B, *starts), (d,)) for d, n in enumerate(operand) if n > 1]
+    return [*found, Strategy((P, P, *starts), (P,))] if is_number(eqn.invars[0]) else found
 
 
 @local("dynamic_update_slice")

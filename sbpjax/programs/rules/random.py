@@ -14,37 +14,37 @@ import jax
 import jax.numpy as jnp
 from jax._src.random.threefry2x32 import threefry2x32_p  # no public name for the hash of two words
 
-from .table import B, Context, Row, compute_whole, local, rows, same_dims
+from .table import B, Context, Strategy, compute_whole, local, rule, same_dims
 
 _SMALL = 2**32
 
 
-@rows("random_clone")
-def clone(eqn, size: int) -> list[Row]:
+@rule("random_clone")
+def clone(eqn, size: int) -> list[Strategy]:
     """Any dim of the keys."""
     return same_dims(eqn)
 
 
-@rows("random_seed", "random_fold_in")
-def make_keys(eqn, size: int) -> list[Row]:
+@rule("random_seed", "random_fold_in")
+def make_keys(eqn, size: int) -> list[Strategy]:
     """Any dim: every key is made on its own."""
     return same_dims(eqn) if _threefry(eqn.outvars[0]) else []
 
 
-@rows("random_wrap", "random_unwrap")
-def words(eqn, size: int) -> list[Row]:
+@rule("random_wrap", "random_unwrap")
+def words(eqn, size: int) -> list[Strategy]:
     """Dims of the keys; the words of one key stay together."""
     keys = min((v.aval.shape for v in (eqn.invars[0], eqn.outvars[0])), key=len)
-    return [Row((d,), (d,)) for d, n in enumerate(keys) if n > 1]
+    return [Strategy((d,), (d,)) for d, n in enumerate(keys) if n > 1]
 
 
-@rows("random_bits", "random_split")
-def generate(eqn, size: int) -> list[Row]:
+@rule("random_bits", "random_split")
+def generate(eqn, size: int) -> list[Strategy]:
     """Dims of the keys S → S; a new dim may be made split from broadcast keys."""
     if not _threefry(eqn.invars[0]):
         return []
     keys, out = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
-    return [Row((d if d < len(keys) else B,), (d,)) for d, n in enumerate(out) if n > 1]
+    return [Strategy((d if d < len(keys) else B,), (d,)) for d, n in enumerate(out) if n > 1]
 
 
 def _threefry(variable) -> bool:
@@ -73,10 +73,10 @@ def generate_local(ctx: Context, keys):
     return (one ^ two).astype(dtype)
 
 
-@rows("iota_2x32_shape")
-def numbers(eqn, size: int) -> list[Row]:
+@rule("iota_2x32_shape")
+def numbers(eqn, size: int) -> list[Strategy]:
     """Any dim: each rank counts its own elements."""
-    return [Row((), (d, d)) for d, n in enumerate(eqn.params["shape"]) if n > 1]
+    return [Strategy((), (d, d)) for d, n in enumerate(eqn.params["shape"]) if n > 1]
 
 
 @local("iota_2x32_shape")
@@ -99,7 +99,7 @@ def _numbers(ctx: Context, first: int, shape: tuple[int, ...]):
     return (number >> jnp.asarray(32, dtype)).astype(jnp.uint32), number.astype(jnp.uint32)
 
 
-@rows("threefry2x32")
-def threefry(eqn, size: int) -> list[Row]:
+@rule("threefry2x32")
+def threefry(eqn, size: int) -> list[Strategy]:
     """Any dim of the counters: a hash is pointwise."""
     return same_dims(eqn)

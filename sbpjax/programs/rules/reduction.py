@@ -1,7 +1,7 @@
 """Rules of reductions.
 
 The sum of a ``(8, 6)`` tensor over dim 0 keeps a split of dim 1; a split of dim 0 gives a partial sum. A maximum has
-no partial form: it ends in an all-reduce of its own, which the row declares as hidden. So does an argmax, of value
+no partial form: it ends in an all-reduce of its own, which the strategy declares as hidden. So does an argmax, of value
 and index together.
 """
 
@@ -13,17 +13,17 @@ import numpy as np
 
 from sbpjax.programs.primitives import ARG_REDUCTIONS, REDUCTIONS
 
-from .table import B, Context, P, Row, local, rows
+from .table import B, Context, P, Strategy, local, rule
 
 
-def _kept(eqn, axes) -> list[Row]:
+def _kept(eqn, axes) -> list[Strategy]:
     shape = eqn.invars[0].aval.shape
     kept = [d for d in range(len(shape)) if d not in axes]
-    return [Row((d,), (k,) * len(eqn.outvars)) for k, d in enumerate(kept) if shape[d] > 1]
+    return [Strategy((d,), (k,) * len(eqn.outvars)) for k, d in enumerate(kept) if shape[d] > 1]
 
 
-@rows(*REDUCTIONS)
-def reduce(eqn, size: int) -> list[Row]:
+@rule(*REDUCTIONS)
+def reduce(eqn, size: int) -> list[Strategy]:
     """Kept dims stay split; over reduced dims a sum gives P, max/min/and/or end in an all-reduce of their own."""
     axes = eqn.params["axes"]
     aval = eqn.invars[0].aval
@@ -31,9 +31,9 @@ def reduce(eqn, size: int) -> list[Row]:
     over = [d for d in axes if aval.shape[d] > 1]
     found = _kept(eqn, axes)
     if name == "reduce_sum":
-        found += [*(Row((d,), (P,)) for d in over), Row((P,), (P,))]
+        found += [*(Strategy((d,), (P,)) for d in over), Strategy((P,), (P,))]
     elif _all_reduce(name, aval.dtype):
-        found += [Row((d,), (B,), hidden=(0,)) for d in over]
+        found += [Strategy((d,), (B,), hidden=(0,)) for d in over]
     return found
 
 
@@ -99,14 +99,14 @@ def _neutral(name: str, dtype):
     return info.min if name == "reduce_max" else info.max
 
 
-@rows(*ARG_REDUCTIONS)
-def arg_reduce(eqn, size: int) -> list[Row]:
+@rule(*ARG_REDUCTIONS)
+def arg_reduce(eqn, size: int) -> list[Strategy]:
     """Kept dims S; over the searched dim an all-reduce of value and index together, where both fit 64 bits."""
     axes, aval = eqn.params["axes"], eqn.invars[0].aval
     found = _kept(eqn, axes)
     packed = aval.dtype.itemsize <= 4 and eqn.outvars[0].aval.dtype.itemsize == 8
     if packed and not jnp.issubdtype(aval.dtype, jnp.complexfloating) and aval.dtype != jnp.uint32:
-        found += [Row((d,), (B,), hidden=(0,)) for d in axes if aval.shape[d] > 1]
+        found += [Strategy((d,), (B,), hidden=(0,)) for d in axes if aval.shape[d] > 1]
     return found
 
 
@@ -139,10 +139,10 @@ def _rank_of(x, largest: bool):
     return _sign_magnitude(jax.lax.bitcast_convert_type(x, jnp.int32))
 
 
-@rows("reduce")
-def general_reduce(eqn, size: int) -> list[Row]:
+@rule("reduce")
+def general_reduce(eqn, size: int) -> list[Strategy]:
     """Kept dims only: the reduction is any function."""
     shape = eqn.invars[0].aval.shape
     kept = [d for d in range(len(shape)) if d not in eqn.params["dimensions"]]
     half = len(eqn.invars) // 2
-    return [Row((d,) * half + (B,) * half, (k,) * half) for k, d in enumerate(kept) if shape[d] > 1]
+    return [Strategy((d,) * half + (B,) * half, (k,) * half) for k, d in enumerate(kept) if shape[d] > 1]

@@ -11,30 +11,30 @@ import math
 import jax
 import jax.numpy as jnp
 
-from .table import B, Context, P, Row, is_number, local, rows, untouched
+from .table import B, Context, P, Strategy, is_number, local, other_dims, rule
 
 
-def _partial(eqn) -> list[Row]:
-    return [Row((P,) * len(eqn.invars), (P,) * len(eqn.outvars))] if is_number(eqn.invars[0]) else []
+def _partial(eqn) -> list[Strategy]:
+    return [Strategy((P,) * len(eqn.invars), (P,) * len(eqn.outvars))] if is_number(eqn.invars[0]) else []
 
 
-@rows("transpose")
-def transpose(eqn, size: int) -> list[Row]:
+@rule("transpose")
+def transpose(eqn, size: int) -> list[Strategy]:
     """The split moves with its dim."""
     moved = enumerate(eqn.params["permutation"])
     shape = eqn.invars[0].aval.shape
-    return [*(Row((i,), (o,)) for o, i in moved if shape[i] > 1), *_partial(eqn)]
+    return [*(Strategy((i,), (o,)) for o, i in moved if shape[i] > 1), *_partial(eqn)]
 
 
-@rows("broadcast_in_dim")
-def broadcast_in_dim(eqn, size: int) -> list[Row]:
+@rule("broadcast_in_dim")
+def broadcast_in_dim(eqn, size: int) -> list[Strategy]:
     """Kept dims stay split; a new dim may be made split out of a broadcast operand."""
     shape, dims = eqn.params["shape"], eqn.params["broadcast_dimensions"]
     if len(eqn.invars) != 1:
         return []
     operand = eqn.invars[0].aval.shape
     kept = {o: i for i, o in enumerate(dims) if operand[i] == shape[o]}
-    found = [Row((kept.get(o, B),), (o,)) for o, n in enumerate(shape) if n > 1]
+    found = [Strategy((kept.get(o, B),), (o,)) for o, n in enumerate(shape) if n > 1]
     return [*found, *_partial(eqn)]
 
 
@@ -68,8 +68,8 @@ def reshape_groups(source: tuple[int, ...], target: tuple[int, ...]) -> list[tup
     return groups
 
 
-@rows("reshape")
-def reshape(eqn, size: int) -> list[Row]:
+@rule("reshape")
+def reshape(eqn, size: int) -> list[Strategy]:
     """A split survives on the leading dim of its group; where the group is not one to one it must be even."""
     source, target = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
     if len(eqn.invars) != 1 or eqn.params["dimensions"] is not None or math.prod(source) == 0:
@@ -78,9 +78,9 @@ def reshape(eqn, size: int) -> list[Row]:
     for ins, outs in reshape_groups(source, target):
         i, o = ins[0], outs[0]
         if len(ins) == len(outs) == 1:
-            found.append(Row((i,), (o,)))
+            found.append(Strategy((i,), (o,)))
         elif source[i] % size == 0 and target[o] % size == 0:
-            found.append(Row((i,), (o,), rigid_ins=(0,), rigid_outs=(0,)))
+            found.append(Strategy((i,), (o,), rigid_ins=(0,), rigid_outs=(0,)))
     return [*found, *_partial(eqn)]
 
 
@@ -90,82 +90,82 @@ def reshape_local(ctx: Context, x):
     return jnp.reshape(x, ctx.local_out())
 
 
-@rows("squeeze")
-def squeeze(eqn, size: int) -> list[Row]:
+@rule("squeeze")
+def squeeze(eqn, size: int) -> list[Strategy]:
     """The split moves with its dim."""
     shape = eqn.invars[0].aval.shape
     kept = [d for d in range(len(shape)) if d not in {d % len(shape) for d in eqn.params["dimensions"]}]
-    return [*(Row((i,), (o,)) for o, i in enumerate(kept) if shape[i] > 1), *_partial(eqn)]
+    return [*(Strategy((i,), (o,)) for o, i in enumerate(kept) if shape[i] > 1), *_partial(eqn)]
 
 
-@rows("expand_dims")
-def expand_dims(eqn, size: int) -> list[Row]:
+@rule("expand_dims")
+def expand_dims(eqn, size: int) -> list[Strategy]:
     """The split moves with its dim."""
     target = eqn.outvars[0].aval.shape
     new = {d % len(target) for d in eqn.params["dimensions"]}
     kept = [d for d in range(len(target)) if d not in new]
-    return [*(Row((i,), (o,)) for i, o in enumerate(kept) if target[o] > 1), *_partial(eqn)]
+    return [*(Strategy((i,), (o,)) for i, o in enumerate(kept) if target[o] > 1), *_partial(eqn)]
 
 
-@rows("rev")
-def rev(eqn, size: int) -> list[Row]:
+@rule("rev")
+def rev(eqn, size: int) -> list[Strategy]:
     """Dims that are not reversed."""
-    return [*untouched(eqn, eqn.params["dimensions"]), *_partial(eqn)]
+    return [*other_dims(eqn, eqn.params["dimensions"]), *_partial(eqn)]
 
 
-@rows("concatenate")
-def concatenate(eqn, size: int) -> list[Row]:
+@rule("concatenate")
+def concatenate(eqn, size: int) -> list[Strategy]:
     """Dims other than the concatenated one."""
-    return [*untouched(eqn, (eqn.params["dimension"],)), *_partial(eqn)]
+    return [*other_dims(eqn, (eqn.params["dimension"],)), *_partial(eqn)]
 
 
-@rows("split")
-def split(eqn, size: int) -> list[Row]:
+@rule("split")
+def split(eqn, size: int) -> list[Strategy]:
     """Dims other than the one that is cut."""
-    return [*untouched(eqn, (eqn.params["axis"],)), *_partial(eqn)]
+    return [*other_dims(eqn, (eqn.params["axis"],)), *_partial(eqn)]
 
 
-@rows("stack")
-def stack(eqn, size: int) -> list[Row]:
+@rule("stack")
+def stack(eqn, size: int) -> list[Strategy]:
     """Dims of the operands, behind the new one if they come after it; the new dim itself is not split."""
     axis, shape = eqn.params["axis"], eqn.invars[0].aval.shape
-    found = [Row((d,) * len(eqn.invars), (d + (d >= axis),)) for d, n in enumerate(shape) if n > 1]
+    found = [Strategy((d,) * len(eqn.invars), (d + (d >= axis),)) for d, n in enumerate(shape) if n > 1]
     return [*found, *_partial(eqn)]
 
 
-@rows("unstack")
-def unstack(eqn, size: int) -> list[Row]:
+@rule("unstack")
+def unstack(eqn, size: int) -> list[Strategy]:
     """Dims other than the one that is taken apart."""
     axis, shape = eqn.params["axis"], eqn.invars[0].aval.shape
-    found = [Row((d,), (d - (d > axis),) * len(eqn.outvars)) for d, n in enumerate(shape) if n > 1 and d != axis]
+    found = [Strategy((d,), (d - (d > axis),) * len(eqn.outvars)) for d, n in enumerate(shape) if n > 1 and d != axis]
     return [*found, *_partial(eqn)]
 
 
-@rows("tile")
-def tile(eqn, size: int) -> list[Row]:
+@rule("tile")
+def tile(eqn, size: int) -> list[Strategy]:
     """Dims that are not repeated."""
     reps, shape = eqn.params["reps"], eqn.invars[0].aval.shape
     new = len(reps) - len(shape)
-    found = [Row((d,), (new + d,)) for d, n in enumerate(shape) if n > 1 and reps[new + d] == 1]
+    found = [Strategy((d,), (new + d,)) for d, n in enumerate(shape) if n > 1 and reps[new + d] == 1]
     return [*found, *_partial(eqn)]
 
 
-@rows("pad")
-def pad(eqn, size: int) -> list[Row]:
+@rule("pad")
+def pad(eqn, size: int) -> list[Strategy]:
     """Dims without padding; a partial operand needs a partial padding value."""
     shape = eqn.invars[0].aval.shape
     config = eqn.params["padding_config"]
     free = [d for d, c in enumerate(config) if tuple(c) == (0, 0, 0) and shape[d] > 1]
-    return [*(Row((d, B), (d,)) for d in free), *_partial(eqn)]
+    return [*(Strategy((d, B), (d,)) for d in free), *_partial(eqn)]
 
 
-@rows("slice")
-def slice_rows(eqn, size: int) -> list[Row]:
+@rule("slice")
+def slice_strategies(eqn, size: int) -> list[Strategy]:
     """Whole dims stay split; a cut dim that is split gives P: every rank adds the rows it has."""
     source, target = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
-    found = [Row((d,), (d,)) for d, n in enumerate(source) if n > 1 and n == target[d]]
+    found = [Strategy((d,), (d,)) for d, n in enumerate(source) if n > 1 and n == target[d]]
     if is_number(eqn.invars[0]):
-        found += [Row((d,), (P,)) for d, n in enumerate(source) if n > 1 and n != target[d]]
+        found += [Strategy((d,), (P,)) for d, n in enumerate(source) if n > 1 and n != target[d]]
     return [*found, *_partial(eqn)]
 
 
@@ -190,10 +190,10 @@ def slice_local(ctx: Context, x):
     return jax.lax.slice(x, start, stop, stride)
 
 
-@rows("iota")
-def iota(eqn, size: int) -> list[Row]:
+@rule("iota")
+def iota(eqn, size: int) -> list[Strategy]:
     """Any dim: each rank counts from its own offset."""
-    return [Row((), (d,)) for d, n in enumerate(eqn.params["shape"]) if n > 1] if not eqn.invars else []
+    return [Strategy((), (d,)) for d, n in enumerate(eqn.params["shape"]) if n > 1] if not eqn.invars else []
 
 
 @local("iota")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from sbpjax.programs.primitives import SELECTIONS
 
-from .table import Row, rows, untouched
+from .table import Strategy, other_dims, rule
 
 
-@rows("sort")
-def sort(eqn, size: int) -> list[Row]:
+@rule("sort")
+def sort(eqn, size: int) -> list[Strategy]:
     """Dims that are not sorted, on all operands."""
-    return untouched(eqn, {eqn.params["dimension"]})
+    return other_dims(eqn, {eqn.params["dimension"]})
 
 
-@rows(*SELECTIONS)
-def top_k(eqn, size: int) -> list[Row]:
+@rule(*SELECTIONS)
+def top_k(eqn, size: int) -> list[Strategy]:
     """Dims that are not searched."""
     ndim = len(eqn.invars[0].aval.shape)
     along = eqn.params.get("axis", eqn.params.get("reduction_dimension", -1))
-    return untouched(eqn, {along % ndim})
+    return other_dims(eqn, {along % ndim})

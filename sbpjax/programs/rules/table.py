@@ -1,11 +1,11 @@
 """The primitive table: for one equation and one mesh axis, which input layouts give which output layouts.
 
-For ``dot_general`` of ``(8, 12) · (12, 16)`` the rows on one axis are ``S0,B→S0``, ``B,S1→S1``, ``S1,S0→P``,
-``P,B→P``, ``B,P→P`` and ``B,B→B``. A rule speaks of one axis; a signature over N axes is a product of N rows.
+For ``dot_general`` of ``(8, 12) · (12, 16)`` the strategies on one axis are ``S0,B→S0``, ``B,S1→S1``, ``S1,S0→P``,
+``P,B→P``, ``B,P→P`` and ``B,B→B``. A rule speaks of one axis; an n-D strategy is a product of one per axis.
 
-A rule is one or two functions registered by primitive name: `rows` lists the rows, `local` computes the equation on
-this rank's blocks (by default it binds the primitive again, which is right whenever no parameter names a size).
-Primitives without a rule run with every input as broadcast; that is logged once per name.
+A rule is one or two functions registered by primitive name: `rule` registers the strategies, `local` computes the
+equation on this rank's blocks (by default it binds the primitive again, which is right whenever no parameter names a
+size). Primitives without a rule run with every input as broadcast; that is logged once per name.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from sbpjax.sbp import balance
 from sbpjax.sbp.algebra import FREE
 from sbpjax.sbp.algebra import B as B
 from sbpjax.sbp.algebra import P as P
-from sbpjax.sbp.conversion_steps import Shard
+from sbpjax.sbp.conversion_steps import MeshPosition
 from sbpjax.sbp.layout import axes_of_dims, local_shape
 
 log = logging.getLogger("sbpjax.rules")
 
 
 @dataclass(frozen=True)
-class Row:
-    """One signature of an equation on one mesh axis.
+class Strategy:
+    """How an equation may take its operands and give its outputs, on one mesh axis.
 
     Attributes:
         ins: a code per operand, literals included.
@@ -52,18 +52,18 @@ class Row:
     groups: int = 0
 
 
-_ROWS: dict[str, Callable] = {}
+_STRATEGIES: dict[str, Callable] = {}
 _LOCAL: dict[str, Callable] = {}
 _WHOLE: set[str] = set()
 _ANNOUNCED: set[str] = set()
 
 
-def rows(*primitives: str):
-    """Register ``f(eqn, size) -> list[Row]`` for primitives; the all-B row is added by the table."""
+def rule(*primitives: str):
+    """Register ``f(eqn, size) -> list[Strategy]`` for primitives; the all-B strategy is added by the table."""
 
     def register(function):
         for name in primitives:
-            _ROWS[name] = function
+            _STRATEGIES[name] = function
         return function
 
     return register
@@ -84,64 +84,64 @@ def local(*primitives: str, whole: bool = False):
 @contextlib.contextmanager
 def only(*primitives: str):
     """Keep only the rules of ``primitives`` within the block, so that everything else takes the fallback."""
-    kept = dict(_ROWS)
-    for name in set(_ROWS) - set(primitives):
-        del _ROWS[name]
+    kept = dict(_STRATEGIES)
+    for name in set(_STRATEGIES) - set(primitives):
+        del _STRATEGIES[name]
     try:
         yield
     finally:
-        _ROWS.clear()
-        _ROWS.update(kept)
+        _STRATEGIES.clear()
+        _STRATEGIES.update(kept)
 
 
 def has_rule(primitive: str) -> bool:
-    """Return whether the table has rows for a primitive."""
-    return primitive in _ROWS
+    """Return whether the table has strategies for a primitive."""
+    return primitive in _STRATEGIES
 
 
 def names() -> list[str]:
-    """Return the primitives that have rows."""
-    return sorted(_ROWS)
+    """Return the primitives that have strategies."""
+    return sorted(_STRATEGIES)
 
 
 def registered() -> dict[str, Callable]:
     """Return the rules by primitive name."""
-    return dict(_ROWS)
+    return dict(_STRATEGIES)
 
 
-def rows_of(eqn, size: int, axis: int = 0) -> list[Row]:
-    """Return the rows of an equation on mesh axis ``axis`` of ``size`` ranks; the all-B row is the last."""
+def strategies_of(eqn, size: int, axis: int = 0) -> list[Strategy]:
+    """Return the strategies of an equation on mesh axis ``axis`` of ``size`` ranks; the all-B strategy is the last."""
     if eqn.primitive.name == "to_sbp":  # a pin is the one equation that knows which axis it speaks of
         codes = eqn.params["codes"]
         code = codes[axis] if axis < len(codes) else FREE  # a pin of another placement, where no program runs
         if code != FREE:
-            return [Row((code,), (code,))]
-        return [*same_dims(eqn), Row((P,), (P,)), Row((B,), (B,), divided=False)]
+            return [Strategy((code,), (code,))]
+        return [*same_dims(eqn), Strategy((P,), (P,)), Strategy((B,), (B,), divided=False)]
     own = eqn.params.get("sbp_rule")  # of a function that the user has given a rule, see `sbpjax.tracing.wrap_jax`
-    find = _ROWS.get(eqn.primitive.name) if own is None else lambda *_: own.rows
+    find = _STRATEGIES.get(eqn.primitive.name) if own is None else lambda *_: own.strategies
     found = list(find(eqn, size)) if find is not None else []
     if find is None and eqn.primitive.name not in _ANNOUNCED:
         _ANNOUNCED.add(eqn.primitive.name)
         log.info("no rule for primitive %r: its inputs are boxed to broadcast", eqn.primitive.name)
     # Always legal, so every program has a plan. It stands last: on one axis the first of equal cost is taken.
-    everything = Row((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False)
-    unique = dict.fromkeys(row for row in found if row != everything)
+    everything = Strategy((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False)
+    unique = dict.fromkeys(strategy for strategy in found if strategy != everything)
     return [*unique, everything]
 
 
-def jointly_legal(eqn, chosen: tuple[Row, ...], sizes: tuple[int, ...]) -> bool:
-    """Return whether rows chosen per axis go together: rigid dims divide evenly over all their axes."""
-    if not any(row.rigid_ins or row.rigid_outs for row in chosen):
+def jointly_legal(eqn, chosen: tuple[Strategy, ...], sizes: tuple[int, ...]) -> bool:
+    """Return whether strategies chosen per axis go together: rigid dims divide evenly over all their axes."""
+    if not any(strategy.rigid_ins or strategy.rigid_outs for strategy in chosen):
         return True
     for rigid, codes, variables in (("rigid_ins", "ins", eqn.invars), ("rigid_outs", "outs", eqn.outvars)):
-        for i in {i for row in chosen for i in getattr(row, rigid)}:
-            nd = tuple(getattr(row, codes)[i] for row in chosen)
+        for i in {i for strategy in chosen for i in getattr(strategy, rigid)}:
+            nd = tuple(getattr(strategy, codes)[i] for strategy in chosen)
             for dim, axes in enumerate(axes_of_dims(nd, len(variables[i].aval.shape))):
                 if axes and not balance.even(variables[i].aval.shape[dim], tuple(sizes[a] for a in axes)):
                     return False
-    for row in chosen:
-        over = tuple(n for n, other in zip(sizes, chosen, strict=True) if other.ins[:1] == row.ins[:1])
-        if row.groups and not balance.even(row.groups, over):
+    for strategy in chosen:
+        over = tuple(n for n, other in zip(sizes, chosen, strict=True) if other.ins[:1] == strategy.ins[:1])
+        if strategy.groups and not balance.even(strategy.groups, over):
             return False
     return True
 
@@ -151,15 +151,15 @@ class Context:
 
     Attributes:
         eqn: the equation, with global shapes.
-        shard: this rank's place in the mesh.
+        here: this rank's position in the mesh.
         ins: the nd-sbp codes of each operand.
         outs: the nd-sbp codes of each output.
         body: the plan of a loop's body, if it was planned with the program around it.
     """
 
-    def __init__(self, eqn, shard: Shard, ins: tuple, outs: tuple, body=None) -> None:
+    def __init__(self, eqn, here: MeshPosition, ins: tuple, outs: tuple, body=None) -> None:
         self.eqn = eqn
-        self.shard = shard
+        self.here = here
         self.ins = ins
         self.outs = outs
         self.body = body
@@ -179,11 +179,11 @@ class Context:
 
     def local_out(self, i: int = 0) -> tuple[int, ...]:
         """Return the shape of this rank's block of output ``i``."""
-        return local_shape(self.out_shape(i), self.outs[i], self.shard.sizes)
+        return local_shape(self.out_shape(i), self.outs[i], self.here.sizes)
 
     def local_in(self, i: int = 0) -> tuple[int, ...]:
         """Return the shape of this rank's block of operand ``i``."""
-        return local_shape(self.in_shape(i), self.ins[i], self.shard.sizes)
+        return local_shape(self.in_shape(i), self.ins[i], self.here.sizes)
 
     def in_axes(self, i: int, dim: int) -> tuple[int, ...]:
         """Return the mesh axes that split dim ``dim`` of operand ``i``."""
@@ -195,17 +195,17 @@ class Context:
 
     def in_part(self, i: int, dim: int):
         """Return ``(offset, count)`` of this rank's block along dim ``dim`` of operand ``i``."""
-        return self.shard.part(self.in_shape(i)[dim], self.in_axes(i, dim))
+        return self.here.part(self.in_shape(i)[dim], self.in_axes(i, dim))
 
     def out_part(self, i: int, dim: int):
         """Return ``(offset, count)`` of this rank's block along dim ``dim`` of output ``i``."""
-        return self.shard.part(self.out_shape(i)[dim], self.out_axes(i, dim))
+        return self.here.part(self.out_shape(i)[dim], self.out_axes(i, dim))
 
     def mask(self, x, i: int, dims, fill):
         """Return block ``x`` of operand ``i`` with the padding along ``dims`` set to ``fill``."""
         for dim in dims:
             axes = self.in_axes(i, dim)
-            if balance.even(self.in_shape(i)[dim], tuple(self.shard.sizes[a] for a in axes)):
+            if balance.even(self.in_shape(i)[dim], tuple(self.here.sizes[a] for a in axes)):
                 continue
             _, count = self.in_part(i, dim)
             x = jnp.where(rows_below(count, x.shape, dim), x, jnp.asarray(fill, x.dtype))
@@ -217,7 +217,7 @@ class Context:
 
     def names(self, axes) -> tuple[str, ...]:
         """Return the names of mesh axes, for collectives."""
-        return tuple(self.shard.names[a] for a in axes)
+        return tuple(self.here.names[a] for a in axes)
 
     def bind(self, *blocks, **changed):
         """Bind the primitive to blocks with some parameters changed."""
@@ -253,8 +253,8 @@ def compute_whole(ctx: Context, blocks) -> list:
     return bind(ctx.eqn, blocks)
 
 
-def same_dims(eqn, *, outputs: int | None = None) -> list[Row]:
-    """Return the split rows of a pointwise equation; scalars and dims of size 1 stay broadcast."""
+def same_dims(eqn, *, outputs: int | None = None) -> list[Strategy]:
+    """Return the strategies that split a pointwise equation; scalars and dims of size 1 stay broadcast."""
     shape = eqn.outvars[0].aval.shape
     count = len(eqn.outvars) if outputs is None else outputs
     found = []
@@ -262,15 +262,15 @@ def same_dims(eqn, *, outputs: int | None = None) -> list[Row]:
         if n == 1:
             continue
         ins = tuple(dim if v.aval.shape and v.aval.shape[dim] == n else B for v in eqn.invars)
-        found.append(Row(ins, (dim,) * count))
+        found.append(Strategy(ins, (dim,) * count))
     return found
 
 
-def untouched(eqn, touched) -> list[Row]:
-    """Return the split rows of the dims that an equation does not look along, on all operands and outputs."""
+def other_dims(eqn, used) -> list[Strategy]:
+    """Return the strategies that split the dims along which an equation does not look, on all operands and outputs."""
     shape = eqn.invars[0].aval.shape
-    dims = (d for d, n in enumerate(shape) if n > 1 and d not in touched)
-    return [Row((d,) * len(eqn.invars), (d,) * len(eqn.outvars)) for d in dims]
+    dims = (d for d, n in enumerate(shape) if n > 1 and d not in used)
+    return [Strategy((d,) * len(eqn.invars), (d,) * len(eqn.outvars)) for d in dims]
 
 
 def is_number(variable) -> bool:

@@ -12,11 +12,11 @@ import math
 
 from sbpjax.programs.primitives import CUMULATIVE, WINDOW_REDUCTIONS
 
-from .table import B, Context, P, Row, local, rows, untouched
+from .table import B, Context, P, Strategy, local, other_dims, rule
 
 
-@rows("conv_general_dilated")
-def convolution(eqn, size: int) -> list[Row]:
+@rule("conv_general_dilated")
+def convolution(eqn, size: int) -> list[Strategy]:
     """Batch and output channels S, input channels S,S → P, groups S,S → S; partial in either operand."""
     numbers, groups = eqn.params["dimension_numbers"], eqn.params["feature_group_count"]
     batch_groups = eqn.params["batch_group_count"]
@@ -24,21 +24,21 @@ def convolution(eqn, size: int) -> list[Row]:
     shape, kernel = (v.aval.shape for v in eqn.invars)
     found = []
     if batch_groups == 1 and shape[batch] > 1:
-        found.append(Row((batch, B), (batch_o,)))
+        found.append(Strategy((batch, B), (batch_o,)))
     if batch_groups == 1 and groups == 1 and kernel[out_l] > 1:
-        found.append(Row((B, out_l), (feature_o,)))
+        found.append(Strategy((B, out_l), (feature_o,)))
     if groups == 1 and kernel[in_r] > 1:
-        found.append(Row((feature, in_r), (P,)))
+        found.append(Strategy((feature, in_r), (P,)))
     if groups % size == 0 and groups > 1:
-        found.append(Row((feature, out_l), (feature_o,), rigid_ins=(0, 1), groups=groups))
+        found.append(Strategy((feature, out_l), (feature_o,), rigid_ins=(0, 1), groups=groups))
     if batch_groups % size == 0 and batch_groups > 1:
-        found.append(Row((batch, out_l), (feature_o,), rigid_ins=(0, 1), groups=batch_groups))
+        found.append(Strategy((batch, out_l), (feature_o,), rigid_ins=(0, 1), groups=batch_groups))
     found += [
-        Row((i, B), (o,))
+        Strategy((i, B), (o,))
         for k, (i, j, o) in enumerate(zip(space, space_r, space_o))
         if kernel[j] == 1 and shape[i] > 1 and _moves_nothing(eqn.params, k)
     ]
-    return [*found, Row((P, B), (P,)), Row((B, P), (P,))]
+    return [*found, Strategy((P, B), (P,)), Strategy((B, P), (P,))]
 
 
 def _moves_nothing(params, k: int) -> bool:
@@ -54,7 +54,7 @@ def convolution_local(ctx: Context, x, kernel):
     changed = {}
     for name, dim in (("feature_group_count", feature), ("batch_group_count", batch)):
         if ctx.params[name] > 1:
-            cut = math.prod(n for n, l, r in zip(ctx.shard.sizes, ctx.ins[0], ctx.ins[1]) if (l, r) == (dim, out_l))
+            cut = math.prod(n for n, l, r in zip(ctx.here.sizes, ctx.ins[0], ctx.ins[1]) if (l, r) == (dim, out_l))
             changed[name] = ctx.params[name] // cut
     return ctx.bind(x, kernel, **changed)
 
@@ -72,29 +72,29 @@ def _windowed(params) -> set[int]:
     }
 
 
-@rows(*WINDOW_REDUCTIONS)
-def reduce_window(eqn, size: int) -> list[Row]:
+@rule(*WINDOW_REDUCTIONS)
+def reduce_window(eqn, size: int) -> list[Strategy]:
     """Dims outside the window; a sum keeps P."""
-    found = untouched(eqn, _windowed(eqn.params))
-    return [*found, Row((P,), (P,))] if eqn.primitive.name == "reduce_window_sum" else found
+    found = other_dims(eqn, _windowed(eqn.params))
+    return [*found, Strategy((P,), (P,))] if eqn.primitive.name == "reduce_window_sum" else found
 
 
-@rows("reduce_window")
-def general_reduce_window(eqn, size: int) -> list[Row]:
+@rule("reduce_window")
+def general_reduce_window(eqn, size: int) -> list[Strategy]:
     """Dims outside the window; the initial values are scalars."""
     half = len(eqn.invars) // 2
-    found = untouched(eqn, _windowed(eqn.params))
-    return [Row(row.ins[:half] + (B,) * half, row.outs) for row in found]
+    found = other_dims(eqn, _windowed(eqn.params))
+    return [Strategy(s.ins[:half] + (B,) * half, s.outs) for s in found]
 
 
-@rows("select_and_scatter_add", "select_and_gather_add")
-def select_window(eqn, size: int) -> list[Row]:
+@rule("select_and_scatter_add", "select_and_gather_add")
+def select_window(eqn, size: int) -> list[Strategy]:
     """Dims outside the window; linear in the first operand, the gradient of a pooling or its tangent."""
-    return [*untouched(eqn, _windowed(eqn.params)), Row((P, B), (P,))]
+    return [*other_dims(eqn, _windowed(eqn.params)), Strategy((P, B), (P,))]
 
 
-@rows(*CUMULATIVE)
-def cumulative(eqn, size: int) -> list[Row]:
+@rule(*CUMULATIVE)
+def cumulative(eqn, size: int) -> list[Strategy]:
     """Dims other than the one that is run along; a cumulative sum keeps P."""
-    found = untouched(eqn, {eqn.params["axis"]})
-    return [*found, Row((P,), (P,))] if eqn.primitive.name == "cumsum" else found
+    found = other_dims(eqn, {eqn.params["axis"]})
+    return [*found, Strategy((P,), (P,))] if eqn.primitive.name == "cumsum" else found

@@ -59,7 +59,7 @@ def best_of_the_product(problem: Problem) -> float:
 
     choices = []
     for node, group in enumerate(problem.graph.nodes):
-        pairs = itertools.product(problem.rows(node, 0), problem.rows(node, 1))
+        pairs = itertools.product(problem.strategies(node, 0), problem.strategies(node, 1))
         legal = [p for p in pairs if problem.legal(node, p, axes)]
         choices.append([(p, column(group.count * problem.node_us(node, p, axes), 1)) for p in legal])
         constrain([(c, 1.0) for _, c in choices[-1]], 1.0, 1.0)

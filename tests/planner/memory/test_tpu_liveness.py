@@ -6,7 +6,7 @@ import pytest
 
 from sbpjax.planner.memory.cpu_liveness import spans_on
 from sbpjax.planner.memory.liveness import Spans
-from sbpjax.planner.memory.tpu_liveness import OnTpu, in_tiles, is_turned
+from sbpjax.planner.memory.tpu_liveness import OnTpu, in_tiles, is_transposed
 from sbpjax.programs.normalise import normalise
 
 TOKENS, WIDTH = 512, 8
@@ -38,20 +38,20 @@ def test_tpus_are_counted_so(program):
 
 
 @pytest.mark.parametrize(
-    "shape, itemsize, held, turned",
+    "shape, itemsize, held, transposed",
     [
-        ((500_000, 64), 4, 256_000_000, True),  # 128 MB if turned
+        ((500_000, 64), 4, 256_000_000, True),  # 128 MB if transposed
         ((500_000, 128), 4, 256_000_000, False),
         ((64, 500_000), 4, 64 * 500_096 * 4, False),
         ((1, 1024), 4, 4096, False),  # tiles of one row
         ((8, 3, 100), 2, 8 * 4 * 128 * 2, False),
-        ((2048, 16, 64), 2, 2048 * 16 * 128 * 2, False),  # turned it would be 16 of 128 lanes
+        ((2048, 16, 64), 2, 2048 * 16 * 128 * 2, False),  # transposed it would be 16 of 128 lanes
         ((5,), 4, 512, False),
     ],
 )
-def test_tiles(shape, itemsize, held, turned):
+def test_tiles(shape, itemsize, held, transposed):
     assert in_tiles(shape, itemsize) == held
-    assert is_turned(shape, itemsize) is turned
+    assert is_transposed(shape, itemsize) is transposed
 
 
 @pytest.mark.parametrize("width, said", [(16, 12.9), (32, 25.6), (64, 358.4)])

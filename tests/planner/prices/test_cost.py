@@ -20,7 +20,7 @@ def test_the_product_of_the_docstring():
     eqn = _eqn(jnp.matmul, (8192, 1024), (1024, 4096))
     assert cost.flops(eqn) == pytest.approx(68.7e9, rel=1e-3)
     assert cost.PRESETS["h100"].equation_us(eqn) == pytest.approx(139, rel=1e-2)
-    assert cost.PRESETS["h100"].wire_us(2 * 134_217_728 * 7 / 8) == pytest.approx(522, rel=1e-2)
+    assert cost.PRESETS["h100"].interconnect_us(2 * 134_217_728 * 7 / 8) == pytest.approx(522, rel=1e-2)
 
 
 def test_half_precision_is_faster():
@@ -74,7 +74,7 @@ def test_where_memory_is_read_in_tiles_collectives_pay_for_what_they_touch():
         step = make_step((8192,), 1, (8,), (source,), 0, target)  # whole tiles
         return model.steps_us((step,), 0), model.collectives_us((step,))
 
-    moved, touched = 71.68, 8.192  # µs of seven eighths on the wire, and of the whole in memory
+    moved, touched = 71.68, 8.192  # µs of seven eighths on the interconnect, and of the whole in memory
     assert us(whole, 0, -1) == pytest.approx((moved + 1.125 * touched, moved))  # the own part is read, all is written
     assert us(whole, -2, 0) == pytest.approx((moved + 1.125 * touched, moved))
     assert us(whole, -2, -1) == pytest.approx((2 * moved + 2 * touched, 2 * moved))
@@ -109,7 +109,7 @@ def test_latency_is_a_choice():
 def test_presets_are_consistent(name):
     model = cost.preset(name)
     assert model.name == name
-    assert model.flops_bf16 >= model.flops_f32 > model.memory_bytes_per_s > model.wire_bytes_per_s > 0
+    assert model.flops_bf16 >= model.flops_f32 > model.memory_bytes_per_s > model.interconnect_bytes_per_s > 0
     assert model.with_latency().alpha_us > model.alpha_us
 
 

@@ -34,9 +34,9 @@ def test_the_ranks_of_a_host_share_the_network():
 def test_latency_between_hosts_is_the_networks():
     model = links.on_placement(H100, gpus((2, 8), 8)).with_latency()
     assert [link.alpha_us for link in model.links] == [18.0, 10.0]
-    assert model.wire_us(50e3, 0) == pytest.approx(18.0 + 1.0)
-    assert model.on((1,)).wire_us(450e3, 0) == pytest.approx(10.0 + 1.0)
-    assert model.wire_us(50e3) == pytest.approx(18.0 + 1.0)  # of no known axis: the slowest
+    assert model.interconnect_us(50e3, 0) == pytest.approx(18.0 + 1.0)
+    assert model.on((1,)).interconnect_us(450e3, 0) == pytest.approx(10.0 + 1.0)
+    assert model.interconnect_us(50e3) == pytest.approx(18.0 + 1.0)  # of no known axis: the slowest
 
 
 def test_an_axis_of_a_torus_has_the_links_along_it():
@@ -67,7 +67,7 @@ def test_over_a_whole_torus_of_three_dims_the_compiler_writes_all_reduces(torus,
 def test_oneflow_counts_the_bytes_of_all_ranks():
     place = flow.placement("cpu", np.arange(8).reshape(2, 4))
     model = links.on_placement(cost.preset("oneflow"), place)
-    assert [model.wire_us(1000, a) for a in (0, 1)] == pytest.approx([16500 + 2000, 16500 + 4000])
+    assert [model.interconnect_us(1000, a) for a in (0, 1)] == pytest.approx([16500 + 2000, 16500 + 4000])
 
 
 def test_a_placement_has_the_prices_of_its_devices():
@@ -90,5 +90,5 @@ def test_measured_prices_win_and_can_be_forgotten():
 
 def test_a_link_is_a_latency_and_a_bandwidth():
     model = cost.CostModel("two", 1e12, 1e12, 1e9, 1e9, 1e9, links=(Link(5.0, 1e6), Link(1.0, 1e9)))
-    assert (model.wire_us(10, 0), model.wire_us(1000, 1)) == pytest.approx((15.0, 2.0))
-    assert model.wire_us(0, 0) == 0
+    assert (model.interconnect_us(10, 0), model.interconnect_us(1000, 1)) == pytest.approx((15.0, 2.0))
+    assert model.interconnect_us(0, 0) == 0

@@ -29,7 +29,7 @@ def test_a_lookup_reads_a_tile_per_row():
     assert rows_split == 1024 * 128 * 4 + 1024 * 1.35 * _TILE
 
 
-def test_a_table_of_half_a_tile_is_looked_up_in_a_copy_that_is_not_turned():
+def test_a_table_of_half_a_tile_is_looked_up_in_a_copy_that_is_not_transposed():
     found = local_bytes(lookup(64), ((-1,), (0,)), ((0,),), (8,))
     assert found == 128 * 64 * 4 + 128 * 1.35 * _TILE + 4000 * (64 * 4 + 128 * 2)  # the copy is in bfloat16
     masked = local_bytes(lookup(64), ((0,), (-1,)), ((-2,),), (8,))  # rows that are summed over the ranks are not
@@ -64,7 +64,7 @@ def test_a_sum_into_a_wide_table_writes_zeros_and_reads_rows():
     assert added(4000, 128, 8 * 1024) == table + 2 * 1024 * row
 
 
-def test_rows_of_half_a_tile_are_added_turned_where_the_table_is_whole_tiles():
+def test_rows_of_half_a_tile_are_added_transposed_where_the_table_is_whole_tiles():
     table, rows = 4096 * 64 * 4, 1024 * 64 * 4
     assert added(4096, 64, 8 * 1024) == table + rows + 1024 * 32 * _TILE
     padded = 4000 * 128 * 4

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from tests.programs.rules.row_checker import MESHES, check, equations
+from tests.programs.rules.strategy_checker import MESHES, check, equations
 
 _RNG = np.random.default_rng(0)
 

@@ -10,9 +10,9 @@ from jax import lax
 
 from sbpjax.inspect.primitives import primitives
 from sbpjax.programs.primitives import NONLINEAR
-from sbpjax.programs.rules import rows_of
+from sbpjax.programs.rules import strategies_of
 from sbpjax.sbp.algebra import P
-from tests.programs.rules.row_checker import MESHES, check, equations
+from tests.programs.rules.strategy_checker import MESHES, check, equations
 
 _RNG = np.random.default_rng(1)
 _SHAPE = (4, 5)
@@ -152,7 +152,7 @@ def test_casts_and_selects(mesh):
 def test_rounding_is_not_linear():
     def codes(before, after):
         eqn = jax.make_jaxpr(lambda x: x.astype(after))(jnp.zeros(8, before)).eqns[0]
-        return {row.ins for row in rows_of(eqn, 4)}
+        return {s.ins for s in strategies_of(eqn, 4)}
 
     assert (P,) in codes("bfloat16", "float32") and (P,) in codes("float16", "float64")
     assert (P,) not in codes("float32", "bfloat16") and (P,) not in codes("float32", "int32")

@@ -8,7 +8,7 @@ import pytest
 from jax import lax
 from jax.lax import linalg
 
-from tests.programs.rules.row_checker import MESHES, check, equations
+from tests.programs.rules.strategy_checker import MESHES, check, equations
 
 _RNG = np.random.default_rng(7)
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.programs.rules.row_checker import MESHES, check, equations
+from tests.programs.rules.strategy_checker import MESHES, check, equations
 
 _KEY = jax.random.key(3)
 

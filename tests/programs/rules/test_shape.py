@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 
 from sbpjax.programs.rules.shape import reshape_groups
-from tests.programs.rules.row_checker import MESHES, check, equations
+from tests.programs.rules.strategy_checker import MESHES, check, equations
 
 _RNG = np.random.default_rng(2)
 

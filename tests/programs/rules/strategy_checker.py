@@ -1,11 +1,11 @@
-"""Brute-force proof of table rows: every row of an equation, on a mesh, against the unsharded primitive.
+"""Brute-force proof of table strategies: every strategy of an equation, on a mesh, against the unsharded primitive.
 
 A case is a function and its arguments. Its jaxpr runs once unsharded, which gives the operands and results of every
-equation. Then every product of rows (one per mesh axis) runs inside one `shard_map`: operands are cut into blocks as
-the rows say, *padding is filled with garbage* (NaN, huge integers, random keys) and a partial operand is a sum of
-random summands. Every rank's block of every output must hold exactly its part of the unsharded result.
+equation. Then every product of strategies (one per mesh axis) runs inside one `shard_map`: operands are cut into blocks
+as the strategies say, *padding is filled with garbage* (NaN, huge integers, random keys) and a partial operand is a sum
+of random summands. Every rank's block of every output must hold exactly its part of the unsharded result.
 
-Blocks of all ranks are stacked along leading mesh dims, so that nothing but the row under test moves data.
+Blocks of all ranks are stacked along leading mesh dims, so that nothing but the strategy under test moves data.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
-from sbpjax.programs.rules import Context, Row, compute, jointly_legal, rows_of
+from sbpjax.programs.rules import Context, Strategy, compute, jointly_legal, strategies_of
 from sbpjax.sbp.algebra import B, P, nd_name
-from sbpjax.sbp.conversion_steps import Shard
+from sbpjax.sbp.conversion_steps import MeshPosition
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement
 
@@ -166,13 +166,13 @@ def _garbage(shape, dtype, rng) -> np.ndarray:
 @dataclass
 class _Job:
     found: Found
-    rows: tuple[Row, ...]
+    strategies: tuple[Strategy, ...]
     ins: list
     outs: list
 
 
 def jobs_of(found: Found, place) -> list[_Job]:
-    """Return every legal product of rows of an equation on a placement."""
+    """Return every legal product of strategies of an equation on a placement."""
     sizes = place.hierarchy
     eqn = found.eqn
     result = []
@@ -191,21 +191,23 @@ def jobs_of(found: Found, place) -> list[_Job]:
     return result
 
 
-def _checked(found: Found, size: int, axis: int) -> list[Row]:
-    """Return the rows of an equation, checked for form: one code per operand and output, splits of dims that exist."""
-    rows = rows_of(found.eqn, size, axis)
-    assert rows[-1].ins == (B,) * len(found.eqn.invars), f"{found.label}: the all-broadcast row is not the last"
-    for row in rows:
-        for codes, variables in ((row.ins, found.eqn.invars), (row.outs, found.eqn.outvars)):
-            assert len(codes) == len(variables), f"{found.label}: {row} has a wrong number of codes"
+def _checked(found: Found, size: int, axis: int) -> list[Strategy]:
+    """Return the strategies of an equation, checked: one code per operand and output, splits of dims that exist."""
+    strategies = strategies_of(found.eqn, size, axis)
+    assert strategies[-1].ins == (B,) * len(found.eqn.invars), (
+        f"{found.label}: the all-broadcast strategy is not the last"
+    )
+    for strategy in strategies:
+        for codes, variables in ((strategy.ins, found.eqn.invars), (strategy.outs, found.eqn.outvars)):
+            assert len(codes) == len(variables), f"{found.label}: {strategy} has a wrong number of codes"
             for code, variable in zip(codes, variables):
-                assert code in (B, P) or 0 <= code < len(variable.aval.shape), f"{found.label}: {row}"
-                assert code != P or not is_key(variable.aval), f"{found.label}: {row} has partial random keys"
-    return rows
+                assert code in (B, P) or 0 <= code < len(variable.aval.shape), f"{found.label}: {strategy}"
+                assert code != P or not is_key(variable.aval), f"{found.label}: {strategy} has partial random keys"
+    return strategies
 
 
 def check(found: list[Found], mesh: str) -> int:
-    """Run every product of rows of the equations on a mesh and raise on the first differences.
+    """Run every product of strategies of the equations on a mesh and raise on the first differences.
 
     Returns:
         How many products were run.
@@ -216,7 +218,7 @@ def check(found: list[Found], mesh: str) -> int:
     for start in range(0, len(jobs), JOBS_PER_PROGRAM):
         wrong += _run(jobs[start : start + JOBS_PER_PROGRAM], place)
     text = "\n".join(wrong[:12])
-    assert not wrong, f"{len(wrong)} of {len(jobs)} row products are wrong on {mesh}:\n{text}"
+    assert not wrong, f"{len(wrong)} of {len(jobs)} strategy products are wrong on {mesh}:\n{text}"
     return len(jobs)
 
 
@@ -233,7 +235,7 @@ def _run(jobs: list[_Job], place) -> list[str]:
                 inputs[key] = (stack_blocks(logical(job.found.operands[i], aval), layout, rng), aval)
 
     def body(used, *stacked):
-        shard = Shard(sizes, names)
+        here = MeshPosition(sizes, names)
         blocks = {}
         for (key, (_, aval)), block in zip(inputs.items(), stacked, strict=True):
             block = block.reshape(block.shape[len(sizes) :])
@@ -241,7 +243,7 @@ def _run(jobs: list[_Job], place) -> list[str]:
         results = [used]
         for job in jobs:
             eqn = job.found.eqn
-            context = Context(eqn, shard, tuple(x.codes for x in job.ins), tuple(x.codes for x in job.outs))
+            context = Context(eqn, here, tuple(x.codes for x in job.ins), tuple(x.codes for x in job.outs))
             operands = [blocks[(id(job.found), i, x.codes)] for i, x in enumerate(job.ins)]
             try:
                 outs = compute(context, operands)
