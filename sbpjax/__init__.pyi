@@ -677,7 +677,7 @@ def expand(input: _Tensor, *sizes: _types.IntOrInts) -> _Tensor:
 def expand_copy(input: _Tensor, *sizes: _types.IntOrInts) -> _Tensor:
     """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
 def explain(fn: typing.Callable[..., builtins.object], *args: builtins.object, state: builtins.object = (), **kwargs: builtins.object) -> _Explanation:
-    """Return what a function of global tensors would do: a signature per equation, and every boxing with its bytes.
+    """Return what a function of global tensors would do: a strategy per equation, and every boxing with its bytes.
 
     Nothing runs. The function is planned as one program, as `compile` would.
 
