@@ -2,7 +2,7 @@
 
     python -m benchmarks.ablate_prices                         # plan without each price: about 15 minutes of CPU time
     python -m benchmarks.ablate_prices --only wide             # the cases whose title has this text
-    python -m benchmarks.ablate_prices --compile 8x8 --only "wide & deep, 64" --price shards  # ask libtpu's compiler
+    python -m benchmarks.ablate_prices --compile 8x8 --only "wide & deep, 64" --price "rows of"  # ask libtpu's compiler
     python -m benchmarks.ablate_prices --show                  # write the tables of benchmarks/results
 
 A price is taken out of the cost model, the step is planned on several grids of the chips, and the plan that then looks
@@ -96,17 +96,17 @@ PRICES = {
     "rows of tables in tiles": without(
         (local_work, "_looked_up", _held_only),
         (local_work, "_added", _read_and_written),
-        (local_work, "_turned", _no_bytes),
+        (local_work, "_transposed", _no_bytes),
     ),
     "narrow rows lie across tiles": without(
         (local_work, "_READ_NARROW", local_work._READ), (local_work, "_ADDED_NARROW", 2)
     ),
     "single elements are no narrow rows": without((local_work, "_are_rows", lambda *_: True)),
-    "the copy from which a turned table is looked up": without((local_work, "_turned", _no_bytes)),
+    "the copy from which a turned table is looked up": without((local_work, "_transposed", _no_bytes)),
     "that copy in bfloat16": without((local_work, "BF16_BYTES", 4)),
     "sums into a turned table made in rows": without((local_work, "is_added_in_rows", lambda *_: False)),
-    "inputs read and new state written": without((problem, "touches", lambda _: {})),
-    "memory that collectives touch": without((CostModel, "_touched", _no_bytes)),
+    "inputs read and new state written": without((problem, "stored_operands", lambda _: {})),
+    "memory that collectives touch": without((CostModel, "_traffic_bytes", _no_bytes)),
     "all-reduces over a whole torus": Price(_no_torus),
 }
 

@@ -1,7 +1,7 @@
 """`Graph._repr_html_`: a graph in a notebook, one fold per module, with the sbp of every op.
 
 A fold holds what a module owns, what goes in and comes out, its ops in program order (forward and backward) with the
-signature that the plan chose, and the modules inside it. The page is self-contained: no script, no file from outside.
+strategy that the plan chose, and the modules inside it. The page is self-contained: no script, no file from outside.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STYLE = (
 class _Op(NamedTuple):
     name: str
     shapes: str
-    signature: str
+    strategy: str
     times: int
     line: str
     backward: bool
@@ -93,13 +93,13 @@ def _fold(path: str, about: str, body: list[str], moved: int, count: int, *, is_
 
 def _table(ops: list[_Op]) -> str:
     rows: list[tuple[str, ...]] = [
-        (f"{op.name}{' (backward)' * op.backward}", op.shapes, op.signature, f"× {op.times}" * (op.times > 1), op.line)
+        (f"{op.name}{' (backward)' * op.backward}", op.shapes, op.strategy, f"× {op.times}" * (op.times > 1), op.line)
         for op in ops[:_MOST]
     ]
     if len(ops) > _MOST:
         rows.append((f"{len(ops) - _MOST} more",))
     faint = {k for k, op in enumerate(ops[:_MOST]) if op.backward}
-    return as_html(Table(rows, ("op", "result", "signature", "", "line"), faint=faint))
+    return as_html(Table(rows, ("op", "result", "strategy", "", "line"), faint=faint))
 
 
 def _lies(tensor: Any) -> str:
@@ -129,8 +129,8 @@ def _planned(found: dict, plan: Any, names: Names, around: str, times: int) -> N
         _add(found, eqn, names, around, times, f"{ins} → {outs}")
 
 
-def _add(found: dict, eqn: Any, names: Names, around: str, times: int, signature: str) -> None:
+def _add(found: dict, eqn: Any, names: Names, around: str, times: int, strategy: str) -> None:
     place = names.place(f"{around}/{eqn.source_info.name_stack}".strip("/"), with_op=False)
     shapes = ", ".join(f"{getattr(v.aval, 'dtype', '')}{list(getattr(v.aval, 'shape', ()))}" for v in eqn.outvars)
-    op = _Op(eqn.primitive.name, shapes, signature, times, source_line(eqn), place.backward)
+    op = _Op(eqn.primitive.name, shapes, strategy, times, source_line(eqn), place.backward)
     found.setdefault(place.module, []).append(op)

@@ -35,7 +35,7 @@ def live():
     """Return the number of arrays, and of objects of this package, that are alive."""
     gc.collect()
     own = Counter(type(o).__name__ for o in gc.get_objects() if str(type(o).__module__).startswith("sbpjax"))
-    for name in ("Op", "Layout", "Step", "Row"):  # tables of shapes that were met: a few hundred bytes each
+    for name in ("Op", "Layout", "Step", "Strategy"):  # tables of shapes that were met: a few hundred bytes each
         del own[name]
     return len(jax.live_arrays()), own
 
