@@ -102,9 +102,9 @@ PRICES = {
         (local_work, "_READ_NARROW", local_work._READ), (local_work, "_ADDED_NARROW", 2)
     ),
     "single elements are no narrow rows": without((local_work, "_are_rows", lambda *_: True)),
-    "the copy from which a turned table is looked up": without((local_work, "_transposed", _no_bytes)),
+    "the copy from which a transposed table is looked up": without((local_work, "_transposed", _no_bytes)),
     "that copy in bfloat16": without((local_work, "BF16_BYTES", 4)),
-    "sums into a turned table made in rows": without((local_work, "is_added_in_rows", lambda *_: False)),
+    "sums into a transposed table made in rows": without((local_work, "is_added_in_rows", lambda *_: False)),
     "inputs read and new state written": without((problem, "stored_operands", lambda _: {})),
     "memory that collectives touch": without((CostModel, "_traffic_bytes", _no_bytes)),
     "all-reduces over a whole torus": Price(_no_torus),

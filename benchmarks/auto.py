@@ -5,7 +5,7 @@
 
 A *hand plan* is a strategy of `sbpjax.inspect.auto.hand` (data parallel, ZeRO-1, FSDP, tensor parallel; on two axes
 their products too), compiled by XLA's own partitioner: plain ``jax.jit`` with in and out shardings, nothing of sbpjax
-in it. The *found* plan has the layouts of parameters, state and batch released, and is compiled as sbpjax compiles
+in it. The *found* plan has the layouts of parameters, state and batch free, and is compiled as sbpjax compiles
 plans. Every step is Adam, forward and backward; nothing runs. `benchmarks.auto_absent` asks compilers of TPUs and GPUs.
 """
 

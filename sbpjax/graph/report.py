@@ -22,7 +22,7 @@ from typing import Any
 import jax
 from jax.extend.core import Var
 
-from sbpjax.programs.normalise import is_backward, source_line
+from sbpjax.programs.normalise import is_backward, scopes_of, source_line
 from sbpjax.sbp import algebra
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dtype import _BY_NP
@@ -150,7 +150,7 @@ def phases(program: Any) -> str:
 
 def module_of(eqn: Any) -> str:
     """Return the dotted name of the module in whose call an equation was traced, forward or backward."""
-    return ".".join(part.name for part in eqn.source_info.name_stack.stack if type(part).__name__ == "Scope")
+    return ".".join(scopes_of(eqn))
 
 
 class Sbps:

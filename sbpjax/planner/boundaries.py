@@ -19,7 +19,7 @@ from typing import Any
 
 from jax.extend.core import Var
 
-from sbpjax.programs.normalise import Program, is_backward, source_line
+from sbpjax.programs.normalise import Program, is_backward, scopes_of, source_line
 from sbpjax.programs.plan import Codes, Plan
 from sbpjax.programs.primitives import PRODUCTS
 
@@ -94,8 +94,7 @@ def codes_of(plan: Plan, activation: Activation) -> Codes | None:
 
 def module_of(eqn) -> str:
     """Return the dotted name of the module in whose call an equation was traced; a formula of `einsum` is none."""
-    names = [part.name for part in eqn.source_info.name_stack.stack if type(part).__name__ == "Scope"]
-    return ".".join(name for name in names if _MODULE.match(name))
+    return ".".join(name for name in scopes_of(eqn) if _MODULE.match(name))
 
 
 def _has_modules(program: Program) -> bool:

@@ -323,3 +323,8 @@ def source_line(eqn) -> str:
         if not is_library_file(frame.file_name):
             return f"{frame.file_name}:{frame.start_line}"
     return ""
+
+
+def scopes_of(eqn) -> list[str]:
+    """Return the named scopes in which an equation was traced, outermost first; modules and formulas are such."""
+    return [part.name for part in eqn.source_info.name_stack.stack if type(part).__name__ == "Scope"]

@@ -1,4 +1,7 @@
-"""Schedules along a cosine: half a period, again and again, with restarts."""
+"""Schedules along a cosine: half a period, again and again, with restarts.
+
+Tested in `tests/optim/test_lr_scheduler.py`.
+"""
 
 from __future__ import annotations
 

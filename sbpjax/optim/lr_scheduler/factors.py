@@ -1,4 +1,7 @@
-"""Ready-made factors for `LambdaLR`: warm-up, and what follows it."""
+"""Ready-made factors for `LambdaLR`: warm-up, and what follows it.
+
+Tested in `tests/optim/test_lr_scheduler.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`OneCycleLR`: one rise to the highest rate and one fall far below the first, momentum the other way."""
+"""`OneCycleLR`: one rise to the highest rate and one fall far below the first, momentum the other way.
+
+Tested in `tests/optim/test_lr_scheduler.py`.
+"""
 
 from __future__ import annotations
 

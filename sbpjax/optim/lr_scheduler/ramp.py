@@ -1,4 +1,7 @@
-"""Schedules over a given number of steps that then stand still: constant, linear, polynomial."""
+"""Schedules over a given number of steps that then stand still: constant, linear, polynomial.
+
+Tested in `tests/optim/test_lr_scheduler.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Schedules that multiply the rate by ``gamma``: every step, every so many, or at given ones."""
+"""Schedules that multiply the rate by ``gamma``: every step, every so many, or at given ones.
+
+Tested in `tests/optim/test_lr_scheduler.py`.
+"""
 
 from __future__ import annotations
 
