@@ -21,7 +21,7 @@ from sbpjax.graph.auto.graph import Auto
 from sbpjax.planner.memory.limit import capacity_of
 from sbpjax.planner.prices.cost import DEFAULT, CostModel, preset
 from sbpjax.planner.prices.links import of_placement
-from sbpjax.programs.roll import LEAST_ITERATIONS
+from sbpjax.programs.repeated_layers import LEAST_ITERATIONS
 from sbpjax.sbp.hierarchies import Hierarchies
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as _dtypes

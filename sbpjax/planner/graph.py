@@ -20,12 +20,12 @@ from jax.extend.core import Literal, Var
 from sbpjax.programs.equation_form import EquationForms
 from sbpjax.programs.normalise import Program, scan_counts
 from sbpjax.programs.plan import Codes
-from sbpjax.programs.repeated_layers import tied
 from sbpjax.sbp.algebra import FREE
 
 from .control import body_program
 from .parts import uniform_values
 from .ports import Loop, Region
+from .tied import tied
 
 # Ends of values. A node's end is (node, position); a fixed end holds the pinned nd-sbp.
 Node = tuple[int, int]

@@ -5,9 +5,10 @@ do not, because it fuses across layers: the residual stream after the tenth laye
 reader of it gets a kernel of its own that adds up all ten, and no two layers have a kernel in common. A 12-layer GPT
 step came to 303 kernels of 3.5 MB of LLVM code.
 
-Here the layers are found (`sbpjax.programs.roll`) and each becomes a call that XLA is told not to inline. Nothing is
-fused across the call, so all layers have the same kernels: 149 of 0.9 MB, and the long sums are not recomputed. Unlike
-a loop (`sbpjax.programs.roll`), a call needs no stacks: weights and saved activations stay where they are.
+Here the layers are found (`sbpjax.programs.repeated_layers`) and each becomes a call that XLA is told not to inline.
+Nothing is fused across the call, so all layers have the same kernels: 149 of 0.9 MB, and the long sums are not
+recomputed. Unlike a loop (`sbpjax.programs.roll`), a call needs no stacks: weights and saved activations stay where
+they are.
 
 A collective is never in such a call: it stands between two of them. XLA:CPU (jaxlib 0.10) starts collectives in
 program order but does not look into calls for them. A call that waits for a kernel lets what follows it begin, the
@@ -28,7 +29,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import Literal
 
 from .normalise import Program, bind, evaluate
-from .roll import Loop, loops
+from .repeated_layers import LayerLoop, layer_loops
 
 # Equations that are worth a call. What sums a call hides XLA cannot combine, and every call costs compile time.
 _LEAST_MEMBERS = 12
@@ -39,7 +40,7 @@ def run_outlined(program: Program, arrays: Sequence) -> list:
     env: dict = dict(program.consts)
     env.update(zip(program.invars, arrays, strict=True))
     at = 0
-    for loop in loops(program):
+    for loop in layer_loops(program):
         evaluate(program.eqns[at : loop.start], env)
         _calls(program, env, loop)
         at = loop.stop
@@ -56,7 +57,7 @@ def _typed(env: dict, v) -> jax.Array:
     return jnp.asarray(_value(env, v), v.aval.dtype)
 
 
-def _calls(program: Program, env: dict, loop: Loop) -> None:
+def _calls(program: Program, env: dict, loop: LayerLoop) -> None:
     """Run the iterations of a loop as calls of its first iteration's equations."""
     carry = [_typed(env, v) for _, v in loop.carried]
     shared = [env[v] for v in loop.shared]
@@ -80,7 +81,7 @@ class _Piece:
         members: which of them.
     """
 
-    def __init__(self, eqns: Sequence, loop: Loop, members: list[int]) -> None:
+    def __init__(self, eqns: Sequence, loop: LayerLoop, members: list[int]) -> None:
         self._eqns, self._loop, self.members = eqns, loop, members
         slots = [slot for j in members for slot in loop.slots[j] if slot[0] != "literal"]
         self.reads = [s for s in dict.fromkeys(slots) if s[0] != "iteration" or s[1][0] not in members]
@@ -114,7 +115,7 @@ class _Piece:
         return [known["iteration", producer] for producer in self.gives]
 
 
-def _pieces(program: Program, loop: Loop) -> list[_Piece]:
+def _pieces(program: Program, loop: LayerLoop) -> list[_Piece]:
     """Return an iteration in pieces, in order: each collective alone, and what is between them."""
     eqns = program.eqns[loop.start : loop.start + loop.period]
     runs: list[list[int]] = []

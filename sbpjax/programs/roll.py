@@ -15,189 +15,15 @@ is.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.extend.core import ClosedJaxpr, DropVar, Literal, Var, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
-from sbpjax.programs.primitives import LOOPS, PRODUCTS
-
-from .equation_form import EquationForms
 from .normalise import Program, bind, scan_again, scan_counts
-from .repeated_layers import repetitions
-
-_LEAST_WORK = 16
-LEAST_ITERATIONS = 3
-_CONTRACTIONS = PRODUCTS | LOOPS
-
-
-@dataclass
-class Loop:
-    """A stretch of equations that repeats.
-
-    Attributes:
-        start: the position of its first equation.
-        period: equations per iteration.
-        iterations: how often it repeats.
-        carried: for each carried value its producer in an iteration ``(equation, output)`` and the first iteration's
-            value.
-        shared: values that every iteration reads.
-        own: for each per-iteration value the variables (or literals) of all iterations.
-        kept: for each output ``(equation, output)`` that is read outside, the variables of all iterations.
-        slots: how each operand of an iteration is found: ``(kind, index)``.
-    """
-
-    start: int
-    period: int
-    iterations: int
-    carried: list[tuple[tuple[int, int], Var]]
-    shared: list[Var]
-    own: list[tuple]
-    kept: list[tuple[tuple[int, int], tuple[Var, ...]]]
-    slots: list[list[tuple]]
-
-    @property
-    def stop(self) -> int:
-        """The position after its last equation."""
-        return self.start + self.period * self.iterations
-
-
-def loops(
-    program: Program,
-    resident: Collection[Var] = (),
-    bodies: dict | None = None,
-    least_iterations: int = LEAST_ITERATIONS,
-) -> list[Loop]:
-    """Return the loops that a program can be rolled into, in order and disjoint.
-
-    Args:
-        program: its equations; calls of equal functions are equal equations.
-        resident: inputs that may be stacks already; a stretch without a contraction is rolled only if nothing has to be
-            stacked for it.
-        bodies: the equations that are loops themselves, with their rolled bodies.
-        least_iterations: how often layers must repeat.
-    """
-    forms = EquationForms()
-    numbers = [forms.number(e) for e in program.eqns]
-    found: list[Loop] = []
-    stacked = set(resident)
-    for i, body in (bodies or {}).items():
-        stacked.update(program.eqns[i].outvars[k] for group in body.outputs if group[1:] for k in group)
-    for start, stop, period in repetitions(numbers, [_size(e) for e in program.eqns]):
-        if stop - start >= least_iterations * period:
-            loop = _fit(program, start, stop, period, least_iterations)
-            if loop is not None and _is_worth_it(program, loop, stacked):
-                found.append(loop)
-                stacked.update(v for _, variables in loop.kept for v in variables)
-    return found
-
-
-def _is_worth_it(program: Program, loop: Loop, stacked: set) -> bool:
-    iteration = program.eqns[loop.start : loop.start + loop.period]
-    names = {type(effect).__name__ for e in iteration for effect in e.effects}
-    if names - {"NamedAxisEffect"}:  # collectives have that
-        return False
-    operands = [v for variables in loop.own for v in variables if isinstance(v, Var)]
-    if operands and all(v in stacked for v in operands):
-        return True
-    return sum(map(_size, iteration)) >= _LEAST_WORK and any(map(_contracts, iteration))
-
-
-def _contracts(eqn) -> bool:
-    inner = eqn.params.get("jaxpr")
-    if eqn.primitive.name in _CONTRACTIONS or inner is None:
-        return eqn.primitive.name in _CONTRACTIONS
-    return any(_contracts(e) for e in getattr(inner, "jaxpr", inner).eqns)
-
-
-@functools.lru_cache(maxsize=1024)
-def _size_of_body(closed) -> int:
-    return sum(_size(e) for e in getattr(closed, "jaxpr", closed).eqns)
-
-
-def _size(eqn) -> int:
-    """Return how many equations an equation stands for."""
-    inner = eqn.params.get("jaxpr")
-    return 1 if inner is None else _size_of_body(inner)
-
-
-def _fit(program: Program, start: int, stop: int, period: int, least_iterations: int) -> Loop | None:
-    """Return the loop of a stretch, less iterations at either end where they do not read what the others read."""
-    for first, last in ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)):
-        a, b = start + first * period, stop - last * period
-        if b - a >= least_iterations * period:
-            loop = _analyse(program, a, b, period)
-            if loop is not None:
-                return loop
-    return None
-
-
-def _analyse(program: Program, start: int, stop: int, period: int) -> Loop | None:
-    eqns = program.eqns
-    iterations = (stop - start) // period
-    place = {
-        v: (i // period, i % period, position)
-        for i in range(stop - start)
-        for position, v in enumerate(eqns[start + i].outvars)
-        if not isinstance(v, DropVar)
-    }
-    carried: dict = {}
-    shared: dict = {}
-    own: dict = {}
-    operands_of: list[tuple] = []  # of each own value
-    slots: list[list[tuple]] = []
-    for j in range(period):
-        slots.append([])
-        for o, example in enumerate(eqns[start + j].invars):
-            operands = [eqns[start + k * period + j].invars[o] for k in range(iterations)]
-            if isinstance(example, Literal):
-                values = tuple(v.val for v in operands)
-                if all(v == values[0] for v in values):
-                    slots[-1].append(("literal", example.val))
-                else:
-                    key = (str(example.aval), *(np.asarray(v).tobytes() for v in values))
-                    slots[-1].append(("own", _number(key, operands, own, operands_of)))
-                continue
-            places: list = [place.get(v) for v in operands]
-            if all(p is not None and p[0] == k for k, p in enumerate(places)):
-                if len({p[1:] for p in places}) != 1:
-                    return None
-                slots[-1].append(("iteration", places[0][1:]))
-            elif places[0] is None and all(p is not None and p[0] == k for k, p in enumerate(places[1:])):
-                if len({p[1:] for p in places[1:]}) != 1:
-                    return None
-                key = (places[1][1:], operands[0])
-                slots[-1].append(("carry", carried.setdefault(key, len(carried))))
-            elif all(p is None for p in places):
-                if len(set(operands)) == 1:
-                    slots[-1].append(("shared", shared.setdefault(operands[0], len(shared))))
-                else:
-                    slots[-1].append(("own", _number(tuple(operands), operands, own, operands_of)))
-            else:
-                return None
-    outside = {v for v in program.outvars if isinstance(v, Var)}
-    for i, eqn in enumerate(eqns):
-        if not start <= i < stop:
-            outside.update(v for v in eqn.invars if isinstance(v, Var))
-    kept = []
-    for j in range(period):
-        for position in range(len(eqns[start + j].outvars)):
-            variables = tuple(eqns[start + k * period + j].outvars[position] for k in range(iterations))
-            if any(v in outside for v in variables):
-                kept.append(((j, position), variables))
-    return Loop(start, period, iterations, list(carried), list(shared), operands_of, kept, slots)
-
-
-def _number(key: tuple, operands: list, known: dict, operands_of: list) -> int:
-    """Return the number of a per-iteration value, a new one for a new key."""
-    if key not in known:
-        known[key] = len(operands_of)
-        operands_of.append(tuple(operands))
-    return known[key]
+from .repeated_layers import LEAST_ITERATIONS, LayerLoop, layer_loops
 
 
 @dataclass(frozen=True)
@@ -233,7 +59,7 @@ def rolled(
     resident = resident or {}
     inner = {i: _inner(e, least_iterations) for i, e in enumerate(program.eqns) if e.primitive.name == "scan"}
     bodies = {i: body for i, body in inner.items() if body is not None}
-    found = loops(program, {program.invars[i] for i in resident}, bodies, least_iterations)
+    found = layer_loops(program, {program.invars[i] for i in resident}, bodies, least_iterations)
     groups = _groups(program, found, bodies, resident)
     inputs = _partition(len(program.invars), groups)
     outputs = _partition(len(program.outvars), [[resident[i][1] for i in g] for g in groups])
@@ -260,7 +86,7 @@ def _inner(eqn, least_iterations: int) -> Rolled | None:
     return None if body.closed is params["jaxpr"] else body
 
 
-def _groups(program: Program, found: list[Loop], bodies: dict, resident: dict[int, tuple]) -> list[list[int]]:
+def _groups(program: Program, found: list[LayerLoop], bodies: dict, resident: dict[int, tuple]) -> list[list[int]]:
     """Return the inputs that the loops read as stacks and that may be kept so, in the order of the layers."""
     place = {program.invars[i]: i for i in resident}
     groups: list[list[int]] = []
@@ -287,7 +113,7 @@ def _partition(count: int, groups: Sequence) -> list[tuple[int, ...]]:
 
 
 class _Run:
-    def __init__(self, program: Program, found: list[Loop], bodies: dict[int, Rolled]) -> None:
+    def __init__(self, program: Program, found: list[LayerLoop], bodies: dict[int, Rolled]) -> None:
         self.program = program
         self.found = found
         self.bodies = bodies
@@ -349,7 +175,7 @@ class _Run:
     def _group(self, variables: list):
         return self._stack(variables) if len(variables) > 1 else self._value(variables[0])
 
-    def _loop(self, loop: Loop) -> None:
+    def _loop(self, loop: LayerLoop) -> None:
         reverse = any(map(self._descends, loop.own))
         order = -1 if reverse else 1
         scanned = [self._stack(variables[::order]) for variables in loop.own]
@@ -382,7 +208,7 @@ class _Run:
             if producer in finals:
                 self.env[variables[-1]] = finals[producer]
 
-    def _kept(self, loop: Loop) -> tuple[list, list]:
+    def _kept(self, loop: LayerLoop) -> tuple[list, list]:
         """Return what a loop stacks: carried values as iterations begin, with their numbers, and what iterations make.
 
         What layer k hands on is what layer k + 1 began with. Where a later loop, such as a backward that recomputes,

@@ -12,7 +12,8 @@ from sbpjax.compiler import hlo
 from sbpjax.compiler.compile import compile_program
 from sbpjax.compiler.conversions import from_logical, to_logical
 from sbpjax.programs.normalise import normalise
-from sbpjax.programs.roll import loops, rolled
+from sbpjax.programs.repeated_layers import layer_loops
+from sbpjax.programs.roll import rolled
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement
 from tests import models_jax
@@ -65,7 +66,7 @@ def _close(got, want):
 
 def test_forward_layers_are_one_loop():
     program = _program(_stack, *_values())
-    (loop,) = loops(program)
+    (loop,) = layer_loops(program)
     assert loop.iterations >= LAYERS - 1
     assert (len(loop.carried), len(loop.own)) == (1, 2)
     flat = jax.tree.leaves(_values())
@@ -79,7 +80,7 @@ def test_backward_layers_scan_the_stacks_of_the_forward_ones():
     x, weights, biases = _values()
     fn = jax.value_and_grad(loss, argnums=(0, 1))
     program = _program(fn, weights, biases, x)
-    found = loops(program)
+    found = layer_loops(program)
     assert len(found) == 2
     rolled = jax.jit(_run_rolled(fn, weights, biases, x))
     flat = jax.tree.leaves((weights, biases, x))
@@ -104,7 +105,7 @@ def test_a_backward_that_begins_anew_finds_what_layers_began_with():
     x, weights, biases = _values()
     fn = jax.value_and_grad(loss, argnums=(0, 1))
     program = _program(fn, weights, biases, x)
-    forth, back = loops(program)
+    forth, back = layer_loops(program)
     flat = jax.tree.leaves((weights, biases, x))
     run = _run_rolled(fn, weights, biases, x)
     _close(jax.jit(run)(*flat), jax.tree.leaves(fn(weights, biases, x)))
@@ -135,7 +136,7 @@ def test_what_a_layer_reads_may_come_from_anywhere(case):
         return seen[2:] if case == "every layer is returned" else seen[-1]
 
     program = _program(fn, x, weights, biases)
-    assert bool(loops(program)) == (case != "two back")
+    assert bool(layer_loops(program)) == (case != "two back")
     got = _run_rolled(fn, x, weights, biases)(*jax.tree.leaves((x, weights, biases)))
     _close(got, jax.tree.leaves(fn(x, weights, biases)))
 
@@ -148,7 +149,7 @@ def test_updates_of_an_optimizer_are_left_as_they_are():
         ]
 
     p = [np.ones((4, 4), np.float32)] * 12
-    assert loops(_program(update, p, p)) == []
+    assert layer_loops(_program(update, p, p)) == []
 
 
 def _compiled(layers, strategy):

@@ -23,7 +23,7 @@ from collections import defaultdict
 from jax.extend.core import Literal, Var
 
 from sbpjax.programs.primitives import BROADCASTS, COSTLY, LIGHT, LOOPS, MOVES, REDUCTIONS, WINDOWS
-from sbpjax.programs.roll import loops
+from sbpjax.programs.repeated_layers import layer_loops
 from sbpjax.sbp.layout import local_shape
 
 from .liveness import Spans
@@ -81,7 +81,7 @@ class OnCpu(Spans):
                     span[1] = max(span[1], i)
 
     def _find_stored(self) -> set:
-        self._calls = next(iter(loops(self.program)), None) is not None
+        self._calls = next(iter(layer_loops(self.program)), None) is not None
         # XLA does not merge equal equations of two calls, nor of a call and what is around it.
         self._same = {} if self._calls else _merged(self.program.eqns)
         self._carriers: dict = {}
