@@ -6,7 +6,7 @@
     scatter(x, dim, index, src)   wants as many dims of index as of src
 
 `check` runs when an op is traced for shapes and dtypes that it did not meet before, so a call that is compiled
-already pays nothing. `tests/testing/misuse_differences.py` lists what PyTorch refuses beside these.
+already pays nothing. `tests/op_specs/misuse_differences.py` lists what PyTorch refuses beside these.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Inputs of ops, drawn from one recorded sequence of choices.
 
-A spec's generator draws everything it varies from a `Gen`: shapes, dtypes, values, dims, flags::
+A function draws everything that varies in a call from a `Gen`: shapes, dtypes, values, dims, flags::
 
     def make(g):
         x = g.tensor(kinds="fi", min_dim=1)
@@ -8,7 +8,7 @@ A spec's generator draws everything it varies from a `Gen`: shapes, dtypes, valu
 
 Every draw is a choice among options, the simplest first, and the sequence of indices chosen is all there is to a case:
 the same sequence gives the same case again, and a smaller index at any place gives a simpler one. That is how a failing
-case is shrunk without the generator knowing about it (`shrink`).
+case can be made smaller without `make` knowing about it.
 
 Wrong input comes the same way. With ``fault="dim"``, the first `Gen.dim` gives a dim that the tensor does not have;
 with ``fault="shape"``, the first `Gen.like` a shape that does not broadcast; ``hit`` says whether there was such a

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import sbpjax
 import tests.op_specs  # noqa: F401  # registers the specs
-from sbpjax.testing import SPECS
-from sbpjax.testing.excuses import EXCUSES
 from sbpjax.world.absent import TABLE, row
+from tests.op_specs.engine import SPECS
+from tests.op_specs.engine.excuses import EXCUSES
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "api_coverage.md"

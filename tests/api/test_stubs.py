@@ -18,9 +18,9 @@ import pytest
 
 import sbpjax
 from sbpjax.errors import SbpjaxError
-from sbpjax.testing import SPECS
 from sbpjax.testing.generate import Dtype, Gen, Input, walk
 from tests.api import coverage
+from tests.op_specs.engine import SPECS
 from tests.support.stubs.forms import forms
 from tests.support.stubs.generate import ATTACHED, OF_TENSORS, ROOT, texts
 from tests.support.stubs.render import Types

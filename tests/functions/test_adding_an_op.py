@@ -13,9 +13,9 @@ from sbpjax.functions import table
 from sbpjax.functions.rows import activations
 from sbpjax.nn.activation import layer_of
 from sbpjax.ops import activation
-from sbpjax.testing import SPECS
-from sbpjax.testing.check import check
 from tests.op_specs import pointwise
+from tests.op_specs.engine import SPECS
+from tests.op_specs.engine.check import check
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding_an_op.md").read_text()
 PURE, ROW, SPEC = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)

@@ -1,7 +1,7 @@
-"""The grids of ranks of these tests; layouts and laid-out arrays are those of `sbpjax.testing`."""
+"""The grids of ranks of these tests; layouts and laid-out arrays are those of `tests/support/layouts.py`."""
 
-from sbpjax.testing.layouts import lay_out as _lay_out
-from sbpjax.testing.layouts import random_codes as random_codes
+from tests.support.layouts import lay_out as _lay_out
+from tests.support.layouts import random_codes as random_codes
 
 MESHES = {"1d": [0, 1, 2, 3], "2d": [[0, 1], [2, 3]], "2x3": [[0, 1, 2], [3, 4, 5]]}
 

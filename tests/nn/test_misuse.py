@@ -5,9 +5,9 @@ import pytest
 import sbpjax
 from sbpjax import errors
 from sbpjax.testing.generate import call
-from sbpjax.testing.libraries import Local, Torch
-from sbpjax.testing.spec import Spec
 from tests.op_specs import misuse
+from tests.op_specs.engine.libraries import Local, Torch
+from tests.op_specs.engine.spec import Spec
 
 # Each layer with arguments that are right.
 LAYERS = {

@@ -1,4 +1,4 @@
-"""The specs of all public ops, a file per family; importing this package registers them in `sbpjax.testing.SPECS`."""
+"""The specs of all public ops, a file per family; importing this package registers them in `engine.SPECS`."""
 
 import importlib
 

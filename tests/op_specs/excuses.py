@@ -1,4 +1,4 @@
-"""The cases that differ from PyTorch on purpose, each with its reason; `tests/testing` holds that all still occur."""
+"""The cases that differ from PyTorch on purpose, each with its reason; `test_engine.py` holds that all still occur."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 
 import numpy as np
 
-from sbpjax.testing import Excuse, Input, excuse
-from sbpjax.testing.excuses import FINITE_CORNERS
+from sbpjax.testing import Input
+from tests.op_specs.engine import Excuse, excuse
+from tests.op_specs.engine.excuses import FINITE_CORNERS
 
 
 def _endless(*values) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import call, op
+from sbpjax.testing import Input, call
+from tests.op_specs.engine import op
 
 
 @op("gather")
@@ -73,8 +74,6 @@ def _(g):
 def _(g):
     import numpy as np
 
-    from sbpjax.testing import Input
-
     x, dim, shape = _rows(g)
     return call(x, dim, Input(np.array(g.pick([0, 2], [2, 1])), grad=False), g.tensor(shape, x.dtype))
 
@@ -88,8 +87,6 @@ def _(g):
 def _permutation(g, dim_size: int, shape):
     """Return indices without repetitions along dim 0, so that no two writes meet."""
     import numpy as np
-
-    from sbpjax.testing import Input
 
     rows = np.argsort(g.array((dim_size, *shape[1:]), "float32"), axis=0)[: shape[0]]
     return Input(rows.astype(np.int64), grad=False)
@@ -151,8 +148,6 @@ def _tensor_scatter(torch):
 @op("tensor_scatter_nd_update", reference=_tensor_scatter)
 def _(g):
     import numpy as np
-
-    from sbpjax.testing import Input
 
     index = Input(np.array(g.pick([[0], [2]], [[3], [1]])), grad=False)
     dtype = g.dtype()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import call, op
+from sbpjax.testing import Input, call
+from tests.op_specs.engine import op
 
 
 def _reduction(g) -> dict:
@@ -26,8 +27,6 @@ _pair("nn.functional.kl_div", target_low=0.1, target_high=1.0)
 
 def _sign(g, shape):
     import numpy as np
-
-    from sbpjax.testing import Input
 
     return Input(np.where(g.array(shape, "bool"), 1.0, -1.0).astype(np.float32), grad=False)
 
@@ -160,8 +159,6 @@ def _(g):
 @op("nn.functional.multilabel_margin_loss", method=False)
 def _(g):
     import numpy as np
-
-    from sbpjax.testing import Input
 
     target = Input(np.array(g.pick([[0, 2, -1, 1], [3, -1, 0, 0]], [[1, -1, -1, -1], [0, 1, 2, 3]])), grad=False)
     return call(g.tensor((2, 4), "float32"), target, **_reduction(g))

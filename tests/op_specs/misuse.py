@@ -29,9 +29,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from sbpjax.errors import SbpjaxError
-from sbpjax.testing import SPECS, Call, Input, Spec
-from sbpjax.testing.forms import draw
-from sbpjax.testing.libraries import Local, Torch
+from sbpjax.testing import Call, Input
+from tests.op_specs.engine import SPECS, Spec
+from tests.op_specs.engine.forms import draw
+from tests.op_specs.engine.libraries import Local, Torch
 
 # PyTorch 2.13 ends its process: it reads memory that is not the pivots' (a segmentation fault, a corrupted heap).
 CRASHES = {("lu_unpack", "more dims for 1"), ("linalg.ldl_solve", "more dims for 2")}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.testing import Input, call, op
+from sbpjax.testing import Input, call
+from tests.op_specs.engine import op
 
 
 def _unary(names: str, kinds: str = "f", low=None, high=None, **options) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import Dtype, Input, call, op
+from sbpjax.testing import Dtype, Input, call
+from tests.op_specs.engine import op
 
 
 @op("sort")
@@ -96,8 +97,6 @@ def _(g):
 def _(g):
     import numpy as np
 
-    from sbpjax.testing import Input
-
     sequence = Input(np.sort(g.array((4,), "float32", style=g.pick("normal", "ties"))), grad=False)
     kwargs = g.pick({}, {"right": True}, {"side": "right"}, {"out_int32": True})
     return call(sequence, g.pick(g.tensor(kinds="float32", max_dim=3, grad=False), 0.5), **kwargs)
@@ -106,8 +105,6 @@ def _(g):
 @op("bucketize")
 def _(g):
     import numpy as np
-
-    from sbpjax.testing import Input
 
     boundaries = Input(np.sort(g.array((4,), "float32")), grad=False)
     return call(g.tensor(kinds="float32", max_dim=3, grad=False), boundaries, **g.maybe(right=True))

@@ -6,7 +6,8 @@ import dataclasses
 
 import numpy as np
 
-from sbpjax.testing import Dtype, call, op, same
+from sbpjax.testing import Dtype, call
+from tests.op_specs.engine import op, same
 
 
 def _unary(names: str, kinds: str = "fhi", low=None, high=None, **options) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.testing import Different, call, op
+from sbpjax.testing import Input, call
+from tests.op_specs.engine import Different, op
 
 MANY = (40, 50)  # enough for means within 0.15 of a standard deviation: 2000 samples have 0.022
 
@@ -57,15 +58,11 @@ _made("randperm", _permutation, 20)
 
 @op("bernoulli", check=_moments(0.3, 0.458, 0, 1), grad=False)
 def _(g):
-    from sbpjax.testing import Input
-
     return call(Input(np.full(MANY, 0.3, np.float32)))
 
 
 @op("poisson", check=_moments(3.0, 3**0.5, 0), grad=False)
 def _(g):
-    from sbpjax.testing import Input
-
     return call(Input(np.full(MANY, 3.0, np.float32)))
 
 
@@ -78,8 +75,6 @@ def _drawn(plain, made):
 
 @op("multinomial", check=_drawn, grad=False)
 def _(g):
-    from sbpjax.testing import Input
-
     return call(Input(np.array([1.0, 0.0, 3.0], np.float32)), 2000, replacement=True)
 
 
@@ -93,16 +88,12 @@ def _dropped(plain, made):
 
 @op("nn.functional.dropout", check=_dropped, grad=False)
 def _(g):
-    from sbpjax.testing import Input
-
     return call(Input(np.ones(MANY, np.float32)), p=0.25)
 
 
 def _inplace(name: str, check, *args) -> None:
     @op(f"Tensor.{name}", check=check, grad=False)
     def make(g):
-        from sbpjax.testing import Input
-
         return call(Input(np.zeros(MANY, np.float32), grad=False), *args)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import Dtype, call, op
+from sbpjax.testing import Dtype, call
+from tests.op_specs.engine import op
 
 
 def _reduction(

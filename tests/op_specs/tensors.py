@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sbpjax.testing import Dtype, call, op
+from sbpjax.testing import Dtype, call
+from tests.op_specs.engine import Different, op
 
 
 def _dtype(g, *names) -> dict:
@@ -144,8 +145,6 @@ def _(g):
 
 
 def _shape_of(plain, made):
-    from sbpjax.testing import Different
-
     if plain.array.shape != (2, 3):
         raise Different(f"shape {plain.array.shape}; wanted (2, 3)")
 

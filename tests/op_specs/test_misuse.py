@@ -7,10 +7,10 @@ import pytest
 
 import sbpjax
 from sbpjax import errors
-from sbpjax.testing import SPECS
-from sbpjax.testing.forms import draw
-from sbpjax.testing.libraries import Local, Torch
 from tests.op_specs import misuse
+from tests.op_specs.engine import SPECS
+from tests.op_specs.engine.forms import draw
+from tests.op_specs.engine.libraries import Local, Torch
 from tests.op_specs.misuse_differences import listed
 
 SHARES = 4

@@ -68,7 +68,7 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
 - `load_state_dict` takes local tensors for local ones and global for global, as in OneFlow.
 - Indices and class numbers may be int32 wherever they may be int64, as in OneFlow; some of PyTorch's ops refuse that.
 - `take_along_dim` refuses an index outside its dim, where PyTorch takes the remainder.
-- Values and gradients at NaN, infinities, zeros and ties are PyTorch's (the form `corners` of `sbpjax.testing`), but
+- Values and gradients at NaN, infinities, zeros and ties are PyTorch's (the form `corners` of `tests/op_specs`), but
   where they depend on an algorithm: convolutions, Fourier transforms and solvers spread a NaN as they like, and which
   integer it becomes is open. `gelu` of infinity is infinity, and `cdist` and `pdist` with `p=inf` of NaN are NaN, where
   PyTorch's vector code gives NaN, or loses it. A NaN that `scatter_reduce` multiplies has other slopes. An

@@ -73,7 +73,6 @@ TESTED_BY = {
     "tensor/autocast_lists.py": ("tensor/test_autocast.py", TABLE),
     "tensor/casting.py": ("tensor/test_autocast.py", USED),
     "tensor/tape/": ("tensor/tape/test_backward.py", USED),
-    "testing/": ("testing/test_framework.py", USED),
     "tracing/": ("tracing/test_transforms.py tracing/test_captured.py", USED),
     "tracing/pure.py": ("tracing/test_from_flax.py", USED),
     "world/absent.py": ("api/test_coverage.py", TABLE),

@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .generate import BF16, Call, Dtype, Input, walk
+from sbpjax.sbp import algebra
+from sbpjax.tensor.tensor import wrap_any
+from sbpjax.testing.generate import BF16, Call, Dtype, Input, walk
+from tests.support.layouts import MESHES, lay_out, random_codes
 
 
 class Plain:
@@ -154,11 +157,6 @@ class Placed(Local):
         self.values: list[np.ndarray] = []
 
     def tensor(self, array: np.ndarray):
-        from sbpjax.sbp import algebra
-        from sbpjax.tensor.tensor import wrap_any
-
-        from .layouts import MESHES, lay_out, random_codes
-
         codes = random_codes(self._rng, array.ndim, np.ndim(MESHES[self._mesh]))
         if not self._partial or array.dtype.name in ("int8", "uint8", "int16"):
             codes = tuple(algebra.B if c == algebra.P else c for c in codes)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .generate import BF16
+from sbpjax.testing.generate import BF16
+
 from .libraries import Plain
 
 TOLERANCE = {

@@ -1,36 +1,35 @@
-"""Test ops from the command line; without names, all that have a spec.
+"""Test ops from the command line, on eight virtual devices; without names, all that have a spec.
 
-python -m sbpjax.testing --specs tests.op_specs add cumsum --seed 3 --cases 20
+python -m tests.op_specs add cumsum --seed 3 --cases 20
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
+import os
 import sys
 import time
 
-from .check import Tally, tally_of
-from .forms import FORMS
-from .spec import SPECS
+import sbpjax
+
+from .engine import SPECS
+from .engine.check import Tally, tally_of
+from .engine.forms import FORMS
 
 
 def main(arguments=None) -> int:
     """Run the cases asked for and print what differs; return 1 if anything does."""
-    parser = argparse.ArgumentParser(prog="python -m sbpjax.testing", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.op_specs", description=__doc__)
     parser.add_argument("names", nargs="*", help="ops, such as nn.functional.gelu")
-    parser.add_argument("--specs", action="append", default=[], help="a module that registers specs when imported")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds")
     parser.add_argument("--cases", type=int, default=3, help="cases per form and seed")
     parser.add_argument("--forms", default=",".join(FORMS), help="names of forms, separated by commas")
     parser.add_argument("--short", action="store_true", help="one line per failure")
     options = parser.parse_args(arguments)
-    for module in options.specs:
-        importlib.import_module(module)
     unknown = [n for n in options.names if n not in SPECS]
     if unknown:
-        parser.error(f"no spec for {', '.join(unknown)}; --specs names the module that has it")
+        parser.error(f"no spec for {', '.join(unknown)} in tests/op_specs")
     total, start = Tally(), time.perf_counter()
     for name in options.names or sorted(SPECS):
         seeds = range(options.seed, options.seed + options.seeds)
@@ -47,4 +46,6 @@ def main(arguments=None) -> int:
 
 
 if __name__ == "__main__":
+    if "SBPJAX_CPU_DEVICES" not in os.environ:
+        sbpjax.env.set_cpu_devices(8)  # what the forms on placements need
     sys.exit(main())

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from sbpjax.testing import Different, Input, Spec, call
-from sbpjax.testing.forms import forward, run, torch
-from sbpjax.testing.rounding import errors
+from sbpjax.testing import Input, call
+from tests.op_specs.engine import Different, Spec
+from tests.op_specs.engine.forms import forward, run, torch
+from tests.op_specs.engine.rounding import errors
 
 
 def _errors(name: str, *args, **kwargs):

@@ -23,15 +23,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sbpjax.testing.generate import Call, Dtype, Gen, Input, numpy_dtype, walk
+
 from . import rounding
-from .compare import Different, equal, least_accurate
+from .compare import TOLERANCE, Different, equal, least_accurate
 from .excuses import finite_corners
-from .generate import Call, Dtype, Gen, Input, numpy_dtype, walk
 from .libraries import Library, Local, Placed, Plain, Torch, view_of
 from .spec import Spec
 
 KINDS = (IndexError, KeyError, NotImplementedError, AttributeError, TypeError, ValueError, RuntimeError)
-MESHES = ("2", "4", "2x2", "2x3")
 SUMMED = 8  # sums over other groupings: this many times the tolerance of one op
 
 
@@ -160,8 +160,6 @@ def _compare(got: Outcome, want: Outcome, call: Call, spec: Spec, scale: float, 
 
 def tolerances(spec: Spec, scale: float) -> dict:
     """Return the tolerances of a spec, ``scale`` times as wide."""
-    from .compare import TOLERANCE
-
     return {name: scale * value for name, value in {**TOLERANCE, **(spec.tol or {})}.items()}
 
 

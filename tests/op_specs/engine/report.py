@@ -9,9 +9,11 @@ import dataclasses
 
 import numpy as np
 
+from sbpjax.testing import Call, Dtype, Input
+from tests.support.layouts import MESHES
+
 from .compare import Different
 from .forms import draw
-from .generate import Call, Dtype, Input
 from .spec import Spec
 
 _TRIES = 60
@@ -78,9 +80,8 @@ def script(spec: Spec, form: str, call: Call, options: dict) -> str:
             lines += ["    b0 = b0.clone()", f"    x0 = b0{call.inputs()[0].suffix}"]
     lines += [f"    return {name}({', '.join(arguments)})", "", ""]
     if form in ("layouts", "traced_layouts"):
-        mesh = {"2": "[0, 1]", "4": "[0, 1, 2, 3]", "2x2": "[[0, 1], [2, 3]]", "2x3": "[[0, 1, 2], [3, 4, 5]]"}
         lines += [
-            f'where = sbpjax.placement("cpu", {mesh[options.get("mesh", "2x2")]})',
+            f'where = sbpjax.placement("cpu", {MESHES[options.get("mesh", "2x2")]})',
             f"sbps = iter({options.get('sbps', [])!r})  # one per tensor, as the message says",
             "print(case(sbpjax))",
             "print(case(sbpjax, lambda x: x.to_global(where, next(sbps))))",

@@ -1,7 +1,7 @@
-"""Run the cases of ops: `check` for one op, `cases` for what a test run executes.
+"""Run the cases of ops: `check` for one op in every form, `one` for a single case.
 
-sbpjax.testing.check("cumsum", seed=3)              # raises on the first difference, with a script that shows it
-python -m sbpjax.testing --specs tests.op_specs cumsum add --seed 3 --cases 20
+check("cumsum", seed=3)                             # raises on the first difference, with a script that shows it
+python -m tests.op_specs cumsum add --seed 3 --cases 20
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import dataclasses
 import zlib
 from collections.abc import Iterable
 
+from tests.support.layouts import MESHES
+
 from .compare import Different
 from .excuses import excused
-from .forms import FORMS, MESHES, draw
+from .forms import FORMS, draw
 from .report import Failure, shrink
 from .spec import SPECS, Spec
 
@@ -86,7 +88,7 @@ def one(spec: Spec, form: str, seed: int, number: int) -> Tally:
     if drawn is None:
         return Tally()
     gen, call = drawn
-    options = {"mesh": MESHES[(seed + number) % len(MESHES)], "seed": seed} if "layouts" in form else {}
+    options = {"mesh": list(MESHES)[(seed + number) % len(MESHES)], "seed": seed} if "layouts" in form else {}
     ran = [False]
 
     def fails(candidate) -> Different | None:
@@ -103,13 +105,3 @@ def one(spec: Spec, form: str, seed: int, number: int) -> Tally:
         return Tally(ran=1, excused=1)
     small = shrink(spec, form, where, gen.choices, fails) or (call, error)
     return Tally(ran=1, failures=[Failure(spec, form, where, small[0], small[1], options)])
-
-
-def names() -> list[str]:
-    """Return the names of all ops that have a spec."""
-    return sorted(SPECS)
-
-
-def spec_of(name: str) -> Spec:
-    """Return the spec of an op."""
-    return SPECS[name]

@@ -18,7 +18,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .generate import Call, Input, walk
+from sbpjax.testing.generate import Call, Input, walk
+
 from .libraries import Plain
 
 TIMES = 4  # two results, each with an error like PyTorch's, and PyTorch's seen at few places only
