@@ -17,40 +17,40 @@ def _call(asked: str, *rest) -> str:
 
 
 def index_in_dim(asked: str, input, dim, index) -> None:
-    """Raise unless every number of an index names a place in a dim, counted from the front."""
+    """Raise `OpBoundsError` unless every number of an index names a place in a dim, counted from the front."""
     check_dim(_call(asked, dim, "index"), index, input, int(dim))
 
 
 def index_of_elements(asked: str, input, index) -> None:
-    """Raise unless every number of an index names an element, from either end."""
+    """Raise `OpBoundsError` unless every number of an index names an element, from either end."""
     check_size(_call(asked, "index"), index, input.shape.numel(), 0, negative=True)
 
 
 def index_in_batch(asked: str, input, indices) -> None:
-    """Raise unless every number names a place in the dim behind the batch."""
+    """Raise `OpBoundsError` unless every number names a place in the dim behind the batch."""
     check_size(_call(asked, "indices"), indices, input.shape[indices.ndim - 1], indices.ndim - 1)
 
 
 def bounds_given(asked: str, min, max) -> None:
-    """Raise unless one bound is given at least."""
+    """Raise `OpTypeError` unless one bound is given at least."""
     if min is None and max is None:
         rule = "At least one of 'min' or 'max' must not be None"
         raise OpTypeError(message(f"{asked}(x)", "neither min nor max", rule, "x.clamp(min=0)"))
 
 
 def some_dims(asked: str, dims) -> None:
-    """Raise unless a dim is named."""
+    """Raise `OpTypeError` unless a dim is named."""
     if not dims:
         raise OpTypeError(message(f"{asked}(x)", "no dims", "dims is a required argument", f"{asked}(x, (0,))"))
 
 
 def index_in_dim_from_either_end(asked: str, input, dim, index) -> None:
-    """Raise unless every number of an index names a place in a dim, from either end."""
+    """Raise `OpBoundsError` unless every number of an index names a place in a dim, from either end."""
     check_dim(_call(asked, dim, "index"), index, input, int(dim), negative=True)
 
 
 def indices_along_dim(asked: str, input, indices, dim) -> None:
-    """Raise unless every number names a place in a dim from either end, or in the flattened tensor."""
+    """Raise `OpBoundsError` unless every number names a place in a dim from either end, or in the flattened tensor."""
     if dim is None:
         check_size(_call(asked, "indices"), indices, input.shape.numel(), 0)
     else:
@@ -58,22 +58,22 @@ def indices_along_dim(asked: str, input, indices, dim) -> None:
 
 
 def index_of_tuples(asked: str, input, index) -> None:
-    """Raise unless every row of an index names a place in the first dims of a tensor."""
+    """Raise `OpBoundsError` unless every row of an index names a place in the first dims of a tensor."""
     check_tuples(_call(asked, "index"), index, tuple(input.shape))
 
 
 def indices_of_tuples(asked: str, tensor, indices) -> None:
-    """Raise unless every row of indices names a place in the first dims of a tensor."""
+    """Raise `OpBoundsError` unless every row of indices names a place in the first dims of a tensor."""
     check_tuples(_call(asked, "indices", "updates"), indices, tuple(tensor.shape))
 
 
 def index_of_tuples_in(asked: str, index, shape) -> None:
-    """Raise unless every row of an index names a place in the first dims of a shape."""
+    """Raise `OpBoundsError` unless every row of an index names a place in the first dims of a shape."""
     check_tuples(f"{asked}(index, update, shape)", index, tuple(shape))
 
 
 def enough_elements(asked: str, input, mask, source) -> None:
-    """Raise unless a mask that is at hand, broadcast to the tensor, takes no more elements than there are."""
+    """Raise `OpError` unless a mask that is at hand, broadcast to the tensor, takes no more elements than there are."""
     own = tuple(input.shape)
     shape = own if asked.startswith("x.") else np.broadcast_shapes(own, mask.shape)
     asked = _call(asked, "mask", "source")
@@ -91,7 +91,7 @@ def enough_elements(asked: str, input, mask, source) -> None:
 
 
 def size_is_natural(asked: str, size) -> None:
-    """Raise if a size is negative."""
+    """Raise `OpError` if a size is negative."""
     if size < 0:
         rule = f"{asked}: 'size' must be an non-negative integer"
         raise OpError(message(f"{asked}(size={size})", str(size), rule, "size=1"))

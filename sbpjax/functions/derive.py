@@ -20,7 +20,6 @@ import functools
 import importlib
 import inspect
 import os
-import re
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,6 +32,7 @@ from sbpjax.tensor.inplace import inplace as write_into
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tensor import Tensor
 
+from . import texts
 from .channels import channels
 from .checks import reduced_by
 from .public import public
@@ -144,16 +144,16 @@ class Form:
         name = f"{row.name}_" if writes else row.name
         returns = "tuple" if row.result else "Tensor"
         function = source_to_function(name, self._arguments(kind), self._body(kind), self._space(), row.path, returns)
-        doc = f"Write the result of `{row.name}` into this tensor and return it." if writes else self._text()
+        doc = self.text(list(inspect.signature(function).parameters), "self" if kind == "inplace" else "")
+        if writes:
+            doc = f"Write the result of `{row.name}` into the first tensor, which keeps its layout.\n\n{doc}"
         return named(function, name, doc, "nn.functional" if kind == "nn" else row.room)
 
-    def _text(self) -> str:
-        """Return the op's text, in which its tensors have the names of the form."""
-        text = inspect.getdoc(self.fn) or ""
-        own = [p.name for p in inspect.signature(self.fn).parameters.values() if p.kind is p.POSITIONAL_ONLY]
-        for name, public_name in zip(own, self.tensors):
-            text = re.sub(rf"^    {name}:", f"    {public_name}:", text, flags=re.MULTILINE)
-        return text
+    def text(self, parameters: list[str], first: str = "") -> str:
+        """Return the text of a function with these parameters, the first tensor of which may have another name."""
+        check = _check_of(self.row) if self.row.check else None
+        tensors = [first, *self.tensors[1:]] if first else self.tensors
+        return texts.of_op(self.row.home, self.fn, tensors, parameters, self.row.ignores, check)
 
     def _arguments(self, kind: str) -> list[str]:
         """Return the arguments of the function as source."""

@@ -6,12 +6,12 @@ A layer of a row, ``nn.ELU(alpha=1.0, inplace=False)``, keeps its options as att
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from sbpjax.functions import nn as F
 from sbpjax.functions.derive import layer_form, source_to_function
 from sbpjax.functions.table import Row, layers
+from sbpjax.functions.texts import OfLayer
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
@@ -44,8 +44,7 @@ def layer_of(row: Row) -> type[Module]:
             given["inplace"] = True
         return getattr(F, function)(input, **given)
 
-    text = (inspect.getdoc(row.resolve()) or "").removeprefix("Return ")
-    members = {"__init__": init, "forward": forward, "_names": shown, "__doc__": text[:1].upper() + text[1:]}
+    members = {"__init__": init, "forward": forward, "_names": shown, "__doc__": OfLayer(row, options)}
     return type(name, (_Options,), {**members, "__module__": __name__})
 
 

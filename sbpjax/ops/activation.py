@@ -44,7 +44,16 @@ def _wide(function):
 
 
 def relu(x, /):
-    """Return max(x, 0), with gradient 0 at 0."""
+    """Return max(x, 0), with gradient 0 at 0.
+
+    Raises:
+        OpNotSupportedError: ``x`` is complex.
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.relu(x)
+        tensor([0.0000, 0.0000, 1.5000])
+    """
     no_complex(x, "relu")
     if x.dtype == BOOL:
         fail("shape", "relu(x)", "a bool tensor", "Boolean inputs not supported for relu", "relu(x.int())")
@@ -58,12 +67,28 @@ def square_relu(x, /):
 
 
 def relu6(x, /):
-    """Return min(max(x, 0), 6)."""
+    """Return min(max(x, 0), 6).
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.relu6(x)
+        tensor([0.0000, 0.0000, 1.5000])
+    """
     return hardtanh(x, min_val=0.0, max_val=6.0)
 
 
 def hardtanh(x, /, min_val: float = -1.0, max_val: float = 1.0):
-    """Return x limited to [min_val, max_val], with gradient 0 at both bounds."""
+    """Return x limited to [min_val, max_val], with gradient 0 at both bounds.
+
+    Args:
+        min_val: the lower bound.
+        max_val: the upper bound.
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.hardtanh(x)
+        tensor([-1.,  0.,  1.])
+    """
     no_complex(x, "hardtanh")
     if min_val > max_val:
         rule = "min_val cannot be greater than max_val"
@@ -78,7 +103,16 @@ def threshold(x, /, threshold: float, value: float):
 
 
 def leaky_relu(x, /, negative_slope: float = 0.01):
-    """Return x where positive, else negative_slope * x."""
+    """Return x where positive, else negative_slope * x.
+
+    Args:
+        negative_slope: the factor of negative elements.
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.leaky_relu(x)
+        tensor([-0.0200,  0.0000,  1.5000])
+    """
     _float_only(x, "leaky_relu")
     return _pick(lax.gt(x, _number(0, x)), x, lax.mul(x, _number(negative_slope, x)))
 
@@ -88,7 +122,17 @@ def prelu(x, weight, /):
 
     Args:
         x: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
-        weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
+        weight: one slope, or one per channel (dim 1).
+
+    Returns:
+        The shape of ``x``. A split stays; a partial sum is reduced first.
+
+    Raises:
+        OpError: neither 1 nor as many slopes as channels.
+
+    Example:
+        >>> flow.nn.functional.prelu(flow.tensor([[-2.0, -4.0]]), flow.tensor([0.25, 0.5]))
+        tensor([[-0.5000, -2.0000]])
     """
     _float_only(x, "prelu")
     if weight.ndim and weight.shape[0] != 1:
@@ -110,7 +154,16 @@ def prelu(x, weight, /):
 
 
 def elu(x, /, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0):
-    """Return scale * (x where positive, else alpha * (e**(input_scale * x) - 1))."""
+    """Return scale * (x where positive, else alpha * (e**(input_scale * x) - 1)).
+
+    Args:
+        alpha: minus the limit for large negative elements.
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.elu(x)
+        tensor([-0.8647,  0.0000,  1.5000])
+    """
     _float_only(x, "elu")
 
     @_wide
@@ -129,7 +182,13 @@ def _times(x, factor: float):
 
 
 def selu(x, /):
-    """Return the self-normalising elu."""
+    """Return the self-normalising elu.
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.selu(x)
+        tensor([-1.5202,  0.0000,  1.5761])
+    """
     return elu(x, alpha=1.6732632423543772, scale=1.0507009873554805)
 
 
@@ -139,12 +198,24 @@ def celu(x, /, alpha: float = 1.0):
 
 
 def sigmoid(x, /):
-    """Return 1 / (1 + e**-x)."""
+    """Return 1 / (1 + e**-x).
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.sigmoid(x)
+        tensor([0.1192, 0.5000, 0.8176])
+    """
     return lax.logistic(promote(x, float_result=True)[0])
 
 
 def logsigmoid(x, /):
-    """Return log(1 / (1 + e**-x)) without overflow."""
+    """Return log(1 / (1 + e**-x)) without overflow.
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.logsigmoid(x)
+        tensor([-2.1269, -0.6931, -0.2014])
+    """
     _float_only(x, "logsigmoid")
 
     @_wide
@@ -158,7 +229,17 @@ def logsigmoid(x, /):
 
 
 def softplus(x, /, beta: float = 1.0, threshold: float = 20.0):
-    """Return log(1 + e**(beta * x)) / beta, and x where beta * x is above the threshold."""
+    """Return log(1 + e**(beta * x)) / beta, and x where beta * x is above the threshold.
+
+    Args:
+        beta: how sharp the bend is.
+        threshold: x itself is returned where beta * x is larger.
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.softplus(x)
+        tensor([0.1269, 0.6931, 1.7014])
+    """
     _float_only(x, "softplus")
 
     @_wide
@@ -178,13 +259,25 @@ def softsign(x, /):
 
 
 def silu(x, /):
-    """Return x * sigmoid(x)."""
+    """Return x * sigmoid(x).
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.silu(x)
+        tensor([-0.2384,  0.0000,  1.2264])
+    """
     _float_only(x, "silu")
     return _wide(lambda x: lax.mul(x, lax.logistic(x)))(x)
 
 
 def mish(x, /):
-    """Return x * tanh(softplus(x))."""
+    """Return x * tanh(softplus(x)).
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.mish(x)
+        tensor([-0.2525,  0.0000,  1.4034])
+    """
     _float_only(x, "mish")
     return _wide(lambda x: lax.mul(x, lax.tanh(softplus(x))))(x)
 
@@ -198,6 +291,11 @@ def gelu(x, /, approximate: str = "none"):
 
     Source:
         Hendrycks & Gimpel, https://arxiv.org/abs/1606.08415
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.gelu(x)
+        tensor([-0.0455,  0.0000,  1.3998])
     """
     _float_only(x, "gelu")
     if approximate not in ("none", "tanh"):
@@ -225,7 +323,13 @@ def quick_gelu(x, /):
 
 
 def hardsigmoid(x, /):
-    """Return min(max(x + 3, 0), 6) / 6."""
+    """Return min(max(x + 3, 0), 6) / 6.
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.hardsigmoid(x)
+        tensor([0.1667, 0.5000, 0.7500])
+    """
     _float_only(x, "hardsigmoid")
     return _hardsigmoid(x)
 
@@ -244,7 +348,13 @@ def _zero_to_six(x):
 
 
 def hardswish(x, /):
-    """Return x * min(max(x + 3, 0), 6) / 6."""
+    """Return x * min(max(x + 3, 0), 6) / 6.
+
+    Example:
+        >>> x = flow.tensor([-2.0, 0.0, 1.5])
+        >>> flow.nn.functional.hardswish(x)
+        tensor([-0.3333,  0.0000,  1.1250])
+    """
     _float_only(x, "hardswish")
     return _wide(_hardswish)(x)
 
@@ -281,7 +391,22 @@ def tanhshrink(x, /):
 
 
 def glu(x, /, dim: int = -1):
-    """Return a * sigmoid(b), with a and b the two halves of x along ``dim``."""
+    """Return a * sigmoid(b), with a and b the two halves of x along ``dim``.
+
+    Args:
+        dim: the dim that is halved.
+
+    Returns:
+        Half the size in the dim. Splits of other dims stay; a partial sum is reduced first.
+
+    Raises:
+        OpError: the size of the dim is odd.
+
+    Example:
+        >>> x = flow.tensor([[1.0, 2.0, 0.0, 10.0]])
+        >>> flow.nn.functional.glu(x)
+        tensor([[0.5000, 1.9999]])
+    """
     dim = one(dim, x.ndim, "glu")
     if x.ndim == 0 or x.shape[dim] % 2:
         fail("shape", f"glu(dim={dim})", f"x {x.shape}", "the size of the dim is even", "choose another dim or pad x")
@@ -307,9 +432,18 @@ def softmax(x, /, dim: int | None = None, dtype=None):
     """Return e**x normalised to sum 1 along ``dim``.
 
     Args:
-        x: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
         dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
         dtype: cast to it first.
+        x: floats; any sbp.
+
+    Example:
+        >>> x = flow.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]])
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> flow.nn.functional.softmax(x, dim=-1)
+        tensor([[0.0900, 0.2447, 0.6652],
+                [0.3333, 0.3333, 0.3333]])
+        >>> x.to_global(p, flow.sbp.split(0)).softmax(-1).sbp
+        (sbpjax.sbp.split(dim=0),)
     """
     x, dim = _prepared(x, dim, dtype, "softmax")
     if x.size == 0:
@@ -355,7 +489,14 @@ def _softmax_where_jvp(primals, tangents):
 
 
 def log_softmax(x, /, dim: int | None = None, dtype=None):
-    """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
+    """Return the logarithm of the softmax along ``dim``, computed without its underflow.
+
+    Example:
+        >>> x = flow.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]])
+        >>> flow.nn.functional.log_softmax(x, dim=1)
+        tensor([[-2.4076, -1.4076, -0.4076],
+                [-1.0986, -1.0986, -1.0986]])
+    """
     x, dim = _prepared(x, dim, dtype, "log_softmax")
     if x.size == 0:
         return x

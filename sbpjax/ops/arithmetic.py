@@ -33,14 +33,30 @@ def _pair(x, y, float_result: bool = False):
 
 
 def add(x, y, /, alpha=1):
-    """Return x + alpha * y; of bools, their disjunction."""
+    """Return x + alpha * y; of bools, their disjunction.
+
+    Args:
+        alpha: factor of ``y``.
+    """
     x, y = _pair(x, y)
     y = _scaled(y, alpha) if x.dtype != BOOL or isinstance(alpha, float) else y
     return lax.bitwise_or(x, y) if x.dtype == BOOL else lax.add(x, y)
 
 
 def sub(x, y, /, alpha=1):
-    """Return x - alpha * y; not for bools."""
+    """Return x - alpha * y; not for bools.
+
+    Args:
+        alpha: factor of ``y``; a float only if the result is one.
+
+    Raises:
+        OpTypeError: one is bool.
+        OpError: ``alpha`` is a float, and the result an integer.
+
+    Example:
+        >>> flow.sub(flow.tensor([3.0, 4.0]), flow.tensor([1.0, 2.0]), alpha=2)
+        tensor([1., 0.])
+    """
     if BOOL in (jnp.result_type(x), jnp.result_type(y)):
         rule = "Subtraction, the `-` operator, with a bool tensor is not supported"
         fail("type", "x - y", "a bool tensor", rule, "~mask or x ^ y, or cast it: x.int() - y")
@@ -59,7 +75,16 @@ def rsub(x, y, /, alpha=1):
 
 
 def mul(x, y, /):
-    """Return x * y; of bools, their conjunction."""
+    """Return x * y; of bools, their conjunction.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.ones(4, 3, placement=p, sbp=flow.sbp.split(0))
+        >>> w = flow.tensor([1.0, 2.0, 3.0], placement=p, sbp=flow.sbp.broadcast)
+        >>> y = flow.mul(x, w)
+        >>> y.sbp, y[0].tolist()
+        ((sbpjax.sbp.split(dim=0),), [1.0, 2.0, 3.0])
+    """
     x, y = _pair(x, y)
     return lax.bitwise_and(x, y) if x.dtype == BOOL else lax.mul(x, y)
 
@@ -72,6 +97,13 @@ def div(x, y, /, rounding_mode: str | None = None):
         y: any array or number, broadcast with ``x``.
         rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
             down, both keep an integer dtype and have gradient zero.
+
+    Raises:
+        OpValueError: another ``rounding_mode``.
+
+    Example:
+        >>> flow.div(flow.tensor([-7, 7]), 2), flow.div(flow.tensor([-7, 7]), 2, rounding_mode="floor")
+        (tensor([-3.5000,  3.5000]), tensor([-4,  3]))
     """
     if rounding_mode is None:
         return lax.div(*_pair(x, y, float_result=True))
@@ -133,12 +165,22 @@ def _floor_divide(x, y):
 
 
 def floor_divide(x, y, /):
-    """Return x / y rounded down, in the promoted dtype."""
+    """Return x / y rounded down, in the promoted dtype.
+
+    Example:
+        >>> flow.floor_divide(flow.tensor([-7, 7]), 2)
+        tensor([-4,  3])
+    """
     return _floor_divide(*_pair(x, y))
 
 
 def remainder(x, y, /):
-    """Return the remainder of x / y with the sign of y (Python's ``%``)."""
+    """Return the remainder of x / y with the sign of y (Python's ``%``).
+
+    Example:
+        >>> flow.remainder(flow.tensor([-7, 7]), 3), flow.tensor([-7, 7]) % -3
+        (tensor([2, 1]), tensor([-1, -2]))
+    """
     return _remainder(*_pair(x, y))
 
 
@@ -149,7 +191,12 @@ def _remainder(x, y):
 
 
 def fmod(x, y, /):
-    """Return the remainder of x / y with the sign of x (C's ``fmod``)."""
+    """Return the remainder of x / y with the sign of x (C's ``fmod``).
+
+    Example:
+        >>> flow.fmod(flow.tensor([-7, 7]), 3)
+        tensor([-1,  1])
+    """
     return _rest(*_pair(x, y))
 
 
@@ -246,7 +293,12 @@ def float_power(x, y, /):
 
 
 def maximum(x, y, /):
-    """Return the larger element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
+    """Return the larger element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it.
+
+    Example:
+        >>> flow.maximum(flow.tensor([1.0, 5.0]), flow.tensor([3.0, 2.0]))
+        tensor([3., 5.])
+    """
     return _maximum(*_pair(x, y))
 
 
@@ -274,7 +326,12 @@ def _minimum(x, y):
 
 
 def minimum(x, y, /):
-    """Return the smaller element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
+    """Return the smaller element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it.
+
+    Example:
+        >>> flow.minimum(flow.tensor([1.0, 5.0]), flow.tensor([3.0, 2.0]))
+        tensor([1., 2.])
+    """
     return _minimum(*_pair(x, y))
 
 
@@ -323,6 +380,13 @@ def clamp(x, min=None, max=None, /):
         x: array of any dtype but bool.
         min: number, array or None.
         max: number, array or None; wins where it is below ``min``.
+
+    Raises:
+        OpNotSupportedError: ``x`` is complex.
+
+    Example:
+        >>> flow.clamp(flow.tensor([-2.0, 0.5, 9.0]), min=0.0, max=1.0)
+        tensor([0.0000, 0.5000, 1.0000])
     """
     if min is None and max is None:
         fail("value", "clamp(x)", "neither min nor max", "at least one of min and max is given", "clamp(x, min=0)")
@@ -366,7 +430,15 @@ def clamp_max(x, max, /):
 
 
 def lerp(x, end, weight, /):
-    """Return x + weight * (end - x), computed from the nearer end as torch does."""
+    """Return x + weight * (end - x), computed from the nearer end as torch does.
+
+    Args:
+        weight: a number or a tensor; 0 gives ``x``, 1 gives ``end``.
+
+    Example:
+        >>> flow.lerp(flow.tensor([0.0, 10.0]), flow.tensor([10.0, 20.0]), 0.25)
+        tensor([ 2.5000, 12.5000])
+    """
     x, end = promote(x, end)
     weight = cast(weight, x.dtype)
     return _lerp(*align(x, end, weight))
@@ -392,13 +464,29 @@ def _with_whole_factors(x, a, b):
 
 
 def addcmul(x, a, b, /, value=1):
-    """Return x + value * a * b."""
+    """Return x + value * a * b.
+
+    Args:
+        value: factor of the product.
+
+    Example:
+        >>> flow.addcmul(flow.tensor([1.0]), flow.tensor([2.0]), flow.tensor([3.0]), value=0.5)
+        tensor([4.])
+    """
     x, a, b = _with_whole_factors(*promote(x, a, b))
     return lax.add(x, _scaled(lax.mul(a, b), value))
 
 
 def addcdiv(x, a, b, /, value=1):
-    """Return x + value * a / b."""
+    """Return x + value * a / b.
+
+    Args:
+        value: factor of the quotient.
+
+    Example:
+        >>> flow.addcdiv(flow.tensor([1.0]), flow.tensor([2.0]), flow.tensor([4.0]), value=0.5)
+        tensor([1.2500])
+    """
     x, a, b = _with_whole_factors(*promote(x, a, b, float_result=True))
     return lax.add(x, lax.div(_scaled(a, value), b))
 

@@ -21,6 +21,15 @@ def cat(*arrays, dim: int = 0):
     Args:
         arrays: at least one; equal sizes but for ``dim`` (an empty 1-D one is skipped, as in torch).
         dim: any dim that they have.
+
+    Raises:
+        OpValueError: no tensors.
+        OpError: one has no dims, or other sizes.
+
+    Example:
+        >>> x = flow.ones(4, 2).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> flow.cat([x, x], dim=1).shape, flow.cat([x, x], dim=1).sbp
+        (sbpjax.Size([4, 4]), (sbpjax.sbp.split(dim=0),))
     """
     if not arrays:
         fail("value", "cat()", "no tensors", "at least one tensor is given", "cat([x])")
@@ -44,7 +53,22 @@ def cat(*arrays, dim: int = 0):
 
 
 def stack(*arrays, dim: int = 0):
-    """Return arrays of one shape along a new dim."""
+    """Return arrays of one shape along a new dim.
+
+    Args:
+        dim: where the new dim is in the result.
+
+    Returns:
+        One dim more. Splits stay with their dims, a partial sum stays one.
+
+    Raises:
+        OpError: no tensors, or of several shapes.
+
+    Example:
+        >>> flow.stack([flow.tensor([1, 2]), flow.tensor([3, 4])], dim=1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
     if not arrays or any(x.shape != arrays[0].shape for x in arrays):
         fail(
             "shape",
@@ -62,13 +86,30 @@ def _at_least(x, ndim: int):
 
 
 def hstack(*arrays):
-    """Return the arrays side by side: along dim 1, or along dim 0 for vectors."""
+    """Return the arrays side by side: along dim 1, or along dim 0 for vectors.
+
+    Returns:
+        Splits of other dims stay; a split of the dim itself is moved first. A partial sum stays one.
+
+    Example:
+        >>> flow.hstack([flow.tensor([1, 2]), flow.tensor([3])])
+        tensor([1, 2, 3])
+    """
     arrays = [_at_least(x, 1) for x in arrays]
     return cat(*arrays, dim=0 if arrays[0].ndim == 1 else 1)
 
 
 def vstack(*arrays):
-    """Return the arrays one below the other; vectors are rows."""
+    """Return the arrays one below the other; vectors are rows.
+
+    Returns:
+        Splits of other dims stay; a split of the dim itself is moved first. A partial sum stays one.
+
+    Example:
+        >>> flow.vstack([flow.tensor([1, 2]), flow.tensor([3, 4])])
+        tensor([[1, 2],
+                [3, 4]])
+    """
     return cat(*(_at_least(x, 2) for x in arrays), dim=0)
 
 
@@ -84,7 +125,22 @@ def column_stack(*arrays):
 
 
 def repeat(x, /, repeats):
-    """Return x repeated that often along each dim; surplus entries are new dims in front."""
+    """Return x repeated that often along each dim; surplus entries are new dims in front.
+
+    Args:
+        repeats: a number per dim, at least as many as dims.
+
+    Returns:
+        The sizes times the repeats. A split of a dim that is not repeated stays, a partial sum stays one.
+
+    Raises:
+        OpError: fewer numbers than dims.
+
+    Example:
+        >>> flow.tensor([1, 2]).repeat(2, 2)
+        tensor([[1, 2, 1, 2],
+                [1, 2, 1, 2]])
+    """
     repeats = _shape(repeats)
     if len(repeats) < x.ndim:
         fail("shape", f"repeat({repeats})", f"x {x.shape}", f"at least {x.ndim} numbers are given", "use tile")
@@ -103,7 +159,18 @@ def repeat(x, /, repeats):
 
 
 def tile(x, /, dims):
-    """Return x repeated along its last dims; fewer numbers than dims leave the first dims alone."""
+    """Return x repeated along its last dims; fewer numbers than dims leave the first dims alone.
+
+    Args:
+        dims: a number per dim.
+
+    Returns:
+        The sizes times the numbers. A split of a dim that is not repeated stays, a partial sum stays one.
+
+    Example:
+        >>> flow.tile(flow.tensor([1, 2]), (2,))
+        tensor([1, 2, 1, 2])
+    """
     dims = _shape(dims)
     return repeat(x, (1,) * (x.ndim - len(dims)) + dims)
 
@@ -136,7 +203,16 @@ def repeat_interleave(x, /, repeats, dim: int | None = None):
 
 
 def flip(x, /, dims):
-    """Return x with the given dims reversed."""
+    """Return x with the given dims reversed.
+
+    Args:
+        dims: one or several.
+
+    Example:
+        >>> flow.flip(flow.tensor([[1, 2], [3, 4]]), [0])
+        tensor([[3, 4],
+                [1, 2]])
+    """
     dims = several(_shape(dims), x.ndim, "flip") if _shape(dims) else ()
     return lax.rev(x, dims) if dims else x
 
@@ -169,7 +245,23 @@ def rot90(x, /, k: int = 1, dims=(0, 1)):
 
 
 def roll(x, /, shifts, dims=None):
-    """Return x with its elements moved along dims, those beyond the end coming in at the front."""
+    """Return x with its elements moved along dims, those beyond the end coming in at the front.
+
+    Args:
+        shifts: how far, a number or one per dim.
+        dims: one or several; by default the flattened tensor is rolled.
+
+    Returns:
+        The shape of ``x``. Splits of other dims stay, a partial sum stays one.
+
+    Raises:
+        OpError: not one shift per dim.
+
+    Example:
+        >>> flow.roll(flow.tensor([1, 2, 3, 4]), 1), flow.roll(flow.tensor([[1, 2], [3, 4]]), 1, dims=0)
+        (tensor([4, 1, 2, 3]), tensor([[3, 4],
+                [1, 2]]))
+    """
     shifts = _shape(shifts)
     if dims is None or dims == ():
         return lax.reshape(roll(lax.reshape(x, (x.size,)), shifts, (0,)), x.shape)
@@ -192,6 +284,19 @@ def pad(x, /, pad: tuple[int, ...], mode: str = "constant", value: float | None 
         pad: (front, behind) of the last dim, then of the one before, …; negative numbers crop.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         value: for ``"constant"``, 0 by default.
+
+    Returns:
+        The widened shape. Splits of dims that are not widened stay.
+
+    Raises:
+        OpError: more numbers than ends of dims, or the mode has not so many elements to give.
+        OpValueError: another mode.
+
+    Example:
+        >>> flow.nn.functional.pad(flow.tensor([[1, 2], [3, 4]]), (1, 0, 0, 1), value=9)
+        tensor([[9, 1, 2],
+                [9, 3, 4],
+                [9, 9, 9]])
     """
     pad = tuple(pad)
     if len(pad) % 2 or len(pad) > 2 * x.ndim:

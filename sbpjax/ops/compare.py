@@ -18,32 +18,62 @@ def _pair(x, y):
 
 
 def eq(x, y, /):
-    """Return where x == y."""
+    """Return where x == y.
+
+    Example:
+        >>> flow.eq(flow.tensor([1, 2, 3]), 2)
+        tensor([False,  True, False])
+    """
     return lax.eq(*_pair(x, y))
 
 
 def ne(x, y, /):
-    """Return where x != y."""
+    """Return where x != y.
+
+    Example:
+        >>> flow.ne(flow.tensor([1, 2, 3]), 2)
+        tensor([ True, False,  True])
+    """
     return lax.ne(*_pair(x, y))
 
 
 def lt(x, y, /):
-    """Return where x < y."""
+    """Return where x < y.
+
+    Example:
+        >>> flow.lt(flow.tensor([1, 2, 3]), 2)
+        tensor([ True, False, False])
+    """
     return lax.lt(*_pair(x, y))
 
 
 def le(x, y, /):
-    """Return where x <= y."""
+    """Return where x <= y.
+
+    Example:
+        >>> flow.le(flow.tensor([1, 2, 3]), 2)
+        tensor([ True,  True, False])
+    """
     return lax.le(*_pair(x, y))
 
 
 def gt(x, y, /):
-    """Return where x > y."""
+    """Return where x > y.
+
+    Example:
+        >>> flow.gt(flow.tensor([1, 2, 3]), 2)
+        tensor([False, False,  True])
+    """
     return lax.gt(*_pair(x, y))
 
 
 def ge(x, y, /):
-    """Return where x >= y."""
+    """Return where x >= y.
+
+    Example:
+        >>> flow.ge(flow.tensor([1, 2, 3]), 2)
+        tensor([False,  True,  True])
+    """
     return lax.ge(*_pair(x, y))
 
 
@@ -72,12 +102,22 @@ def _bools(x, y):
 
 
 def logical_and(x, y, /):
-    """Return where both are nonzero."""
+    """Return where both are nonzero.
+
+    Example:
+        >>> flow.logical_and(flow.tensor([0, 1, 2]), flow.tensor([1, 0, 3]))
+        tensor([False, False,  True])
+    """
     return lax.bitwise_and(*_bools(x, y))
 
 
 def logical_or(x, y, /):
-    """Return where at least one is nonzero."""
+    """Return where at least one is nonzero.
+
+    Example:
+        >>> flow.logical_or(flow.tensor([0, 1, 2]), flow.tensor([1, 0, 3]))
+        tensor([True, True, True])
+    """
     return lax.bitwise_or(*_bools(x, y))
 
 

@@ -81,7 +81,11 @@ def _polar(abs, angle):
 
 
 def isreal(x, /):
-    """Return where the imaginary part is 0."""
+    """Return where the imaginary part is 0.
+
+    Returns:
+        Bools in the shape of ``x``. A split of a complex tensor stays.
+    """
     if category(x.dtype) == 3:
         return lax.eq(lax.imag(x), np.zeros((), lax.imag(x).dtype))
     return jnp.ones(x.shape, np.bool_)

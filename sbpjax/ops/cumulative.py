@@ -30,12 +30,29 @@ def _summed(x, dim: int, dtype, function, name: str):
 
 
 def cumsum(x, /, dim: int, dtype=None):
-    """Return the running sum along ``dim``; integers and bools add up in int64."""
+    """Return the running sum along ``dim``; integers and bools add up in int64.
+
+    Args:
+        dtype: cast to it first; by default integers and bools go to int64.
+
+    Example:
+        >>> x = flow.tensor([[1, 2, 3], [4, 5, 6]]).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> x.cumsum(1).tolist(), x.cumsum(1).sbp
+        ([[1, 3, 6], [4, 9, 15]], (sbpjax.sbp.split(dim=0),))
+    """
     return _summed(x, dim, dtype, lax.cumsum, "cumsum")
 
 
 def cumprod(x, /, dim: int, dtype=None):
-    """Return the running product along ``dim``; integers and bools multiply in int64."""
+    """Return the running product along ``dim``; integers and bools multiply in int64.
+
+    Args:
+        dtype: cast to it first; by default integers and bools go to int64.
+
+    Example:
+        >>> flow.cumprod(flow.tensor([1, 2, 3, 4]), 0)
+        tensor([ 1,  2,  6, 24])
+    """
     return _summed(x, dim, dtype, _product, "cumprod")
 
 

@@ -28,7 +28,12 @@ def _not_bool(x, name: str):
 
 
 def exp(x, /):
-    """Return e**x."""
+    """Return e**x.
+
+    Example:
+        >>> flow.exp(flow.tensor([0.0, 1.0, 2.0]))
+        tensor([1.0000, 2.7183, 7.3891])
+    """
     return lax.exp(floats(x))
 
 
@@ -43,12 +48,22 @@ def expm1(x, /):
 
 
 def log(x, /):
-    """Return the natural logarithm."""
+    """Return the natural logarithm.
+
+    Example:
+        >>> flow.log(flow.tensor([1.0, 10.0, 0.0]))
+        tensor([0.0000, 2.3026,   -inf])
+    """
     return lax.log(floats(x))
 
 
 def log1p(x, /):
-    """Return log(1 + x), exact near 0."""
+    """Return log(1 + x), exact near 0.
+
+    Example:
+        >>> flow.log1p(flow.tensor([0.0, 1e-4]))
+        tensor([0.0000e+00, 9.9995e-05])
+    """
     return lax.log1p(floats(x))
 
 
@@ -58,7 +73,12 @@ def _scaled_log(x, base_log: float):
 
 
 def log2(x, /):
-    """Return the logarithm to base 2."""
+    """Return the logarithm to base 2.
+
+    Example:
+        >>> flow.log2(flow.tensor([1, 8, 1024]))
+        tensor([ 0.,  3., 10.])
+    """
     return _scaled_log(x, np.log(2.0))
 
 
@@ -68,12 +88,22 @@ def log10(x, /):
 
 
 def sqrt(x, /):
-    """Return the square root."""
+    """Return the square root.
+
+    Example:
+        >>> flow.sqrt(flow.tensor([4.0, 2.0, -1.0]))
+        tensor([2.0000, 1.4142,    nan])
+    """
     return lax.sqrt(floats(x))
 
 
 def rsqrt(x, /):
-    """Return 1 / sqrt(x)."""
+    """Return 1 / sqrt(x).
+
+    Example:
+        >>> flow.rsqrt(flow.tensor([4.0, 0.25]))
+        tensor([0.5000, 2.0000])
+    """
     return _rsqrt(floats(x))
 
 
@@ -83,12 +113,22 @@ def _rsqrt(x):
 
 
 def sin(x, /):
-    """Return the sine."""
+    """Return the sine.
+
+    Example:
+        >>> flow.sin(flow.tensor([0.0, 1.5708]))
+        tensor([0., 1.])
+    """
     return lax.sin(floats(x))
 
 
 def cos(x, /):
-    """Return the cosine."""
+    """Return the cosine.
+
+    Example:
+        >>> flow.cos(flow.tensor([0.0, 3.1416]))
+        tensor([ 1., -1.])
+    """
     return lax.cos(floats(x))
 
 
@@ -123,7 +163,13 @@ def cosh(x, /):
 
 
 def tanh(x, /):
-    """Return the hyperbolic tangent."""
+    """Return the hyperbolic tangent.
+
+    Example:
+        >>> x = flow.tensor([-1.0, 0.0, 1.0])
+        >>> flow.tanh(x)
+        tensor([-0.7616,  0.0000,  0.7616])
+    """
     return lax.tanh(floats(x))
 
 
@@ -143,12 +189,22 @@ def atanh(x, /):
 
 
 def sigmoid(x, /):
-    """Return 1 / (1 + e**-x)."""
+    """Return 1 / (1 + e**-x).
+
+    Example:
+        >>> flow.sigmoid(flow.tensor([-1.0, 0.0, 1.0]))
+        tensor([0.2689, 0.5000, 0.7311])
+    """
     return lax.logistic(floats(x))
 
 
 def erf(x, /):
-    """Return the error function."""
+    """Return the error function.
+
+    Example:
+        >>> flow.erf(flow.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.5205, 0.8427])
+    """
     return lax.erf(floats(x))
 
 
@@ -189,13 +245,23 @@ def _digamma(x):
 
 
 def reciprocal(x, /):
-    """Return 1 / x."""
+    """Return 1 / x.
+
+    Example:
+        >>> flow.reciprocal(flow.tensor([2, 4]))
+        tensor([0.5000, 0.2500])
+    """
     x = floats(x)
     return lax.div(np.ones((), x.dtype), x)
 
 
 def neg(x, /):
-    """Return -x; not for bool."""
+    """Return -x; not for bool.
+
+    Example:
+        >>> flow.neg(flow.tensor([1, -2]))
+        tensor([-1,  2])
+    """
     return lax.neg(_not_bool(x, "neg"))
 
 
@@ -210,7 +276,12 @@ def identity(x, /):
 
 
 def abs(x, /):
-    """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
+    """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN).
+
+    Example:
+        >>> flow.abs(flow.tensor([-1.5, 2.0]))
+        tensor([1.5000, 2.0000])
+    """
     x = _not_bool(x, "abs")
     if is_float(x.dtype) and category(x.dtype) == 2:
         return magnitude(x)
@@ -224,13 +295,23 @@ def magnitude(x):
 
 
 def square(x, /):
-    """Return x * x."""
+    """Return x * x.
+
+    Example:
+        >>> flow.square(flow.tensor([3, -4]))
+        tensor([ 9, 16])
+    """
     (x,) = arrays(x)
     return lax.square(x) if x.dtype != BOOL else cast(x, np.int64)
 
 
 def sign(x, /):
-    """Return -1, 0 or 1 by the sign of x; NaN gives 0."""
+    """Return -1, 0 or 1 by the sign of x; NaN gives 0.
+
+    Example:
+        >>> flow.sign(flow.tensor([-3, 0, 5]))
+        tensor([-1,  0,  1])
+    """
     (x,) = arrays(x)
     if x.dtype == BOOL:
         return x
@@ -249,12 +330,22 @@ def _zero(x):
 
 
 def floor(x, /):
-    """Return the largest integer value not above x; integers stay."""
+    """Return the largest integer value not above x; integers stay.
+
+    Example:
+        >>> flow.floor(flow.tensor([-1.5, 1.5]))
+        tensor([-2.,  1.])
+    """
     return _rounded(x, lax.floor)
 
 
 def ceil(x, /):
-    """Return the smallest integer value not below x; integers stay."""
+    """Return the smallest integer value not below x; integers stay.
+
+    Example:
+        >>> flow.ceil(flow.tensor([-1.5, 1.5]))
+        tensor([-1.,  2.])
+    """
     return _rounded(x, lax.ceil)
 
 
@@ -270,7 +361,15 @@ def _rounded(x, function):
 
 
 def round(x, /, decimals: int = 0):
-    """Return x rounded half to even at ``decimals`` digits; integers stay."""
+    """Return x rounded half to even at ``decimals`` digits; integers stay.
+
+    Args:
+        decimals: how many decimals are kept; negative ones round to tens, hundreds, …
+
+    Example:
+        >>> flow.round(flow.tensor([0.5, 1.5, 2.5])), flow.round(flow.tensor([3.14159]), decimals=2)
+        (tensor([0., 2., 2.]), tensor([3.1400]))
+    """
     if decimals == 0:
         return _rounded(x, lambda v: lax.round(v, lax.RoundingMethod.TO_NEAREST_EVEN))
     scale = 10.0 ** (decimals if decimals > 0 else -decimals)
@@ -290,19 +389,34 @@ def frac(x, /):
 
 
 def isnan(x, /):
-    """Return where x is NaN."""
+    """Return where x is NaN.
+
+    Example:
+        >>> flow.isnan(flow.tensor([1.0, float('nan')]))
+        tensor([False,  True])
+    """
     (x,) = arrays(x)
     return lax.ne(x, x)
 
 
 def isfinite(x, /):
-    """Return where x is neither infinite nor NaN."""
+    """Return where x is neither infinite nor NaN.
+
+    Example:
+        >>> flow.isfinite(flow.tensor([1.0, float('inf'), float('nan')]))
+        tensor([ True, False, False])
+    """
     (x,) = arrays(x)
     return lax.is_finite(x) if category(x.dtype) == 2 else lax.eq(x, x)
 
 
 def isinf(x, /):
-    """Return where x is infinite; of a complex number, where either part is."""
+    """Return where x is infinite; of a complex number, where either part is.
+
+    Example:
+        >>> flow.isinf(flow.tensor([1.0, float('inf')]))
+        tensor([False,  True])
+    """
     (x,) = arrays(x)
     if np.dtype(x.dtype).kind == "c":
         return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
@@ -396,7 +510,12 @@ def rad2deg(x, /):
 
 
 def logical_not(x, /):
-    """Return where x is zero."""
+    """Return where x is zero.
+
+    Example:
+        >>> flow.logical_not(flow.tensor([0, 3]))
+        tensor([ True, False])
+    """
     return lax.bitwise_not(cast(x, BOOL))
 
 

@@ -128,7 +128,23 @@ def _front(x, shape, dim: int):
 
 
 def gather(x, index, /, dim: int):
-    """Return ``out[i][j] = x[index[i][j]][j]`` for dim 0, and so on for other dims; the shape of the index."""
+    """Return ``out[i][j] = x[index[i][j]][j]`` for dim 0, and so on for other dims; the shape of the index.
+
+    Args:
+        index: integers, of as many dims.
+
+    Returns:
+        The shape of the index. Both may be split alike in another dim, which stays.
+
+    Raises:
+        OpTypeError: the index is neither int32 nor int64.
+        OpError: not as many dims, or larger in another dim.
+
+    Example:
+        >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]]))
+        tensor([[2],
+                [3]])
+    """
     shape = index.shape
     dim, x, index = _ranked(x, index, dim, "gather")
     out = take_along(_front(x, index.shape, dim), index, dim)
@@ -136,7 +152,20 @@ def gather(x, index, /, dim: int):
 
 
 def take_along_dim(x, index, /, dim: int | None = None):
-    """Return `gather` with x and index broadcast against each other, also from the end; without ``dim`` both flat."""
+    """Return `gather` with x and index broadcast against each other, also from the end; without ``dim`` both flat.
+
+    Args:
+        index: integers, which broadcast with ``x`` but for the dim.
+        dim: the dim; None for the flattened tensor.
+
+    Returns:
+        The shape of the index. Both may be split alike in another dim, which stays.
+
+    Example:
+        >>> flow.take_along_dim(flow.tensor([[3, 1], [2, 4]]), flow.tensor([[1, 0], [0, 1]]), dim=1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
     if dim is None:
         return gather(lax.reshape(x, (x.size,)), lax.reshape(index, (index.size,)), dim=0)
     check_index(index, "take_along_dim")
@@ -195,10 +224,23 @@ def scatter(x, index, src, /, dim: int, reduce: str | None = None):
 
     Args:
         x: array.
-        index: integers, at most as large as ``src`` in every dim, and as x but in ``dim``.
-        src: array, or a number.
         dim: the dim that is indexed.
-        reduce: None writes, ``"add"`` and ``"multiply"`` combine with what stands there.
+        index: integers, of as many dims, in no other dim larger than ``x``.
+        src: a tensor at least as large as the index, or a number.
+        reduce: None writes, ``"add"`` and ``"multiply"`` combine with what is there.
+
+    Returns:
+        The shape of ``x``. Splits of other dims stay if all are split alike.
+
+    Raises:
+        OpTypeError: the index is neither int32 nor int64.
+        OpError: not as many dims, or an index larger than ``src``, or than ``x`` in another dim.
+        OpValueError: another ``reduce``.
+
+    Example:
+        >>> flow.scatter(flow.zeros(2, 3), 1, flow.tensor([[2], [0]]), 1.0)
+        tensor([[0., 0., 1.],
+                [1., 0., 0.]])
     """
     if reduce is None:
         return _scattered(x, index, src, dim, "scatter", _write)
@@ -214,7 +256,24 @@ def scatter(x, index, src, /, dim: int, reduce: str | None = None):
 
 
 def scatter_add(x, index, src, /, dim: int):
-    """Return x with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on for other dims."""
+    """Return x with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on for other dims.
+
+    Args:
+        index: integers, of as many dims.
+        src: the dtype of ``x``, at least as large as the index.
+
+    Returns:
+        The shape of ``x``. Splits of other dims stay if all are split alike.
+
+    Raises:
+        OpTypeError: the index is neither int32 nor int64.
+        OpTypeError: ``src`` has another dtype.
+        OpError: not as many dims, or an index larger than ``src``, or than ``x`` in another dim.
+
+    Example:
+        >>> flow.scatter_add(flow.zeros(3), 0, flow.tensor([0, 0, 2]), flow.tensor([1.0, 2.0, 3.0]))
+        tensor([3., 0., 3.])
+    """
     if x.dtype == bool:  # true where any is
         total = _scattered(cast(x, np.int32), index, cast(src, np.int32), dim, "scatter_add", _add)
         return cast(total, bool)
@@ -343,7 +402,23 @@ def _vector(index, op: str):
 
 
 def index_select(x, index, /, dim: int):
-    """Return the slices of x along ``dim`` that a vector names."""
+    """Return the slices of x along ``dim`` that a vector names.
+
+    Args:
+        index: a vector of integers.
+
+    Returns:
+        The shape of ``x`` with the index's size in the dim. Splits of other dims stay, a partial sum stays one.
+
+    Raises:
+        OpTypeError: the index is neither int32 nor int64.
+        OpBoundsError: the index has several dims.
+
+    Example:
+        >>> flow.index_select(flow.tensor([[1, 2, 3], [4, 5, 6]]), 1, flow.tensor([2, 0]))
+        tensor([[3, 1],
+                [6, 4]])
+    """
     dim, index = one(dim, x.ndim, "index_select"), _vector(index, "index_select")
     return take_rows(x, index, dim) if x.ndim else lax.reshape(take_rows(lax.reshape(x, (1,)), index, 0), ())
 
@@ -356,7 +431,22 @@ def slices_fit(op: str, x, source, dim: int) -> None:
 
 
 def index_add(x, index, source, /, dim: int, alpha: float = 1):
-    """Return x with ``alpha * source`` added to the slices that a vector names."""
+    """Return x with ``alpha * source`` added to the slices that a vector names.
+
+    Args:
+        index: a vector of integers.
+        source: the dtype of ``x``, with the index's size in the dim.
+        alpha: factor of the source.
+
+    Returns:
+        The shape of ``x``. Splits of other dims stay if ``source`` is split alike.
+
+    Example:
+        >>> flow.index_add(flow.zeros(3, 2), 0, flow.tensor([0, 2]), flow.ones(2, 2), alpha=5)
+        tensor([[5., 5.],
+                [0., 0.],
+                [5., 5.]])
+    """
     dim, index = one(dim, x.ndim, "index_add"), _vector(index, "index_add")
     slices_fit("index_add", x, source, dim)
     if x.dtype == BOOL:  # of bools the sum is whether any holds
@@ -391,7 +481,23 @@ def index_fill(x, index, value, /, dim: int):
 
 
 def masked_fill(x, mask, value, /):
-    """Return x with ``value`` (number or 0-d array, cast to x's dtype) where the mask holds; x and mask broadcast."""
+    """Return x with ``value`` (number or 0-d array, cast to x's dtype) where the mask holds; x and mask broadcast.
+
+    Args:
+        mask: bools, broadcast to ``x``.
+        value: a number, or a tensor of one element.
+
+    Returns:
+        The shape of ``x``; a split stays.
+
+    Raises:
+        OpTypeError: the mask is not bool.
+        OpError: ``value`` has dims.
+
+    Example:
+        >>> flow.tensor([1.0, -2.0, 3.0]).masked_fill(flow.tensor([False, True, False]), 0.0)
+        tensor([1., 0., 3.])
+    """
     if np.dtype(mask.dtype) != BOOL:
         fail("type", "masked_fill", f"a mask of dtype {mask.dtype}", "the mask is bool", "mask.bool()")
     if np.ndim(value):

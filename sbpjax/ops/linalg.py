@@ -80,6 +80,13 @@ def matmul(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha:
 
     Returns:
         ``(..., M, N)``, without M or N where an input is a vector; partial_sum where K is split.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.ones(4, 6, placement=p, sbp=flow.sbp.split(1))
+        >>> w = flow.ones(6, 2, placement=p, sbp=flow.sbp.split(0))
+        >>> (x @ w).sbp, (x @ w)[0].tolist()
+        ((sbpjax.sbp.partial_sum,), [6.0, 6.0])
     """
     same_dtype("matmul(x, y)", x, y)
     if x.ndim == 0 or y.ndim == 0:
@@ -108,13 +115,38 @@ def _ranked(op: str, **arrays) -> None:
 
 
 def mm(x, y, /):
-    """Return the product of two matrices."""
+    """Return the product of two matrices.
+
+    Raises:
+        OpError: one is no matrix, or the sizes do not fit.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.ones(4, 6, placement=p, sbp=flow.sbp.split(1))
+        >>> w = flow.ones(6, 2, placement=p, sbp=flow.sbp.split(0))
+        >>> flow.mm(x, w).sbp, flow.mm(x, w)[0].tolist()
+        ((sbpjax.sbp.partial_sum,), [6.0, 6.0])
+    """
     _ranked("mm(x, y)", x=(x, 2), y=(y, 2))
     return matmul(x, y)
 
 
 def bmm(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0):
-    """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``; options as in `matmul`."""
+    """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``; options as in `matmul`.
+
+    Args:
+        transpose_a: swap the last two dims of ``x`` first.
+        transpose_b: swap the last two dims of ``y`` first.
+        alpha: factor of the product.
+
+    Raises:
+        OpError: one has not 3 dims, or the sizes do not fit.
+
+    Example:
+        >>> x = flow.ones(2, 3, 4).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> flow.bmm(x, x, transpose_b=True).shape, flow.bmm(x, x, transpose_b=True).sbp
+        (sbpjax.Size([2, 3, 3]), (sbpjax.sbp.split(dim=0),))
+    """
     _ranked("bmm(x, y)", x=(x, 3), y=(y, 3))
     if x.shape[0] != y.shape[0]:
         fail(
@@ -128,19 +160,53 @@ def bmm(x, y, /, transpose_a: bool = False, transpose_b: bool = False, alpha: fl
 
 
 def mv(x, y, /):
-    """Return the product of a matrix and a vector."""
+    """Return the product of a matrix and a vector.
+
+    Returns:
+        ``(M,)``. A split of the rows stays; where the columns and the vector are split, the result is a partial sum.
+
+    Raises:
+        OpError: the dims are not 2 and 1, or the sizes differ.
+
+    Example:
+        >>> flow.mv(flow.tensor([[1.0, 2.0], [3.0, 4.0]]), flow.tensor([1.0, 1.0]))
+        tensor([3., 7.])
+    """
     _ranked("mv(x, y)", x=(x, 2), y=(y, 1))
     return matmul(x, y)
 
 
 def dot(x, y, /):
-    """Return the inner product of two vectors."""
+    """Return the inner product of two vectors.
+
+    Returns:
+        A number. If both are split, it is a partial sum.
+
+    Raises:
+        OpError: one is no vector, or the sizes differ.
+
+    Example:
+        >>> flow.dot(flow.tensor([1.0, 2.0]), flow.tensor([3.0, 4.0]))
+        tensor(11.)
+    """
     _ranked("dot(x, y)", x=(x, 1), y=(y, 1))
     return matmul(x, y)
 
 
 def outer(x, y, /):
-    """Return the products of all pairs of two vectors' elements."""
+    """Return the products of all pairs of two vectors' elements.
+
+    Returns:
+        ``(M, N)``. A split of either stays, if the other is broadcast.
+
+    Raises:
+        OpError: one is no vector.
+
+    Example:
+        >>> flow.outer(flow.tensor([1, 2]), flow.tensor([3, 4, 5]))
+        tensor([[ 3,  4,  5],
+                [ 6,  8, 10]])
+    """
     _ranked("outer(x, y)", x=(x, 1), y=(y, 1))
     return mul(lax.expand_dims(x, (1,)), lax.expand_dims(y, (0,)))
 
@@ -172,13 +238,43 @@ def _blend(x, product, beta: float, alpha: float):
 
 
 def addmm(x, a, b, /, beta: float = 1, alpha: float = 1):
-    """Return beta * x + alpha * (a @ b), with x broadcast."""
+    """Return beta * x + alpha * (a @ b), with x broadcast.
+
+    Args:
+        beta: factor of ``x``.
+        alpha: factor of the product.
+
+    Returns:
+        ``(M, N)``. A split of the rows of ``a`` or the columns of ``b`` stays.
+
+    Raises:
+        OpError: the sizes do not fit.
+
+    Example:
+        >>> flow.addmm(flow.ones(2), flow.tensor([[1.0, 2.0]]), flow.tensor([[3.0, 4.0], [5.0, 6.0]]), alpha=2)
+        tensor([[27., 33.]])
+    """
     same_dtype("addmm(x, a, b)", x, a, b)
     return _blend(x, mm(a, b), beta, alpha)
 
 
 def baddbmm(x, a, b, /, beta: float = 1, alpha: float = 1):
-    """Return beta * x + alpha * (a @ b) for stacks of matrices, with x broadcast."""
+    """Return beta * x + alpha * (a @ b) for stacks of matrices, with x broadcast.
+
+    Args:
+        beta: factor of ``x``.
+        alpha: factor of the product.
+
+    Returns:
+        ``(B, M, N)``. A split of the batch, of the rows of ``a`` or the columns of ``b`` stays.
+
+    Raises:
+        OpError: the sizes do not fit.
+
+    Example:
+        >>> flow.baddbmm(flow.ones(1, 1, 1), flow.tensor([[[1.0, 2.0]]]), flow.tensor([[[3.0], [4.0]]]))
+        tensor([[[12.]]])
+    """
     same_dtype("baddbmm(x, a, b)", x, a, b)
     return _blend(x, bmm(a, b), beta, alpha)
 
@@ -209,6 +305,19 @@ def linear(x, weight, bias=None, /):
         weight: `(out, in)`; ``split(0)`` splits the result, ``split(1)`` makes it a partial sum if x is split
             along its last dim too.
         bias: `(out,)`.
+
+    Returns:
+        ``(..., out)``. Splits of other dims of ``x`` stay.
+
+    Raises:
+        OpError: the last dims differ.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.ones(4, 6, placement=p, sbp=flow.sbp.broadcast)
+        >>> w = flow.ones(8, 6, placement=p, sbp=flow.sbp.split(0))
+        >>> flow.nn.functional.linear(x, w).shape, flow.nn.functional.linear(x, w).sbp
+        (sbpjax.Size([4, 8]), (sbpjax.sbp.split(dim=1),))
     """
     same_dtype("linear(x, weight, bias)", x, weight, bias)
     if x.ndim == 0 or weight.ndim not in (1, 2) or x.shape[-1] != weight.shape[-1]:

@@ -28,13 +28,43 @@ def _matrix(x, op: str) -> None:
 
 
 def tril(x, /, diagonal: int = 0):
-    """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0."""
+    """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0.
+
+    Args:
+        diagonal: the last one that is kept; 0 is the main one, positive ones lie above it.
+
+    Returns:
+        The shape of ``x``; any split stays, a partial sum stays one.
+
+    Raises:
+        OpError: fewer than 2 dims.
+
+    Example:
+        >>> flow.tril(flow.tensor([[1, 2], [3, 4]]))
+        tensor([[1, 0],
+                [3, 4]])
+    """
     _matrix(x, "tril")
     return _masked(x, lax.le(_offsets(x.shape, x.ndim - 2, x.ndim - 1), np.int32(diagonal)))
 
 
 def triu(x, /, diagonal: int = 0):
-    """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0."""
+    """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0.
+
+    Args:
+        diagonal: the first one that is kept; 0 is the main one, positive ones lie above it.
+
+    Returns:
+        The shape of ``x``; any split stays, a partial sum stays one.
+
+    Raises:
+        OpError: fewer than 2 dims.
+
+    Example:
+        >>> flow.triu(flow.tensor([[1, 2], [3, 4]]), diagonal=1)
+        tensor([[0, 2],
+                [0, 0]])
+    """
     _matrix(x, "triu")
     return _masked(x, lax.ge(_offsets(x.shape, x.ndim - 2, x.ndim - 1), np.int32(diagonal)))
 
@@ -88,7 +118,22 @@ def diag_embed(x, /, offset: int = 0, dim1: int = -2, dim2: int = -1):
 
 
 def diag(x, /, diagonal: int = 0):
-    """Return the diagonal of a matrix, or the matrix with a vector as its diagonal."""
+    """Return the diagonal of a matrix, or the matrix with a vector as its diagonal.
+
+    Args:
+        diagonal: which one; positive ones lie above the main one.
+
+    Returns:
+        A vector or a matrix. A partial sum stays one.
+
+    Raises:
+        OpError: not 1 or 2 dims.
+
+    Example:
+        >>> flow.diag(flow.tensor([1, 2])), flow.diag(flow.tensor([[1, 2], [3, 4]]))
+        (tensor([[1, 0],
+                [0, 2]]), tensor([1, 4]))
+    """
     if x.ndim == 1:
         return diag_embed(x, offset=diagonal)
     if x.ndim != 2:

@@ -41,10 +41,17 @@ def sum(x, /, dim=None, keepdim: bool = False, dtype=None):
     """Return the sum over ``dim`` (None or () for all).
 
     Args:
-        x: array of any dtype; any sbp, a split of a reduced dim gives partial_sum.
         dim: dim, dims or None.
         keepdim: keep the reduced dims with size 1.
         dtype: cast to it before summing; by default integers and bools go to int64.
+        x: any dtype.
+
+    Example:
+        >>> x = flow.tensor([[1.0, 2.0], [3.0, 4.0]]).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> x.sum(dim=0).sbp, x.sum(dim=1).sbp
+        ((sbpjax.sbp.partial_sum,), (sbpjax.sbp.split(dim=0),))
+        >>> x.sum(dim=0).tolist(), flow.sum(x).item()
+        ([4.0, 6.0], 10.0)
     """
     axes = several(dim, x.ndim, "sum")
     dtype = _summand_dtype(x, dtype)
@@ -66,7 +73,15 @@ def _float_only(x, name: str) -> None:
 
 
 def mean(x, /, dim=None, keepdim: bool = False, dtype=None):
-    """Return the mean over ``dim``; the input or ``dtype`` is floating point."""
+    """Return the mean over ``dim``; the input or ``dtype`` is floating point.
+
+    Example:
+        >>> x = flow.tensor([[1.0, 2.0], [3.0, 4.0]]).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> x.mean(dim=0).sbp, x.mean(dim=1).sbp
+        ((sbpjax.sbp.partial_sum,), (sbpjax.sbp.split(dim=0),))
+        >>> x.mean(dim=0).tolist()
+        [2.0, 3.0]
+    """
     x = x if dtype is None else cast(x, dtype)
     _float_only(x, "mean")
     axes = several(dim, x.ndim, "mean")
@@ -85,7 +100,15 @@ def nanmean(x, /, dim=None, keepdim: bool = False, dtype=None):
 
 
 def prod(x, /, dim=None, keepdim: bool = False, dtype=None):
-    """Return the product over ``dim``; its gradient is right with zeros too."""
+    """Return the product over ``dim``; its gradient is right with zeros too.
+
+    Args:
+        dtype: cast to it first; by default integers and bools go to int64.
+
+    Example:
+        >>> flow.prod(flow.tensor([[1, 2], [3, 4]]), dim=1)
+        tensor([ 2, 12])
+    """
     axes = several(dim, x.ndim, "prod")
     dtype = _summand_dtype(x, dtype)
     x = cast(x, compute_dtype(dtype))
@@ -136,13 +159,29 @@ def _shares(equal, dtype, axes: tuple[int, ...]):
 
 
 def amax(x, /, dim=None, keepdim: bool = False):
-    """Return the maximum over ``dim``; ties share the gradient evenly, NaN wins."""
+    """Return the maximum over ``dim``; ties share the gradient evenly, NaN wins.
+
+    Raises:
+        OpError: there is no element to reduce; `OpIndexError` if other dims are kept.
+
+    Example:
+        >>> flow.amax(flow.tensor([[1.0, 2.0], [3.0, 0.0]]), dim=0)
+        tensor([3., 2.])
+    """
     axes = several(dim, x.ndim, "amax")
     return restore(_extreme(x, axes, "amax"), axes, keepdim)
 
 
 def amin(x, /, dim=None, keepdim: bool = False):
-    """Return the minimum over ``dim``; ties share the gradient evenly, NaN wins."""
+    """Return the minimum over ``dim``; ties share the gradient evenly, NaN wins.
+
+    Raises:
+        OpError: there is no element to reduce; `OpIndexError` if other dims are kept.
+
+    Example:
+        >>> flow.amin(flow.tensor([[1.0, 2.0], [3.0, 0.0]]), dim=(0, 1))
+        tensor(0.)
+    """
     axes = several(dim, x.ndim, "amin")
     return restore(_extreme(x, axes, "amin"), axes, keepdim)
 
@@ -161,13 +200,39 @@ def _arg(x, dim: int, name: str):
 
 
 def argmax(x, /, dim: int | None = None, keepdim: bool = False, dtype=None):
-    """Return the index of the first maximum along ``dim`` or in the flattened x; int64 unless asked; NaN is largest."""
+    """Return the index of the first maximum along ``dim`` or in the flattened x; int64 unless asked; NaN is largest.
+
+    Args:
+        dim: the dim, or None for the flattened tensor.
+        dtype: an integer dtype of the result.
+
+    Raises:
+        OpError: ``x`` is bool or complex.
+        OpIndexError: there is no such dim, or it has no element.
+
+    Example:
+        >>> flow.argmax(flow.tensor([[1.0, 5.0], [7.0, 3.0]]), dim=1)
+        tensor([1, 0])
+    """
     found = _argextreme(x, dim, keepdim, "argmax")
     return found if dtype is None else cast(found, dtype)
 
 
 def argmin(x, /, dim: int | None = None, keepdim: bool = False, dtype=None):
-    """Return the index of the first minimum along ``dim`` or in the flattened x; int64 unless asked; NaN is least."""
+    """Return the index of the first minimum along ``dim`` or in the flattened x; int64 unless asked; NaN is least.
+
+    Args:
+        dim: the dim, or None for the flattened tensor.
+        dtype: an integer dtype of the result.
+
+    Raises:
+        OpError: ``x`` is bool or complex.
+        OpIndexError: there is no such dim, or it has no element.
+
+    Example:
+        >>> flow.argmin(flow.tensor([[1.0, 5.0], [7.0, 3.0]]))
+        tensor(0)
+    """
     found = _argextreme(x, dim, keepdim, "argmin")
     return found if dtype is None else cast(found, dtype)
 
@@ -209,17 +274,33 @@ def _logical(x, dim, keepdim: bool, reduction):
 
 
 def all(x, /, dim=None, keepdim: bool = False):
-    """Return whether all elements are nonzero; bool, or uint8 for uint8."""
+    """Return whether all elements are nonzero; bool, or uint8 for uint8.
+
+    Example:
+        >>> x = flow.tensor([[1.0, 2.0], [3.0, 4.0]]).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> (x > 0).all().item(), (x > 0).all().sbp
+        (True, (sbpjax.sbp.broadcast,))
+    """
     return _logical(x, dim, keepdim, lax.reduce_and)
 
 
 def any(x, /, dim=None, keepdim: bool = False):
-    """Return whether any element is nonzero; bool, or uint8 for uint8."""
+    """Return whether any element is nonzero; bool, or uint8 for uint8.
+
+    Example:
+        >>> flow.any(flow.tensor([[0, 1], [0, 0]]), dim=1)
+        tensor([ True, False])
+    """
     return _logical(x, dim, keepdim, lax.reduce_or)
 
 
 def count_nonzero(x, /, dim=None):
-    """Return the int64 number of nonzero elements over ``dim``."""
+    """Return the int64 number of nonzero elements over ``dim``.
+
+    Example:
+        >>> flow.count_nonzero(flow.tensor([[0, 1], [2, 3]]), dim=1)
+        tensor([1, 2])
+    """
     return sum(cast(x, BOOL), dim=dim)
 
 
@@ -315,7 +396,12 @@ def std_mean(x, /, dim=None, correction: float = 1, keepdim: bool = False):
 
 
 def logsumexp(x, /, dim=None, keepdim: bool = False):
-    """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
+    """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32.
+
+    Example:
+        >>> flow.logsumexp(flow.tensor([[0.0, 0.0], [1000.0, 1000.0]]), dim=1)
+        tensor([6.9315e-01, 1.0007e+03])
+    """
     x = x if is_float(x.dtype) else cast(x, DEFAULT_FLOAT)
     axes = several(dim, x.ndim, "logsumexp")
     if not axes:

@@ -28,7 +28,19 @@ def _order(x, dim: int, descending: bool):
 
 
 def sort(x, /, dim: int = -1, descending: bool = False, stable: bool = False):
-    """Return x sorted along ``dim`` and the int64 indices of its elements; always stable."""
+    """Return x sorted along ``dim`` and the int64 indices of its elements; always stable.
+
+    Args:
+        descending: from the largest on.
+        stable: accepted; sorting is stable always.
+
+    Example:
+        >>> values, indices = flow.sort(flow.tensor([[3, 1, 2], [0, 5, 4]]))
+        >>> values, indices
+        (tensor([[1, 2, 3],
+                [0, 4, 5]]), tensor([[1, 2, 0],
+                [0, 2, 1]]))
+    """
     no_complex(x, "sort", "shape")
     dim = one(dim, x.ndim, "sort")
     if x.ndim == 0:
@@ -38,7 +50,16 @@ def sort(x, /, dim: int = -1, descending: bool = False, stable: bool = False):
 
 
 def argsort(x, /, dim: int = -1, descending: bool = False, stable: bool = False):
-    """Return the int64 indices that sort x along ``dim``; always stable."""
+    """Return the int64 indices that sort x along ``dim``; always stable.
+
+    Args:
+        descending: from the largest on.
+        stable: accepted; sorting is stable always.
+
+    Example:
+        >>> flow.argsort(flow.tensor([3, 1, 2]), descending=True)
+        tensor([0, 2, 1])
+    """
     return sort(x, dim=dim, descending=descending)[1]
 
 
@@ -48,7 +69,23 @@ def msort(x, /):
 
 
 def topk(x, /, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
-    """Return the k largest (or smallest) elements along ``dim``, in order, and their int64 indices."""
+    """Return the k largest (or smallest) elements along ``dim``, in order, and their int64 indices.
+
+    Args:
+        k: how many.
+        largest: whether the largest, not the smallest.
+        sorted: accepted; they are in order always.
+
+    Raises:
+        OpError: ``k`` is larger than the dim.
+
+    Example:
+        >>> values, indices = flow.topk(flow.tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]]), 2)
+        >>> values, indices
+        (tensor([[3., 2.],
+                [5., 4.]]), tensor([[0, 2],
+                [1, 2]]))
+    """
     dim = one(dim, x.ndim, "topk")
     size = x.shape[dim] if x.ndim else 1
     if not 0 <= k <= size:
@@ -181,6 +218,17 @@ def quantile(
         dim: the dim, or None.
         keepdim: keep the dim with size 1.
         interpolation: between neighbours: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"`` or ``"nearest"``.
+
+    Returns:
+        The other dims, behind one of ``q`` if that has several. Splits of other dims stay.
+
+    Raises:
+        OpError: ``x`` is neither float32 nor float64.
+        OpValueError: ``q`` is outside [0, 1], or another ``interpolation``.
+
+    Example:
+        >>> flow.quantile(flow.tensor([1.0, 2.0, 3.0, 4.0]), 0.5)
+        tensor(2.5000)
     """
     qs = q if isinstance(q, (tuple, list)) else (q,)
     if interpolation not in _INTERPOLATIONS or not all(0.0 <= v <= 1.0 for v in qs):

@@ -1,0 +1,105 @@
+"""The names that programs use most are explained in full; the examples of their docstrings run and print what they say.
+
+The list: names of OneFlow that LiBai, flowvision and OneFlow's own tests call most, then those that programs written
+for PyTorch use most. A name stands once, with the room where it is mostly called; methods and functions of one name
+share their text. Forms that write in place, and aliases, have the text of their op and are not counted.
+"""
+
+import doctest
+import inspect
+import re
+
+import pytest
+
+import sbpjax as flow
+
+NAMES = {
+    "": """
+        abs addcdiv addcmul addmm all amax amin any argmax argmin argsort baddbmm bmm cat ceil clamp cos count_nonzero
+        cumprod cumsum diag div dot eq erf exp flip floor floor_divide fmod gather ge gt hstack index_add index_select
+        isfinite isinf isnan le lerp log log1p log2 logical_and logical_not logical_or logsumexp lt masked_fill maximum
+        mean minimum mm mul mv ne neg outer prod quantile reciprocal remainder roll round rsqrt scatter scatter_add
+        sigmoid sign sin softmax sort sqrt square stack sub sum take_along_dim tanh tile topk tril triu vstack
+    """,
+    "Tensor": "repeat",
+    "nn": "GELU GLU Hardsigmoid Hardswish LeakyReLU LogSoftmax ReLU ReLU6 SiLU Sigmoid Softmax Softplus Tanh",
+    "nn.functional": """
+        elu gelu glu hardsigmoid hardswish hardtanh leaky_relu linear log_softmax logsigmoid mish pad prelu relu relu6
+        selu sigmoid silu softmax softplus
+    """,
+}
+PATHS = [f"{room}.{name}".lstrip(".") for room, names in NAMES.items() for name in names.split()]
+SAID_OF_LAYOUTS = re.compile(r"\bsplits?\b|\bsbp\b|\bbroadcast\b|\blayout\b|partial sum|partial_sum", re.IGNORECASE)
+
+
+def found(path):
+    value = flow
+    for part in path.split("."):
+        value = getattr(value, part)
+    return value
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return {path: inspect.getdoc(found(path)) or "" for path in PATHS}
+
+
+def section(text, title):
+    """Return a section of a docstring, '' if it has none."""
+    given = re.search(rf"^{title}:\n((?:    .*\n?|\n)*)", text, flags=re.MULTILINE)
+    return given[1] if given else ""
+
+
+def test_the_list():
+    assert len(PATHS) == len(set(PATHS))
+
+
+def test_every_argument_is_explained(texts):
+    missing = {}
+    for path, text in texts.items():
+        parameters = inspect.signature(found(path)).parameters
+        told = set(re.findall(r"^    \*{0,2}(\w+):", section(text, "Args"), flags=re.MULTILINE))
+        if lost := [p for p in parameters if p not in told and p != "self"]:
+            missing[path] = lost
+    assert missing == {}
+
+
+def test_every_layout_is_explained(texts):
+    assert [path for path, text in texts.items() if not SAID_OF_LAYOUTS.search(text.partition("\nExample:")[0])] == []
+
+
+def test_what_raises_says_so(texts):
+    """An op with a `raise` or `fail` of its own has a section on errors, and the classes that it names exist."""
+    lost = []
+    for path, text in texts.items():
+        raises, value = section(text, "Raises"), found(path)
+        if not raises and not inspect.isclass(value) and re.search(r"\braise\b|\bfail\(", source(value)):
+            lost.append(path)
+        for name in re.findall(r"^    (\w+):", raises, flags=re.MULTILINE):
+            assert issubclass(getattr(flow.errors, name, None) or vars(__builtins__)[name], Exception), path
+    assert lost == []
+
+
+def source(function):
+    """Return the code of a function that is written by hand, '' of one derived from the table."""
+    try:
+        return inspect.getsource(inspect.unwrap(function))
+    except (OSError, TypeError):
+        return ""
+
+
+def test_every_name_has_an_example_that_uses_it(texts):
+    lost = [path for path, text in texts.items() if path.rpartition(".")[2] not in section(text, "Example")]
+    assert lost == []
+
+
+def test_examples_print_what_they_say(texts):
+    """All examples run in one process, which takes the fewest compilations."""
+    parser, report, tries = doctest.DocTestParser(), [], 0
+    for path, text in texts.items():
+        flow.manual_seed(0)
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE, verbose=False)
+        example = parser.get_doctest(section(text, "Example"), {"flow": flow}, path, None, 0)
+        runner.run(example, out=report.append)
+        tries += runner.tries
+    assert report == [] and tries >= len(PATHS), "".join(report)
