@@ -143,3 +143,33 @@ def test_other_globals_of_that_name_stay():
     space = {"mock": flow.mock_torch, "__name__": "script", "torch": 5}
     exec("mock.enable()\nkept = torch\nmock.disable()", space)
     assert space["kept"] == 5 and space["torch"] == 5
+
+
+def test_spellings_of_oneflow():
+    x = flow.arange(48.0).reshape(1, 12, 2, 2)
+    wide = flow.nn.PixelShuffle(h_upscale_factor=3, w_upscale_factor=4)(x)
+    assert wide.shape == (1, 1, 6, 8) and wide[0, 0, 0, :8].tolist() == [0.0, 4.0, 8.0, 12.0, 1.0, 5.0, 9.0, 13.0]
+    with pytest.raises(ValueError, match="either upscale_factor is given"):
+        flow.nn.PixelShuffle(2, h_upscale_factor=2)
+    drawn = [
+        flow.nn.Dropout(0.5, generator=flow.Generator().manual_seed(3))(flow.ones(64), addend=flow.ones(64))
+        for _ in "ab"
+    ]
+    assert drawn[0].tolist() == drawn[1].tolist() and set(drawn[0].tolist()) == {1.0, 3.0}
+    condition = flow.tensor([True, False])
+    assert condition.where(flow.ones(2), flow.zeros(2)).tolist() == [1.0, 0.0]
+    indices, counts = flow.unique(flow.tensor([3, 1, 1]), return_inverse=True, return_counts=True, dtype=flow.int32)[1:]
+    assert indices.dtype == counts.dtype == flow.int32 and counts.tolist() == [2, 1]
+    assert flow.argwhere(flow.tensor([0, 5]), dtype=flow.int32).dtype == flow.int32
+    assert (
+        flow.placement.all(device_type="cpu")
+        == flow.env.all_device_placement(device_type="cpu")
+        == flow.placement.all("cpu")
+    )
+    assert len(flow.nn.ParameterList(parameters=[flow.nn.Parameter(flow.ones(2))])) == 1
+    assert flow.nn.Hardtanh(min_value=-2.0, max_value=2.0)(flow.tensor([-3.0, 3.0])).tolist() == [-2.0, 2.0]
+    place = flow.placement("cpu", [0, 1])
+    x = flow.ones(2).to_global(place, "B")
+    assert x.to_global(place, "B") is x and x.to_global(place, "B", copy=True) is not x
+    with flow.set_grad_enabled(is_train=False):
+        assert not flow.is_grad_enabled()

@@ -37,7 +37,7 @@ _FLAT = {
     "torch.nn.parallel": ("data_parallel distributed", ("sbpjax.nn.parallel", "sbpjax.nn")),
     "torch": (
         "functional random storage _tensor _tensor_str return_types torch quasirandom",
-        ("sbpjax", f"{_NAMES}.more"),
+        ("sbpjax", f"{_NAMES}.torch_only"),
     ),
 }
 
@@ -108,8 +108,8 @@ def _table() -> dict[str, tuple[str, ...]]:
         table[f"torch.nn.modules.{name}"] = (f"sbpjax.nn.modules.{name}", "sbpjax.nn")
     table.update(
         {
-            "torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.more"),
-            "torch.torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.more"),
+            "torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.torch_only"),
+            "torch.torch": (f"{_NAMES}.first", "sbpjax", f"{_NAMES}.torch_only"),
             "torch._C": (f"{_NAMES}.c", "sbpjax._C"),
             "torch.jit.annotations": (f"{_NAMES}.jit", "typing"),
             "torch._C._nn": ("sbpjax.nn.functional",),

@@ -7,7 +7,7 @@ from operator import index as as_int
 
 import numpy as np
 
-from sbpjax.ops import regions
+from sbpjax.ops import boxes as rules
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.convert import host
 from sbpjax.tensor.indexing import with_layout_of
@@ -23,7 +23,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         scores: ``(K,)``.
         iou_threshold: of the area that two boxes share to that of both.
     """
-    return with_layout_of(regions.keep_boxes(host(boxes.detach()), host(scores.detach()), iou_threshold), boxes)
+    return with_layout_of(rules.keep_boxes(host(boxes.detach()), host(scores.detach()), iou_threshold), boxes)
 
 
 def roi_align(
@@ -35,7 +35,7 @@ def roi_align(
     sampling_ratio: int = -1,
     aligned: bool = False,
 ) -> Tensor:
-    """Return the means of bilinear samples in each bin of each box; see `sbpjax.ops.regions.roi_align`.
+    """Return the means of bilinear samples in each bin of each box; see `sbpjax.ops.boxes.roi_align`.
 
     Where ``sampling_ratio`` is not positive, the boxes are read on the host to learn how many samples a bin needs.
     """
@@ -52,4 +52,4 @@ def roi_align(
         ("aligned", aligned),
         ("most", most),
     )
-    return dispatch.run(op_of(regions.roi_align, static), (x, rois))
+    return dispatch.run(op_of(rules.roi_align, static), (x, rois))

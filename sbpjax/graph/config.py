@@ -27,7 +27,7 @@ from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as _dtypes
 from sbpjax.tensor.autocast_lists import ACCELERATOR, Lists
 from sbpjax.tensor.casting import Casting
-from sbpjax.tensor.changes import changes
+from sbpjax.tensor.change_mark import changes
 from sbpjax.tensor.mode import mode as _mode
 
 _XLA = "XLA does this on its own"

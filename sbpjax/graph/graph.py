@@ -32,7 +32,7 @@ from sbpjax.errors import GraphError, GraphTypeError, message
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
-from sbpjax.tensor.changes import changes
+from sbpjax.tensor.change_mark import changes
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call
 

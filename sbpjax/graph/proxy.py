@@ -18,7 +18,7 @@ from typing import Any
 from sbpjax.errors import GraphConfigError, GraphTypeError, message
 from sbpjax.nn.module import Module
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.changes import changes
+from sbpjax.tensor.change_mark import changes
 
 CHANGES = [0]  # counts the changes of options, so that a graph sees at a glance that there was none
 EVERYWHERE: weakref.WeakKeyDictionary[Module, Any] = weakref.WeakKeyDictionary()  # module → its `GraphModule`

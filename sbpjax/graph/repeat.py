@@ -3,7 +3,7 @@
 A step of a small model takes 3 ms on a CPU, and what a graph looks at between two steps lies in memory that the step
 has pushed out of the caches: 15 µs for every list of 20 tensors. So only this is looked at:
 
-    changes.now                    moved by whatever is done to modules, optimizers and options (`tensor.changes`)
+    changes.now                    moved by whatever is done to modules, optimizers and options (`tensor.change_mark`)
     _cell, _layout, _edge          of every tensor of the state: views, boxing, requires_grad
     references to its payload      a donated array that something else holds would be lost to it
     shape, dtype, place            of every argument
@@ -22,7 +22,7 @@ import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.changes import changes
+from sbpjax.tensor.change_mark import changes
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.payload import as_before, is_array, node_of, payload, payloads, put_all

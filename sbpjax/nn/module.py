@@ -31,7 +31,7 @@ from sbpjax.nn.hook_methods import HookMethods
 from sbpjax.nn.parameter import Buffer, Parameter
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.changes import Table, changes
+from sbpjax.tensor.change_mark import Table, changes
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.payload import is_shared, payload, put_from
 from sbpjax.tensor.tape.zeroing import zero_grads

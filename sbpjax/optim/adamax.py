@@ -1,6 +1,6 @@
 """`Adamax`, `NAdam` and `RAdam`: three variants of Adam.
 
-`tests/optim/test_more.py` holds them against PyTorch.
+`tests/optim/test_update_rules.py` holds them against PyTorch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`ASGD`: gradient descent with a falling rate, and the average of the parameters on the side.
 
-`tests/optim/test_more.py` holds it against PyTorch.
+`tests/optim/test_update_rules.py` holds it against PyTorch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`Ftrl`: follow the regularized leader, which keeps most weights of a sparse linear model at zero.
 
-`tests/optim/test_more.py` holds it against the formula in NumPy, and `test_sweep.py` against what OneFlow computes.
+`tests/optim/test_update_rules.py` holds it against the formula, and `test_sweep.py` against what OneFlow computes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`Muon`: momentum of matrices, orthogonalised, so that an update moves all directions alike.
 
-`tests/optim/test_more.py` holds it against PyTorch.
+`tests/optim/test_update_rules.py` holds it against PyTorch.
 """
 
 from __future__ import annotations

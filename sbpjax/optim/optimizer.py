@@ -28,7 +28,7 @@ from sbpjax.optim.repeat import Repeat, Update
 from sbpjax.optim.rules import MASTER, Bucket
 from sbpjax.sbp.layout import Layout
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.changes import Fields, Group, Items, States, changes
+from sbpjax.tensor.change_mark import Fields, Group, Items, States, changes
 from sbpjax.tensor.dtype import float32
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.oneflow_arguments import take_oneflow

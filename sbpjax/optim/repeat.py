@@ -4,7 +4,7 @@ Which parameters have a gradient, where each lies, which state belongs to it and
 a step asks all that of every parameter, and for small models it costs more than the update's own call. The next step
 mostly finds what the last one found:
 
-    changes.now            moved by whatever is done to groups, options and state (`sbpjax.tensor.changes`)
+    changes.now            moved by whatever is done to groups, options and state (`sbpjax.tensor.change_mark`)
     the same parameters    have a gradient
     _ver or stamp, _array  of every tensor that is written: as the last step left them
 
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from sbpjax.optim.rules import Bucket
 from sbpjax.optim.run import Job
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.changes import changes
+from sbpjax.tensor.change_mark import changes
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.payload import write_counts
 

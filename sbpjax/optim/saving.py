@@ -17,7 +17,7 @@ from sbpjax.errors import OpValueError, message
 from sbpjax.optim import run
 from sbpjax.optim.rules import MASTER
 from sbpjax.tensor import Tensor, from_data
-from sbpjax.tensor.changes import Fields, States
+from sbpjax.tensor.change_mark import Fields, States
 from sbpjax.tensor.tape.grad_mode import no_grad
 
 # Options of a group that may be absent or are PyTorch's own choices of an implementation.

@@ -1,6 +1,6 @@
 """Optimizers that follow the sign of a gradient: `Lion`, and `Rprop` with a step size of each element's own.
 
-`tests/optim/test_more.py` holds Rprop against PyTorch and Lion against optax.
+`tests/optim/test_update_rules.py` holds Rprop against PyTorch and Lion against optax.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from sbpjax.errors import GraphTypeError, message
 from sbpjax.nn.module import Module
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.changes import Fields, Group, Items, States, Table
+from sbpjax.tensor.change_mark import Fields, Group, Items, States, Table
 from sbpjax.tensor.device import default_jax_device
 from sbpjax.tensor.payload import Snapshot, facts, lend, payloads
 from sbpjax.tensor.traced import as_traced

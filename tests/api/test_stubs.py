@@ -21,7 +21,7 @@ from sbpjax.errors import SbpjaxError
 from sbpjax.testing.generate import Dtype, Gen, Input, walk
 from tests.api import coverage
 from tests.op_specs.engine import SPECS
-from tests.support.stubs.forms import forms
+from tests.support.stubs.call_forms import forms
 from tests.support.stubs.generate import ATTACHED, OF_TENSORS, ROOT, texts
 from tests.support.stubs.render import Types
 from tests.support.stubs.vocabulary import RESULT_CLASSES

@@ -26,27 +26,29 @@ RESTARTS = 200
 
 # The files of the foundation whose tests make global tensors.
 FILES = [
-    *(f"tests/sbp/test_{name}.py" for name in ("eager", "transfer", "gspmd", "lower", "fallback", "interop", "roll")),
+    *(f"tests/compiler/test_{name}.py" for name in ("eager", "between_placements", "gspmd", "lower", "interop")),
+    *("tests/programs/test_roll.py", "tests/programs/rules/test_fallback.py"),
     *(f"tests/tensor/test_{name}.py" for name in ("global", "creation", "dispatch", "device", "bounds", "stored")),
-    *(f"tests/tensor/test_{name}.py" for name in ("printing", "random", "user_scripts", "linear_algebra")),
-    *(f"tests/autograd/test_{name}.py" for name in ("cond", "checkpoint", "graph")),
+    *(f"tests/tensor/test_{name}.py" for name in ("user_scripts", "linear_algebra")),
+    *(f"tests/functions/test_{name}.py" for name in ("printing", "random")),
+    *(f"tests/tracing/test_{name}.py" for name in ("cond", "checkpoint")),
     *(f"tests/oracle/test_{name}.py" for name in ("gradients", "layouts", "moves")),
-    *(f"tests/utils/test_{name}.py" for name in ("checkpoint", "global_view")),
-    *("tests/independence", "tests/checkpoint"),
+    *("tests/distributed/test_global_view.py", "tests/independence", "tests/data/checkpoint"),
 ]
 # What stands on it: layers, optimizers, graphs, mixed precision, transformations, loading.
 LATER_FILES = [
-    *(f"tests/nn/test_{name}.py" for name in ("layers", "more_layers", "module", "module_more", "init", "rnn")),
-    *(f"tests/nn/test_{name}.py" for name in ("transformer", "parallel", "flax")),
-    *(f"tests/nn/utils/test_{name}.py" for name in ("clip_grad", "packing", "weight_norm")),
-    *(f"tests/optim/test_{name}.py" for name in ("clipping", "compiled", "from_optax", "in_graph", "lamb", "lbfgs")),
-    *(f"tests/optim/test_{name}.py" for name in ("master_weights", "more", "more_sharded", "optimizer")),
-    *(f"tests/optim/test_{name}.py" for name in ("sharded_state", "sparse")),
-    *(f"tests/amp/test_{name}.py" for name in ("autocast", "grad_scaler", "widen")),
-    *(f"tests/graph/test_{name}.py" for name in ("amp", "blocks", "communication", "compile", "config")),
-    *(f"tests/graph/test_{name}.py" for name in ("graph", "proxy", "report", "safety", "saving", "step", "watch")),
-    *(f"tests/graph/test_{name}.py" for name in ("zero", "explain", "profile", "memory", "export", "html")),
-    *(f"tests/func/test_{name}.py" for name in ("compiled", "transforms", "wrap_jax")),
+    *(f"tests/nn/test_{name}.py" for name in ("adaptive", "attention", "batchnorm", "dropout", "embedding", "hooks")),
+    *(f"tests/nn/test_{name}.py" for name in ("image_layers", "init", "layers", "loss", "losses", "module", "rnn")),
+    *(f"tests/nn/test_{name}.py" for name in ("state", "transformer")),
+    *(f"tests/nn/utils/test_{name}.py" for name in ("packing", "weight_norm")),
+    *(f"tests/optim/test_{name}.py" for name in ("clip_grad", "clipping", "compiled", "from_optax", "grad_scaler")),
+    *(f"tests/optim/test_{name}.py" for name in ("in_graph", "lamb", "lbfgs", "master_weights", "optimizer")),
+    *(f"tests/optim/test_{name}.py" for name in ("sharded_state", "sparse", "update_rules", "zero_state_shapes")),
+    *("tests/tensor/test_autocast.py", "tests/programs/test_widen.py"),
+    *(f"tests/graph/test_{name}.py" for name in ("amp", "blocks", "compile", "config", "export", "graph", "proxy")),
+    *(f"tests/graph/test_{name}.py" for name in ("repeat", "report", "safety", "saving", "step", "zero")),
+    *(f"tests/inspect/test_{name}.py" for name in ("communication", "explain", "profile", "memory", "html")),
+    *(f"tests/tracing/test_{name}.py" for name in ("compiled", "from_flax", "transforms", "wrap_jax")),
     *("tests/data/loading/test_global_loader.py", "tests/compat/test_one_embedding.py", "tests/distributions"),
 ]
 
@@ -67,7 +69,7 @@ ONE_PROCESS: dict[str, str] = {
     "tests/graph/test_export.py::test_manifests_that_do_not_fit": "every process changes one folder, out of step",
     "tests/graph/test_export.py::test_an_export_replaces": "every process changes one folder, out of step",
     **{
-        f"tests/checkpoint/test_{name}": "every process writes one file, out of step"
+        f"tests/data/checkpoint/test_{name}": "every process writes one file, out of step"
         for name in (
             *("foreign.py::test_torch_files_that_lie", "foreign.py::test_nothing_that_a_torch_file"),
             "torch_alias.py::test_pytorch_reads_what",

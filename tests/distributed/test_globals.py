@@ -26,6 +26,13 @@ def test_a_sample_of_the_tests_of_global_tensors_on_two_processes():
     assert len(found) >= 4 and not foundation.failures(found)
 
 
+def test_the_lists_name_what_there_is():
+    assert not [file for file in [*foundation.FILES, *foundation.LATER_FILES] if not (foundation.ROOT / file).exists()]
+    for name in foundation.ONE_PROCESS:
+        file, _, test = name.partition("::")
+        assert f"def {test.split('[')[0]}" in (foundation.ROOT / file).read_text(), name
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("processes", [2, 4])
 def test_the_tests_of_global_tensors(processes):

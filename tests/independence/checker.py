@@ -40,8 +40,9 @@ def _has_array(case: Case) -> bool:
     return any(isinstance(x, np.ndarray) and x.ndim for x in case.inputs)
 
 
-RARE = """decompose solve matrix_norm fft signal special complex distance stats place pairs fused regions
- test_decompose test_fft test_special test_more test_fused""".split()  # modules of ops that few programs call
+# Modules of ops that few programs call, and their tests.
+RARE = """decompose solve matrix_norm fft signal special complex distance stats place pairs fused boxes
+ test_decompose test_fft test_special test_pairs test_distance test_stats test_place test_fused""".split()
 EVERY = 6
 
 

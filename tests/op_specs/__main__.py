@@ -13,8 +13,8 @@ import time
 import sbpjax
 
 from .engine import SPECS
+from .engine.cases import FORMS
 from .engine.check import Tally, tally_of
-from .engine.forms import FORMS
 
 
 def main(arguments=None) -> int:

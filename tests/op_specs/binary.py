@@ -45,6 +45,19 @@ _tensors("hypot logaddexp", "f", mixed=False, special=False)
 _tensors("logical_and logical_or logical_xor", "fibc")
 _tensors("bitwise_and bitwise_or bitwise_xor", "ib", special=False)
 _tensors("heaviside", "f", mixed=False)
+
+
+def _bounded(names: str, kinds: str, low: float, high: float, **options) -> None:
+    @op(names, **options)
+    def make(g):
+        x = g.tensor(kinds=kinds, low=low, high=high, max_dim=3)
+        return call(x, g.like(x, low=low, high=high))
+
+
+_bounded("gcd lcm", "i", 1, 9)
+_bounded("ldexp", "f", -2.0, 2.0)
+_bounded("logaddexp2", "f", -3.0, 3.0)
+_bounded("nextafter", "f", -3.0, 3.0, grad=False)
 same("greater", of="gt")
 same("greater_equal", of="ge")
 same("less", of="lt")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sbpjax.testing import Input, call
 from tests.op_specs.engine import op
 
@@ -188,3 +190,74 @@ def _(g):
     return call(
         g.index(g.pick((2,), (2, 3), (), (0,)), 4), weight, **({"padding_idx": g.pick(0, -1)} if g.flag() else {})
     )
+
+
+# ----------------------------------------------------------------------------------------------------------- indices
+
+
+@op("index_put", method=False)
+def _(g):
+    x = g.tensor((3, 4), "f", views=False)
+    return call(x, (g.index((2,), 3), g.index((2,), 4)), g.tensor((2,), x.dtype), accumulate=True)
+
+
+@op("index_reduce", double=False)
+def _(g):
+    x = g.tensor((3, 4), "f", low=0.5, high=2.0)
+    source = g.tensor((2, 4), x.dtype, low=0.5, high=2.0)
+    return call(
+        x,
+        0,
+        Input(np.array([0, 2]), grad=False),
+        source,
+        g.pick("prod", "mean", "amax", "amin"),
+        **g.maybe(include_self=False),
+    )
+
+
+@op("put", double=False)
+def _(g):
+    x = g.tensor((3, 4), "f")
+    return call(x, Input(np.array([1, 5, 11]), grad=False), g.tensor((3,), x.dtype), **g.maybe(accumulate=True))
+
+
+@op("batch_gather", reference=lambda torch: lambda x, index: x.gather(1, index[..., None].expand(-1, -1, x.shape[2])))
+def _(g):
+    return call(g.tensor((2, 4, 3), "f"), g.index((2, 3), 4, views=False))
+
+
+def _in_top_k(torch):
+    return lambda targets, scores, k: (scores > scores.gather(1, targets[:, None].long())).sum(1) < k
+
+
+@op("in_top_k", reference=_in_top_k, grad=False)
+def _(g):
+    return call(
+        Input(np.array([0, 2, 1], np.int32), grad=False),
+        g.tensor((3, 4), "float32", low=-9.0, high=9.0, views=False),
+        g.pick(1, 2, 3),
+    )
+
+
+def _updated(torch):
+    def slice_update(x, update, bounds):
+        x = x.clone()
+        x[tuple(slice(*b) for b in bounds)] = update
+        return x
+
+    return slice_update
+
+
+@op("slice_update", reference=_updated, grad=False, traced=False, reason="writes to its input, an input of the program")
+def _(g):
+    return call(g.tensor((4, 3), "float32", views=False), g.tensor((2, 3), "float32"), [[1, 3, 1], [0, 3, 1]])
+
+
+@op("Tensor.fill_diagonal_", grad=False)
+def _(g):
+    return call(g.tensor(g.pick((3, 3), (2, 4)), "fi", grad=False, views=False), 2)
+
+
+@op("nonzero_static", grad=False)
+def _(g):
+    return call(g.tensor((2, 3), "ib", views=False), size=g.pick(4, 2, 7))

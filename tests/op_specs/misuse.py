@@ -31,7 +31,7 @@ import numpy as np
 from sbpjax.errors import SbpjaxError
 from sbpjax.testing import Call, Input
 from tests.op_specs.engine import SPECS, Spec
-from tests.op_specs.engine.forms import draw
+from tests.op_specs.engine.cases import draw
 from tests.op_specs.engine.libraries import Local, Torch
 
 # PyTorch 2.13 ends its process: it reads memory that is not the pivots' (a segmentation fault, a corrupted heap).

@@ -33,6 +33,9 @@ _unary("clone", "fhibc")
 _unary("conj real", "fc", aliases=True)
 _unary("imag", "c", aliases=True)
 _unary("is_floating_point is_complex numel", "fhibc")
+_unary("fix signbit", "fi")
+_unary("frexp", "f", 0.5, 9.0, grad=False)
+_unary("square_relu", "f", reference=lambda torch: lambda x: torch.relu(x) ** 2)
 same("absolute", of="abs")
 same("negative", of="neg")
 same("arcsin", of="asin")
@@ -171,3 +174,8 @@ def _(g):
 @op("nn.functional.rrelu nn.functional.rrelu_", **_written)
 def _(g):
     return call(g.tensor(kinds="f"), 0.1, 0.3)  # not training: the middle of the slopes
+
+
+@op("fill")
+def _(g):
+    return call(g.tensor(kinds="fib"), g.pick(2, 0))

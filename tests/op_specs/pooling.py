@@ -129,3 +129,22 @@ def _(g):
         *(x, x, x, 4, g.pick(2, 1), *projection, None, None, False, 0.0, tensor(4, 4), tensor(4)),
         **g.maybe(training=False, average_attn_weights=False),
     )
+
+
+@op("affine_grid_generator")
+def _(g):
+    return call(g.tensor((2, 2, 3), "f", views=False), [2, 1, 3, 4], g.flag())
+
+
+@op("grid_sampler grid_sampler_2d", double=False, tol={"float32": 2e-5})
+def _(g):
+    dtype = g.dtype()
+    x, grid = g.tensor((1, 2, 3, 4), dtype), g.tensor((1, 2, 3, 2), dtype, low=-0.9, high=0.9, views=False)
+    return call(x, grid, g.pick(0, 1), g.pick(0, 1, 2), g.flag())
+
+
+@op("grid_sampler_3d", double=False, tol={"float32": 2e-5})
+def _(g):
+    dtype = g.dtype()
+    x, grid = g.tensor((1, 2, 2, 3, 4), dtype), g.tensor((1, 2, 2, 2, 3), dtype, low=-0.9, high=0.9, views=False)
+    return call(x, grid, g.pick(0, 1), g.pick(0, 1, 2), g.flag())

@@ -32,6 +32,7 @@ _unary("special.i0 special.i0e special.i1 special.i1e special.ndtr", -3.0, 3.0)
 _unary("special.log_ndtr", -3.0, 3.0)
 _unary("special.entr", 0.1, 3.0)
 _unary("special.ndtri", 0.05, 0.95)
+_unary("i0", -3.0, 3.0)
 _unary("special.spherical_bessel_j0", 0.5, 4.0, grad=False)
 
 
@@ -39,6 +40,12 @@ _unary("special.spherical_bessel_j0", 0.5, 4.0, grad=False)
 def _(g):
     x = g.tensor(kinds="f", max_dim=3)
     return call(x, g.like(x, low=0.1, high=2.0))
+
+
+@op("igamma igammac", grad=False, double=False, **_TOL)
+def _(g):
+    x = g.tensor(kinds="f", low=0.5, high=4.0, max_dim=3)
+    return call(x, g.like(x, low=0.5, high=4.0))
 
 
 @op("special.zeta", grad=False, **_TOL)
@@ -87,3 +94,13 @@ _unary("special.erfcx", -3.0, 12.0)
 def _(g):
     x = g.tensor(kinds="f", low=-1.5, high=1.5)
     return call(x, g.pick(0, 1, 2, 5, 9, g.like(x, kinds="int64", low=-1, high=8)))
+
+
+@op("mvlgamma", double=False, **_TOL)
+def _(g):
+    return call(g.tensor(kinds="f", low=2.0, high=4.0), g.pick(1, 2, 3))
+
+
+@op("polygamma", double=False, method=False, inplace=False, **_TOL)
+def _(g):
+    return call(g.pick(0, 1, 2), g.tensor(kinds="f", low=0.5, high=4.0))

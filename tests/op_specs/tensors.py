@@ -167,3 +167,39 @@ def _(g):
 @op("Tensor.adjoint", aliases=True)
 def _(g):
     return call(g.tensor((2, 3), "fc"))
+
+
+@op("range")
+def _(g):
+    return call(*g.pick((0, 4), (1.0, 2.0, 0.5), (3, 0, -1)))
+
+
+@op("scalar_tensor")
+def _(g):
+    return call(g.pick(2.5, 3, True))
+
+
+@op("asarray")
+def _(g):
+    return call(g.pick([1.0, 2.0], [[1, 2], [3, 4]], 2.5))
+
+
+@op("Tensor.sum_to_size")
+def _(g):
+    return call(g.tensor((2, 3), "fi"), g.pick((1, 3), (3,), (2, 1)))
+
+
+@op("Tensor.cdouble Tensor.cfloat")
+def _(g):
+    return call(g.tensor(kinds="fi"))
+
+
+@op("is_inference is_signed Tensor.dim_order", grad=False, layouts=False, reason="says what a tensor is")
+def _(g):
+    return call(g.tensor(kinds="fi", special=True))
+
+
+@op("is_same_size", grad=False, layouts=False, reason="says what a tensor is")
+def _(g):
+    x = g.tensor(kinds="f", max_dim=3)
+    return call(x, g.like(x))

@@ -7,11 +7,12 @@ import sbpjax
 from sbpjax.testing import Dtype, call
 from tests.op_specs.__main__ import main
 from tests.op_specs.engine import SPECS, Different, Spec, register
+from tests.op_specs.engine.cases import FORMS, draw
 from tests.op_specs.engine.check import CheckError, check, one
 from tests.op_specs.engine.compare import equal
 from tests.op_specs.engine.excuses import EXCUSES
-from tests.op_specs.engine.forms import FORMS, draw, local, torch
 from tests.op_specs.engine.libraries import Plain
+from tests.op_specs.engine.outcome import local, torch
 from tests.op_specs.engine.report import script, shrink
 
 

@@ -9,7 +9,7 @@ import sbpjax
 from sbpjax import errors
 from tests.op_specs import misuse
 from tests.op_specs.engine import SPECS
-from tests.op_specs.engine.forms import draw
+from tests.op_specs.engine.cases import draw
 from tests.op_specs.engine.libraries import Local, Torch
 from tests.op_specs.misuse_differences import listed
 

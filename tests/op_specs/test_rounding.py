@@ -5,7 +5,8 @@ import pytest
 
 from sbpjax.testing import Input, call
 from tests.op_specs.engine import Different, Spec
-from tests.op_specs.engine.forms import forward, run, torch
+from tests.op_specs.engine.against_torch import forward
+from tests.op_specs.engine.outcome import run, torch
 from tests.op_specs.engine.rounding import errors
 
 

@@ -11,7 +11,8 @@ import zlib
 import pytest
 
 from tests.op_specs.engine import SPECS
-from tests.op_specs.engine.check import AGAINST_ITSELF, AGAINST_TORCH, one
+from tests.op_specs.engine.cases import AGAINST_ITSELF, AGAINST_TORCH
+from tests.op_specs.engine.check import one
 
 SEEDS = range(*[int(n) for n in os.environ.get("SBPJAX_TEST_SEEDS", "0:1").split(":")])
 OTHERS = ("layouts", "inplace", "out", "double", "layouts", "method", "dtypes", "traced", "errors", "alias")

@@ -97,6 +97,11 @@ def case(
     return Case(fn, ref, inputs, attrs, grad, tol, attrs if ref_attrs is None else ref_attrs, const)
 
 
+def beside_torch(fn, *inputs, **attrs) -> Case:
+    """Describe the comparison with the function of the same name in torch."""
+    return case(fn, getattr(torch, fn.__name__), *inputs, **attrs)
+
+
 def run(cases: list[Case], per_op: int | None = None):
     """Return a parametrized test over the cases; with ``per_op`` so many of each op, the others marked exhaustive."""
     groups: dict = {}

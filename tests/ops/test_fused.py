@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as tf
 
 from sbpjax.errors import OpError, OpValueError
+from sbpjax.ops import boxes as rg
 from sbpjax.ops import fused as fu
-from sbpjax.ops import regions as rg
 from tests.ops.checker import B, F, case, run
 
 X = F(2, 3, 4, 4)

@@ -1,6 +1,6 @@
 """Schedules of the learning rate.
 
-`tests/optim/test_lr_scheduler.py` holds those of PyTorch against it, `test_lr_scheduler_forms.py` has the others.
+`tests/optim/test_lr_scheduler.py` holds those of PyTorch against it, `test_schedule_state.py` has the others.
 """
 
 from .base import LRScheduler as LRScheduler

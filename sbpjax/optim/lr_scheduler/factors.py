@@ -1,6 +1,6 @@
 """Ready-made factors for `LambdaLR`: warm-up, and what follows it.
 
-Tested in `tests/optim/test_lr_scheduler_forms.py`.
+Tested in `tests/optim/test_schedule_state.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Schedules by a user's function of the step: the factor itself, or the factor of one step to the next.
 
-Tested in `tests/optim/test_lr_scheduler.py` and `test_lr_scheduler_forms.py`.
+Tested in `tests/optim/test_lr_scheduler.py` and `test_schedule_state.py`.
 """
 
 from __future__ import annotations

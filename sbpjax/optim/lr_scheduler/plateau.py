@@ -1,6 +1,6 @@
 """`ReduceLROnPlateau`: lower the rate when a metric no longer gets better.
 
-Tested in `tests/optim/test_lr_scheduler.py` and `test_lr_scheduler_forms.py`.
+Tested in `tests/optim/test_lr_scheduler.py` and `test_schedule_state.py`.
 """
 
 from __future__ import annotations

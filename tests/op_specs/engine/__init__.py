@@ -1,6 +1,6 @@
 """Test ops against PyTorch, and against themselves on many devices and compiled, from one spec per op.
 
-A spec is a function that draws one call; everything else follows from it (`forms` lists what is tested)::
+A spec is a function that draws one call; everything else follows from it (`cases` lists what is tested)::
 
     from sbpjax.testing import call
     from tests.op_specs.engine import op

@@ -12,14 +12,11 @@ from collections.abc import Iterable
 
 from tests.support.layouts import MESHES
 
+from .cases import FORMS, draw
 from .compare import Different
 from .excuses import excused
-from .forms import FORMS, draw
 from .report import Failure, shrink
 from .spec import SPECS, Spec
-
-AGAINST_TORCH = ("forward", "corners", "double", "method", "inplace", "out", "dtypes", "errors", "alias")
-AGAINST_ITSELF = ("layouts", "traced", "traced_layouts")
 
 
 class CheckError(AssertionError):
@@ -48,7 +45,7 @@ def check(name: str, seed: int = 0, cases: int = 5, forms: Iterable[str] = tuple
         name: dotted name of the op, such as ``"nn.functional.gelu"``.
         seed: chooses the cases; the same seed gives the same ones.
         cases: cases per form.
-        forms: names of `forms.FORMS`.
+        forms: names of `cases.FORMS`.
 
     Returns:
         How many cases there were.

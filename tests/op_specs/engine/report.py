@@ -12,8 +12,8 @@ import numpy as np
 from sbpjax.testing import Call, Dtype, Input
 from tests.support.layouts import MESHES
 
+from .cases import draw
 from .compare import Different
-from .forms import draw
 from .spec import Spec
 
 _TRIES = 60

@@ -7,7 +7,7 @@ move by a unit in the last place, as if they had been rounded: the larger the su
 larger of the two counts. They are taken over some neighbours of the call, since one result may be exact by chance; what
 cancels in the call cancels in them. For a float64 result they count 2⁻²⁹ of that, as much finer as its rounding is.
 
-Only what differs otherwise is asked this (`forms.same_outcome`). What is large beside the result is a jump and no
+Only what differs otherwise is asked this (`outcome.same_outcome`). What is large beside the result is a jump and no
 rounding error: it counts nothing, so a kink, a tie or a constant of the dtype hides no other value.
 """
 

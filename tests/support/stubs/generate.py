@@ -19,7 +19,7 @@ from pathlib import Path
 
 import sbpjax
 from sbpjax.compat.late_names import ROOMS
-from tests.support.stubs.forms import doc, forms, resolve, said_by_source
+from tests.support.stubs.call_forms import doc, forms, resolve, said_by_source
 from tests.support.stubs.render import Types
 from tests.support.stubs.vocabulary import NOT_PUBLIC, RESULT_CLASSES
 
@@ -167,7 +167,7 @@ def function(path: str, name: str, known: Types) -> list[str]:
 
 def attribute(name: str, member: property, known: Types) -> list[str]:
     """Return the lines of a property."""
-    from tests.support.stubs.forms import _result
+    from tests.support.stubs.call_forms import _result
 
     result = _result(f"Tensor.{name}", member.fget, inspect.signature(member.fget), known)
     lines = ["@property", f"def {name}(self) -> {result}:", *_indented(_docstring(inspect.getdoc(member.fget) or ""))]

@@ -1,4 +1,4 @@
-"""The optimizers beside the classic ones, against PyTorch, optax or the formula; local, laid out, saved, compiled."""
+"""Update rules of RAdam, NAdam, Adamax, ASGD, Rprop, Adafactor, Muon, Lion, Ftrl: against PyTorch, optax, formulas."""
 
 import numpy as np
 import optax

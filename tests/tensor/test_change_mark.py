@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from sbpjax.tensor.changes import Fields, Group, Items, States, Table, changes
+from sbpjax.tensor.change_mark import Fields, Group, Items, States, Table, changes
 
 DICT_CHANGES = {
     "set": lambda d: d.__setitem__("a", 3),
