@@ -76,7 +76,7 @@ test_against_torch = run(CASES, per_op=2)
     [
         (OpError, lambda: pl.slice_scatter(X, X, dim=0, start=1), "expected src"),
         (OpIndexError, lambda: pl.select_scatter(X, Y, dim=0, index=3), "out of range"),
-        (OpError, lambda: pl.put(X, I(2), F(3)), "same number"),
+        (OpIndexError, lambda: pl.put(X, I(2), F(3)), "same number"),
     ],
 )
 def test_misuse(error, call, rule):
