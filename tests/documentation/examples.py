@@ -109,6 +109,8 @@ def _drawn(library, rng):
         values = rng.integers(low, high, tuple(options.get("size") or size))
         return made(values, {"dtype": library.int64, **options})
 
+    with library.device("meta"):  # PyTorch lists what goes by a default device once: the functions themselves, here
+        library.zeros(1)
     names = {"randn": randn, "rand": rand, "empty": empty, "randint": randint}
     space = vars(library)  # an alias answers for what is not in it
     before = {name: space[name] for name in names if name in space}

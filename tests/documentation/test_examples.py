@@ -63,3 +63,10 @@ def test_an_exception_is_one(name, tmp_path, monkeypatch):
 
 def test_exceptions_are_of_examples():
     assert examples().keys() >= EXCEPTED
+
+
+def test_an_example_leaves_the_functions_of_a_default_device_as_they_are():
+    torch.utils._device._device_constructors.cache_clear()  # as in a process where nothing asked for them yet
+    outcomes(torch, "torch.set_default_device", 0)
+    with torch.device("meta"):
+        assert all(make(2).is_meta for make in (torch.randn, torch.rand, torch.empty, torch.zeros))
