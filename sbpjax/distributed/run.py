@@ -36,7 +36,7 @@ def init_process_group(
         group_name: kept for its spelling.
 
     Raises:
-        DistributedError: another way to meet is asked for.
+        DistributedError: another kind of rendezvous is asked for.
     """
     seconds = timeout.total_seconds() if hasattr(timeout, "total_seconds") else timeout
     if store is None and init_method in (None, "env://"):
@@ -48,7 +48,7 @@ def init_process_group(
             message(
                 f"init_process_group(init_method={init_method!r})",
                 f"init_method={init_method!r}, store={store!r}",
-                "processes meet through the environment or at tcp://host:port",
+                "the rendezvous is through the environment or at tcp://host:port",
                 'init_process_group(init_method="tcp://127.0.0.1:29500", world_size=2, rank=0)',
             )
         )

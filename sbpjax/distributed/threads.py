@@ -11,7 +11,7 @@
 
     main()                                    # [(8,), (8,), (8,), (8,)]: what each rank returned
 
-Rank k owns the k-th device. The threads take turns and change only where ranks meet (`to_global` of local tensors,
+Rank k owns the k-th device. The threads take turns and change only at a rendezvous (`to_global` of local tensors,
 collectives, barriers), so a run is as deterministic as a program of one thread, and random state, grad mode and the
 like are each rank's own. Where all ranks wait and nobody can go on, or one fails, all end, and the error says which
 rank.
@@ -50,7 +50,7 @@ class _Turns:
         self.board: dict[str, str] = {}
         self.posted = threading.Condition()
 
-    def meet(self, rank: int, members: tuple[int, ...], asked: str, value) -> dict[int, tuple[str, Any]]:
+    def rendezvous(self, rank: int, members: tuple[int, ...], asked: str, value) -> dict[int, tuple[str, Any]]:
         """Give a value, let the others run, and return what all members gave."""
         kept = _stream()
         with self.changed:
@@ -71,7 +71,7 @@ class _Turns:
                     message(
                         asked,
                         self.stuck or "nobody can go on",
-                        "all ranks come to where ranks meet, in the same order",
+                        "all ranks come to the same rendezvous, in the same order",
                         "move code that only some ranks run (if rank == 0: ...) away from operations of all ranks",
                     )
                 )
@@ -135,7 +135,7 @@ class Threads(_world.World):
 
     def exchange(self, asked, value, members=None):
         members = tuple(range(self.size)) if members is None else members
-        return _world.agreed(self._turns.meet(self.rank, members, asked, value))
+        return _world.agreed(self._turns.rendezvous(self.rank, members, asked, value))
 
     def share(self, asked, value, run, members=None):
         members = tuple(range(self.size)) if members is None else members

@@ -57,13 +57,13 @@ class Block:
 
 def blocks_of(layout: Layout) -> list[Block]:
     """Return the distinct blocks of a layout, each with the ranks that hold it, in order of first rank."""
-    held: dict = {}
+    ranks_of: dict = {}
     for index, part in zip(np.ndindex(*layout.placement.hierarchy), layout.parts(), strict=True):
         summand = tuple(i for i, code in zip(index, layout.codes, strict=True) if code == P)
         start = tuple(o for o, _ in part)
         stop = tuple(o + c for o, c in part)
-        held.setdefault((start, stop, summand), []).append(int(layout.placement.ranks[index]))
-    return [Block(start, stop, summand, tuple(ranks)) for (start, stop, summand), ranks in held.items()]
+        ranks_of.setdefault((start, stop, summand), []).append(int(layout.placement.ranks[index]))
+    return [Block(start, stop, summand, tuple(ranks)) for (start, stop, summand), ranks in ranks_of.items()]
 
 
 @dataclass(frozen=True)

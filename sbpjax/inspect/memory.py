@@ -130,14 +130,14 @@ def estimate(program, state) -> Memory:
         state: the `State` that it was traced with.
     """
     flat = program.flat if program.plan is None else program.plan.program
-    held = spans_on(_device_type(program), flat)(flat, program.plan).at_peak()
+    live = spans_on(_device_type(program), flat)(flat, program.plan).at_peak()
     return replace(
         _standing(program, state),
         results=_results(program),
-        activations=held.activations,
-        gathered=held.gathered,
-        gradients=held.gradients,
-        temporaries=held.temporaries,
+        activations=live.activations,
+        gathered=live.gathered,
+        gradients=live.gradients,
+        temporaries=live.temporaries,
     )
 
 
@@ -158,16 +158,16 @@ def memory(program, state) -> Memory:
         if "RESOURCE_EXHAUSTED" not in str(error) and "memory" not in str(error).lower():
             raise
         raise _too_big(program, guess, error) from None
-    held = _shared_out(
+    live = _shared_out(
         LiveBytes(guess.activations, guess.gathered, guess.gradients, guess.temporaries), figures.temp_size_in_bytes
     )
     return replace(
         guess,
         results=max(figures.output_size_in_bytes - figures.alias_size_in_bytes, 0),
-        activations=held.activations,
-        gathered=held.gathered,
-        gradients=held.gradients,
-        temporaries=held.temporaries,
+        activations=live.activations,
+        gathered=live.gathered,
+        gradients=live.gradients,
+        temporaries=live.temporaries,
         padding=max(figures.argument_size_in_bytes - guess.arguments, 0),
         code=figures.generated_code_size_in_bytes,
         compiled=True,

@@ -20,7 +20,7 @@ from sbpjax.tensor.tape.grad_mode import no_grad
 
 
 class _NormBase(Module):
-    """What batch norm and instance norm share: scale, shift and running statistics of every channel.
+    """Base of batch norm and instance norm: scale, shift and running statistics of every channel.
 
     Args:
         num_features: the number of channels C.

@@ -29,7 +29,7 @@ def _index(index: int, length: int) -> int:
 
 
 class _Indexed(Module):
-    """What `Sequential` and `ModuleList` share: children by position, named by their numbers."""
+    """Base of `Sequential` and `ModuleList`: children by position, named by their numbers."""
 
     def _renumber(self, modules: list[Module]) -> None:
         self._modules.clear()

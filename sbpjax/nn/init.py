@@ -1,6 +1,6 @@
 """Initialisers: fill a tensor in place with a constant or with random numbers of a given distribution.
 
-`fans` says how many inputs and outputs an element of a weight touches; `xavier_*` and `kaiming_*` scale by them so
+`fans` says how many inputs and outputs one element of a weight connects to; `xavier_*` and `kaiming_*` scale by them so
 that signals keep their variance from layer to layer. All of them leave the tape alone and return the tensor. Random
 ones draw from sbpjax's generator, whose numbers depend on the element's place in the logical tensor, not on the
 layout.
@@ -258,7 +258,7 @@ def _like(tensor: Tensor, value: Tensor) -> Tensor:
 
 
 def calc_fan(shape: tuple[int, ...], mode: str, data_format: str) -> int | float:
-    """Return how many inputs or outputs an element of a weight of `shape` touches; OneFlow's function.
+    """Return how many inputs or outputs one element of a weight of `shape` connects to; OneFlow's function.
 
     Args:
         shape: the weight's sizes, output channels first.

@@ -22,7 +22,7 @@ from sbpjax.tensor.payload import become, put_from
 
 
 class UninitializedTensorMixin:
-    """What parameters and buffers without a shape share."""
+    """Base of parameters and buffers without a shape."""
 
     __slots__ = ()
     _becomes: type = Tensor
@@ -112,7 +112,7 @@ def is_lazy(x: Any) -> bool:
 
 
 class LazyModuleMixin:
-    """What layers that wait for their first input share; the first base, before the layer they become."""
+    """Base of layers that wait for their first input; it stands first, before the layer that they become."""
 
     cls_to_become: Any = None
     _size = "in_channels"
@@ -206,7 +206,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
 
 class _LazyConvXdMixin(LazyModuleMixin):
-    """What lazy convolutions share: where the channels lie."""
+    """Base of lazy convolutions: it says where the channels lie."""
 
     def _place(self, input: Any) -> int:
         self_: Any = self

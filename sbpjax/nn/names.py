@@ -1,4 +1,4 @@
-"""What a module says when a name or a value cannot be registered, or is not there.
+"""Errors of a module about names and values: what cannot be registered, or is not there.
 
     net.register_parameter("a.b", p)      KeyError: a name has no dot
     net.register_buffer("train", x)       KeyError: Module has a method of that name

@@ -65,7 +65,7 @@ class MaxPool2d(_MaxPool):
 
 
 class _AvgPool(Module):
-    """What layers of mean pooling share."""
+    """Base of the layers of mean pooling."""
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"

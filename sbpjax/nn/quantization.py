@@ -207,7 +207,7 @@ class Quantization(FakeQuantization):
 
 
 class _Qat:
-    """What quantisation-aware convolutions share; the first base, before a convolution."""
+    """Base of quantisation-aware convolutions; it stands first, before a convolution."""
 
     def __init__(
         self,

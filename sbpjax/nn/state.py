@@ -30,7 +30,7 @@ EXTRA_STATE_KEY = "_extra_state"
 
 
 class ExtraState:
-    """What a module keeps besides parameters and buffers; a base of `Module`."""
+    """State of a module besides parameters and buffers; a base of `Module`."""
 
     def get_extra_state(self) -> Any:
         """Return further state for `state_dict`; override together with `set_extra_state`."""
@@ -42,7 +42,7 @@ class ExtraState:
 
 
 class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What did not fit in `load_state_dict`: ``missing_keys`` and ``unexpected_keys``, two lists of names."""
+    """Names that did not fit in `load_state_dict`: ``missing_keys`` and ``unexpected_keys``, two lists of names."""
 
     __slots__ = ()
 
@@ -88,7 +88,7 @@ def save_own(module: Module, destination: dict, prefix: str, keep_vars: bool) ->
 
 
 class Findings(list):
-    """What is wrong with a state, one text each, and the writes that wait until it is known that nothing is.
+    """Errors of a state, one text each, and the writes that wait until it is known that there are none.
 
     Attributes:
         writes: for every tensor that fits, what loads it.

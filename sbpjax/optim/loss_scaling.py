@@ -64,7 +64,7 @@ class _Stage(NamedTuple):
 
 
 class Scaler:
-    """What static and dynamic scaling share: `scale`, `unscale_` and `step`."""
+    """Base of static and dynamic scaling: `scale`, `unscale_` and `step`."""
 
     def __init__(self, scale: float, enabled: bool) -> None:
         self._enabled = enabled

@@ -29,7 +29,7 @@ class Update(NamedTuple):
     """One program's part of a step.
 
     Attributes:
-        buckets: what is static.
+        buckets: the static facts of each run of parameters.
         jobs: the tensors, one job per bucket.
         groups: which group of parameters each bucket's numbers are from.
     """
@@ -40,7 +40,7 @@ class Update(NamedTuple):
 
 
 class Repeat:
-    """What the last step of an optimizer updated; copies of it and pickles know nothing."""
+    """The update of an optimizer's last step; copies and pickles of it are empty."""
 
     __slots__ = ("_mark", "_updated", "_updates", "_versions", "_written")
 

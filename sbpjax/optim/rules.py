@@ -33,7 +33,7 @@ States = dict[str, Arrays]
 
 
 class Bucket(NamedTuple):
-    """What is static about a run of parameters; hashable, part of the compiled program's key.
+    """The static facts about a run of parameters; hashable, part of the compiled program's key.
 
     Attributes:
         rule: ``rule(params, grads, states, step, hyper, **flags) -> (params, states)``.
@@ -61,7 +61,7 @@ def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = Fals
     Args:
         arrays: if guarded, first the flag; then per bucket its numbers and its step count, its parameters, gradients,
             and each kind of state.
-        buckets: what the arrays are.
+        buckets: the buckets that the arrays belong to, in order.
         guarded: whether a flag says that nothing shall change.
 
     Returns:

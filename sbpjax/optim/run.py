@@ -69,7 +69,7 @@ def update_in_place(buckets: tuple[Bucket, ...], jobs: list[Job], skip: Tensor |
     """Run the update of all buckets as one program and write the results into step counts, parameters and states.
 
     Args:
-        buckets: what is static.
+        buckets: the static facts of each run of parameters.
         jobs: the tensors, one job per bucket.
         skip: a 0-d flag; where it is set, nothing changes.
     """

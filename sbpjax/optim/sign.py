@@ -87,15 +87,15 @@ class Lion(OfMoments):
 def rprop(
     params: Arrays, grads: Arrays, states: States, step: jax.Array, hyper: dict[str, Any], *, maximize: bool
 ) -> tuple[Arrays, States]:
-    """Grow an element's step while its gradient keeps its sign; shrink it, and wait one turn, where that changes."""
+    """Grow an element's step while its gradient keeps its sign; shrink it, and wait one step, where that changes."""
     down, up, low, high = (hyper[name] for name in ("eta1", "eta2", "step1", "step2"))
     grads = [-g if maximize else g for g in grads]
     kept, sizes = [], []
     for g, before, size in zip(grads, states["prev"], states["step_size"]):
-        turned = g * before
-        factor = jnp.where(turned > 0, up, jnp.where(turned < 0, down, 1.0)).astype(size.dtype)
+        agreement = g * before
+        factor = jnp.where(agreement > 0, up, jnp.where(agreement < 0, down, 1.0)).astype(size.dtype)
         sizes.append(jnp.clip(size * factor, low, high).astype(size.dtype))
-        kept.append(jnp.where(turned < 0, 0, g))
+        kept.append(jnp.where(agreement < 0, 0, g))
     moved = [p - (jnp.sign(g) * s).astype(p.dtype) for p, g, s in zip(params, kept, sizes)]
     return moved, {"prev": kept, "step_size": sizes}
 

@@ -1,4 +1,4 @@
-"""What this process called together with others, so that ranks that begin to differ are told so.
+"""Trails: the calls that this process made together with others, so that ranks that begin to differ are told so.
 
 Ranks compare a program when it runs for the first time. From then on rank 1 may add where rank 0 multiplies, or step
 with another learning rate, and every collective of the two still finds its partner: nothing hangs, and the numbers are

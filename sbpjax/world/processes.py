@@ -112,7 +112,7 @@ class World:
         return jax.local_devices(backend=platform)[0]
 
     def post(self, key: str, text: str) -> None:
-        """Put a text where all members can read it; any thread, in any order, while others meet."""
+        """Put a text where all members can read it; any thread, in any order, beside a rendezvous of others."""
         with self._posted:
             self._board[key] = text
             self._posted.notify_all()
@@ -206,7 +206,7 @@ class Processes(World):
     def exchange(self, asked, value, members=None):
         members = tuple(range(self.size)) if members is None else members
         ordered = tuple(sorted(members))
-        if ordered != members:  # one way for all orders of a group, so that ranks that differ in it meet
+        if ordered != members:  # one way for all orders of a group, so that ranks that differ in it find each other
             asked = f"{asked} in the group {list(members)}"
         number = self._counts.get(ordered, 0)
         self._counts[ordered] = number + 1

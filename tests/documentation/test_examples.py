@@ -4,6 +4,7 @@ import sys
 
 import pytest
 import torch
+from torch.utils import _device
 
 from sbpjax import mock_torch
 from tests.documentation.examples import difference, examples, outcomes
@@ -66,7 +67,7 @@ def test_exceptions_are_of_examples():
 
 
 def test_an_example_leaves_the_functions_of_a_default_device_as_they_are():
-    torch.utils._device._device_constructors.cache_clear()  # as in a process where nothing asked for them yet
+    _device._device_constructors.cache_clear()  # as in a process where nothing asked for them yet
     outcomes(torch, "torch.set_default_device", 0)
     with torch.device("meta"):
         assert all(make(2).is_meta for make in (torch.randn, torch.rand, torch.empty, torch.zeros))

@@ -26,7 +26,7 @@ def with_xla() -> bool:
 
 
 def has_rpc_backend_grpc() -> bool:
-    """Return True: processes meet through JAX's coordinator, which speaks gRPC."""
+    """Return True: the rendezvous is through JAX's coordinator, which speaks gRPC."""
     return True
 
 

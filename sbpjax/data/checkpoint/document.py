@@ -1,4 +1,4 @@
-"""What a checkpoint holds besides arrays: its structure, as JSON that holds no code.
+"""The document of a checkpoint: its structure without the arrays, as JSON that holds no code.
 
     state = {"step": 300, "model": {"weight": <float32[4, 3] as S0>}}
 

@@ -33,7 +33,7 @@ Finish = Callable[[], Any]
 
 
 class Fit:
-    """What a load into a state reads and does.
+    """The plan of a load into a state: the arrays to read, the entries that do not fit, and the writes.
 
     Args:
         contents: the checkpoint.

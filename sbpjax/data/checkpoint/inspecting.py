@@ -1,4 +1,4 @@
-"""What is in a checkpoint, without loading it: one process reads one small file."""
+"""The contents of a checkpoint, without loading it: one process reads one small file."""
 
 from __future__ import annotations
 

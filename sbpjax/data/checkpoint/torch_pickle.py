@@ -27,7 +27,7 @@ _PROTOCOLS = range(2, 6)
 
 @dataclass(frozen=True)
 class Names:
-    """What a pickle may name, by full name.
+    """The names that a pickle may use, by full name.
 
     Attributes:
         functions: what it may call.

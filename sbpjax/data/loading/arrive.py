@@ -1,6 +1,6 @@
 """Batches from workers as tensors, without a copy where XLA can use the memory in which they came.
 
-A batch lies in memory that a worker leaves alone until its last array is gone (`sbpjax.data.loading.wire`), so on the
+A batch lies in memory that a worker leaves alone until its last array is gone (`transport`), so on the
 CPU the tensor is that memory. To another device it is copied while the program goes on.
 """
 

@@ -1,4 +1,4 @@
-"""What a worker process has in the place of a tensor: a NumPy array with a tensor's names and rules.
+"""Tensors of a worker process: a NumPy array with a tensor's names and rules.
 
 Workers never import JAX: a dataset may say ``sbpjax.rand(3) * sbpjax.tensor(2.0)`` all the same. In a worker that makes
 a `HostTensor`, which arrives at the training process as a `sbpjax.Tensor`. Plain NumPy arrays arrive as NumPy arrays,

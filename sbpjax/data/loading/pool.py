@@ -26,7 +26,7 @@ import numpy as np
 
 from sbpjax.errors import WorkerError, WorkerTimeoutError, message
 
-from . import wire
+from . import transport
 from .by_value import reduced
 
 _END_S = 5.0  # how long a worker may take to end when its socket closes
@@ -103,7 +103,7 @@ def _aliases() -> list[str]:
 class _Worker:
     """One process and its socket."""
 
-    def __init__(self, process: subprocess.Popen, sock: socket.socket, views: wire.Views) -> None:
+    def __init__(self, process: subprocess.Popen, sock: socket.socket, views: transport.Views) -> None:
         self.process, self.sock, self.views = process, sock, views
         self.outstanding = 0
         self.ended = False
@@ -111,7 +111,7 @@ class _Worker:
     def send(self, command: str, number: int = 0, index: Any = None, seed: int = 0) -> None:
         data = pickle.dumps((command, number, index, seed, self.views.taken_back()))
         with contextlib.suppress(ConnectionError):  # a dead worker is found out when its results are waited for
-            wire.send(self.sock, data)
+            transport.send(self.sock, data)
 
 
 def _end(workers: list[_Worker], selector: selectors.BaseSelector) -> None:
@@ -152,10 +152,10 @@ class Pool:
         path = [os.path.abspath(p) for p in sys.path]
         setup = {"path": path, "argv": sys.argv, "main": main, "job": pickled, "aliases": _aliases()}
         for number in range(workers):
-            self._workers.append(self._start(root, wire.Views(arrived)))
+            self._workers.append(self._start(root, transport.Views(arrived)))
             data = {**setup, "id": number, "workers": workers, "seed": seed}
             with contextlib.suppress(ConnectionError):
-                wire.send(self._workers[-1].sock, pickle.dumps(data))
+                transport.send(self._workers[-1].sock, pickle.dumps(data))
         self._tasks: Callable[[], Any] | None = None
         self._results: dict[int, Any] = {}
         self._owner: dict[int, _Worker] = {}
@@ -165,7 +165,7 @@ class Pool:
         for worker in self._workers:
             worker.outstanding = 1  # its "ready"
 
-    def _start(self, root: str, views: wire.Views) -> _Worker:
+    def _start(self, root: str, views: transport.Views) -> _Worker:
         ours, theirs = socket.socketpair()
         command = [sys.executable, os.path.join(root, "data", "loading", "worker_main.py")]
         command += [str(theirs.fileno()), root, str(os.getpid())]
@@ -260,7 +260,7 @@ class Pool:
         for key, _ in ready:
             worker: _Worker = key.data
             try:
-                data, descriptors = wire.receive(worker.sock)
+                data, descriptors = transport.receive(worker.sock)
             except (EOFError, ConnectionError):
                 raise self._died(worker) from None
             kind, number, value, where = pickle.loads(data)

@@ -1,4 +1,4 @@
-"""What a worker process runs: a file of its own, started by `sbpjax.data.loading.pool`, that never imports JAX.
+"""The program of a worker process: a file of its own, started by `sbpjax.data.loading.pool`, that never imports JAX.
 
 Before anything is unpickled, a light package named ``sbpjax`` is put in place: ``sbpjax.utils.data`` and
 ``sbpjax.errors`` are the real modules, tensors are NumPy arrays (`sbpjax.data.loading.host`), the functions that
@@ -173,13 +173,13 @@ def main() -> None:
     yield_to_the_training_loop()
     sys.path[:] = sys.path[1:]  # this file's own directory
     sys.path.insert(0, os.path.dirname(root))
-    wire = _load_wire(root)
+    transport = _load_transport(root)
     try:
-        setup = pickle.loads(wire.receive(sock)[0])
+        setup = pickle.loads(transport.receive(sock)[0])
         sys.path[:] = setup["path"]
         sys.argv = setup["argv"]
         put_light_package(root, setup["aliases"])
-        from sbpjax.data.loading import fetch, host, wire
+        from sbpjax.data.loading import fetch, host, transport
 
         try:
             if setup["main"] is not None:
@@ -192,19 +192,20 @@ def main() -> None:
             if job["init"] is not None:
                 job["init"](setup["id"])
         except BaseException:
-            wire.send(sock, pickle.dumps(("failed", None, _told(), {})))
+            transport.send(sock, pickle.dumps(("failed", None, _told(), {})))
             return
-        wire.send(sock, pickle.dumps(("ready", None, None, {})))
-        _answer(sock, job, info, wire.Arena(host.HostTensor))
+        transport.send(sock, pickle.dumps(("ready", None, None, {})))
+        _answer(sock, job, info, transport.Arena(host.HostTensor))
     except (EOFError, ConnectionError):
         pass
 
 
-def _load_wire(root: str):
+def _load_transport(root: str):
     """Return the socket's functions before the light package is there."""
     import importlib.util
 
-    spec = importlib.util.spec_from_file_location("_sbpjax_wire", os.path.join(root, "data", "loading", "wire.py"))
+    path = os.path.join(root, "data", "loading", "transport.py")
+    spec = importlib.util.spec_from_file_location("_sbpjax_transport", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -224,11 +225,11 @@ def _told() -> tuple:
 
 
 def _answer(sock, job, info, arena) -> None:
-    from sbpjax.data.loading import fetch, wire
+    from sbpjax.data.loading import fetch, transport
 
     fetcher, ended = None, False
     while True:
-        message, _ = wire.receive(sock)
+        message, _ = transport.receive(sock)
         command, number, index, seed, free = pickle.loads(message)
         arena.free(free)
         if command == "epoch":
@@ -246,11 +247,11 @@ def _answer(sock, job, info, arena) -> None:
         except BaseException as error:
             if isinstance(error, StopIteration) and job["iterable"]:
                 ended = True
-                wire.send(sock, pickle.dumps(("end", number, None, {})))
+                transport.send(sock, pickle.dumps(("end", number, None, {})))
                 continue
-            wire.send(sock, pickle.dumps(("error", number, _told(), {})))
+            transport.send(sock, pickle.dumps(("error", number, _told(), {})))
             continue
-        wire.send(sock, pickle.dumps(("batch", number, data, where)), descriptors)
+        transport.send(sock, pickle.dumps(("batch", number, data, where)), descriptors)
 
 
 if __name__ == "__main__":

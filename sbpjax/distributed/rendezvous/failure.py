@@ -40,8 +40,8 @@ from sbpjax.world import store as _store
 from sbpjax.world.processes import ENDED, Processes
 
 from . import comparison
+from .abort_message import before_the_end
 from .comparison import Comparison
-from .last_words import before_the_end
 
 EXIT_CODE = 1
 _GRACE_S = 3.0  # the main thread has this long to end on its own, which gives the better traceback
@@ -127,7 +127,7 @@ class Watch:
         self.world.report = self.report
         sys.excepthook = self._on_error
         sys.exit = self._on_exit
-        self._aborts_as_before = before_the_end(self._last_words)
+        self._aborts_as_before = before_the_end(self._abort_message)
         atexit.register(self._at_exit)
         self._thread.start()
         if calls.mode() != "off":
@@ -225,7 +225,7 @@ class Watch:
         if not self._over.wait(_GRACE_S):
             self._end()
 
-    def _last_words(self) -> None:
+    def _abort_message(self) -> None:
         """Let the other threads say what ranks did differently before this process is aborted, in Gloo's thread."""
         self._comparison.hurry()
         deadline = time.monotonic() + _LAST_WORDS_S * (calls.mode() != "off")

@@ -6,7 +6,7 @@ When all are there rank 0 answers every one of them with the list of hosts; afte
 not fit together, with an error that all of them raise: ``ranks [2] of 4 did not come within 60 s``. Then the port is
 free again and JAX's own coordinator takes it. Nothing of a tensor travels here.
 
-Only holders of the job's secret are heard (`roll_words`): who else connects is dropped, logged, and changes nothing.
+Only holders of the job's secret are heard (`roll_messages`): who else connects is dropped, logged, and changes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from sbpjax.errors import AgreementError, EncodingError, ForeignMessageError, LostRankError, SignatureError, message
 from sbpjax.world import signing
 
-from . import roll_server, roll_words
+from . import roll_messages, roll_server
 
 _RETRY_S = 0.1
 _ANSWER_S = 5.0  # an answer may come this much behind the timeout
@@ -59,8 +59,8 @@ def roll_call(address: str, rank: int, size: int, timeout_s: float, key: bytes) 
     """
     deadline = time.monotonic() + timeout_s
     host, port = split(address)
-    mine = {"rank": rank, "size": size, "host": roll_words.host(), "versions": roll_words.versions()}
-    mine["nonce"] = secrets.token_bytes(roll_words.NONCE_BYTES)
+    mine = {"rank": rank, "size": size, "host": roll_messages.host(), "versions": roll_messages.versions()}
+    mine["nonce"] = secrets.token_bytes(roll_messages.NONCE_BYTES)
     asked = f"env.init(): process {rank} of {size} at {address}"
     if rank == 0:
         answer = roll_server.Server(mine, key, asked).serve(host, port, deadline, timeout_s)
@@ -115,19 +115,19 @@ def _asked(host: str, port: int, mine: dict, key: bytes, left_s: float) -> Any:
     with socket.create_connection((host, port), timeout=left_s) as connection:
         connection.settimeout(min(left_s, roll_server.PATIENCE_S))
         try:
-            hello = _received(connection, len(roll_words.HELLO) + roll_words.NONCE_BYTES)
+            hello = _received(connection, len(roll_messages.HELLO) + roll_messages.NONCE_BYTES)
         except TimeoutError:
             raise EncodingError("no roll call: nothing is said there") from None
-        if not hello.startswith(roll_words.HELLO):
+        if not hello.startswith(roll_messages.HELLO):
             raise EncodingError("no roll call")
-        connection.sendall(roll_words.signed(key, "rank", hello[len(roll_words.HELLO) :], mine))
+        connection.sendall(roll_messages.signed(key, "rank", hello[len(roll_messages.HELLO) :], mine))
         connection.settimeout(left_s + _ANSWER_S)
         length = int.from_bytes(_received(connection, 4), "little")
         if length == 0:
             return None
-        if length > roll_words.MOST_ANSWER_BYTES:
+        if length > roll_messages.MOST_ANSWER_BYTES:
             raise EncodingError("no roll call")
-        answer = roll_words.opened(key, "answer", mine["nonce"], _received(connection, length))
+        answer = roll_messages.opened(key, "answer", mine["nonce"], _received(connection, length))
     if type(answer) is not dict or not ("hosts" in answer or "seen" in answer):
         raise EncodingError("no answer of a roll call")
     return answer

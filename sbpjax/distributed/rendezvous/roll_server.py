@@ -20,7 +20,7 @@ from typing import Any
 
 from sbpjax.errors import DistributedError, EncodingError, message
 
-from . import roll_words
+from . import roll_messages
 
 log = logging.getLogger("sbpjax.distributed.rendezvous")
 
@@ -36,7 +36,7 @@ class _Caller:
     connection: socket.socket
     where: str
     until: float
-    nonce: bytes = field(default_factory=lambda: secrets.token_bytes(roll_words.NONCE_BYTES))
+    nonce: bytes = field(default_factory=lambda: secrets.token_bytes(roll_messages.NONCE_BYTES))
     data: bytearray = field(default_factory=bytearray)
 
 
@@ -115,7 +115,7 @@ class Server:
         self._callers.append(caller)
         self._selector.register(connection, selectors.EVENT_READ, caller)
         with contextlib.suppress(OSError):
-            connection.send(roll_words.HELLO + caller.nonce)
+            connection.send(roll_messages.HELLO + caller.nonce)
         if len(self._callers) > _MOST_STRANGERS + self.mine["size"]:
             self._drop(self._callers[0], "too many connections say nothing")
 
@@ -124,22 +124,22 @@ class Server:
         if caller not in self._callers:  # dropped since
             return None
         try:
-            more = caller.connection.recv(roll_words.MOST_SAID_BYTES)
+            more = caller.connection.recv(roll_messages.MOST_SAID_BYTES)
         except BlockingIOError:
             return None
         except OSError as error:
             return self._drop(caller, f"{error}")
         caller.data += more
         try:
-            body = roll_words.unframed(caller.data, roll_words.MOST_SAID_BYTES)
+            body = roll_messages.unframed(caller.data, roll_messages.MOST_SAID_BYTES)
         except EncodingError as error:
             return self._drop(caller, str(error))
         if body is None:
             return None if more else self._drop(caller, "it ended in the middle")
-        said, why = roll_words.understood(self.key, caller.nonce, body)
+        said, why = roll_messages.understood(self.key, caller.nonce, body)
         if said is None:
             with contextlib.suppress(OSError):
-                caller.connection.send(roll_words.framed(b""))
+                caller.connection.send(roll_messages.framed(b""))
             return self._drop(caller, why)
         self._selector.unregister(caller.connection)
         self._callers.remove(caller)
@@ -166,7 +166,7 @@ class Server:
         for connection, said in self._heard:
             with contextlib.closing(connection), contextlib.suppress(OSError):
                 connection.settimeout(2.0)
-                connection.sendall(roll_words.signed(self.key, "answer", said["nonce"], answer))
+                connection.sendall(roll_messages.signed(self.key, "answer", said["nonce"], answer))
         for caller in self._callers:
             caller.connection.close()
 

@@ -132,10 +132,10 @@ def _link(placement: Placement, axis: int) -> Link:
     count = _LARGE
     while (large := _all_reduce_s(placement, axis, count)) < 20 * small and count < _MOST_LARGE:
         count *= 4
-    wire = 2 * (size - 1) / size
+    traffic = 2 * (size - 1) / size
     seconds = max(large - small, 1e-3 * large) / (count - _SMALL)  # per byte of the array
     alpha = max(small - seconds * _SMALL, 1e-9)
-    return Link(alpha * 1e6, wire / seconds)
+    return Link(alpha * 1e6, traffic / seconds)
 
 
 def _all_reduce_s(placement: Placement, axis: int, nbytes: int) -> float:

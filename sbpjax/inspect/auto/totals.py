@@ -32,8 +32,8 @@ class Totals:
         time_us: modelled time.
         wire_us: of it in collectives.
         bytes: received over the interconnect.
-        memory_bytes: held at the fullest moment.
-        standing_bytes: of it held before and after the step.
+        memory_bytes: live bytes at their peak.
+        standing_bytes: of it stored between two steps.
         gap: how far the plan may be from the planner's lower bound, as a share.
     """
 
@@ -65,8 +65,8 @@ def totals(subject: Subject, plan: Plan, name: str) -> Totals:
         for x, codes in zip(subject.inputs, plan.in_codes, strict=True)
         if x.shape and len(codes) == len(subject.sizes)
     )
-    held = holds_bytes(plan, subject.out_pins, subject.placement.type)
-    wire = sum(subject.cost.collectives_us(b.steps) * b.times for b in plan.boxings)
+    live = holds_bytes(plan, subject.out_pins, subject.placement.type)
+    collectives_us = sum(subject.cost.collectives_us(b.steps) * b.times for b in plan.boxings)
     if plan.inner_bytes:
-        wire += subject.cost.interconnect_us(plan.inner_bytes)
-    return Totals(name, plan.modelled_us, min(wire, plan.modelled_us), plan.bytes, held, standing, plan.gap)
+        collectives_us += subject.cost.interconnect_us(plan.inner_bytes)
+    return Totals(name, plan.modelled_us, min(collectives_us, plan.modelled_us), plan.bytes, live, standing, plan.gap)

@@ -168,8 +168,8 @@ def report(graph: Any, program: Any, turns: int = 3) -> PipelineReport:
     works = [w._replace(cost=max(costs)) for w, *costs in zip(body.schedule.works, *every, strict=True)]
     timed = retimed(body.schedule, works)
     peak = [waiting(pipeline, place) for place in pipeline.stages]
-    held = [bytes_ // max(1, timed.in_flight[s]) for s, bytes_ in enumerate(peak)]
-    return PipelineReport(graph.name, timed, held, peak)
+    each = [bytes_ // max(1, timed.in_flight[s]) for s, bytes_ in enumerate(peak)]
+    return PipelineReport(graph.name, timed, each, peak)
 
 
 def retimed(plan: Schedule, works: list[Work]) -> Schedule:

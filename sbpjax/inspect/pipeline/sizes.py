@@ -145,12 +145,12 @@ def waiting(pipeline: Any, place: Any) -> int:
     after = {c.after for c in body.carries if not isinstance(c.after, Literal)}
     sent = {s.value for sends in body.sends for s in sends}
     stage, works = pipeline.stages.index(place), body.schedule.works
-    held = 0
+    live_bytes = 0
     for task, work in zip(body.tasks, works, strict=True):
         if work.stage == stage and work.kind == FORWARD:
-            held += sum(local_bytes(pipeline.layouts[v]) for v in set(task.task.outs) - after - sent)
+            live_bytes += sum(local_bytes(pipeline.layouts[v]) for v in set(task.task.outs) - after - sent)
     chunks = max(1, len({w.chunk for w in works if w.stage == stage and w.kind == FORWARD}))
-    return held // chunks * body.schedule.in_flight[stage]
+    return live_bytes // chunks * body.schedule.in_flight[stage]
 
 
 def _sums(pipeline: Any, place: Any) -> int:

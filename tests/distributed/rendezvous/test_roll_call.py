@@ -13,7 +13,7 @@ import pytest
 
 from sbpjax import errors
 from sbpjax.distributed.rendezvous import roll_call as rolls
-from sbpjax.distributed.rendezvous import roll_server, roll_words
+from sbpjax.distributed.rendezvous import roll_messages, roll_server
 from sbpjax.world import encoding, signing
 
 KEY, OTHER = b"k" * 32, b"o" * 32
@@ -68,9 +68,9 @@ def test_other_number_of_processes():
 
 
 def test_other_versions(monkeypatch):
-    own = roll_words.versions()
+    own = roll_messages.versions()
     monkeypatch.setattr(
-        roll_words, "versions", lambda: own if threading.current_thread() is threads[0] else own | {"jax": "0.1"}
+        roll_messages, "versions", lambda: own if threading.current_thread() is threads[0] else own | {"jax": "0.1"}
     )
     port, found = rolls.free_port(), {}
 
@@ -124,13 +124,13 @@ def test_something_else_answers():
 
 
 def said(**changes):
-    versions = roll_words.versions()
+    versions = roll_messages.versions()
     return {"rank": 1, "size": 2, "host": "evil", "versions": versions, "nonce": b"n" * 16} | changes
 
 
 def frame(value, key=KEY, which="rank"):
     """Return what a holder of the key would say, as a function of the challenge."""
-    return lambda nonce: roll_words.signed(key, which, nonce, value)
+    return lambda nonce: roll_messages.signed(key, which, nonce, value)
 
 
 def plain(data):
@@ -139,7 +139,7 @@ def plain(data):
 
 def recorded(nonce):
     """What a rank said to another challenge, on another day."""
-    return roll_words.signed(KEY, "rank", b"x" * 16, said())
+    return roll_messages.signed(KEY, "rank", b"x" * 16, said())
 
 
 STRANGERS = {
@@ -150,13 +150,15 @@ STRANGERS = {
     "brackets": plain(b"[" * 30000 + b"\n"),
     "a length that never comes": plain(struct.pack("<I", 8000)),
     "a large length": plain(b"\xff\xff\xff\xff" + b"y" * 100),
-    "half a signature": plain(roll_words.framed(b"t" * 20)),
-    "no signature": plain(roll_words.framed(encoding.encode(said()))),
+    "half a signature": plain(roll_messages.framed(b"t" * 20)),
+    "no signature": plain(roll_messages.framed(encoding.encode(said()))),
     "the key of another job": frame(said(), OTHER),
     "a recorded message": recorded,
     "an answer in place of a message": frame({"hosts": ["a", "b"], "run": b"r" * 16}, which="answer"),
-    "signed, no value": lambda n: roll_words.framed(signing.sign(KEY, f"roll call, rank {n.hex()}", b"\xc1")),
-    "signed, a pickle": lambda n: roll_words.framed(signing.sign(KEY, f"roll call, rank {n.hex()}", pickle.dumps(3))),
+    "signed, no value": lambda n: roll_messages.framed(signing.sign(KEY, f"roll call, rank {n.hex()}", b"\xc1")),
+    "signed, a pickle": lambda n: roll_messages.framed(
+        signing.sign(KEY, f"roll call, rank {n.hex()}", pickle.dumps(3))
+    ),
     "signed, a list": frame([1, 2]),
     "signed, no rank": frame({k: v for k, v in said().items() if k != "rank"}),
     "signed, one field more": frame(said(more=1)),
@@ -178,7 +180,7 @@ def strangers(port, lines, times=1):
                 connection = socket.create_connection(("127.0.0.1", port), timeout=5)
                 break
             time.sleep(0.02)
-        hello = connection.recv(len(roll_words.HELLO) + 16)
+        hello = connection.recv(len(roll_messages.HELLO) + 16)
         with contextlib.suppress(OSError):
             connection.sendall(line(hello[-16:]))
         found.append(connection)
@@ -224,11 +226,11 @@ def test_mutated_messages_that_are_signed():
             at = draw.randrange(len(body))
             body[at : at + draw.randrange(3)] = draw.randbytes(draw.randrange(3))
         signed = signing.sign(KEY, f"roll call, rank {(b'c' * 16).hex()}", body)
-        found, why = roll_words.understood(KEY, b"c" * 16, signed)
+        found, why = roll_messages.understood(KEY, b"c" * 16, signed)
         assert (found is None) == bool(why)
         if found is not None:
             taken += 1
-            assert {k: type(v) for k, v in found.items()} == roll_words._FIELDS and len(found["nonce"]) == 16
+            assert {k: type(v) for k, v in found.items()} == roll_messages._FIELDS and len(found["nonce"]) == 16
             assert all(type(t) is str for t in (*found["versions"], *found["versions"].values()))
     assert 0 < taken < 2_000
 
@@ -295,11 +297,11 @@ def test_a_false_rank_0_is_not_believed():
                 with contextlib.suppress(OSError):
                     while True:
                         connection, _ = false.accept()
-                        connection.sendall(roll_words.HELLO + b"c" * 16)
+                        connection.sendall(roll_messages.HELLO + b"c" * 16)
                         time.sleep(0.05)
                         connection.recv(65536)
                         answer = {"hosts": ["evil"] * 2, "run": b"r" * 16}
-                        connection.sendall(roll_words.signed(key, "answer", nonce or b"y" * 16, answer))
+                        connection.sendall(roll_messages.signed(key, "answer", nonce or b"y" * 16, answer))
                         connection.close()
 
             threading.Thread(target=serve, daemon=True).start()

@@ -5,7 +5,7 @@
     rank 0 → rank r     signed: the hosts of all and the run's number, or the error that all raise; nothing if refused
 
 A signature holds the random bytes of the other side, so nothing that was said before is believed again. Every message
-but the first begins with its length in four bytes. Whatever comes over the wire is measured before it is kept, its
+but the first begins with its length in four bytes. Whatever arrives is measured before it is kept, its
 signature is checked before it is read, and each of its fields before it is used.
 """
 

@@ -1,4 +1,4 @@
-"""Last words before C++ ends the process: where ranks run different collectives, Gloo throws in a thread of its own.
+"""A message before C++ ends the process: where ranks run different collectives, Gloo throws in a thread of its own.
 
 Rank 0 reads a value, rank 1 runs another program, and the collectives of the two meet. If rank 1 sends more bytes than
 rank 0 has room for, Gloo's thread throws an exception that nobody catches, and the process is aborted without a word

@@ -8,9 +8,9 @@ import pytest
 
 CODE = """
 import ctypes, threading
-from sbpjax.distributed.rendezvous.last_words import before_the_end
+from sbpjax.distributed.rendezvous.abort_message import before_the_end
 def words():
-    print("last words", flush=True)
+    print("a message", flush=True)
     raise ValueError("lost")
 undo = before_the_end(words)
 {}
@@ -21,7 +21,7 @@ thread.join()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the C++ library has another name there")
-@pytest.mark.parametrize("then, said", [("", "last words\n"), ("undo()", "")], ids=["set", "undone"])
+@pytest.mark.parametrize("then, said", [("", "a message\n"), ("undo()", "")], ids=["set", "undone"])
 def test_a_function_runs_before_the_process_is_aborted_as_it_would_have_been(then, said):
     done = subprocess.run([sys.executable, "-c", CODE.format(then)], capture_output=True, text=True, timeout=100)
     assert done.stdout == said and done.returncode == -signal.SIGABRT
