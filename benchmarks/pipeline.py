@@ -24,7 +24,7 @@ if "RANK" not in os.environ:
     os.environ.setdefault("NPROC", "64")
 
 import jax
-from tests.pipeline.waiting import spent, wait
+from tests.graph.pipeline.waiting import spent, wait
 
 import sbpjax as flow
 from sbpjax import nn

@@ -157,7 +157,7 @@ def test_the_model_says_nothing_of_devices():
     assert not re.search(r"placement|sbp\.|to_global|split\(|broadcast|device", code)
 
 
-@pytest.mark.exhaustive  # a minute; tests/pipeline has stages of 2 x 2
+@pytest.mark.exhaustive  # a minute; tests/graph/pipeline has stages of 2 x 2
 @pytest.mark.slow
 def test_stages_data_and_tensor_parallel_have_the_curve_of_one_device(corpus, tmp_path):
     options = replace(TINY, accumulate=2)
