@@ -3,9 +3,8 @@
     python -m benchmarks.auto_absent v5p:2x2x2 --model gpt --into gpt.jsonl     # plan, compile, show
     python -m benchmarks.auto_absent show gpt.jsonl                             # only show
 
-It needs the extra `aot` (docs/auto.md names the versions). Every plan has a process of its own with a time limit, and
-what a compiler has said is a line of the file at once: a run that is broken off goes on where it was, and a second run
-does what is missing. Plans are named by their strategy and grid: ``dp``, ``tp``, ``dp+tp@4x2``; ``found`` is what the
+It needs the extra `aot`. Every plan has a process of its own with a time limit, and what a compiler has said is a line
+of the file at once: a run that is broken off goes on where it was, and a second run does what is missing. Plans are named by their strategy and grid: ``dp``, ``tp``, ``dp+tp@4x2``; ``found`` is what the
 planner chooses. A hand plan is compiled by XLA's own partitioner, and as sbpjax compiles the planner's plan with the
 same pins; the found plan only as sbpjax does it.
 

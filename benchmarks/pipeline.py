@@ -24,12 +24,12 @@ if "RANK" not in os.environ:
     os.environ.setdefault("NPROC", "64")
 
 import jax
-from tests.graph.pipeline.waiting import spent, wait
 
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.op import op_of
+from tests.graph.pipeline.waiting import spent, wait
 
 B = flow.sbp.broadcast
 PLACES = [flow.placement("cpu", [r]) for r in range(len(flow.placement.all("cpu").ranks))]

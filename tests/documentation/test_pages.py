@@ -36,21 +36,26 @@ def test_links_lead_somewhere():
 
 FOR_MAINTAINERS = [
     ROOT / "CONTRIBUTING.md",
-    *(ROOT / "docs" / f"{n}.md" for n in ("adding_an_op", "design", "glossary")),
+    *(
+        ROOT / "docs" / f"{n}.md"
+        for n in ("absent", "adding_an_op", "auto", "design", "glossary", "pipeline", "planning", "primitives")
+    ),
 ]
+PARTS = ("sbpjax", "tests", "benchmarks", "examples")
 AT_THE_TOP = {"sbpjax/", "tests/", "docs/", "benchmarks/", "benchmarks/results/"}
 
 
 def test_files_that_pages_for_maintainers_name_exist():
-    there = [f"/{p.relative_to(ROOT).as_posix()}" for part in ("sbpjax", "tests") for p in (ROOT / part).rglob("*")]
+    there = [f"/{p.relative_to(ROOT).as_posix()}" for part in PARTS for p in (ROOT / part).rglob("*")]
     for page in FOR_MAINTAINERS:
         text = page.read_text()
         named = set(re.findall(r"[\w./]*\w\.py\b", text)) | set(re.findall(r"`((?:\w+/)+)`", text)) - AT_THE_TOP
         assert [n for n in named if not any(t.endswith(f"/{n.rstrip('/')}") for t in there)] == [], page.name
 
 
-def test_design_stays_short():
-    assert len((ROOT / "docs" / "design.md").read_text().split()) <= 2500
+@pytest.mark.parametrize("page", FOR_MAINTAINERS, ids=lambda page: page.stem)
+def test_pages_for_maintainers_stay_short(page):
+    assert len(page.read_text().split()) <= (2500 if page.stem == "design" else 1500)
 
 
 def test_environment_variables_are_those_of_the_code():
@@ -75,3 +80,24 @@ def test_the_example_of_many_processes_means_the_same_on_one_and_on_two():
     [source] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "distributed.md").read_text(), flags=re.DOTALL)
     exec(source, {})
     sbpjax.simulate(ranks=2)(lambda: exec(source, {}))()
+
+
+def test_the_example_of_absent_machines_is_planned_and_not_run(capsys):
+    [source] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "absent.md").read_text(), flags=re.DOTALL)
+    exec(source, {})
+    report = capsys.readouterr().out
+    assert "estimated from the plan" in report and "all_gather" in report
+
+
+def test_the_reports_on_the_page_of_auto_parallelism_are_those_of_its_model(tmp_path, monkeypatch):
+    page = (ROOT / "docs" / "auto.md").read_text()
+    model, asked = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    model, run = model.split("loss = graph(x, y)")
+    table, answer = re.findall(r"```\n(Train_0.*?|model.*?)```", page, flags=re.DOTALL)
+    names = {}
+    monkeypatch.chdir(tmp_path)
+    exec(model + asked, names)
+    assert re.sub("Train_[0-9]+", "Train_0", str(names["report"])).startswith(table)
+    assert str(names["answer"]) == answer.strip()
+    exec("loss = graph(x, y)" + run, names)
+    assert names["loss"].is_local and names["model"][0].up.weight.is_global
