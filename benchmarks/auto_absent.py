@@ -4,9 +4,10 @@
     python -m benchmarks.auto_absent show gpt.jsonl                             # only show
 
 It needs the extra `aot`. Every plan has a process of its own with a time limit, and what a compiler has said is a line
-of the file at once: a run that is broken off goes on where it was, and a second run does what is missing. Plans are named by their strategy and grid: ``dp``, ``tp``, ``dp+tp@4x2``; ``found`` is what the
-planner chooses. A hand plan is compiled by XLA's own partitioner, and as sbpjax compiles the planner's plan with the
-same pins; the found plan only as sbpjax does it.
+of the file at once: a run that is broken off goes on where it was, and a second run does what is missing. Plans are
+named by their strategy and grid: ``dp``, ``tp``, ``dp+tp@4x2``; ``found`` is what the planner chooses. A hand plan is
+compiled by XLA's own partitioner, and as sbpjax compiles the planner's plan with the same pins; the found plan only as
+sbpjax does it.
 
 With ``--early`` the TPU compiler is stopped when its passes are done, before it makes machine code: 3 s of CPU time for
 a GPT instead of 100, bytes as compiled, memory as its buffers are placed, no `optimal_seconds`.
