@@ -49,24 +49,28 @@ __version__: builtins.str
 def abs(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
 def abs_(input: _Tensor) -> _Tensor:
-    """Write the result of `abs` into this tensor and return it."""
+    """Write the result of `abs` into the first tensor, which keeps its layout."""
 def absolute(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
 def absolute_(input: _Tensor) -> _Tensor:
-    """Write the result of `abs` into this tensor and return it."""
+    """Write the result of `abs` into the first tensor, which keeps its layout."""
 from sbpjax.tensor.abstract import abstract as abstract
 def acos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse cosine."""
 def acos_(input: _Tensor) -> _Tensor:
-    """Write the result of `acos` into this tensor and return it."""
+    """Write the result of `acos` into the first tensor, which keeps its layout."""
 def acosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse hyperbolic cosine."""
 def acosh_(input: _Tensor) -> _Tensor:
-    """Write the result of `acosh` into this tensor and return it."""
+    """Write the result of `acosh` into the first tensor, which keeps its layout."""
 def adaptive_avg_pool1d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
     """Return means of ``output_size`` windows that cover the last dim, of nearly equal size."""
 def adaptive_avg_pool2d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
-    """Return means of windows that cover the last 2 dims; None in ``output_size`` keeps a dim."""
+    """Return means of windows that cover the last 2 dims; None in ``output_size`` keeps a dim.
+
+    Args:
+        output_size: the sizes of the last 2 dims, or one number for both; None keeps a size.
+    """
 def adaptive_avg_pool3d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
     """Return means of windows that cover the last 3 dims; None in ``output_size`` keeps a dim."""
 @typing.overload
@@ -83,7 +87,6 @@ def add(input: _Tensor | None = None, other: _types.TensorLike | None = None, *m
 
     Args:
         input: a tensor or a number; or a list of tensors.
-        other: a tensor or a number.
         more: further tensors.
         alpha: factor of `other`.
         inplace: write the sum into `input`.
@@ -91,21 +94,34 @@ def add(input: _Tensor | None = None, other: _types.TensorLike | None = None, *m
         inputs: the list of tensors by OneFlow's name.
     """
 def add_(input: _Tensor, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
-    """Write the result of `add` into this tensor and return it."""
+    """Write the result of `add` into the first tensor, which keeps its layout."""
 def addbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
-    """Return beta * x + alpha * the sum over the stack of a @ b."""
+    """Return beta * input + alpha * the sum over the stack of batch1 @ batch2."""
 def addcdiv(input: _Tensor, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1, out: _Tensor | None = None) -> _Tensor:
-    """Return x + value * a / b."""
+    """Return input + value * tensor1 / tensor2.
+
+    Args:
+        value: factor of the quotient.
+    """
 def addcmul(input: _Tensor, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1, out: _Tensor | None = None) -> _Tensor:
-    """Return x + value * a * b."""
+    """Return input + value * tensor1 * tensor2.
+
+    Args:
+        value: factor of the product.
+    """
 def addmm(input: _Tensor, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
-    """Return beta * x + alpha * (a @ b), with x broadcast."""
+    """Return beta * input + alpha * (mat1 @ mat2), with input broadcast.
+
+    Args:
+        beta: factor of ``input``.
+        alpha: factor of the product.
+    """
 def addmv(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
-    """Return beta * x + alpha * (a @ b) for a matrix a and a vector b."""
+    """Return beta * input + alpha * (mat @ vec), a matrix times a vector."""
 def addmv_(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
-    """Write the result of `addmv` into this tensor and return it."""
+    """Write the result of `addmv` into the first tensor, which keeps its layout."""
 def addr(input: _Tensor, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
-    """Return beta * x + alpha * outer(a, b)."""
+    """Return beta * input + alpha * outer(vec1, vec2)."""
 from sbpjax.tensor.views import adjoint as adjoint
 def affine_grid_generator(theta: _Tensor, size: _types.IntOrInts, align_corners: builtins.bool) -> _Tensor:
     """Return `nn.functional.affine_grid`, of maps of any dtype."""
@@ -134,36 +150,51 @@ def arange(start: builtins.float | None = None, end: _types.TensorLike | None = 
 def arccos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse cosine."""
 def arccos_(input: _Tensor) -> _Tensor:
-    """Write the result of `acos` into this tensor and return it."""
+    """Write the result of `acos` into the first tensor, which keeps its layout."""
 def arccosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse hyperbolic cosine."""
 def arccosh_(input: _Tensor) -> _Tensor:
-    """Write the result of `acosh` into this tensor and return it."""
+    """Write the result of `acosh` into the first tensor, which keeps its layout."""
 def arcsin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse sine."""
 def arcsin_(input: _Tensor) -> _Tensor:
-    """Write the result of `asin` into this tensor and return it."""
+    """Write the result of `asin` into the first tensor, which keeps its layout."""
 def arcsinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse hyperbolic sine."""
 def arcsinh_(input: _Tensor) -> _Tensor:
-    """Write the result of `asinh` into this tensor and return it."""
+    """Write the result of `asinh` into the first tensor, which keeps its layout."""
 def arctan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse tangent."""
 def arctan2(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return the angle of the point (x, y)."""
+    """Return the angle of the point (other, input)."""
 def arctan_(input: _Tensor) -> _Tensor:
-    """Write the result of `atan` into this tensor and return it."""
+    """Write the result of `atan` into the first tensor, which keeps its layout."""
 def arctanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse hyperbolic tangent."""
 def arctanh_(input: _Tensor) -> _Tensor:
-    """Write the result of `atanh` into this tensor and return it."""
+    """Write the result of `atanh` into the first tensor, which keeps its layout."""
 from sbpjax.functions.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 def argmax(input: _Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the index of the first maximum along ``dim`` or in the flattened x; int64 unless asked; NaN is largest."""
+    """Return the index of the first maximum along ``dim`` or in the flattened input; int64 unless asked; NaN is largest.
+
+    Args:
+        dim: the dim, or None for the flattened tensor.
+        dtype: an integer dtype of the result.
+    """
 def argmin(input: _Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the index of the first minimum along ``dim`` or in the flattened x; int64 unless asked; NaN is least."""
+    """Return the index of the first minimum along ``dim`` or in the flattened input; int64 unless asked; NaN is least.
+
+    Args:
+        dim: the dim, or None for the flattened tensor.
+        dtype: an integer dtype of the result.
+    """
 def argsort(input: _Tensor, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> _Tensor:
-    """Return the int64 indices that sort x along ``dim``; always stable."""
+    """Return the int64 indices that sort input along ``dim``; always stable.
+
+    Args:
+        descending: from the largest on.
+        stable: accepted; sorting is stable always.
+    """
 def argwhere(input: _Tensor, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return the indices of the elements that are not zero, one row each; dtypes as in `unique`."""
 from sbpjax.functions.strides import as_strided as as_strided
@@ -181,22 +212,22 @@ def asarray(obj: _types.ArrayLike, *, dtype: _types.DTypeLike | None = None, dev
 def asin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse sine."""
 def asin_(input: _Tensor) -> _Tensor:
-    """Write the result of `asin` into this tensor and return it."""
+    """Write the result of `asin` into the first tensor, which keeps its layout."""
 def asinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse hyperbolic sine."""
 def asinh_(input: _Tensor) -> _Tensor:
-    """Write the result of `asinh` into this tensor and return it."""
+    """Write the result of `asinh` into the first tensor, which keeps its layout."""
 from sbpjax import asyncs as asyncs
 def atan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse tangent."""
 def atan2(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return the angle of the point (x, y)."""
+    """Return the angle of the point (other, input)."""
 def atan_(input: _Tensor) -> _Tensor:
-    """Write the result of `atan` into this tensor and return it."""
+    """Write the result of `atan` into the first tensor, which keeps its layout."""
 def atanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse hyperbolic tangent."""
 def atanh_(input: _Tensor) -> _Tensor:
-    """Write the result of `atanh` into this tensor and return it."""
+    """Write the result of `atanh` into the first tensor, which keeps its layout."""
 @typing.overload
 def atleast_1d(input: _Tensor) -> _Tensor:
     """Return tensors with at least 1 dims."""
@@ -232,7 +263,12 @@ def avg_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
     """
 from sbpjax import backends as backends
 def baddbmm(input: _Tensor, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
-    """Return beta * x + alpha * (a @ b) for stacks of matrices, with x broadcast."""
+    """Return beta * input + alpha * (batch1 @ batch2) for stacks of matrices, with input broadcast.
+
+    Args:
+        beta: factor of ``input``.
+        alpha: factor of the product.
+    """
 def bartlett_window(window_length: builtins.int, periodic: builtins.bool = True, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
     """Return a triangle from 0 to 1 and back."""
 def batch_gather(input: _Tensor, indices: _Tensor) -> _Tensor:
@@ -257,7 +293,6 @@ def binary_cross_entropy_with_logits(input: _Tensor, target: _Tensor, weight: _T
         input: logits of any shape.
         target: probabilities of the same shape.
         weight: a weight per element, broadcast.
-        pos_weight: the old form of `reduction`.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         pos_weight: a weight of positive examples, broadcast.
     """
@@ -267,13 +302,13 @@ def binomial(count: _Tensor, prob: _Tensor, generator: _Generator | None = None)
 def bitwise_and(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the bitwise conjunction of integers or bools."""
 def bitwise_left_shift(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return x << y."""
+    """Return input << other."""
 def bitwise_not(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the bits of an integer or bool flipped."""
 def bitwise_or(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the bitwise disjunction of integers or bools."""
 def bitwise_right_shift(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return x >> y, keeping the sign."""
+    """Return input >> other, keeping the sign."""
 def bitwise_xor(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the bitwise exclusive disjunction of integers or bools."""
 def blackman_window(window_length: builtins.int, periodic: builtins.bool = True, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
@@ -281,7 +316,13 @@ def blackman_window(window_length: builtins.int, periodic: builtins.bool = True,
 def block_diag(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> _Tensor:
     """Return the matrices along the diagonal of a larger one; vectors are rows."""
 def bmm(input: _Tensor, mat2: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``; options as in `matmul`."""
+    """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``.
+
+    Args:
+        transpose_a: swap the last two dims of ``input`` first.
+        transpose_b: swap the last two dims of ``mat2`` first.
+        alpha: factor of the product.
+    """
 bool: _dtype
 from sbpjax import boxing as boxing
 from sbpjax.sbp.policy import boxing_policy as boxing_policy
@@ -305,25 +346,25 @@ def cat(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, ou
     """Return the arrays put together along a dim, in their common dtype.
 
     Args:
-        arrays: at least one; equal sizes but for ``dim`` (an empty 1-D one is skipped, as in torch).
+        tensors: at least one; equal sizes but for ``dim`` (an empty 1-D one is skipped, as in torch).
         dim: any dim that they have.
     """
 def cdist(x1: _Tensor, x2: _Tensor, p: builtins.float = 2.0, compute_mode: builtins.str = 'use_mm_for_euclid_dist_if_necessary') -> _Tensor:
     """Return the p-norm distances of all pairs of ``(..., P, M)`` and ``(..., R, M)`` vectors: ``(..., P, R)``."""
 cdouble: _dtype
 def ceil(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the smallest integer value not below x; integers stay."""
+    """Return the smallest integer value not below input; integers stay."""
 def ceil_(input: _Tensor) -> _Tensor:
-    """Write the result of `ceil` into this tensor and return it."""
+    """Write the result of `ceil` into the first tensor, which keeps its layout."""
 def celu(input: _Tensor, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
+    """Return max(input, 0) + min(0, alpha * (e**(input / alpha) - 1))."""
 def celu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
-    """Write the result of `celu` into this tensor and return it."""
+    """Write the result of `celu` into the first tensor, which keeps its layout."""
 cfloat: _dtype
 def chain_matmul(*matrices: _Tensor | collections.abc.Sequence[_Tensor], out: _Tensor | None = None) -> _Tensor:
     """Return the product of several matrices in the cheapest order; the first and the last may be vectors."""
 def channel_shuffle(input: _Tensor, groups: builtins.int) -> _Tensor:
-    """Return x with its channels dealt out to ``groups`` in turn."""
+    """Return input with its channels dealt out to ``groups`` in turn."""
 channels_last: _memory_format
 channels_last_3d: _memory_format
 char: _dtype
@@ -333,11 +374,11 @@ def cholesky(input: _Tensor, upper: builtins.bool = False, *, out: _Tensor | Non
 def cholesky_inverse(L: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse of the matrix whose Cholesky factor is given."""
 def cholesky_solve(input: _Tensor, input2: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``A x = b``, where ``factor`` is the Cholesky factor of A."""
+    """Return x with ``A x = input``, where ``input2`` is the Cholesky factor of A."""
 def chunk(input: _Tensor, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
     """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
 def clamp(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
+    """Return input limited to [min, max]; at a bound the whole gradient goes to input, and a NaN has none.
 
     Args:
         input: array of any dtype but bool.
@@ -345,17 +386,17 @@ def clamp(input: _Tensor, min: _types.TensorLike | None = None, max: _types.Tens
         max: number, array or None; wins where it is below ``min``.
     """
 def clamp_(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None) -> _Tensor:
-    """Write the result of `clamp` into this tensor and return it."""
+    """Write the result of `clamp` into the first tensor, which keeps its layout."""
 def clamp_max(input: _Tensor, max: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x limited from above."""
+    """Return input limited from above."""
 def clamp_max_(input: _Tensor, max: _types.TensorLike) -> _Tensor:
-    """Write the result of `clamp_max` into this tensor and return it."""
+    """Write the result of `clamp_max` into the first tensor, which keeps its layout."""
 def clamp_min(input: _Tensor, min: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x limited from below."""
+    """Return input limited from below."""
 def clamp_min_(input: _Tensor, min: _types.TensorLike) -> _Tensor:
-    """Write the result of `clamp_min` into this tensor and return it."""
+    """Write the result of `clamp_min` into the first tensor, which keeps its layout."""
 def clip(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
+    """Return input limited to [min, max]; at a bound the whole gradient goes to input, and a NaN has none.
 
     Args:
         input: array of any dtype but bool.
@@ -363,7 +404,7 @@ def clip(input: _Tensor, min: _types.TensorLike | None = None, max: _types.Tenso
         max: number, array or None; wins where it is below ``min``.
     """
 def clip_(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None) -> _Tensor:
-    """Write the result of `clamp` into this tensor and return it."""
+    """Write the result of `clamp` into the first tensor, which keeps its layout."""
 def clone(input: _Tensor, *, memory_format: _memory_format | None = None) -> _Tensor:
     """Return a copy, on the tape."""
 def column_stack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
@@ -379,12 +420,6 @@ def compile(fn: None = None, *, state: builtins.object = (), lowering: builtins.
         fn: a function of tensors (nested lists, tuples, dicts of them) and static Python values.
         state: modules, optimizers and tensors that it changes in place.
         lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints, collectives left to XLA).
-
-    Returns:
-        A `Compiled`; call it as ``fn``.
-
-    Example:
-        >>> double = compile(lambda x: x * 2)
     """
 @typing.overload
 def compile(fn: typing.Callable[..., builtins.object], *, state: builtins.object = (), lowering: builtins.str = 'spmd') -> _Compiled:
@@ -394,12 +429,6 @@ def compile(fn: typing.Callable[..., builtins.object], *, state: builtins.object
         fn: a function of tensors (nested lists, tuples, dicts of them) and static Python values.
         state: modules, optimizers and tensors that it changes in place.
         lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints, collectives left to XLA).
-
-    Returns:
-        A `Compiled`; call it as ``fn``.
-
-    Example:
-        >>> double = compile(lambda x: x * 2)
     """
 def complex(real: _Tensor, imag: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return real + i imag; both are float32 or float64."""
@@ -409,14 +438,14 @@ def concat(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *,
     """Return the arrays put together along a dim, in their common dtype.
 
     Args:
-        arrays: at least one; equal sizes but for ``dim`` (an empty 1-D one is skipped, as in torch).
+        tensors: at least one; equal sizes but for ``dim`` (an empty 1-D one is skipped, as in torch).
         dim: any dim that they have.
     """
 def concatenate(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the arrays put together along a dim, in their common dtype.
 
     Args:
-        arrays: at least one; equal sizes but for ``dim`` (an empty 1-D one is skipped, as in torch).
+        tensors: at least one; equal sizes but for ``dim`` (an empty 1-D one is skipped, as in torch).
         dim: any dim that they have.
     """
 def cond(pred: _Tensor | builtins.bool, true_fn: typing.Any, false_fn: typing.Any, *operands: typing.Any) -> typing.Any:
@@ -427,24 +456,16 @@ def cond(pred: _Tensor | builtins.bool, true_fn: typing.Any, false_fn: typing.An
         true_fn: a function of the operands that returns a tensor or a tuple of tensors, and writes nothing in place.
         false_fn: the same, with results of the same shapes and dtypes.
         *operands: tensors and other values, passed on.
-
-    Raises:
-        OpTypeError: a function returns something else than tensors.
-        OpError: the results of the two do not fit each other, or one writes a tensor in place.
-
-    Example:
-        >>> cond(x.sum() > 0, lambda x: x, lambda x: -x, x)
     """
 from sbpjax.functions.complex_numbers import conj as conj
 def conj_physical(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the complex conjugate; real numbers stay."""
 def constant_pad_nd(input: _Tensor, pad: builtins.tuple[builtins.int, ...], value: builtins.float | None = 0) -> _Tensor:
-    """Return x widened at both ends of its last dims.
+    """Return input widened at both ends of its last dims.
 
     Args:
         input: any array.
         pad: (front, behind) of the last dim, then of the one before, …; negative numbers crop.
-        mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         value: for ``"constant"``, 0 by default.
     """
 def contiguous(input: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
@@ -464,9 +485,31 @@ def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride:
         groups: channels are divided into so many groups that do not mix.
     """
 def conv2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
-    """Return the convolution of `(N, C, H, W)` with kernels; arguments as in `conv1d`."""
+    """Return the convolution of `(N, C, H, W)` with kernels.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; a split batch needs no communication.
+        weight: `(O, C / groups, ...)`; ``split(0)`` splits the output channels, ``split(1)`` makes the result a
+            partial sum if the input's channels are split too.
+        bias: `(O,)` or None.
+        stride: step of the kernel, a number or one per dim.
+        padding: zeros added on both sides, a number or one per dim, or ``"same"`` or ``"valid"``.
+        dilation: distance of the kernel's cells, a number or one per dim.
+        groups: channels are divided into so many groups that do not mix.
+    """
 def conv3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
-    """Return the convolution of `(N, C, D, H, W)` with kernels; arguments as in `conv1d`."""
+    """Return the convolution of `(N, C, D, H, W)` with kernels.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; a split batch needs no communication.
+        weight: `(O, C / groups, ...)`; ``split(0)`` splits the output channels, ``split(1)`` makes the result a
+            partial sum if the input's channels are split too.
+        bias: `(O,)` or None.
+        stride: step of the kernel, a number or one per dim.
+        padding: zeros added on both sides, a number or one per dim, or ``"same"`` or ``"valid"``.
+        dilation: distance of the kernel's cells, a number or one per dim.
+        groups: channels are divided into so many groups that do not mix.
+    """
 def conv_transpose1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the transposed convolution of `(N, C, L)`: the gradient of `conv1d` as a function of its output.
 
@@ -481,36 +524,62 @@ def conv_transpose1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = Non
         dilation: distance of the kernel's cells.
     """
 def conv_transpose2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the transposed convolution of `(N, C, H, W)`: the gradient of `conv2d` as a function of its output."""
+    """Return the transposed convolution of `(N, C, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`.
+        weight: `(C, O / groups, ...)`.
+        bias: `(O,)` or None.
+        stride: distance of the input's cells in the output.
+        padding: cells cut from both sides of the output.
+        output_padding: cells added to one side of the output.
+        groups: channels are divided into so many groups that do not mix.
+        dilation: distance of the kernel's cells.
+    """
 def conv_transpose3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the transposed convolution of `(N, C, D, H, W)`: the gradient of `conv3d` as a function of its output."""
+    """Return the transposed convolution of `(N, C, D, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`.
+        weight: `(C, O / groups, ...)`.
+        bias: `(O,)` or None.
+        stride: distance of the input's cells in the output.
+        padding: cells cut from both sides of the output.
+        output_padding: cells added to one side of the output.
+        groups: channels are divided into so many groups that do not mix.
+        dilation: distance of the kernel's cells.
+    """
 from sbpjax.functions.settings import convert_oneflow_dtype_to_numpy_dtype as convert_oneflow_dtype_to_numpy_dtype
 def copysign(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return the size of x with the sign of y (also of -0.0)."""
+    """Return the size of input with the sign of other (also of -0.0)."""
 def corrcoef(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the correlations of variables in the rows of x."""
+    """Return the correlations of variables in the rows of input."""
 def cos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the cosine."""
 def cos_(input: _Tensor) -> _Tensor:
-    """Write the result of `cos` into this tensor and return it."""
+    """Write the result of `cos` into the first tensor, which keeps its layout."""
 def cosh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the hyperbolic cosine."""
 def cosh_(input: _Tensor) -> _Tensor:
-    """Write the result of `cosh` into this tensor and return it."""
+    """Write the result of `cosh` into the first tensor, which keeps its layout."""
 def cosine_embedding_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: builtins.float = 0.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
-    """Return 1 - cos(x, y) where the target is 1, max(0, cos(x, y) - margin) where it is -1, else 0, reduced."""
+    """Return 1 - cos(input1, input2) where the target is 1, max(0, cos(input1, input2) - margin) where it is -1, else 0, reduced."""
 def cosine_similarity(x1: _Tensor, x2: _Tensor, dim: builtins.int = 1, eps: builtins.float = 1e-08) -> _Tensor:
-    """Return the cosine of the angle between x and y along ``dim``; each norm counts as at least ``eps``."""
+    """Return the cosine of the angle between x1 and x2 along ``dim``; each norm counts as at least ``eps``.
+
+    Args:
+        eps: the least that a norm counts.
+    """
 def count_nonzero(input: _Tensor, dim: _types.IntOrInts | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the int64 number of nonzero elements over ``dim``."""
 def cov(input: _Tensor, *, correction: builtins.int = 1, fweights: _Tensor | None = None, aweights: _Tensor | None = None) -> _Tensor:
-    """Return the covariances ``(V, V)`` of V variables in the rows of x, their samples in its columns.
+    """Return the covariances ``(V, V)`` of V variables in the rows of input, their samples in its columns.
 
     Args:
         input: ``(V, N)``, or ``(N,)`` for one variable.
+        correction: taken off the number of samples.
         fweights: how often each sample counts: integers ``(N,)``.
         aweights: how much each sample counts: floats ``(N,)``.
-        correction: taken off the number of samples.
     """
 def cross(input: _Tensor, other: _Tensor, dim: builtins.int | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the cross product along a dim of size 3; by default the first such dim."""
@@ -532,16 +601,24 @@ def cummax(input: _Tensor, dim: builtins.int, *, out: _Tensor | None = None) -> 
 def cummin(input: _Tensor, dim: builtins.int, *, out: _Tensor | None = None) -> _ValuesIndices:
     """Return the running minimum along ``dim`` and the int64 place of its last occurrence; NaN is the smallest."""
 def cumprod(input: _Tensor, dim: builtins.int, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the running product along ``dim``; integers and bools multiply in int64."""
+    """Return the running product along ``dim``; integers and bools multiply in int64.
+
+    Args:
+        dtype: cast to it first; by default integers and bools go to int64.
+    """
 def cumsum(input: _Tensor, dim: builtins.int, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the running sum along ``dim``; integers and bools add up in int64."""
+    """Return the running sum along ``dim``; integers and bools add up in int64.
+
+    Args:
+        dtype: cast to it first; by default integers and bools go to int64.
+    """
 def cumulative_trapezoid(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float = 1.0, dim: builtins.int = -1) -> _Tensor:
     """Return the running integral along a dim by trapezoids."""
 default_generator: _Generator
 def deg2rad(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return degrees as radians."""
 def deg2rad_(input: _Tensor) -> _Tensor:
-    """Write the result of `deg2rad` into this tensor and return it."""
+    """Write the result of `deg2rad` into the first tensor, which keeps its layout."""
 def det(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the determinants of square matrices; the gradient at a singular one is 0, as torch's."""
 from sbpjax.tensor.storage import detach as detach
@@ -550,22 +627,26 @@ def detach_copy(input: _Tensor) -> _Tensor:
     """Return a tensor over the same storage that is a leaf without grad."""
 from sbpjax.tensor.device import device as device
 def diag(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the diagonal of a matrix, or the matrix with a vector as its diagonal."""
+    """Return the diagonal of a matrix, or the matrix with a vector as its diagonal.
+
+    Args:
+        diagonal: which one; positive ones lie above the main one.
+    """
 def diag_embed(input: _Tensor, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1, *, out: _Tensor | None = None) -> _Tensor:
-    """Return matrices over two new dims, with the last dim of x on their diagonal."""
+    """Return matrices over two new dims, with the last dim of input on their diagonal."""
 def diagflat(input: _Tensor, offset: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the matrix with the elements of x on a diagonal."""
+    """Return the matrix with the elements of input on a diagonal."""
 from sbpjax.tensor.views import diagonal as diagonal
 def diagonal_copy(input: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> _Tensor:
     """Return a view of a diagonal of two dims, as a new last dim."""
 def diagonal_scatter(input: _Tensor, src: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with src on a diagonal of two dims."""
+    """Return input with src on a diagonal of two dims."""
 def diff(input: _Tensor, n: builtins.int = 1, dim: builtins.int = -1, prepend: _Tensor | None = None, append: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
 def digamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
 def dist(input: _Tensor, other: _Tensor, p: builtins.float = 2.0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the p-norm of x - y, over all elements."""
+    """Return the p-norm of input - other, over all elements."""
 from sbpjax import distributed as distributed
 def distributed_partial_fc_sample(weight: _Tensor, label: _Tensor, num_sample: builtins.int) -> builtins.tuple[_Tensor, _Tensor, _Tensor]:
     """Return labels among sampled classes, the classes, and their rows of a weight.
@@ -580,27 +661,27 @@ def distributed_partial_fc_sample(weight: _Tensor, label: _Tensor, num_sample: b
     """
 from sbpjax import distributions as distributions
 def div(input: _Tensor, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return x / y.
+    """Return input / other.
 
     Args:
         input: any array or number.
-        other: any array or number, broadcast with ``x``.
+        other: any array or number, broadcast with ``input``.
         rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
             down, both keep an integer dtype and have gradient zero.
     """
 def div_(input: _Tensor, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
-    """Write the result of `div` into this tensor and return it."""
+    """Write the result of `div` into the first tensor, which keeps its layout."""
 def divide(input: _Tensor, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return x / y.
+    """Return input / other.
 
     Args:
         input: any array or number.
-        other: any array or number, broadcast with ``x``.
+        other: any array or number, broadcast with ``input``.
         rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
             down, both keep an integer dtype and have gradient zero.
     """
 def divide_(input: _Tensor, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
-    """Write the result of `div` into this tensor and return it."""
+    """Write the result of `div` into the first tensor, which keeps its layout."""
 def dot(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the inner product of two vectors."""
 double: _dtype
@@ -649,29 +730,29 @@ def empty_strided(size: _types.IntOrInts, stride: _types.IntOrInts, *, dtype: _t
     """Return an uninitialised tensor with the sizes and strides given."""
 from sbpjax.tensor.tape.grad_mode import enable_grad as enable_grad
 def eq(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return where x == y."""
+    """Return where input == other."""
 from sbpjax.functions.elementwise import equal as equal
 def erf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the error function."""
 def erf_(input: _Tensor) -> _Tensor:
-    """Write the result of `erf` into this tensor and return it."""
+    """Write the result of `erf` into the first tensor, which keeps its layout."""
 def erfc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return 1 - erf(x)."""
+    """Return 1 - erf(input)."""
 def erfc_(input: _Tensor) -> _Tensor:
-    """Write the result of `erfc` into this tensor and return it."""
+    """Write the result of `erfc` into the first tensor, which keeps its layout."""
 def erfinv(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse of erf."""
 def erfinv_(input: _Tensor) -> _Tensor:
-    """Write the result of `erfinv` into this tensor and return it."""
+    """Write the result of `erfinv` into the first tensor, which keeps its layout."""
 from sbpjax import errors as errors
 def exp(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return e**x."""
+    """Return e**input."""
 def exp2(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return 2**x."""
+    """Return 2**input."""
 def exp2_(input: _Tensor) -> _Tensor:
-    """Write the result of `exp2` into this tensor and return it."""
+    """Write the result of `exp2` into the first tensor, which keeps its layout."""
 def exp_(input: _Tensor) -> _Tensor:
-    """Write the result of `exp` into this tensor and return it."""
+    """Write the result of `exp` into the first tensor, which keeps its layout."""
 def expand(input: _Tensor, *sizes: _types.IntOrInts) -> _Tensor:
     """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
 def expand_copy(input: _Tensor, *sizes: _types.IntOrInts) -> _Tensor:
@@ -686,20 +767,11 @@ def explain(fn: typing.Callable[..., builtins.object], *args: builtins.object, s
         *args: its arguments.
         state: modules, optimizers and tensors that it changes; a compiled function knows its own.
         **kwargs: its keyword arguments.
-
-    Returns:
-        An `Explanation`: print it, or show it in a notebook.
-
-    Raises:
-        MixedTensorError: no argument and no state is global.
-
-    Example:
-        >>> print(explain(sbpjax.matmul, x, w))
     """
 def expm1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return e**x - 1, exact near 0."""
+    """Return e**input - 1, exact near 0."""
 def expm1_(input: _Tensor) -> _Tensor:
-    """Write the result of `expm1` into this tensor and return it."""
+    """Write the result of `expm1` into the first tensor, which keeps its layout."""
 def eye(n: builtins.int, m: builtins.int | None = None, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return an ``n`` × ``m`` tensor with ones on the diagonal."""
 def feature_alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
@@ -713,16 +785,20 @@ def fill_(input: _Tensor, value: _types.TensorLike) -> _Tensor:
     """Write one number into every element."""
 from sbpjax.tensor.dtype import finfo as finfo
 def fix(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x rounded towards zero; integers stay."""
+    """Return input rounded towards zero; integers stay."""
 def fix_(input: _Tensor) -> _Tensor:
-    """Write the result of `trunc` into this tensor and return it."""
+    """Write the result of `trunc` into the first tensor, which keeps its layout."""
 from sbpjax.tensor.views import flatten as flatten
 def flip(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
-    """Return x with the given dims reversed."""
+    """Return input with the given dims reversed.
+
+    Args:
+        dims: one or several.
+    """
 def fliplr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with dim 1 reversed."""
+    """Return input with dim 1 reversed."""
 def flipud(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with dim 0 reversed."""
+    """Return input with dim 0 reversed."""
 float: _dtype
 float16: _dtype
 float32: _dtype
@@ -730,19 +806,19 @@ float64: _dtype
 float8_e4m3fn: _dtype
 float8_e5m2: _dtype
 def float_power(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return x ** y computed in float64, or complex128 where one is complex."""
+    """Return input ** other computed in float64, or complex128 where one is complex."""
 def floor(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the largest integer value not above x; integers stay."""
+    """Return the largest integer value not above input; integers stay."""
 def floor_(input: _Tensor) -> _Tensor:
-    """Write the result of `floor` into this tensor and return it."""
+    """Write the result of `floor` into the first tensor, which keeps its layout."""
 def floor_divide(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return x / y rounded down, in the promoted dtype."""
+    """Return input / other rounded down, in the promoted dtype."""
 def fmax(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the larger element; a NaN counts as missing."""
 def fmin(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the smaller element; a NaN counts as missing."""
 def fmod(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return the remainder of x / y with the sign of x (C's ``fmod``)."""
+    """Return the remainder of input / other with the sign of input (C's ``fmod``)."""
 def fork_rng(devices: _types.DeviceLike | None = None, enabled: builtins.bool = True, **_: builtins.object) -> contextlib.AbstractContextManager[None]:
     """Leave the default generator's state after the block as it was before.
 
@@ -751,9 +827,9 @@ def fork_rng(devices: _types.DeviceLike | None = None, enabled: builtins.bool = 
         enabled: whether to do so.
     """
 def frac(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the fractional part, x - trunc(x)."""
+    """Return the fractional part, input - trunc(input)."""
 def frac_(input: _Tensor) -> _Tensor:
-    """Write the result of `frac` into this tensor and return it."""
+    """Write the result of `frac` into the first tensor, which keeps its layout."""
 def frexp(input: _Tensor, *, out: _Tensor | None = None) -> _MantissaExponent:
     """Return mantissas, 0.5 or more and less than 1 in size, and int32 exponents."""
 def frobenius_norm(input: _Tensor, dim: _types.IntOrInts, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -769,11 +845,7 @@ def from_dlpack(ext_tensor: builtins.object, *, device: _types.DeviceLike | None
     The memory is never written here: a write in place makes a new array.
     """
 def from_jax(array: _types.ArrayLike) -> _Tensor:
-    """Return a tensor over a `jax.Array`: local if it lies on one device, else global in the layout of its sharding.
-
-    Raises:
-        SbpError: the array's sharding is of a kind that no sbp stands for.
-    """
+    """Return a tensor over a `jax.Array`: local if it lies on one device, else global in the layout of its sharding."""
 from sbpjax.tensor.from_data import from_numpy as from_numpy
 def frombuffer(buffer: builtins.object, *, dtype: _types.DTypeLike, count: builtins.int = -1, offset: builtins.int = 0, requires_grad: builtins.bool = False) -> _Tensor:
     """Return the bytes of a buffer as a vector, copied."""
@@ -783,24 +855,25 @@ def full_like(x: _Tensor, fill_value: _types.TensorLike, dtype: _types.DTypeLike
     """Return one value in the shape, dtype and layout of ``x``, unless told otherwise."""
 from sbpjax import func as func
 def gather(input: _Tensor, dim: builtins.int, index: _Tensor, sparse_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``out[i][j] = x[index[i][j]][j]`` for dim 0, and so on for other dims; the shape of the index."""
+    """Return ``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims; the shape of the index.
+
+    Args:
+        index: integers, of as many dims.
+    """
 def gather_nd(input: _Tensor, index: _Tensor) -> _Tensor:
-    """Return ``x[index[..., 0], index[..., 1], …]``: the index's last dim names the leading dims of x."""
+    """Return ``x[index[..., 0], index[..., 1], …]``: the index's last dim names the leading dims of input."""
 def gcd(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the greatest common divisors, never negative."""
 def gcd_(input: _Tensor, other: _Tensor) -> _Tensor:
-    """Write the result of `gcd` into this tensor and return it."""
+    """Write the result of `gcd` into the first tensor, which keeps its layout."""
 def ge(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return where x >= y."""
+    """Return where input >= other."""
 def gelu(input: _Tensor, approximate: builtins.str = 'none', *, out: _Tensor | None = None) -> _Tensor:
-    """Return x * Φ(x), with Φ the normal distribution function.
+    """Return input * Φ(input), with Φ the normal distribution function.
 
     Args:
         input: floats of any shape.
         approximate: ``"none"`` uses erf, ``"tanh"`` the tanh formula.
-
-    Source:
-        Hendrycks & Gimpel, https://arxiv.org/abs/1606.08415
     """
 def gen_tensor_buffer(*args: builtins.object, **options: builtins.object) -> builtins.object:
     """Raise: tensors of tensors of several shapes do not exist here."""
@@ -827,41 +900,41 @@ def gradient(input: _Tensor, *, spacing: builtins.int = 1, dim: _types.IntOrInts
     """
 from sbpjax import graph as graph
 def greater(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return where x > y."""
+    """Return where input > other."""
 def greater_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
-    """Write the result of `gt` into this tensor and return it."""
+    """Write the result of `gt` into the first tensor, which keeps its layout."""
 def greater_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return where x >= y."""
+    """Return where input >= other."""
 from sbpjax.functions.low_rank import grid_sampler as grid_sampler
 def grid_sampler_2d(input: _Tensor, grid: _Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> _Tensor:
     """Return `nn.functional.grid_sample` with modes by number."""
 def grid_sampler_3d(input: _Tensor, grid: _Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> _Tensor:
     """Return `nn.functional.grid_sample` with modes by number."""
 def group_norm(input: _Tensor, num_groups: builtins.int, weight: _Tensor | None = None, bias: _Tensor | None = None, eps: builtins.float = 1e-05) -> _Tensor:
-    """Return x normalised over groups of channels and all other dims but the batch.
+    """Return input normalised over groups of channels and all other dims but the batch.
 
     Args:
         input: ``(N, C, ...)``, floats.
+        num_groups: divides C.
         weight: ``(C,)`` or None.
         bias: ``(C,)`` or None.
-        num_groups: divides C.
         eps: added to the variance.
     """
 def gt(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return where x > y."""
+    """Return where input > other."""
 def gt_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
-    """Write the result of `gt` into this tensor and return it."""
+    """Write the result of `gt` into the first tensor, which keeps its layout."""
 half: _dtype
 def hamming_window(window_length: builtins.int, periodic: builtins.bool = True, alpha: builtins.float = 0.54, beta: builtins.float = 0.46, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
     """Return ``alpha - beta cos``, one period long."""
 def hann_window(window_length: builtins.int, periodic: builtins.bool = True, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
     """Return ``0.5 - 0.5 cos``, one period long, without its last point unless ``periodic`` is False."""
 def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
-    """Return x, and 0 where |x| <= lambd."""
+    """Return input, and 0 where |input| <= lambd."""
 def heaviside(input: _Tensor, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
-    """Return 0 where x < 0, 1 where x > 0, and y where x is 0."""
+    """Return 0 where input < 0, 1 where input > 0, and values where input is 0."""
 def hinge_embedding_loss(input: _Tensor, target: _Tensor, margin: builtins.float = 1.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
-    """Return x where the target is 1, max(0, margin - x) where it is -1, reduced; x and target broadcast."""
+    """Return input where the target is 1, max(0, margin - input) where it is -1, reduced; input and target broadcast."""
 from sbpjax.functions.selection import histc as histc
 def histogram(input: _Tensor, bins: builtins.int | _Tensor, *, range: builtins.tuple[builtins.float, builtins.float] | None = None, weight: _Tensor | None = None, density: builtins.bool = False, out: _Tensor | None = None) -> _HistogramEdges:
     """Return the number (or the weight) of elements in each bin, and the edges of the bins."""
@@ -877,31 +950,41 @@ def hypot(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = Non
 def i0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the modified Bessel function of the first kind of order 0."""
 def i0_(input: _Tensor) -> _Tensor:
-    """Write the result of `i0` into this tensor and return it."""
+    """Write the result of `i0` into the first tensor, which keeps its layout."""
 def igamma(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return the lower regularized incomplete gamma function; the gradient is that of x."""
+    """Return the lower regularized incomplete gamma function; the gradient is that of other."""
 def igammac(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return the upper regularized incomplete gamma function; the gradient is that of x."""
+    """Return the upper regularized incomplete gamma function; the gradient is that of other."""
 from sbpjax.tensor.dtype import iinfo as iinfo
 from sbpjax.functions.complex_numbers import imag as imag
 def in_top_k(targets: _Tensor, predictions: _Tensor, k: builtins.int) -> _Tensor:
     """Return for each row whether fewer than k classes are predicted above the target's class."""
 def index_add(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``alpha * source`` added to the slices that a vector names."""
+    """Return input with ``alpha * source`` added to the slices that a vector names.
+
+    Args:
+        index: a vector of integers.
+        source: the dtype of ``input``, with the index's size in the dim.
+        alpha: factor of the source.
+    """
 def index_add_(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1) -> _Tensor:
-    """Write the result of `index_add` into this tensor and return it."""
+    """Write the result of `index_add` into the first tensor, which keeps its layout."""
 def index_copy(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with the slices that a vector names replaced by those of ``source``."""
+    """Return input with the slices that a vector names replaced by those of ``source``."""
 def index_fill(input: _Tensor, dim: builtins.int, index: _Tensor, value: _Tensor) -> _Tensor:
-    """Return x with the slices that a vector names, also from the end, filled with a number (or 0-d array)."""
+    """Return input with the slices that a vector names, also from the end, filled with a number (or 0-d array)."""
 def index_put(input: _Tensor, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
     """Return a copy with values written (or added) to the elements that a tuple of index tensors names."""
 def index_put_(input: _Tensor, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
     """Write (or add) values to the elements that a tuple of index tensors names."""
 def index_reduce(input: _Tensor, dim: builtins.int, index: _Tensor, source: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
-    """Return x with slices of source reduced into the slices of a dim that index names."""
+    """Return input with slices of source reduced into the slices of a dim that index names."""
 def index_select(input: _Tensor, dim: builtins.int, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the slices of x along ``dim`` that a vector names."""
+    """Return the slices of input along ``dim`` that a vector names.
+
+    Args:
+        index: a vector of integers.
+    """
 inf: builtins.float
 from sbpjax.tensor.tape.grad_mode import inference_mode as inference_mode
 from sbpjax.tensor.generator import initial_seed as initial_seed
@@ -914,11 +997,7 @@ int32: _dtype
 int64: _dtype
 int8: _dtype
 def inverse(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the inverses of matrices.
-
-    Raises:
-        LinAlgError: a matrix is singular.
-    """
+    """Return the inverses of matrices."""
 from sbpjax.tensor.autocast import is_autocast_enabled as is_autocast_enabled
 from sbpjax.functions.elementwise import is_complex as is_complex
 from sbpjax.functions.complex_numbers import is_conj as is_conj
@@ -937,19 +1016,19 @@ def is_storage(obj: _types.ArrayLike) -> builtins.bool:
 def is_tensor(obj: _types.ArrayLike) -> builtins.bool:
     """Return whether an object is a `Tensor`."""
 def isclose(input: _Tensor, other: _types.TensorLike, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return where |x - y| <= atol + rtol * |y|; equal infinities are close."""
+    """Return where |input - other| <= atol + rtol * |other|; equal infinities are close."""
 def isfinite(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return where x is neither infinite nor NaN."""
+    """Return where input is neither infinite nor NaN."""
 def isin(elements: _Tensor, test_elements: _types.TensorLike, *, assume_unique: builtins.bool = False, invert: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return for every element whether it is among the test elements."""
 def isinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return where x is infinite; of a complex number, where either part is."""
+    """Return where input is infinite; of a complex number, where either part is."""
 def isnan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return where x is NaN."""
+    """Return where input is NaN."""
 def isneginf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return where x is -inf."""
+    """Return where input is -inf."""
 def isposinf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return where x is +inf."""
+    """Return where input is +inf."""
 def isreal(input: _Tensor) -> _Tensor:
     """Return where the imaginary part is 0."""
 from sbpjax.functions.signal import istft as istft
@@ -965,23 +1044,27 @@ from sbpjax.functions.settings import layout as layout
 def lcm(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the least common multiples, never negative."""
 def lcm_(input: _Tensor, other: _Tensor) -> _Tensor:
-    """Write the result of `lcm` into this tensor and return it."""
+    """Write the result of `lcm` into the first tensor, which keeps its layout."""
 def ldexp(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return ``x * 2**y``; integers y do not change the dtype of floats x."""
+    """Return ``x * 2**other``; integers other do not change the dtype of floats input."""
 def ldexp_(input: _Tensor, other: _Tensor) -> _Tensor:
-    """Write the result of `ldexp` into this tensor and return it."""
+    """Write the result of `ldexp` into the first tensor, which keeps its layout."""
 def le(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return where x <= y."""
+    """Return where input <= other."""
 def lerp(input: _Tensor, end: _types.TensorLike, weight: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x + weight * (end - x), computed from the nearer end as torch does."""
+    """Return input + weight * (end - input), computed from the nearer end as torch does.
+
+    Args:
+        weight: a number or a tensor; 0 gives ``input``, 1 gives ``end``.
+    """
 def lerp_(input: _Tensor, end: _types.TensorLike, weight: _Tensor) -> _Tensor:
-    """Write the result of `lerp` into this tensor and return it."""
+    """Write the result of `lerp` into the first tensor, which keeps its layout."""
 def less(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return where x < y."""
+    """Return where input < other."""
 def less_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return where x <= y."""
+    """Return where input <= other."""
 def lgamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return log|Γ(x)|."""
+    """Return log|Γ(input)|."""
 from sbpjax import linalg as linalg
 def linspace(start: builtins.float, end: _types.TensorLike, steps: builtins.int, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included."""
@@ -1002,11 +1085,6 @@ def load(path: builtins.str | os.PathLike, global_src_rank: builtins.int | None 
         support_pytorch_format: read PyTorch's files.
         weights_only: False lets a file of PyTorch's name anything, which runs whatever code its author put there: only
             for files that you made. Directories hold no code.
-
-    Raises:
-        CheckpointError: there is no checkpoint at `path`, it is damaged, or it names what `weights_only` refuses.
-        OpTypeError: `map_location` is neither device nor placement.
-        PlacementError: there is no such rank.
     """
 from sbpjax.graph.loaded import load_graph as load_graph
 def lobpcg(A: _Tensor, k: builtins.int | None = None, B: _Tensor | None = None, X: _Tensor | None = None, n: builtins.int | None = None, iK: _Tensor | None = None, niter: builtins.int | None = None, tol: builtins.float | None = None, largest: builtins.bool | None = None, method: builtins.str | None = None, tracker: builtins.object = None, ortho_iparams: typing.Any = None, ortho_fparams: typing.Any = None, ortho_bparams: typing.Any = None) -> builtins.tuple[_Tensor, _Tensor]:
@@ -1029,32 +1107,29 @@ def lobpcg(A: _Tensor, k: builtins.int | None = None, B: _Tensor | None = None, 
         ortho_iparams: without effect, as are the following.
         ortho_fparams: see above.
         ortho_bparams: see above.
-
-    Raises:
-        OpValueError: A has fewer than 3 n rows.
     """
 def log(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the natural logarithm."""
 def log10(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm to base 10."""
 def log10_(input: _Tensor) -> _Tensor:
-    """Write the result of `log10` into this tensor and return it."""
+    """Write the result of `log10` into the first tensor, which keeps its layout."""
 def log1p(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return log(1 + x), exact near 0."""
+    """Return log(1 + input), exact near 0."""
 def log1p_(input: _Tensor) -> _Tensor:
-    """Write the result of `log1p` into this tensor and return it."""
+    """Write the result of `log1p` into the first tensor, which keeps its layout."""
 def log2(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm to base 2."""
 def log2_(input: _Tensor) -> _Tensor:
-    """Write the result of `log2` into this tensor and return it."""
+    """Write the result of `log2` into the first tensor, which keeps its layout."""
 def log_(input: _Tensor) -> _Tensor:
-    """Write the result of `log` into this tensor and return it."""
+    """Write the result of `log` into the first tensor, which keeps its layout."""
 def log_softmax(input: _Tensor, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
 def logaddexp(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return log(e**x + e**y) without overflow."""
+    """Return log(e**input + e**other) without overflow."""
 def logaddexp2(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return ``log2(2**x + 2**y)`` without overflow."""
+    """Return ``log2(2**input + 2**other)`` without overflow."""
 def logcumsumexp(input: _Tensor, dim: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm of the running sum of exponentials along ``dim``."""
 def logdet(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -1062,22 +1137,22 @@ def logdet(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 def logical_and(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where both are nonzero."""
 def logical_not(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return where x is zero."""
+    """Return where input is zero."""
 def logical_or(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where at least one is nonzero."""
 def logical_xor(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where exactly one is nonzero."""
 def logit(input: _Tensor, eps: builtins.float | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] if ``eps`` is given."""
+    """Return log(input / (1 - input)), with input clamped to [eps, 1 - eps] if ``eps`` is given."""
 def logit_(input: _Tensor, eps: builtins.float | None = None) -> _Tensor:
-    """Write the result of `logit` into this tensor and return it."""
+    """Write the result of `logit` into the first tensor, which keeps its layout."""
 def logspace(start: builtins.float, end: _types.TensorLike, steps: builtins.int, base: builtins.float = 10.0, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``base`` to the power of `linspace`."""
 def logsumexp(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
+    """Return log(sum(e**input)) over ``dim`` without overflow; integers become float32."""
 long: _dtype
 def lt(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return where x < y."""
+    """Return where input < other."""
 def lu(A: _Tensor, *, pivot: builtins.bool = True, get_infos: builtins.bool = False, out: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor] | builtins.tuple[_Tensor, _Tensor, _Tensor]:
     """Return L and U in one matrix, the pivots, and if asked where U is singular."""
 def lu_solve(b: _Tensor, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -1086,13 +1161,18 @@ def lu_unpack(LU_data: _Tensor, LU_pivots: _Tensor, unpack_data: builtins.bool =
     """Return P, L and U of what `lu_factor` gave; empty ones that are not asked for."""
 from sbpjax.tensor.generator import manual_seed as manual_seed
 def margin_ranking_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: builtins.float = 0.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
-    """Return max(0, margin - target * (x - y)), reduced."""
+    """Return max(0, margin - target * (input1 - input2)), reduced."""
 def masked_fill(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
-    """Return x with ``value`` (number or 0-d array, cast to x's dtype) where the mask holds; x and mask broadcast."""
+    """Return input with ``value`` (number or 0-d array, cast to input's dtype) where the mask holds; input and mask broadcast.
+
+    Args:
+        mask: bools, broadcast to ``input``.
+        value: a number, or a tensor of one element.
+    """
 def masked_fill_(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
-    """Write the result of `masked_fill` into this tensor and return it."""
+    """Write the result of `masked_fill` into the first tensor, which keeps its layout."""
 def masked_scatter(input: _Tensor, mask: _Tensor, source: _Tensor) -> _Tensor:
-    """Return x with the elements of ``source``, in order, at the places where the mask holds."""
+    """Return input with the elements of ``source``, in order, at the places where the mask holds."""
 def masked_select(input: _Tensor, mask: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0."""
 def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
@@ -1160,22 +1240,82 @@ def max_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
     """
 @typing.overload
 def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 @typing.overload
 def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, *, return_indices: typing.Literal[True], data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
-    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 @typing.overload
 def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
-    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 @typing.overload
 def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, D, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 @typing.overload
 def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, *, return_indices: typing.Literal[True], data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
-    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, D, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 @typing.overload
 def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
-    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, D, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 def maximum(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the larger element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
 def mean(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
@@ -1201,7 +1341,7 @@ def min(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None) -> _Tenso
 def minimum(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the smaller element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
 def mish(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x * tanh(softplus(x))."""
+    """Return input * tanh(softplus(input))."""
 def mm(input: _Tensor, mat2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the product of two matrices."""
 from sbpjax import mock_oneflow as mock_oneflow
@@ -1213,26 +1353,26 @@ def moveaxis(input: _Tensor, source: _types.IntOrInts, destination: _types.IntOr
 def movedim(input: _Tensor, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
     """Return a view with dims moved to other positions."""
 def msort(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x sorted along dim 0."""
+    """Return input sorted along dim 0."""
 def mul(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return x * y; of bools, their conjunction."""
+    """Return input * other; of bools, their conjunction."""
 def mul_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
-    """Write the result of `mul` into this tensor and return it."""
+    """Write the result of `mul` into the first tensor, which keeps its layout."""
 def multinomial(input: _Tensor, num_samples: builtins.int, replacement: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return indices drawn by the weights in ``input``."""
 def multiply(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return x * y; of bools, their conjunction."""
+    """Return input * other; of bools, their conjunction."""
 def multiply_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
-    """Write the result of `mul` into this tensor and return it."""
+    """Write the result of `mul` into the first tensor, which keeps its layout."""
 def mv(input: _Tensor, vec: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the product of a matrix and a vector."""
 def mvlgamma(input: _Tensor, p: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
 nan: builtins.float
 def nan_to_num(input: _Tensor, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
+    """Return input with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
 def nan_to_num_(input: _Tensor, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> _Tensor:
-    """Write the result of `nan_to_num` into this tensor and return it."""
+    """Write the result of `nan_to_num` into the first tensor, which keeps its layout."""
 def nanmean(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the mean over ``dim`` of the elements that are not NaN."""
 @typing.overload
@@ -1253,15 +1393,15 @@ def native_dropout(input: _Tensor, p: builtins.float, train: builtins.bool | Non
 def native_layer_norm(input: _Tensor, normalized_shape: _types.IntOrInts, weight: _Tensor, bias: _Tensor | None, eps: builtins.float) -> _NativeLayerNorm:
     """Return `nn.functional.layer_norm`, the means and the reciprocal deviations."""
 def ne(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return where x != y."""
+    """Return where input != other."""
 def neg(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return -x; not for bool."""
+    """Return -input; not for bool."""
 def neg_(input: _Tensor) -> _Tensor:
-    """Write the result of `neg` into this tensor and return it."""
+    """Write the result of `neg` into the first tensor, which keeps its layout."""
 def negative(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return -x; not for bool."""
+    """Return -input; not for bool."""
 def negative_(input: _Tensor) -> _Tensor:
-    """Write the result of `neg` into this tensor and return it."""
+    """Write the result of `neg` into the first tensor, which keeps its layout."""
 def new_empty(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return `empty` of a size, with the dtype and layout of this tensor unless told otherwise."""
 def new_full(input: _Tensor, size: collections.abc.Sequence[builtins.int], fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
@@ -1274,7 +1414,7 @@ def new_zeros(input: _Tensor, *size: _types.IntOrInts, dtype: _types.DTypeLike |
     """Return `zeros` of a size, with the dtype and layout of this tensor unless told otherwise."""
 newaxis: None
 def nextafter(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return the floats next to x in the direction of y; there is no gradient."""
+    """Return the floats next to input in the direction of other; there is no gradient."""
 from sbpjax.functions.boxes import nms as nms
 from sbpjax import nn as nn
 from sbpjax.tensor.tape.grad_mode import no_grad as no_grad
@@ -1294,7 +1434,7 @@ def normal(mean: builtins.float = 0.0, std: builtins.float = 1.0, size: _types.I
 def normal_(input: _Tensor, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
     """Write normal floats."""
 def not_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return where x != y."""
+    """Return where input != other."""
 def nuclear_norm(input: _Tensor, dim: _types.IntOrInts = (-2, -1), keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sum of the singular values."""
 from sbpjax.functions.elementwise import numel as numel
@@ -1309,7 +1449,7 @@ def orgqr(input: _Tensor, input2: _Tensor, *, out: _Tensor | None = None) -> _Te
 def outer(input: _Tensor, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the products of all pairs of two vectors' elements."""
 def pad(input: _Tensor, pad: builtins.tuple[builtins.int, ...], mode: builtins.str = 'constant', value: builtins.float | None = None) -> _Tensor:
-    """Return x widened at both ends of its last dims.
+    """Return input widened at both ends of its last dims.
 
     Args:
         input: any array.
@@ -1318,7 +1458,7 @@ def pad(input: _Tensor, pad: builtins.tuple[builtins.int, ...], mode: builtins.s
         value: for ``"constant"``, 0 by default.
     """
 def pairwise_distance(x1: _Tensor, x2: _Tensor, p: builtins.float = 2.0, eps: builtins.float = 1e-06, keepdim: builtins.bool = False) -> _Tensor:
-    """Return the p-norm over the last dim of ``x - y + eps``."""
+    """Return the p-norm over the last dim of ``x - x2 + eps``."""
 def pca_lowrank(A: _Tensor, q: builtins.int | None = None, center: builtins.bool = True, niter: builtins.int = 2) -> _SVD:
     """Return `svd_lowrank` of A with the mean of every column taken off."""
 def pdist(input: _Tensor, p: builtins.float = 2.0) -> _Tensor:
@@ -1331,7 +1471,11 @@ pi: builtins.float
 def pinverse(A: _Tensor, rcond: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the pseudoinverses; singular values up to ``max(atol, rtol * the largest)`` count as 0."""
 def pixel_shuffle(input: _Tensor, upscale_factor: builtins.int | builtins.tuple[builtins.int, builtins.int]) -> _Tensor:
-    """Return (..., C * a * b, H, W) as (..., C, H * a, W * b); one factor is both."""
+    """Return (..., C * a * b, H, W) as (..., C, H * a, W * b); one factor is both.
+
+    Args:
+        upscale_factor: how much higher and wider, a number or two.
+    """
 def pixel_unshuffle(input: _Tensor, downscale_factor: builtins.int) -> _Tensor:
     """Return (..., C, H * r, W * r) as (..., C * r², H, W)."""
 from sbpjax.sbp.placement import placement as placement
@@ -1343,7 +1487,7 @@ def poisson_nll_loss(input: _Tensor, target: _Tensor, log_input: builtins.bool =
     Args:
         input: the expected counts, or with `log_input` their logarithms.
         target: the counts.
-        log_input: the loss is ``exp(x) - target * x``, otherwise ``x - target * log(x + eps)``.
+        log_input: the loss is ``exp(input) - target * input``, otherwise ``x - target * log(input + eps)``.
         full: add Stirling's term for targets above 1.
         eps: keeps the logarithm finite.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
@@ -1356,24 +1500,28 @@ def polar(abs: _Tensor, angle: _Tensor, *, out: _Tensor | None = None) -> _Tenso
 def polygamma(n: builtins.int, input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the n-th derivative of digamma."""
 def positive(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x; not for bool."""
+    """Return input; not for bool."""
 def pow(input: _Tensor, exponent: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return ``input ** exponent``; either may be a number; with ``inplace=True`` written into ``input``."""
 def prelu(input: _Tensor, weight: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x where positive, else weight * x.
+    """Return input where positive, else weight * input.
 
     Args:
         input: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
-        weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
+        weight: one slope, or one per channel (dim 1).
     """
 preserve_format: _memory_format
 def prod(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return the product over ``dim``; its gradient is right with zeros too."""
+    """Return the product over ``dim``; its gradient is right with zeros too.
+
+    Args:
+        dtype: cast to it first; by default integers and bools go to int64.
+    """
 from sbpjax import profiler as profiler
 def promote_types(type1: _types.DTypeLike, type2: _types.DTypeLike) -> _dtype:
     """Return the smallest dtype that holds both."""
 def put(input: _Tensor, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
-    """Return x with elements of source written (or added) where a flat index names, counted from the end if < 0."""
+    """Return input with elements of source written (or added) where a flat index names, counted from the end if < 0."""
 def qr(input: _Tensor, some: builtins.bool = True, *, out: _Tensor | None = None) -> _QR:
     """Return Q and R, with as many columns as the smaller dim, or all."""
 def quantile(input: _Tensor, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
@@ -1387,11 +1535,11 @@ def quantile(input: _Tensor, q: builtins.float | builtins.tuple[builtins.float, 
         interpolation: between neighbours: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"`` or ``"nearest"``.
     """
 def quick_gelu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x * sigmoid(1.702 * x)."""
+    """Return input * sigmoid(1.702 * input)."""
 def rad2deg(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return radians as degrees."""
 def rad2deg_(input: _Tensor) -> _Tensor:
-    """Write the result of `rad2deg` into this tensor and return it."""
+    """Write the result of `rad2deg` into the first tensor, which keeps its layout."""
 def rand(*size: _types.IntOrInts, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return uniform floats in [0, 1); arguments as `sbpjax.zeros`, and a `generator`."""
 def rand_like(input: _Tensor, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
@@ -1411,20 +1559,24 @@ def range(start: builtins.float = 0, end: _types.TensorLike | None = None, step:
 from sbpjax.tensor.views import ravel as ravel
 from sbpjax.functions.complex_numbers import real as real
 def reciprocal(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return 1 / x."""
+    """Return 1 / input."""
 def reciprocal_(input: _Tensor) -> _Tensor:
-    """Write the result of `reciprocal` into this tensor and return it."""
+    """Write the result of `reciprocal` into the first tensor, which keeps its layout."""
 record: __NoDtype
 def relu(input: _Tensor, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return max(x, 0), with gradient 0 at 0."""
+    """Return max(input, 0), with gradient 0 at 0."""
 def relu_(input: _Tensor) -> _Tensor:
-    """Write the result of `relu` into this tensor and return it."""
+    """Write the result of `relu` into the first tensor, which keeps its layout."""
 def remainder(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return the remainder of x / y with the sign of y (Python's ``%``)."""
+    """Return the remainder of input / other with the sign of other (Python's ``%``)."""
 def renorm(input: _Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with the slices of a dim scaled down to a p-norm of at most ``maxnorm``."""
+    """Return input with the slices of a dim scaled down to a p-norm of at most ``maxnorm``."""
 def repeat(input: _Tensor, *repeats: _types.IntOrInts) -> _Tensor:
-    """Return x repeated that often along each dim; surplus entries are new dims in front."""
+    """Return input repeated that often along each dim; surplus entries are new dims in front.
+
+    Args:
+        repeats: a number per dim, at least as many as dims.
+    """
 def repeat_interleave(input: _Tensor, repeats: _types.IntOrInts | None = None, dim: builtins.int | None = None, output_size: builtins.int | None = None) -> _Tensor:
     """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index.
 
@@ -1442,23 +1594,32 @@ from sbpjax.functions.nn.norm import rms_norm as rms_norm
 from sbpjax.functions.oneflow_kernels import roc_auc_score as roc_auc_score
 from sbpjax.functions.boxes import roi_align as roi_align
 def roll(input: _Tensor, shifts: _types.IntOrInts, dims: _types.IntOrInts | None = None) -> _Tensor:
-    """Return x with its elements moved along dims, those beyond the end coming in at the front."""
+    """Return input with its elements moved along dims, those beyond the end coming in at the front.
+
+    Args:
+        shifts: how far, a number or one per dim.
+        dims: one or several; by default the flattened tensor is rolled.
+    """
 def rot90(input: _Tensor, k: builtins.int = 1, dims: _types.IntOrInts = (0, 1), *, out: _Tensor | None = None) -> _Tensor:
-    """Return x turned by k quarter turns in the plane of two dims."""
+    """Return input turned by k quarter turns in the plane of two dims."""
 def round(input: _Tensor, decimals: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x rounded half to even at ``decimals`` digits; integers stay."""
+    """Return input rounded half to even at ``decimals`` digits; integers stay.
+
+    Args:
+        decimals: how many decimals are kept; negative ones round to tens, hundreds, …
+    """
 def round_(input: _Tensor, decimals: builtins.int = 0) -> _Tensor:
-    """Write the result of `round` into this tensor and return it."""
+    """Write the result of `round` into the first tensor, which keeps its layout."""
 def row_stack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
     """Return the arrays one below the other; vectors are rows."""
 from sbpjax.functions.nn.activation import rrelu as rrelu
 from sbpjax.functions.nn.activation import rrelu_ as rrelu_
 def rsqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return 1 / sqrt(x)."""
+    """Return 1 / sqrt(input)."""
 def rsqrt_(input: _Tensor) -> _Tensor:
-    """Write the result of `rsqrt` into this tensor and return it."""
+    """Write the result of `rsqrt` into the first tensor, which keeps its layout."""
 def rsub(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1) -> _Tensor:
-    """Return y - alpha * x."""
+    """Return other - alpha * input."""
 def save(obj: _types.ArrayLike, path: builtins.str | os.PathLike, global_dst_rank: builtins.int | None = None) -> None:
     """Write an object as the directory `path`; an older one there is replaced at the end.
 
@@ -1468,38 +1629,39 @@ def save(obj: _types.ArrayLike, path: builtins.str | os.PathLike, global_dst_ran
         path: the directory.
         global_dst_rank: the rank that writes global tensors, as OneFlow has it; here every process writes what it
             holds, and all processes call this together, so the number is only checked.
-
-    Raises:
-        CheckpointError: something in it cannot be stored, or it cannot be written.
-        PlacementError: there is no such rank.
     """
 from sbpjax import sbp as sbp
 def scalar_tensor(s: builtins.float | builtins.complex | _Tensor, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return a 0-d tensor, of the default dtype unless told otherwise."""
 def scatter(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor, *, reduce: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on for other dims.
+    """Return input with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on for other dims.
 
     Args:
         input: array.
-        index: integers, at most as large as ``src`` in every dim, and as x but in ``dim``.
-        src: array, or a number.
         dim: the dim that is indexed.
-        reduce: None writes, ``"add"`` and ``"multiply"`` combine with what stands there.
+        index: integers, of as many dims, in no other dim larger than ``input``.
+        src: a tensor at least as large as the index, or a number.
+        reduce: None writes, ``"add"`` and ``"multiply"`` combine with what is there.
     """
 def scatter_add(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on for other dims."""
+    """Return input with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on for other dims.
+
+    Args:
+        index: integers, of as many dims.
+        src: the dtype of ``input``, at least as large as the index.
+    """
 def scatter_nd(index: _Tensor, update: _Tensor, shape: _types.IntOrInts) -> _Tensor:
     """Return zeros of ``shape`` with the updates added at the places of an nd-index."""
 def scatter_reduce(input: _Tensor, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
-    """Return x with the elements of src that meet at one place reduced there.
+    """Return input with the elements of src that meet at one place reduced there.
 
     Args:
         input: array.
-        index: as for `scatter`.
-        src: array of x's dtype.
         dim: the dim that is indexed.
+        index: as for `scatter`.
+        src: array of input's dtype.
         reduce: ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``; at equal extremes the gradient is shared.
-        include_self: whether the element of x takes part.
+        include_self: whether the element of input takes part.
     """
 def searchsorted(sorted_sequence: _Tensor, values: _types.TensorLike, out_int32: builtins.bool = False, right: builtins.bool = False, *, side: builtins.str | None = None, sorter: _Tensor | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return where each value would be inserted to keep a sequence sorted.
@@ -1517,25 +1679,17 @@ from sbpjax.tensor.views import select as select
 def select_copy(input: _Tensor, dim: builtins.int, index: builtins.int) -> _Tensor:
     """Return one index of a dim; the dim goes away."""
 def select_scatter(input: _Tensor, src: _Tensor, dim: builtins.int, index: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with src at one index of a dim."""
+    """Return input with src at one index of a dim."""
 def selu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the self-normalising elu."""
 def selu_(input: _Tensor) -> _Tensor:
-    """Write the result of `selu` into this tensor and return it."""
+    """Write the result of `selu` into the first tensor, which keeps its layout."""
 def set_default_device(device: _types.DeviceLike) -> None:
     """Let new tensors that say nothing lie on a device; None goes back to JAX's own choice."""
 def set_default_dtype(d: builtins.int) -> None:
-    """Set the dtype that Python floats become.
-
-    Raises:
-        TypeError: the dtype is not a floating-point one.
-    """
+    """Set the dtype that Python floats become."""
 def set_default_tensor_type(tensor_type: builtins.type | builtins.str) -> None:
-    """Set the default dtype by a tensor type, ``sbpjax.DoubleTensor`` or ``"torch.DoubleTensor"``.
-
-    Raises:
-        TypeError: it is none of the floating-point types.
-    """
+    """Set the default dtype by a tensor type, ``sbpjax.DoubleTensor`` or ``"torch.DoubleTensor"``."""
 from sbpjax.functions.settings import set_float32_matmul_precision as set_float32_matmul_precision
 from sbpjax.functions.settings import set_flush_denormal as set_flush_denormal
 from sbpjax.tensor.tape.grad_mode import set_grad_enabled as set_grad_enabled
@@ -1546,67 +1700,69 @@ def set_printoptions(precision: builtins.int | None = None, threshold: builtins.
 def set_rng_state(state: builtins.object) -> None:
     """Set the default generator's state."""
 def sgn(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x / |x|, 0 at 0; of real numbers the sign."""
+    """Return input / |input|, 0 at 0; of real numbers the sign."""
 short: _dtype
 def sigmoid(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return 1 / (1 + e**-x)."""
+    """Return 1 / (1 + e**-input)."""
 def sigmoid_(input: _Tensor) -> _Tensor:
-    """Write the result of `sigmoid` into this tensor and return it."""
+    """Write the result of `sigmoid` into the first tensor, which keeps its layout."""
 def sign(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return -1, 0 or 1 by the sign of x; NaN gives 0."""
+    """Return -1, 0 or 1 by the sign of input; NaN gives 0."""
 def signbit(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return where the sign is minus, that of -0.0 too."""
 def silu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x * sigmoid(x)."""
+    """Return input * sigmoid(input)."""
 def simulate(ranks: builtins.int) -> builtins.object:
     """Return a decorator that runs a function once per rank, each in a thread, and returns the list of results.
 
     Args:
         ranks: the number of ranks; as many devices are needed.
-
-    Raises:
-        DistributedError: there are fewer devices, or this is called within a simulated rank.
-
-    Example:
-        >>> sbpjax.simulate(ranks=2)(lambda: sbpjax.env.get_rank())()  # doctest: +SKIP
-        [0, 1]
     """
 def sin(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sine."""
 def sin_(input: _Tensor) -> _Tensor:
-    """Write the result of `sin` into this tensor and return it."""
+    """Write the result of `sin` into the first tensor, which keeps its layout."""
 def sinc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return sin(πx) / (πx), and 1 at 0."""
+    """Return sin(πinput) / (πinput), and 1 at 0."""
 def sinc_(input: _Tensor) -> _Tensor:
-    """Write the result of `sinc` into this tensor and return it."""
+    """Write the result of `sinc` into the first tensor, which keeps its layout."""
 def sinh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the hyperbolic sine."""
 def sinh_(input: _Tensor) -> _Tensor:
-    """Write the result of `sinh` into this tensor and return it."""
+    """Write the result of `sinh` into the first tensor, which keeps its layout."""
 def slice(input: _Tensor, slice_tup_list: collections.abc.Sequence[collections.abc.Sequence[builtins.int]]) -> _Tensor:
     """Return the part that one ``(start, stop, step)`` per dim names; None is the default of each."""
 def slice_scatter(input: _Tensor, src: _Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with src in a slice of a dim."""
+    """Return input with src in a slice of a dim."""
 def slice_update(input: _Tensor, update: _Tensor, slice_tup_list: collections.abc.Sequence[collections.abc.Sequence[builtins.int]]) -> _Tensor:
     """Write a tensor into the part that one ``(start, stop, step)`` per dim names, and return the whole."""
 def slogdet(A: _Tensor, *, out: _Tensor | None = None) -> _SignLogabsdet:
     """Return the sign (a unit complex number) and the logarithm of the absolute value of determinants."""
 def softmax(input: _Tensor, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return e**x normalised to sum 1 along ``dim``.
+    """Return e**input normalised to sum 1 along ``dim``.
 
     Args:
-        input: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+        input: floats; any sbp.
         dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
-        dtype: cast to it first.
     """
 def softplus(input: _Tensor, beta: builtins.float = 1.0, threshold: builtins.float = 20.0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return log(1 + e**(beta * x)) / beta, and x where beta * x is above the threshold."""
+    """Return log(1 + e**(beta * input)) / beta, and input where beta * input is above the threshold.
+
+    Args:
+        beta: how sharp the bend is.
+        threshold: input itself is returned where beta * input is larger.
+    """
 def softshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x moved by lambd towards 0, and 0 where |x| <= lambd."""
+    """Return input moved by lambd towards 0, and 0 where |input| <= lambd."""
 def softsign(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x / (1 + |x|)."""
+    """Return input / (1 + |input|)."""
 def sort(input: _Tensor, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
-    """Return x sorted along ``dim`` and the int64 indices of its elements; always stable."""
+    """Return input sorted along ``dim`` and the int64 indices of its elements; always stable.
+
+    Args:
+        descending: from the largest on.
+        stable: accepted; sorting is stable always.
+    """
 sparse_coo: _layout
 sparse_csr: _layout
 from sbpjax import special as special
@@ -1621,19 +1777,23 @@ def split_with_sizes_copy(input: _Tensor, split_sizes: collections.abc.Sequence[
 def sqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the square root."""
 def sqrt_(input: _Tensor) -> _Tensor:
-    """Write the result of `sqrt` into this tensor and return it."""
+    """Write the result of `sqrt` into the first tensor, which keeps its layout."""
 def square(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x * x."""
+    """Return input * input."""
 def square_(input: _Tensor) -> _Tensor:
-    """Write the result of `square` into this tensor and return it."""
+    """Write the result of `square` into the first tensor, which keeps its layout."""
 def square_relu(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return max(x, 0)²."""
+    """Return max(input, 0)²."""
 def squeeze(input: _Tensor, dim: _types.IntOrInts | None = None) -> _Tensor:
     """Return a view without dims of size 1: all of them, or those named."""
 def squeeze_copy(input: _Tensor, dim: _types.IntOrInts | None = None) -> _Tensor:
     """Return a view without dims of size 1: all of them, or those named."""
 def stack(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return arrays of one shape along a new dim."""
+    """Return arrays of one shape along a new dim.
+
+    Args:
+        dim: where the new dim is in the result.
+    """
 def std(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1, out: _Tensor | None = None) -> _Tensor:
     """Return the standard deviation, over ``n - correction``."""
 def std_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
@@ -1641,20 +1801,27 @@ def std_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: buil
 from sbpjax.functions.signal import stft as stft
 strided: _layout
 def sub(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return x - alpha * y; not for bools."""
+    """Return input - alpha * other; not for bools.
+
+    Args:
+        alpha: factor of ``other``; a float only if the result is one.
+    """
 def sub_(input: _Tensor, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
-    """Write the result of `sub` into this tensor and return it."""
+    """Write the result of `sub` into the first tensor, which keeps its layout."""
 def subtract(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return x - alpha * y; not for bools."""
+    """Return input - alpha * other; not for bools.
+
+    Args:
+        alpha: factor of ``other``; a float only if the result is one.
+    """
 def subtract_(input: _Tensor, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
-    """Write the result of `sub` into this tensor and return it."""
+    """Write the result of `sub` into the first tensor, which keeps its layout."""
 def sum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the sum over ``dim`` (None or () for all).
 
     Args:
-        input: array of any dtype; any sbp, a split of a reduced dim gives partial_sum.
+        input: any dtype.
         dim: dim, dims or None.
-        keepdim: keep the reduced dims with size 1.
         dtype: cast to it before summing; by default integers and bools go to int64.
     """
 def svd(input: _Tensor, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out: _Tensor | None = None) -> _SVD:
@@ -1676,17 +1843,22 @@ from sbpjax.tensor.views import t as t
 def t_copy(input: _Tensor) -> _Tensor:
     """Return the transpose of a matrix; fewer dims stay."""
 def take(input: _Tensor, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return elements of the flattened x; negative indices count from the end."""
+    """Return elements of the flattened input; negative indices count from the end."""
 def take_along_dim(input: _Tensor, indices: _Tensor, dim: builtins.int | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return `gather` with x and index broadcast against each other, also from the end; without ``dim`` both flat."""
+    """Return `gather` with input and index broadcast against each other, also from the end; without ``dim`` both flat.
+
+    Args:
+        indices: integers, which broadcast with ``input`` but for the dim.
+        dim: the dim; None for the flattened tensor.
+    """
 def tan(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the tangent."""
 def tan_(input: _Tensor) -> _Tensor:
-    """Write the result of `tan` into this tensor and return it."""
+    """Write the result of `tan` into the first tensor, which keeps its layout."""
 def tanh(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the hyperbolic tangent."""
 def tanh_(input: _Tensor) -> _Tensor:
-    """Write the result of `tanh` into this tensor and return it."""
+    """Write the result of `tanh` into the first tensor, which keeps its layout."""
 def tensor(data: _types.ArrayLike, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return a tensor with a copy of ``data``.
 
@@ -1697,15 +1869,12 @@ def tensor(data: _types.ArrayLike, *, dtype: _types.DTypeLike | None = None, dev
         placement: where a global tensor lies; comes with ``sbp``.
         sbp: how a global tensor lies; ``data`` is the logical value.
         requires_grad: whether ops on it are recorded.
-
-    Raises:
-        OpTypeError: the data is no evenly nested collection of numbers.
     """
 tensor_buffer: __NoDtype
 def tensor_buffer_to_tensor(*args: builtins.object, **options: builtins.object) -> builtins.object:
     """Raise: tensors of tensors of several shapes do not exist here."""
 def tensor_scatter_nd_update(tensor: _Tensor, indices: _Tensor, updates: _Tensor) -> _Tensor:
-    """Return x with the updates written at the places of an nd-index."""
+    """Return tensor with the updates written at the places of an nd-index."""
 def tensor_split(input: _Tensor, indices_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, indices: _types.IntOrInts | None = None, sections: typing.Any = None) -> builtins.tuple[_Tensor, ...]:
     """Return views of parts of a dim: a number of nearly equal ones, or cut at the indices."""
 def tensor_to_tensor_buffer(*args: builtins.object, **options: builtins.object) -> builtins.object:
@@ -1716,11 +1885,15 @@ def tensordot(a: _Tensor, b: _Tensor, dims: _types.IntOrInts = 2, out: _Tensor |
     A contracted dim of size 1 broadcasts to the other's size.
     """
 def threshold(input: _Tensor, threshold: builtins.float, value: builtins.float, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x where it is above the threshold, else ``value``."""
+    """Return input where it is above the threshold, else ``value``."""
 def threshold_(input: _Tensor, threshold: builtins.float, value: builtins.float) -> _Tensor:
-    """Write the result of `threshold` into this tensor and return it."""
+    """Write the result of `threshold` into the first tensor, which keeps its layout."""
 def tile(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
-    """Return x repeated along its last dims; fewer numbers than dims leave the first dims alone."""
+    """Return input repeated along its last dims; fewer numbers than dims leave the first dims alone.
+
+    Args:
+        dims: a number per dim.
+    """
 def to_dlpack(tensor: _Tensor) -> builtins.object:
     """Return the DLPack capsule of a tensor."""
 def to_global(input: _Tensor, placement: _placement | None = None, sbp: _types.SbpLike | None = None, *, grad_sbp: _types.SbpLike | None = None, check_meta: builtins.bool = True, check_values: builtins.bool = True, copy: builtins.bool = False) -> _Tensor:
@@ -1741,24 +1914,16 @@ def to_global(input: _Tensor, placement: _placement | None = None, sbp: _types.S
             (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
             ``SBPJAX_CHECK=off``.
         copy: return a new tensor even if nothing changes.
-
-    Returns:
-        A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
-
-    Raises:
-        MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
-        SbpError: the sbp does not fit the tensor or the placement.
-        PlacementTypeError: ``placement`` is no placement.
-        AgreementError: processes give different values for a broadcast tensor.
-
-    Example:
-        >>> p = sbpjax.placement("cpu", [0, 1])
-        >>> sbpjax.ones(4, 4).to_global(p, sbpjax.sbp.split(0)).sbp
-        (sbpjax.sbp.split(dim=0),)
     """
 from sbpjax.tensor.convert import to_local as to_local
 def topk(input: _Tensor, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out: _Tensor | None = None) -> _ValuesIndices:
-    """Return the k largest (or smallest) elements along ``dim``, in order, and their int64 indices."""
+    """Return the k largest (or smallest) elements along ``dim``, in order, and their int64 indices.
+
+    Args:
+        k: how many.
+        largest: whether the largest, not the smallest.
+        sorted: accepted; they are in order always.
+    """
 def trace(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sum of the main diagonal of a matrix; integers add up in int64."""
 def transpose(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
@@ -1772,7 +1937,11 @@ def trapz(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float = 1.0, dim
 def triangular_solve(b: _Tensor, A: _Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: _Tensor | None = None) -> _SolutionCoefficient:
     """Return x with ``A x = b`` (``A^T x = b`` with ``transpose``) for triangular matrices, and A."""
 def tril(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0."""
+    """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0.
+
+    Args:
+        diagonal: the last one that is kept; 0 is the main one, positive ones lie above it.
+    """
 def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, layout: _layout | None = None) -> _Tensor:
     """Return the rows and the columns of the lower triangle's elements, as two rows."""
 def triplet_margin_loss(anchor: _Tensor, positive: _Tensor, negative: _Tensor, margin: builtins.float = 1.0, p: builtins.float = 2.0, eps: builtins.float = 1e-06, swap: builtins.bool = False, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
@@ -1789,24 +1958,28 @@ def triplet_margin_loss(anchor: _Tensor, positive: _Tensor, negative: _Tensor, m
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
 def triu(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0."""
+    """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0.
+
+    Args:
+        diagonal: the first one that is kept; 0 is the main one, positive ones lie above it.
+    """
 def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = 0, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, layout: _layout | None = None) -> _Tensor:
     """Return the rows and the columns of the upper triangle's elements, as two rows."""
 def true_divide(input: _Tensor, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return x / y.
+    """Return input / other.
 
     Args:
         input: any array or number.
-        other: any array or number, broadcast with ``x``.
+        other: any array or number, broadcast with ``input``.
         rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
             down, both keep an integer dtype and have gradient zero.
     """
 def true_divide_(input: _Tensor, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
-    """Write the result of `div` into this tensor and return it."""
+    """Write the result of `div` into the first tensor, which keeps its layout."""
 def trunc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x rounded towards zero; integers stay."""
+    """Return input rounded towards zero; integers stay."""
 def trunc_(input: _Tensor) -> _Tensor:
-    """Write the result of `trunc` into this tensor and return it."""
+    """Write the result of `trunc` into the first tensor, which keeps its layout."""
 def typename(obj: _types.ArrayLike) -> builtins.str:
     """Return the name of an object's type; of a tensor as PyTorch writes it."""
 uint16: _dtype
@@ -1860,11 +2033,7 @@ def var_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: buil
 def vdot(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the dot product of two vectors, the first conjugated."""
 def view(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
-    """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
-
-    Raises:
-        OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
-    """
+    """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype."""
 from sbpjax.functions.complex_numbers import view_as_complex as view_as_complex
 def view_as_complex_copy(input: _Tensor) -> _Tensor:
     """Return a view of a real tensor, whose last dim of size 2 holds real and imaginary parts, as complex numbers."""
@@ -1872,11 +2041,7 @@ from sbpjax.functions.complex_numbers import view_as_real as view_as_real
 def view_as_real_copy(input: _Tensor) -> _Tensor:
     """Return a view of a complex tensor with real and imaginary parts along a new last dim."""
 def view_copy(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
-    """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
-
-    Raises:
-        OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
-    """
+    """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype."""
 from sbpjax.inspect.explain import visualize as visualize
 def vmap(func: typing.Any, in_dims: builtins.int = 0, out_dims: builtins.int = 0, randomness: builtins.str = 'error', *, chunk_size: builtins.int | None = None) -> collections.abc.Callable:
     """Return a function that runs ``func`` once per example of a batch, as one program.
@@ -1889,13 +2054,6 @@ def vmap(func: typing.Any, in_dims: builtins.int = 0, out_dims: builtins.int = 0
         randomness: ``"error"`` refuses random ops, ``"same"`` draws the same numbers for every example,
             ``"different"`` draws anew for each.
         chunk_size: run so many examples at a time.
-
-    Returns:
-        The function of batches.
-
-    Example:
-        >>> vmap(sbpjax.dot)(sbpjax.ones(3, 5), sbpjax.ones(3, 5))
-        tensor([5., 5., 5.])
     """
 def vsplit(input: _Tensor, indices_or_sections: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
     """Return `tensor_split` along dim 0."""
@@ -1918,22 +2076,11 @@ def wrap_jax(fn: typing.Callable[..., builtins.object], sbp_rule: builtins.str |
             outputs and returns the cotangents of the inputs.
         backward_rule: how that may be divided: one sbp per input, then per cotangent.
         name: what it is called in plans and messages.
-
-    Returns:
-        A function of tensors, local or global, that returns tensors in the nesting of ``fn``.
-
-    Raises:
-        SbpError: a rule is malformed, or does not fit the number of arrays.
-
-    Example:
-        >>> logsumexp = sbpjax.wrap_jax(jax.nn.logsumexp)
-        >>> logsumexp(sbpjax.zeros(2))
-        tensor(0.6931)
     """
 def xlogy(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return x * log(y), and 0 where x is 0 and y is not NaN."""
+    """Return input * log(other), and 0 where input is 0 and other is not NaN."""
 def xlogy_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
-    """Write the result of `xlogy` into this tensor and return it."""
+    """Write the result of `xlogy` into the first tensor, which keeps its layout."""
 from sbpjax.tensor.inplace import zero_ as zero_
 def zeros(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return a tensor of zeros.
@@ -1945,10 +2092,6 @@ def zeros(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device
         placement: where a global tensor lies; comes with ``sbp``.
         sbp: how a global tensor lies.
         requires_grad: whether ops on it are recorded.
-
-    Example:
-        >>> sbpjax.zeros(2, 3).shape
-        sbpjax.Size([2, 3])
     """
 def zeros_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
     """Return zeros of the shape, dtype and layout of ``x``, unless told otherwise."""

@@ -21,11 +21,7 @@ from sbpjax.tensor.tensor import Tensor as _Tensor
 
 from sbpjax.errors import LinAlgError as LinAlgError
 def cholesky(A: _Tensor, *, upper: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return the lower (or upper) Cholesky factor of Hermitian positive definite matrices.
-
-    Raises:
-        LinAlgError: a matrix is not positive definite.
-    """
+    """Return the lower (or upper) Cholesky factor of Hermitian positive definite matrices."""
 def cholesky_ex(A: _Tensor, *, upper: builtins.bool = False, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _LInfo:
     """Return the Cholesky factor, and `info`: 0, or 1 where the matrix is not positive definite."""
 def cond(A: _Tensor, p: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
@@ -46,19 +42,11 @@ def eigvalsh(A: _Tensor, UPLO: builtins.str = 'L', *, out: _Tensor | None = None
 def householder_product(A: _Tensor, tau: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
 def inv(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the inverses of matrices.
-
-    Raises:
-        LinAlgError: a matrix is singular.
-    """
+    """Return the inverses of matrices."""
 def inv_ex(A: _Tensor, *, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _InverseInfo:
     """Return the inverses of matrices, and `info`: where there is none."""
 def ldl_factor(A: _Tensor, *, hermitian: builtins.bool = False, out: _Tensor | None = None) -> _LDPivots:
-    """Return L and D of ``A = L D L^T`` in one matrix, and the pivots: negative for a block of two, counted from 1.
-
-    Raises:
-        LinAlgError: D is singular.
-    """
+    """Return L and D of ``A = L D L^T`` in one matrix, and the pivots: negative for a block of two, counted from 1."""
 def ldl_factor_ex(A: _Tensor, *, hermitian: builtins.bool = False, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _LDPivotsInfo:
     """Return L and D of ``A = L D L^T`` in one matrix, the pivots, and `info`: the first column where D is singular.
 
@@ -69,7 +57,7 @@ def ldl_factor_ex(A: _Tensor, *, hermitian: builtins.bool = False, check_errors:
         out: where the results go.
     """
 def ldl_solve(LD: _Tensor, pivots: _Tensor, B: _Tensor, *, hermitian: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return the solution of ``A x = b`` for what `ldl_factor_ex` gave.
+    """Return the solution of ``A x = B`` for what `ldl_factor_ex` gave.
 
     Args:
         LD: ``(..., N, N)``.
@@ -127,7 +115,6 @@ def norm(A: _Tensor, ord: builtins.float | builtins.str | None = None, dim: _typ
         A: the tensor.
         ord: the order; None is the 2-norm of all elements named.
         dim: an int for a vector norm, two for a matrix norm; None is all, which for an order asks for 1 or 2 dims.
-        keepdim: keep the reduced dims with size 1.
         out: where the result goes.
         dtype: compute in this dtype.
     """
@@ -143,15 +130,11 @@ def qr(A: _Tensor, mode: builtins.str = 'reduced', *, out: _Tensor | None = None
 def slogdet(A: _Tensor, *, out: _Tensor | None = None) -> _SignLogabsdet:
     """Return the sign (a unit complex number) and the logarithm of the absolute value of determinants."""
 def solve(A: _Tensor, B: _Tensor, *, left: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``A x = B`` (``x A = B`` if not ``left``).
-
-    Raises:
-        LinAlgError: a matrix is singular.
-    """
+    """Return x with ``A x = B`` (``x A = B`` if not ``left``)."""
 def solve_ex(A: _Tensor, B: _Tensor, *, left: builtins.bool = True, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _ResultInfo:
     """Return x with ``A x = B`` (``x A = B`` if not ``left``), and `info`: where A is singular."""
 def solve_triangular(A: _Tensor, B: _Tensor, *, upper: builtins.bool, left: builtins.bool = True, unitriangular: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``a x = b`` for triangular matrices; the other triangle is not read."""
+    """Return x with ``a x = B`` for triangular matrices; the other triangle is not read."""
 def svd(A: _Tensor, full_matrices: builtins.bool = True, *, driver: builtins.str | None = None, out: _Tensor | None = None) -> _SVDh:
     """Return U, S and V^H with ``x = U diag(S) V^H``.
 
@@ -164,7 +147,7 @@ def svdvals(A: _Tensor, *, driver: builtins.str | None = None, out: _Tensor | No
 def tensorinv(A: _Tensor, ind: builtins.int = 2, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse of a in the sense of `tensordot` over its last dims from ``ind`` on."""
 def tensorsolve(A: _Tensor, B: _Tensor, dims: builtins.tuple[builtins.int, ...] | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``tensordot(a, x, x.ndim) = b``; ``dims`` of a go behind the others first."""
+    """Return x with ``tensordot(A, x, x.ndim) = B``; ``dims`` of a go behind the others first."""
 def vander(x: _Tensor, N: builtins.int | None = None, increasing: builtins.bool = True, *, out: _Tensor | None = None) -> _Tensor:
     """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
 def vecdot(x: _Tensor, y: _Tensor, *, dim: builtins.int = -1, out: _Tensor | None = None) -> _Tensor:

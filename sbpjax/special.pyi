@@ -16,63 +16,63 @@ def bessel_y0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 def bessel_y1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the Bessel function of the second kind of order 1: minus infinity at 0, NaN below."""
 def chebyshev_polynomial_t(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the polynomial of `polynomial(x, n, family='chebyshev_polynomial_t')`."""
+    """Return the polynomial of `polynomial(input, n, family='chebyshev_polynomial_t')`."""
 def chebyshev_polynomial_u(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the polynomial of `polynomial(x, n, family='chebyshev_polynomial_u')`."""
+    """Return the polynomial of `polynomial(input, n, family='chebyshev_polynomial_u')`."""
 def chebyshev_polynomial_v(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the polynomial of `polynomial(x, n, family='chebyshev_polynomial_v')`."""
+    """Return the polynomial of `polynomial(input, n, family='chebyshev_polynomial_v')`."""
 def chebyshev_polynomial_w(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the polynomial of `polynomial(x, n, family='chebyshev_polynomial_w')`."""
+    """Return the polynomial of `polynomial(input, n, family='chebyshev_polynomial_w')`."""
 def digamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
 def entr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``-x log(x)``: 0 at 0, minus infinity below."""
+    """Return ``-input log(input)``: 0 at 0, minus infinity below."""
 def erf(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the error function."""
 def erfc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return 1 - erf(x)."""
+    """Return 1 - erf(input)."""
 def erfcx(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``exp(x * x) * erfc(x)``, without overflow for large x."""
+    """Return ``exp(input * input) * erfc(input)``, without overflow for large input."""
 def erfinv(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse of erf."""
 def exp2(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return 2**x."""
+    """Return 2**input."""
 def expit(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return 1 / (1 + e**-x)."""
+    """Return 1 / (1 + e**-input)."""
 def expm1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return e**x - 1, exact near 0."""
+    """Return e**input - 1, exact near 0."""
 def gammainc(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return the lower regularized incomplete gamma function; the gradient is that of x."""
+    """Return the lower regularized incomplete gamma function; the gradient is that of other."""
 def gammaincc(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return the upper regularized incomplete gamma function; the gradient is that of x."""
+    """Return the upper regularized incomplete gamma function; the gradient is that of other."""
 def gammaln(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return log|Γ(x)|."""
+    """Return log|Γ(input)|."""
 def hermite_polynomial_h(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the polynomial of `polynomial(x, n, family='hermite_polynomial_h')`."""
+    """Return the polynomial of `polynomial(input, n, family='hermite_polynomial_h')`."""
 def hermite_polynomial_he(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the polynomial of `polynomial(x, n, family='hermite_polynomial_he')`."""
+    """Return the polynomial of `polynomial(input, n, family='hermite_polynomial_he')`."""
 def i0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the modified Bessel function of the first kind of order 0."""
 def i0e(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``i0(x) * exp(-|x|)``."""
+    """Return ``i0(input) * exp(-|input|)``."""
 def i1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the modified Bessel function of the first kind of order 1."""
 def i1e(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``i1(x) * exp(-|x|)``."""
+    """Return ``i1(input) * exp(-|input|)``."""
 def laguerre_polynomial_l(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the polynomial of `polynomial(x, n, family='laguerre_polynomial_l')`."""
+    """Return the polynomial of `polynomial(input, n, family='laguerre_polynomial_l')`."""
 def legendre_polynomial_p(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the polynomial of `polynomial(x, n, family='legendre_polynomial_p')`."""
+    """Return the polynomial of `polynomial(input, n, family='legendre_polynomial_p')`."""
 def log1p(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return log(1 + x), exact near 0."""
+    """Return log(1 + input), exact near 0."""
 def log_ndtr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm of `ndtr`, exact where that is 0."""
 def log_softmax(input: _Tensor, dim: builtins.int | None, *, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
 def logit(input: _Tensor, eps: builtins.float | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] if ``eps`` is given."""
+    """Return log(input / (1 - input)), with input clamped to [eps, 1 - eps] if ``eps`` is given."""
 def logsumexp(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
+    """Return log(sum(e**input)) over ``dim`` without overflow; integers become float32."""
 def modified_bessel_i0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the modified Bessel function of the first kind of order 0."""
 def modified_bessel_i1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -84,42 +84,45 @@ def modified_bessel_k1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor
 def multigammaln(a: _Tensor, p: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
     """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
 def ndtr(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the area under the normal density from minus infinity to x."""
+    """Return the area under the normal density from minus infinity to input."""
 def ndtri(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the x for which `ndtr` gives the input."""
+    """Return the input for which `ndtr` gives the input."""
 def polygamma(n: builtins.int, input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the n-th derivative of digamma."""
 def psi(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
 def round(input: _Tensor, decimals: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x rounded half to even at ``decimals`` digits; integers stay."""
+    """Return input rounded half to even at ``decimals`` digits; integers stay.
+
+    Args:
+        decimals: how many decimals are kept; negative ones round to tens, hundreds, …
+    """
 def scaled_modified_bessel_k0(x: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``exp(x) * modified_bessel_k0(x)``."""
 def scaled_modified_bessel_k1(x: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``exp(x) * modified_bessel_k1(x)``."""
 def shifted_chebyshev_polynomial_t(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the polynomial of `polynomial(x, n, family='shifted_chebyshev_polynomial_t')`."""
+    """Return the polynomial of `polynomial(input, n, family='shifted_chebyshev_polynomial_t')`."""
 def shifted_chebyshev_polynomial_u(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the polynomial of `polynomial(x, n, family='shifted_chebyshev_polynomial_u')`."""
+    """Return the polynomial of `polynomial(input, n, family='shifted_chebyshev_polynomial_u')`."""
 def shifted_chebyshev_polynomial_v(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the polynomial of `polynomial(x, n, family='shifted_chebyshev_polynomial_v')`."""
+    """Return the polynomial of `polynomial(input, n, family='shifted_chebyshev_polynomial_v')`."""
 def shifted_chebyshev_polynomial_w(input: _Tensor, n: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the polynomial of `polynomial(x, n, family='shifted_chebyshev_polynomial_w')`."""
+    """Return the polynomial of `polynomial(input, n, family='shifted_chebyshev_polynomial_w')`."""
 def sinc(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return sin(πx) / (πx), and 1 at 0."""
+    """Return sin(πinput) / (πinput), and 1 at 0."""
 def softmax(input: _Tensor, dim: builtins.int | None, *, dtype: _types.DTypeLike | None = None) -> _Tensor:
-    """Return e**x normalised to sum 1 along ``dim``.
+    """Return e**input normalised to sum 1 along ``dim``.
 
     Args:
-        input: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+        input: floats; any sbp.
         dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
-        dtype: cast to it first.
     """
 def spherical_bessel_j0(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``sin(x) / x``, 1 at 0 and 0 at infinity."""
+    """Return ``sin(input) / input``, 1 at 0 and 0 at infinity."""
 def xlog1py(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return ``x log(1 + y)``, 0 where x is 0 and y is no NaN."""
+    """Return ``x log(1 + other)``, 0 where input is 0 and other is no NaN."""
 def xlogy(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return x * log(y), and 0 where x is 0 and y is not NaN."""
+    """Return input * log(other), and 0 where input is 0 and other is not NaN."""
 def zeta(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-    """Return Hurwitz' zeta function, the sum of ``(k + q) ** -x``; the gradient is that of q."""
+    """Return Hurwitz' zeta function, the sum of ``(k + other) ** -input``; the gradient is that of other."""

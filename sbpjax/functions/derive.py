@@ -153,6 +153,7 @@ class Form:
         """Return the text of a function with these parameters, the first tensor of which may have another name."""
         check = _check_of(self.row) if self.row.check else None
         tensors = [first, *self.tensors[1:]] if first else self.tensors
+        parameters = [*parameters, *self.row.channels.split()[:1]]
         return texts.of_op(self.row.home, self.fn, tensors, parameters, self.row.ignores, check)
 
     def _arguments(self, kind: str) -> list[str]:

@@ -32,6 +32,8 @@ ARGUMENTS = {
     "keepdim": "keep the reduced dims with size 1.",
     "dtype": "cast to it first.",
     "reduction": '``"mean"`` or ``"sum"`` over all elements, or ``"none"``.',
+    "data_format": '``"channels_first"`` or ``"channels_last"``: where the channels of the first tensor are.',
+    "channel_pos": '``"channels_first"`` or ``"channels_last"``: where the channels of input and weight are.',
     "size_average": "the old form of `reduction`.",
     "reduce": "the old form of `reduction`.",
 }
@@ -100,9 +102,19 @@ def of_op(
     names = {a: b for a, b in zip(own, tensors) if a != b}
     head = _renamed(head, names)
     said = {title: text if title == "Example" else _renamed(text, names) for title, text in said.items()}
+    if like := re.search(r"; (?:arguments|options) as in `(\w+)`", head):
+        head = head.replace(like[0], "")
+        other = _parts(inspect.getdoc(getattr(inspect.getmodule(fn), like[1])) or "")[1]
+        other.pop("Example", None)
+        said = {**{title: _renamed(text, names) for title, text in other.items()}, **said}
     said["Args"] = _arguments(said.get("Args", ""), home, tensors, parameters, ignores.split(), _uses(fn, "several"))
     said.setdefault("Returns", _result(home, fn, tensors))
     said["Raises"] = said.get("Raises", "") + _errors(home, fn, tensors, check)
+    return _joined(head, said)
+
+
+def _joined(head: str, said: dict[str, str]) -> str:
+    """Return a text from what stands before its sections and these."""
     return "\n\n".join([head, *[f"{title}:\n{said[title].rstrip()}" for title in _ORDER if said.get(title)]])
 
 
@@ -122,7 +134,9 @@ def _renamed(text: str, names: dict[str, str]) -> str:
     """Return a text in which the tensors of the op have the names of the form."""
     for a, b in names.items():
         text = re.sub(rf"^    {a}:|``{a}``", lambda found, a=a, b=b: found[0].replace(a, b), text, flags=re.MULTILINE)
-        if len(a) == 1 and a != "a":
+        if a == "a":  # it is an article, too
+            text = re.sub(r"(?<![A-Za-z0-9_])a(?= [@*/])|(?<=\()a(?=,)", b, text)
+        elif len(a) == 1:
             text = re.sub(rf"(?<![A-Za-z0-9_'.`]){a}(?![A-Za-z0-9_²])(?!\.\w)", b, text)
     return text
 
@@ -204,6 +218,24 @@ def _filled(text: str, hang: int = 0) -> str:
     import textwrap
 
     return textwrap.fill(text, 112, initial_indent="    ", subsequent_indent=" " * (4 + hang)) + "\n"
+
+
+class WithBase:
+    """The text of a class whose base explains the arguments, joined when it is asked for.
+
+    Args:
+        own: what the class says itself.
+        base: the base.
+    """
+
+    def __init__(self, own: str | None, base: type) -> None:
+        self.own, self.base = own, base
+
+    def __get__(self, instance: Any, owner: type) -> str:
+        head, said = _parts(inspect.cleandoc(self.own or ""))
+        more, of_base = _parts(inspect.getdoc(self.base) or "")
+        said = {**of_base, **said}
+        return _joined(f"{head}\n\n{more}", said)
 
 
 class OfLayer:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sbpjax import naming
 from sbpjax.functions import nn as F
+from sbpjax.functions.texts import WithBase
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
@@ -130,21 +131,21 @@ class _BatchNorm(_NormBase):
 class BatchNorm1d(_BatchNorm):
     """Batch normalisation of `(N, C)` or `(N, C, L)`."""
 
-    __doc__ = f"{__doc__}\n\n{_BatchNorm.__doc__}"
+    __doc__ = WithBase(__doc__, _BatchNorm)
     _dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
     """Batch normalisation of `(N, C, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_BatchNorm.__doc__}"
+    __doc__ = WithBase(__doc__, _BatchNorm)
     _dims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
     """Batch normalisation of `(N, C, D, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_BatchNorm.__doc__}"
+    __doc__ = WithBase(__doc__, _BatchNorm)
     _dims = (5,)
 
 
@@ -227,19 +228,19 @@ class _FusedBatchNorm(_BatchNorm):
 class FusedBatchNorm1d(_FusedBatchNorm):
     """Fused batch normalisation and relu of `(N, C)` or `(N, C, L)`."""
 
-    __doc__ = f"{__doc__}\n\n{_FusedBatchNorm.__doc__}"
+    __doc__ = WithBase(__doc__, _FusedBatchNorm)
     _dims = (2, 3)
 
 
 class FusedBatchNorm2d(_FusedBatchNorm):
     """Fused batch normalisation and relu of `(N, C, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_FusedBatchNorm.__doc__}"
+    __doc__ = WithBase(__doc__, _FusedBatchNorm)
     _dims = (4,)
 
 
 class FusedBatchNorm3d(_FusedBatchNorm):
     """Fused batch normalisation and relu of `(N, C, D, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_FusedBatchNorm.__doc__}"
+    __doc__ = WithBase(__doc__, _FusedBatchNorm)
     _dims = (5,)

@@ -6,6 +6,7 @@ import math
 from typing import Any, NoReturn
 
 from sbpjax.functions import nn as F
+from sbpjax.functions.texts import WithBase
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter, register_bias
@@ -135,19 +136,19 @@ class _Conv(Module):
 class Conv1d(_Conv):
     """Convolution of `(N, C, L)`."""
 
-    __doc__ = f"{__doc__}\n\n{_Conv.__doc__}"
+    __doc__ = WithBase(__doc__, _Conv)
     _spatial = 1
 
 
 class Conv2d(_Conv):
     """Convolution of `(N, C, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_Conv.__doc__}"
+    __doc__ = WithBase(__doc__, _Conv)
     _spatial = 2
 
 
 class Conv3d(_Conv):
     """Convolution of `(N, C, D, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_Conv.__doc__}"
+    __doc__ = WithBase(__doc__, _Conv)
     _spatial = 3

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sbpjax.functions import nn as F
+from sbpjax.functions.texts import WithBase
 from sbpjax.nn.conv import _Conv, as_tuple
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
@@ -108,19 +109,19 @@ class _ConvTranspose(_Conv):
 class ConvTranspose1d(_ConvTranspose):
     """Transposed convolution of `(N, C, L)`."""
 
-    __doc__ = f"{__doc__}\n\n{_ConvTranspose.__doc__}"
+    __doc__ = WithBase(__doc__, _ConvTranspose)
     _spatial = 1
 
 
 class ConvTranspose2d(_ConvTranspose):
     """Transposed convolution of `(N, C, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_ConvTranspose.__doc__}"
+    __doc__ = WithBase(__doc__, _ConvTranspose)
     _spatial = 2
 
 
 class ConvTranspose3d(_ConvTranspose):
     """Transposed convolution of `(N, C, D, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_ConvTranspose.__doc__}"
+    __doc__ = WithBase(__doc__, _ConvTranspose)
     _spatial = 3

@@ -10,7 +10,11 @@ from sbpjax.tensor.tensor import Tensor as _Tensor
 def adaptive_avg_pool1d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
     """Return means of ``output_size`` windows that cover the last dim, of nearly equal size."""
 def adaptive_avg_pool2d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
-    """Return means of windows that cover the last 2 dims; None in ``output_size`` keeps a dim."""
+    """Return means of windows that cover the last 2 dims; None in ``output_size`` keeps a dim.
+
+    Args:
+        output_size: the sizes of the last 2 dims, or one number for both; None keeps a size.
+    """
 def adaptive_avg_pool3d(input: _Tensor, output_size: _types.IntOrInts) -> _Tensor:
     """Return means of windows that cover the last 3 dims; None in ``output_size`` keeps a dim."""
 @typing.overload
@@ -69,9 +73,29 @@ def avg_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
         divisor_override: divide by it instead of by the number of cells.
     """
 def avg_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the mean of every window of `(N, C, H, W)`; `divisor_override` replaces the number of cells."""
+    """Return the mean of every window of `(N, C, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: zeros added on both sides.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        count_include_pad: whether those zeros count in the mean.
+        divisor_override: divide by it instead of by the number of cells.
+    """
 def avg_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, ceil_mode: builtins.bool = False, count_include_pad: builtins.bool = True, divisor_override: builtins.int | None = None, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the mean of every window of `(N, C, D, H, W)`; `divisor_override` replaces the number of cells."""
+    """Return the mean of every window of `(N, C, D, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: zeros added on both sides.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        count_include_pad: whether those zeros count in the mean.
+        divisor_override: divide by it instead of by the number of cells.
+    """
 from sbpjax.functions.nn.norm import batch_norm as batch_norm
 def bilinear(input1: _Tensor, input2: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
     """Return x1 A x2 + b.
@@ -83,11 +107,11 @@ def bilinear(input1: _Tensor, input2: _Tensor, weight: _Tensor, bias: _Tensor | 
         bias: `(out,)`.
     """
 def binary_cross_entropy(input: _Tensor, target: _Tensor, weight: _Tensor | None = None, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
-    """Return ``-t * log(x) - (1 - t) * log(1 - x)``, the logarithms at least -100, reduced.
+    """Return ``-t * log(input) - (1 - t) * log(1 - input)``, the logarithms at least -100, reduced.
 
     Args:
         input: probabilities in [0, 1].
-        target: of x's shape, in [0, 1].
+        target: of input's shape, in [0, 1].
         weight: broadcast factor of the elements, or None.
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
     """
@@ -98,16 +122,15 @@ def binary_cross_entropy_with_logits(input: _Tensor, target: _Tensor, weight: _T
         input: logits of any shape.
         target: probabilities of the same shape.
         weight: a weight per element, broadcast.
-        pos_weight: the old form of `reduction`.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         pos_weight: a weight of positive examples, broadcast.
     """
 def celu(input: _Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = False) -> _Tensor:
-    """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
+    """Return max(input, 0) + min(0, alpha * (e**(input / alpha) - 1))."""
 def celu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
-    """Write the result of `celu` into this tensor and return it."""
+    """Write the result of `celu` into the first tensor, which keeps its layout."""
 def channel_shuffle(input: _Tensor, groups: builtins.int) -> _Tensor:
-    """Return x with its channels dealt out to ``groups`` in turn."""
+    """Return input with its channels dealt out to ``groups`` in turn."""
 from sbpjax.functions.nn.losses import combined_margin_loss as combined_margin_loss
 def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
     """Return the convolution of `(N, C, L)` with kernels.
@@ -123,9 +146,31 @@ def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride:
         groups: channels are divided into so many groups that do not mix.
     """
 def conv2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
-    """Return the convolution of `(N, C, H, W)` with kernels; arguments as in `conv1d`."""
+    """Return the convolution of `(N, C, H, W)` with kernels.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; a split batch needs no communication.
+        weight: `(O, C / groups, ...)`; ``split(0)`` splits the output channels, ``split(1)`` makes the result a
+            partial sum if the input's channels are split too.
+        bias: `(O,)` or None.
+        stride: step of the kernel, a number or one per dim.
+        padding: zeros added on both sides, a number or one per dim, or ``"same"`` or ``"valid"``.
+        dilation: distance of the kernel's cells, a number or one per dim.
+        groups: channels are divided into so many groups that do not mix.
+    """
 def conv3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
-    """Return the convolution of `(N, C, D, H, W)` with kernels; arguments as in `conv1d`."""
+    """Return the convolution of `(N, C, D, H, W)` with kernels.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; a split batch needs no communication.
+        weight: `(O, C / groups, ...)`; ``split(0)`` splits the output channels, ``split(1)`` makes the result a
+            partial sum if the input's channels are split too.
+        bias: `(O,)` or None.
+        stride: step of the kernel, a number or one per dim.
+        padding: zeros added on both sides, a number or one per dim, or ``"same"`` or ``"valid"``.
+        dilation: distance of the kernel's cells, a number or one per dim.
+        groups: channels are divided into so many groups that do not mix.
+    """
 def conv_transpose1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the transposed convolution of `(N, C, L)`: the gradient of `conv1d` as a function of its output.
 
@@ -140,13 +185,39 @@ def conv_transpose1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = Non
         dilation: distance of the kernel's cells.
     """
 def conv_transpose2d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the transposed convolution of `(N, C, H, W)`: the gradient of `conv2d` as a function of its output."""
+    """Return the transposed convolution of `(N, C, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`.
+        weight: `(C, O / groups, ...)`.
+        bias: `(O,)` or None.
+        stride: distance of the input's cells in the output.
+        padding: cells cut from both sides of the output.
+        output_padding: cells added to one side of the output.
+        groups: channels are divided into so many groups that do not mix.
+        dilation: distance of the kernel's cells.
+    """
 def conv_transpose3d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, output_padding: _types.IntOrInts = 0, groups: builtins.int = 1, dilation: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the transposed convolution of `(N, C, D, H, W)`: the gradient of `conv3d` as a function of its output."""
+    """Return the transposed convolution of `(N, C, D, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`.
+        weight: `(C, O / groups, ...)`.
+        bias: `(O,)` or None.
+        stride: distance of the input's cells in the output.
+        padding: cells cut from both sides of the output.
+        output_padding: cells added to one side of the output.
+        groups: channels are divided into so many groups that do not mix.
+        dilation: distance of the kernel's cells.
+    """
 def cosine_embedding_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: builtins.float = 0.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
-    """Return 1 - cos(x, y) where the target is 1, max(0, cos(x, y) - margin) where it is -1, else 0, reduced."""
+    """Return 1 - cos(input1, input2) where the target is 1, max(0, cos(input1, input2) - margin) where it is -1, else 0, reduced."""
 def cosine_similarity(x1: _Tensor, x2: _Tensor, dim: builtins.int = 1, eps: builtins.float = 1e-08) -> _Tensor:
-    """Return the cosine of the angle between x and y along ``dim``; each norm counts as at least ``eps``."""
+    """Return the cosine of the angle between x1 and x2 along ``dim``; each norm counts as at least ``eps``.
+
+    Args:
+        eps: the least that a norm counts.
+    """
 from sbpjax.functions.nn.loss import cross_entropy as cross_entropy
 from sbpjax.functions.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
 def ctc_loss(log_probs: _Tensor, targets: _Tensor, input_lengths: _Tensor, target_lengths: _Tensor, blank: builtins.int = 0, reduction: builtins.str = 'mean', zero_infinity: builtins.bool = False) -> _Tensor:
@@ -193,15 +264,27 @@ def dropout2d(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool =
 def dropout3d(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = True, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return `(N, C, D, H, W)` with whole channels zero; arguments as in `dropout`."""
 def elu(input: _Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = False) -> _Tensor:
-    """Return scale * (x where positive, else alpha * (e**(input_scale * x) - 1))."""
+    """Return scale * (input where positive, else alpha * (e**(input_scale * input) - 1)).
+
+    Args:
+        alpha: minus the limit for large negative elements.
+    """
 def elu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
-    """Write the result of `elu` into this tensor and return it."""
+    """Write the result of `elu` into the first tensor, which keeps its layout."""
 from sbpjax.functions.nn.embedding import embedding as embedding
 from sbpjax.functions.nn.embedding import embedding_bag as embedding_bag
 def feature_alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return `(N, C, ...)` with whole channels at selu's lower limit, scaled to keep mean and variance."""
 def fold(input: _Tensor, output_size: _types.IntOrInts, kernel_size: _types.IntOrInts, dilation: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, stride: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return images from columns of patches, overlapping parts added: (N, C * kh * kw, L) gives (N, C, H, W)."""
+    """Return images from columns of patches, overlapping parts added: (N, C * kh * kw, L) gives (N, C, H, W).
+
+    Args:
+        output_size: the sizes H and W.
+        kernel_size: size of a patch, a number or one per dim.
+        dilation: distance of a patch's cells.
+        padding: cells cut from both sides.
+        stride: step of the patches.
+    """
 @typing.overload
 def fractional_max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, output_size: _types.IntOrInts | None = None, output_ratio: _types.FloatOrFloats | None = None, return_indices: typing.Literal[False] = False, _random_samples: _Tensor | None = None) -> _Tensor:
     """Return maxima of windows of `(N, C, H, W)` that begin at random, increasing places.
@@ -272,26 +355,27 @@ def gaussian_nll_loss(input: _Tensor, target: _Tensor, var: builtins.float | _Te
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
 def gelu(input: _Tensor, approximate: builtins.str = 'none') -> _Tensor:
-    """Return x * Φ(x), with Φ the normal distribution function.
+    """Return input * Φ(input), with Φ the normal distribution function.
 
     Args:
         input: floats of any shape.
         approximate: ``"none"`` uses erf, ``"tanh"`` the tanh formula.
-
-    Source:
-        Hendrycks & Gimpel, https://arxiv.org/abs/1606.08415
     """
 def glu(input: _Tensor, dim: builtins.int = -1) -> _Tensor:
-    """Return a * sigmoid(b), with a and b the two halves of x along ``dim``."""
+    """Return a * sigmoid(b), with a and b the two halves of input along ``dim``.
+
+    Args:
+        dim: the dim that is halved.
+    """
 from sbpjax.functions.nn.grid import grid_sample as grid_sample
 def group_norm(input: _Tensor, num_groups: builtins.int, weight: _Tensor | None = None, bias: _Tensor | None = None, eps: builtins.float = 1e-05) -> _Tensor:
-    """Return x normalised over groups of channels and all other dims but the batch.
+    """Return input normalised over groups of channels and all other dims but the batch.
 
     Args:
         input: ``(N, C, ...)``, floats.
+        num_groups: divides C.
         weight: ``(C,)`` or None.
         bias: ``(C,)`` or None.
-        num_groups: divides C.
         eps: added to the variance.
     """
 def gumbel_softmax(logits: _Tensor, tau: builtins.float = 1, hard: builtins.bool = False, eps: builtins.float = 1e-10, dim: builtins.int = -1, *, generator: _Generator | None = None) -> _Tensor:
@@ -306,17 +390,22 @@ def gumbel_softmax(logits: _Tensor, tau: builtins.float = 1, hard: builtins.bool
         generator: where the noise comes from.
     """
 def hardshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
-    """Return x, and 0 where |x| <= lambd."""
+    """Return input, and 0 where |input| <= lambd."""
 def hardsigmoid(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
-    """Return min(max(x + 3, 0), 6) / 6."""
+    """Return min(max(input + 3, 0), 6) / 6."""
 def hardswish(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
-    """Return x * min(max(x + 3, 0), 6) / 6."""
+    """Return input * min(max(input + 3, 0), 6) / 6."""
 def hardtanh(input: _Tensor, min_val: builtins.float = -1.0, max_val: builtins.float = 1.0, inplace: builtins.bool = False) -> _Tensor:
-    """Return x limited to [min_val, max_val], with gradient 0 at both bounds."""
+    """Return input limited to [min_val, max_val], with gradient 0 at both bounds.
+
+    Args:
+        min_val: the lower bound.
+        max_val: the upper bound.
+    """
 def hardtanh_(input: _Tensor, min_val: builtins.float = -1.0, max_val: builtins.float = 1.0) -> _Tensor:
-    """Write the result of `hardtanh` into this tensor and return it."""
+    """Write the result of `hardtanh` into the first tensor, which keeps its layout."""
 def hinge_embedding_loss(input: _Tensor, target: _Tensor, margin: builtins.float = 1.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
-    """Return x where the target is 1, max(0, margin - x) where it is -1, reduced; x and target broadcast."""
+    """Return input where the target is 1, max(0, margin - input) where it is -1, reduced; input and target broadcast."""
 from sbpjax.functions.nn.loss import huber_loss as huber_loss
 from sbpjax.functions.nn.norm import instance_norm as instance_norm
 def interpolate(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None, mode: builtins.str = 'nearest', align_corners: builtins.bool | None = None, recompute_scale_factor: builtins.bool | None = None, antialias: builtins.bool = False) -> _Tensor:
@@ -337,20 +426,24 @@ from sbpjax.functions.nn.loss import kl_div as kl_div
 from sbpjax.functions.nn.loss import l1_loss as l1_loss
 from sbpjax.functions.nn.norm import layer_norm as layer_norm
 def leaky_relu(input: _Tensor, negative_slope: builtins.float = 0.01, inplace: builtins.bool = False) -> _Tensor:
-    """Return x where positive, else negative_slope * x."""
+    """Return input where positive, else negative_slope * input.
+
+    Args:
+        negative_slope: the factor of negative elements.
+    """
 def leaky_relu_(input: _Tensor, negative_slope: builtins.float = 0.01) -> _Tensor:
-    """Write the result of `leaky_relu` into this tensor and return it."""
+    """Write the result of `leaky_relu` into the first tensor, which keeps its layout."""
 def linear(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
-    """Return x Wᵀ + b.
+    """Return input Wᵀ + b.
 
     Args:
         input: `(..., in)`, any sbp.
-        weight: `(out, in)`; ``split(0)`` splits the result, ``split(1)`` makes it a partial sum if x is split
+        weight: `(out, in)`; ``split(0)`` splits the result, ``split(1)`` makes it a partial sum if input is split
             along its last dim too.
         bias: `(out,)`.
     """
 def local_response_norm(input: _Tensor, size: builtins.int, alpha: builtins.float = 0.0001, beta: builtins.float = 0.75, k: builtins.float = 1.0) -> _Tensor:
-    """Return x divided by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
+    """Return input divided by ``(k + alpha * mean of the squares of size neighbouring channels) ** beta``.
 
     Args:
         input: ``(N, C, ...)``; integers become floats.
@@ -362,7 +455,7 @@ def local_response_norm(input: _Tensor, size: builtins.int, alpha: builtins.floa
 def log_softmax(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
     """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
 def logsigmoid(input: _Tensor) -> _Tensor:
-    """Return log(1 / (1 + e**-x)) without overflow."""
+    """Return log(1 / (1 + e**-input)) without overflow."""
 def lp_pool1d(input: _Tensor, norm_type: builtins.float, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, ceil_mode: builtins.bool = False) -> _Tensor:
     """Return the p-norm of every window of `(N, C, L)`.
 
@@ -374,11 +467,27 @@ def lp_pool1d(input: _Tensor, norm_type: builtins.float, kernel_size: _types.Int
         ceil_mode: also take windows that reach past the end.
     """
 def lp_pool2d(input: _Tensor, norm_type: builtins.float, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, ceil_mode: builtins.bool = False) -> _Tensor:
-    """Return the p-norm of every window of `(N, C, H, W)`; arguments as in `lp_pool1d`."""
+    """Return the p-norm of every window of `(N, C, H, W)`.
+
+    Args:
+        input: `(N, C, L)` or `(C, L)`.
+        norm_type: p.
+        kernel_size: size of the window.
+        stride: step of the window; None takes `kernel_size`.
+        ceil_mode: also take windows that reach past the end.
+    """
 def lp_pool3d(input: _Tensor, norm_type: builtins.float, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, ceil_mode: builtins.bool = False) -> _Tensor:
-    """Return the p-norm of every window of `(N, C, D, H, W)`; arguments as in `lp_pool1d`."""
+    """Return the p-norm of every window of `(N, C, D, H, W)`.
+
+    Args:
+        input: `(N, C, L)` or `(C, L)`.
+        norm_type: p.
+        kernel_size: size of the window.
+        stride: step of the window; None takes `kernel_size`.
+        ceil_mode: also take windows that reach past the end.
+    """
 def margin_ranking_loss(input1: _Tensor, input2: _Tensor, target: _Tensor, margin: builtins.float = 0.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
-    """Return max(0, margin - target * (x - y)), reduced."""
+    """Return max(0, margin - target * (input1 - input2)), reduced."""
 @typing.overload
 def max_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the largest element of every window of `(N, C, L)`.
@@ -432,26 +541,106 @@ def max_pool1d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, strid
     """
 @typing.overload
 def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 @typing.overload
 def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, *, return_indices: typing.Literal[True], data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
-    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 @typing.overload
 def max_pool2d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
-    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 def max_pool2d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 @typing.overload
 def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, D, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 @typing.overload
 def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, *, return_indices: typing.Literal[True], data_format: builtins.str = 'channels_first') -> builtins.tuple[_Tensor, _Tensor]:
-    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, D, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 @typing.overload
 def max_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor | builtins.tuple[_Tensor, _Tensor]:
-    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, D, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 def max_pool3d_with_indices(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: builtins.bool = False, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the largest element of every window of `(N, C, D, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, D, H, W)`.
+
+    Args:
+        input: `(N, C, ...)` or `(C, ...)`; splits of the batch and the channels need no communication.
+        kernel_size: size of the window, a number or one per dim.
+        stride: step of the window; None takes `kernel_size`.
+        padding: cells of minus infinity added on both sides.
+        dilation: distance of the window's cells.
+        ceil_mode: also take windows that begin inside but reach past the end.
+        return_indices: return also the flat place of each maximum, int64.
+    """
 def max_unpool1d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, output_size: _types.IntOrInts | None = None) -> _Tensor:
     """Return zeros with the pooled values where `max_pool1d` found them.
 
@@ -464,15 +653,33 @@ def max_unpool1d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts
         output_size: the length before the pooling, where several pool to the same.
     """
 def max_unpool2d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, output_size: _types.IntOrInts | None = None) -> _Tensor:
-    """Return zeros with the pooled values where `max_pool2d` found them; arguments as in `max_unpool1d`."""
+    """Return zeros with the pooled values where `max_pool2d` found them.
+
+    Args:
+        input: `(N, C, L)` or `(C, L)`.
+        indices: what `max_pool1d(..., return_indices=True)` gave.
+        kernel_size: the size of the pooling's window.
+        stride: its step; None takes `kernel_size`.
+        padding: its padding.
+        output_size: the length before the pooling, where several pool to the same.
+    """
 def max_unpool3d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, output_size: _types.IntOrInts | None = None) -> _Tensor:
-    """Return zeros with the pooled values where `max_pool3d` found them; arguments as in `max_unpool1d`."""
+    """Return zeros with the pooled values where `max_pool3d` found them.
+
+    Args:
+        input: `(N, C, L)` or `(C, L)`.
+        indices: what `max_pool1d(..., return_indices=True)` gave.
+        kernel_size: the size of the pooling's window.
+        stride: its step; None takes `kernel_size`.
+        padding: its padding.
+        output_size: the length before the pooling, where several pool to the same.
+    """
 def mish(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
-    """Return x * tanh(softplus(x))."""
+    """Return input * tanh(softplus(input))."""
 from sbpjax.functions.nn.loss import mse_loss as mse_loss
 from sbpjax.functions.nn.multihead import multi_head_attention_forward as multi_head_attention_forward
 def multi_margin_loss(input: _Tensor, target: _Tensor, p: builtins.float = 1, margin: builtins.float = 1.0, weight: _Tensor | None = None, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
-    """Return the mean over the other classes of ``max(0, margin - x[target] + x[i]) ** p``, reduced.
+    """Return the mean over the other classes of ``max(0, margin - input[target] + input[i]) ** p``, reduced.
 
     Args:
         input: scores `(C,)` or `(N, C)`.
@@ -483,11 +690,11 @@ def multi_margin_loss(input: _Tensor, target: _Tensor, p: builtins.float = 1, ma
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
 def multilabel_margin_loss(input: _Tensor, target: _Tensor, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
-    """Return ``sum over labels j and other classes i of max(0, 1 - x[j] + x[i]) / C``, reduced.
+    """Return ``sum over labels j and other classes i of max(0, 1 - input[j] + input[i]) / C``, reduced.
 
     Args:
         input: scores ``(C,)`` or ``(N, C)``.
-        target: of x's shape: each row lists its labels, and ends at the first -1.
+        target: of input's shape: each row lists its labels, and ends at the first -1.
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
     """
 def multilabel_soft_margin_loss(input: _Tensor, target: _Tensor, weight: _Tensor | None = None, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
@@ -495,18 +702,23 @@ def multilabel_soft_margin_loss(input: _Tensor, target: _Tensor, weight: _Tensor
 
     Args:
         input: logits ``(N, C)``.
-        target: of x's shape, 0 or 1.
+        target: of input's shape, 0 or 1.
         weight: broadcast factor, or None.
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
     """
 def native_channel_shuffle(input: _Tensor, groups: builtins.int) -> _Tensor:
-    """Return x with its channels dealt out to ``groups`` in turn."""
+    """Return input with its channels dealt out to ``groups`` in turn."""
 from sbpjax.functions.nn.loss import nll_loss as nll_loss
 def normalize(input: _Tensor, p: builtins.float = 2.0, dim: _types.IntOrInts = 1, eps: builtins.float = 1e-12) -> _Tensor:
-    """Return x divided by its p-norm over ``dim``, or by ``eps`` where that is larger."""
+    """Return input divided by its p-norm over ``dim``, or by ``eps`` where that is larger.
+
+    Args:
+        p: the power of the norm.
+        eps: the least that is divided by.
+    """
 from sbpjax.functions.nn.embedding import one_hot as one_hot
 def pad(input: _Tensor, pad: builtins.tuple[builtins.int, ...], mode: builtins.str = 'constant', value: builtins.float | None = None) -> _Tensor:
-    """Return x widened at both ends of its last dims.
+    """Return input widened at both ends of its last dims.
 
     Args:
         input: any array.
@@ -515,11 +727,15 @@ def pad(input: _Tensor, pad: builtins.tuple[builtins.int, ...], mode: builtins.s
         value: for ``"constant"``, 0 by default.
     """
 def pairwise_distance(x1: _Tensor, x2: _Tensor, p: builtins.float = 2.0, eps: builtins.float = 1e-06, keepdim: builtins.bool = False) -> _Tensor:
-    """Return the p-norm over the last dim of ``x - y + eps``."""
+    """Return the p-norm over the last dim of ``x - x2 + eps``."""
 def pdist(input: _Tensor, p: builtins.float = 2.0) -> _Tensor:
     """Return the p-norms of the differences of all pairs of rows of ``(N, M)``, the pairs in row-major order."""
 def pixel_shuffle(input: _Tensor, upscale_factor: builtins.int | builtins.tuple[builtins.int, builtins.int]) -> _Tensor:
-    """Return (..., C * a * b, H, W) as (..., C, H * a, W * b); one factor is both."""
+    """Return (..., C * a * b, H, W) as (..., C, H * a, W * b); one factor is both.
+
+    Args:
+        upscale_factor: how much higher and wider, a number or two.
+    """
 def pixel_unshuffle(input: _Tensor, downscale_factor: builtins.int) -> _Tensor:
     """Return (..., C, H * r, W * r) as (..., C * r², H, W)."""
 def poisson_nll_loss(input: _Tensor, target: _Tensor, log_input: builtins.bool = True, full: builtins.bool = False, size_average: builtins.bool | None = None, eps: builtins.float = 1e-08, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
@@ -528,26 +744,26 @@ def poisson_nll_loss(input: _Tensor, target: _Tensor, log_input: builtins.bool =
     Args:
         input: the expected counts, or with `log_input` their logarithms.
         target: the counts.
-        log_input: the loss is ``exp(x) - target * x``, otherwise ``x - target * log(x + eps)``.
+        log_input: the loss is ``exp(input) - target * input``, otherwise ``x - target * log(input + eps)``.
         full: add Stirling's term for targets above 1.
         eps: keeps the logarithm finite.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
 def prelu(input: _Tensor, weight: _Tensor) -> _Tensor:
-    """Return x where positive, else weight * x.
+    """Return input where positive, else weight * input.
 
     Args:
         input: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
-        weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
+        weight: one slope, or one per channel (dim 1).
     """
 def quick_gelu(input: _Tensor) -> _Tensor:
-    """Return x * sigmoid(1.702 * x)."""
+    """Return input * sigmoid(1.702 * input)."""
 def relu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
-    """Return max(x, 0), with gradient 0 at 0."""
+    """Return max(input, 0), with gradient 0 at 0."""
 def relu6(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
-    """Return min(max(x, 0), 6)."""
+    """Return min(max(input, 0), 6)."""
 def relu_(input: _Tensor) -> _Tensor:
-    """Write the result of `relu` into this tensor and return it."""
+    """Write the result of `relu` into the first tensor, which keeps its layout."""
 from sbpjax.functions.nn.norm import rms_norm as rms_norm
 from sbpjax.functions.nn.activation import rrelu as rrelu
 from sbpjax.functions.nn.activation import rrelu_ as rrelu_
@@ -555,41 +771,45 @@ from sbpjax.functions.nn.attention import scaled_dot_product_attention as scaled
 def selu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return the self-normalising elu."""
 def selu_(input: _Tensor) -> _Tensor:
-    """Write the result of `selu` into this tensor and return it."""
+    """Write the result of `selu` into the first tensor, which keeps its layout."""
 def sigmoid(input: _Tensor) -> _Tensor:
-    """Return 1 / (1 + e**-x)."""
+    """Return 1 / (1 + e**-input)."""
 def silu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
-    """Return x * sigmoid(x)."""
+    """Return input * sigmoid(input)."""
 from sbpjax.functions.nn.loss import smooth_l1_loss as smooth_l1_loss
 def soft_margin_loss(input: _Tensor, target: _Tensor, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
-    """Return log(1 + e**(-target * x)), reduced."""
+    """Return log(1 + e**(-target * input)), reduced."""
 def softmax(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
-    """Return e**x normalised to sum 1 along ``dim``.
+    """Return e**input normalised to sum 1 along ``dim``.
 
     Args:
-        input: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+        input: floats; any sbp.
         dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
-        dtype: cast to it first.
     """
 def softmin(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
-    """Return the softmax of -x."""
+    """Return the softmax of -input."""
 def softplus(input: _Tensor, beta: builtins.float = 1.0, threshold: builtins.float = 20.0) -> _Tensor:
-    """Return log(1 + e**(beta * x)) / beta, and x where beta * x is above the threshold."""
+    """Return log(1 + e**(beta * input)) / beta, and input where beta * input is above the threshold.
+
+    Args:
+        beta: how sharp the bend is.
+        threshold: input itself is returned where beta * input is larger.
+    """
 def softshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
-    """Return x moved by lambd towards 0, and 0 where |x| <= lambd."""
+    """Return input moved by lambd towards 0, and 0 where |input| <= lambd."""
 def softsign(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
-    """Return x / (1 + |x|)."""
+    """Return input / (1 + |input|)."""
 from sbpjax.functions.nn.losses import sparse_softmax_cross_entropy as sparse_softmax_cross_entropy
 def square_relu(input: _Tensor) -> _Tensor:
-    """Return max(x, 0)²."""
+    """Return max(input, 0)²."""
 def tanh(input: _Tensor) -> _Tensor:
     """Return the hyperbolic tangent."""
 def tanhshrink(input: _Tensor) -> _Tensor:
-    """Return x - tanh(x)."""
+    """Return input - tanh(input)."""
 def threshold(input: _Tensor, threshold: builtins.float, value: builtins.float, inplace: builtins.bool = False) -> _Tensor:
-    """Return x where it is above the threshold, else ``value``."""
+    """Return input where it is above the threshold, else ``value``."""
 def threshold_(input: _Tensor, threshold: builtins.float, value: builtins.float) -> _Tensor:
-    """Write the result of `threshold` into this tensor and return it."""
+    """Write the result of `threshold` into the first tensor, which keeps its layout."""
 def triplet_margin_loss(anchor: _Tensor, positive: _Tensor, negative: _Tensor, margin: builtins.float = 1.0, p: builtins.float = 2.0, eps: builtins.float = 1e-06, swap: builtins.bool = False, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
     """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), reduced.
 
@@ -605,7 +825,14 @@ def triplet_margin_loss(anchor: _Tensor, positive: _Tensor, negative: _Tensor, m
     """
 from sbpjax.functions.nn.losses import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 def unfold(input: _Tensor, kernel_size: _types.IntOrInts, dilation: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, stride: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
-    """Return the patches of images as columns: (N, C, H, W) gives (N, C * kh * kw, number of patches)."""
+    """Return the patches of images as columns: (N, C, H, W) gives (N, C * kh * kw, number of patches).
+
+    Args:
+        kernel_size: size of a patch, a number or one per dim.
+        dilation: distance of a patch's cells.
+        padding: zeros added on both sides.
+        stride: step of the patches.
+    """
 def upsample(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None, mode: builtins.str = 'nearest', align_corners: builtins.bool | None = None) -> _Tensor:
     """Return `interpolate` of x; the older name."""
 def upsample_bilinear(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None) -> _Tensor:

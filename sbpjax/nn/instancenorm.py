@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.functions import nn as F
+from sbpjax.functions.texts import WithBase
 from sbpjax.nn.batchnorm import _NormBase
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
@@ -68,19 +69,19 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Instance normalisation of `(N, C, L)` or `(C, L)`."""
 
-    __doc__ = f"{__doc__}\n\n{_InstanceNorm.__doc__}"
+    __doc__ = WithBase(__doc__, _InstanceNorm)
     _dims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
     """Instance normalisation of `(N, C, H, W)` or `(C, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_InstanceNorm.__doc__}"
+    __doc__ = WithBase(__doc__, _InstanceNorm)
     _dims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
     """Instance normalisation of `(N, C, D, H, W)` or `(C, D, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_InstanceNorm.__doc__}"
+    __doc__ = WithBase(__doc__, _InstanceNorm)
     _dims = (4, 5)

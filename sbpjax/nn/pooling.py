@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax.functions import nn as F
+from sbpjax.functions.texts import WithBase
 from sbpjax.nn.conv import as_tuple
 from sbpjax.nn.module import Module
 from sbpjax.tensor import Tensor
@@ -49,7 +50,7 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """Max pooling of `(N, C, L)`."""
 
-    __doc__ = f"{__doc__}\n\n{_MaxPool.__doc__}"
+    __doc__ = WithBase(__doc__, _MaxPool)
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool1d(input, *self._options())
@@ -58,7 +59,7 @@ class MaxPool1d(_MaxPool):
 class MaxPool2d(_MaxPool):
     """Max pooling of `(N, C, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_MaxPool.__doc__}"
+    __doc__ = WithBase(__doc__, _MaxPool)
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool2d(input, *self._options())
@@ -133,7 +134,7 @@ class _SpatialAvgPool(_AvgPool):
 class AvgPool2d(_SpatialAvgPool):
     """Mean pooling of `(N, C, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_SpatialAvgPool.__doc__}"
+    __doc__ = WithBase(__doc__, _SpatialAvgPool)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool2d(input, *self._options())
@@ -161,7 +162,7 @@ class _AdaptiveAvgPool(_AdaptivePool):
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
     """Mean pooling of `(N, C, L)` to a given L."""
 
-    __doc__ = f"{__doc__}\n\n{_AdaptivePool.__doc__}"
+    __doc__ = WithBase(__doc__, _AdaptivePool)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
@@ -170,7 +171,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     """Mean pooling of `(N, C, H, W)` to a given H and W."""
 
-    __doc__ = f"{__doc__}\n\n{_AdaptivePool.__doc__}"
+    __doc__ = WithBase(__doc__, _AdaptivePool)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
@@ -192,7 +193,7 @@ class _AdaptiveMaxPool(_AdaptivePool):
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """Max pooling of `(N, C, H, W)` to a given H and W."""
 
-    __doc__ = f"{__doc__}\n\n{_AdaptiveMaxPool.__doc__}"
+    __doc__ = WithBase(__doc__, _AdaptiveMaxPool)
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
@@ -201,7 +202,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
 class MaxPool3d(_MaxPool):
     """Max pooling of `(N, C, D, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_MaxPool.__doc__}"
+    __doc__ = WithBase(__doc__, _MaxPool)
 
     def forward(self, input: Tensor) -> Any:
         return F.max_pool3d(input, *self._options())
@@ -210,7 +211,7 @@ class MaxPool3d(_MaxPool):
 class AvgPool3d(_SpatialAvgPool):
     """Mean pooling of `(N, C, D, H, W)`."""
 
-    __doc__ = f"{__doc__}\n\n{_SpatialAvgPool.__doc__}"
+    __doc__ = WithBase(__doc__, _SpatialAvgPool)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(input, *self._options())
@@ -219,7 +220,7 @@ class AvgPool3d(_SpatialAvgPool):
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     """Mean pooling of `(N, C, D, H, W)` to given sizes."""
 
-    __doc__ = f"{__doc__}\n\n{_AdaptivePool.__doc__}"
+    __doc__ = WithBase(__doc__, _AdaptivePool)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)
@@ -228,7 +229,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """Max pooling of `(N, C, L)` to a given L."""
 
-    __doc__ = f"{__doc__}\n\n{_AdaptiveMaxPool.__doc__}"
+    __doc__ = WithBase(__doc__, _AdaptiveMaxPool)
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
@@ -237,7 +238,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """Max pooling of `(N, C, D, H, W)` to given sizes."""
 
-    __doc__ = f"{__doc__}\n\n{_AdaptiveMaxPool.__doc__}"
+    __doc__ = WithBase(__doc__, _AdaptiveMaxPool)
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

@@ -179,19 +179,41 @@ def conv1d(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int
         padding: zeros added on both sides, a number or one per dim, or ``"same"`` or ``"valid"``.
         dilation: distance of the kernel's cells, a number or one per dim.
         groups: channels are divided into so many groups that do not mix.
+
+    Returns:
+        ``(N, Cout, ...)``. Splits of the batch and of the weight's output channels stay; where the input channels of
+        both are split, the result is a partial sum.
+
+    Example:
+        >>> flow.nn.functional.conv1d(flow.tensor([[[1.0, 2.0, 3.0]]]), flow.tensor([[[1.0, 1.0]]]))
+        tensor([[[3., 5.]]])
     """
     _ranked(weight, 1)
     return conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
 
 
 def conv2d(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int = 1):
-    """Return the convolution of `(N, C, H, W)` with kernels; arguments as in `conv1d`."""
+    """Return the convolution of `(N, C, H, W)` with kernels; arguments as in `conv1d`.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.ones(2, 3, 8, 8, placement=p, sbp=flow.sbp.split(0))
+        >>> w = flow.ones(4, 3, 3, 3, placement=p, sbp=flow.sbp.broadcast)
+        >>> y = flow.nn.functional.conv2d(x, w, padding=1)
+        >>> y.shape, y.sbp
+        (sbpjax.Size([2, 4, 8, 8]), (sbpjax.sbp.split(dim=0),))
+    """
     _ranked(weight, 2)
     return conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
 
 
 def conv3d(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int = 1):
-    """Return the convolution of `(N, C, D, H, W)` with kernels; arguments as in `conv1d`."""
+    """Return the convolution of `(N, C, D, H, W)` with kernels; arguments as in `conv1d`.
+
+    Example:
+        >>> flow.nn.functional.conv3d(flow.ones(1, 2, 4, 4, 4), flow.ones(3, 2, 2, 2, 2)).shape
+        sbpjax.Size([1, 3, 3, 3, 3])
+    """
     _ranked(weight, 3)
     return conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
 
@@ -257,18 +279,27 @@ def conv_transpose1d(x, weight, bias=None, /, stride=1, padding=0, output_paddin
         output_padding: cells added to one side of the output.
         groups: channels are divided into so many groups that do not mix.
         dilation: distance of the kernel's cells.
+
+    Returns:
+        ``(N, Cout, ...)``. Splits of the batch and of the weight's output channels (its dim 1) stay; where the input
+        channels of both are split, the result is a partial sum.
     """
     _ranked(weight, 1)
     return conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose2d(x, weight, bias=None, /, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1):
-    """Return the transposed convolution of `(N, C, H, W)`: the gradient of `conv2d` as a function of its output."""
+    """Return the transposed convolution of `(N, C, H, W)`; arguments as in `conv_transpose1d`.
+
+    Example:
+        >>> flow.nn.functional.conv_transpose2d(flow.ones(1, 3, 4, 4), flow.ones(3, 2, 2, 2), stride=2).shape
+        sbpjax.Size([1, 2, 8, 8])
+    """
     _ranked(weight, 2)
     return conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 def conv_transpose3d(x, weight, bias=None, /, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1):
-    """Return the transposed convolution of `(N, C, D, H, W)`: the gradient of `conv3d` as a function of its output."""
+    """Return the transposed convolution of `(N, C, D, H, W)`; arguments as in `conv_transpose1d`."""
     _ranked(weight, 3)
     return conv_transpose(x, weight, bias, stride, padding, output_padding, groups, dilation)

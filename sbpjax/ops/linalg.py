@@ -287,7 +287,7 @@ def addbmm(x, a, b, /, beta: float = 1, alpha: float = 1):
 
 
 def addmv(x, a, b, /, beta: float = 1, alpha: float = 1):
-    """Return beta * x + alpha * (a @ b) for a matrix a and a vector b."""
+    """Return beta * x + alpha * (a @ b), a matrix times a vector."""
     same_dtype("addmv(x, a, b)", x, a, b)
     return _blend(x, mv(a, b), beta, alpha)
 

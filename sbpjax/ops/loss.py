@@ -116,6 +116,14 @@ def binary_cross_entropy(x, target, weight=None, /, reduction: str = "mean"):
         target: of x's shape, in [0, 1].
         weight: broadcast factor of the elements, or None.
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+
+    Returns:
+        The shape of ``x``, or a number. Splits stay; a mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> x, target = flow.tensor([0.9, 0.2]), flow.tensor([1.0, 0.0])
+        >>> flow.nn.functional.binary_cross_entropy(x, target)
+        tensor(0.1643)
     """
     same_dtype("binary_cross_entropy", x, target, weight)
     x, target = _pair(x, target, "binary_cross_entropy")
@@ -151,6 +159,17 @@ def binary_cross_entropy_with_logits(x, target, weight=None, pos_weight=None, /,
         pos_weight: the old form of `reduction`.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         pos_weight: a weight of positive examples, broadcast.
+
+    Returns:
+        The shape of ``x``, or a number. Splits stay; a mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.tensor([2.0, -1.0]).to_global(p, flow.sbp.split(0))
+        >>> target = flow.tensor([1.0, 0.0]).to_global(p, flow.sbp.split(0))
+        >>> loss = flow.nn.functional.binary_cross_entropy_with_logits(x, target)
+        >>> round(loss.item(), 4), loss.sbp
+        (0.2201, (sbpjax.sbp.partial_sum,))
     """
     x, target = _pair(x, target, "binary_cross_entropy_with_logits")
     one_ = np.ones((), x.dtype)

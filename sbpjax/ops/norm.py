@@ -110,6 +110,15 @@ def group_norm(x, weight=None, bias=None, /, num_groups: int = 1, eps: float = 1
         bias: ``(C,)`` or None.
         num_groups: divides C.
         eps: added to the variance.
+
+    Returns:
+        The shape of ``x``. Splits of the batch stay, and of the channels where no group is cut.
+
+    Example:
+        >>> x = flow.arange(4.0).reshape(1, 2, 2)
+        >>> flow.nn.functional.group_norm(x, 2)
+        tensor([[[-1.0000,  1.0000],
+                 [-1.0000,  1.0000]]])
     """
     if x.ndim < 2 or x.shape[1] % num_groups:
         fail(
@@ -246,7 +255,19 @@ def instance_norm(
 
 
 def normalize(x, /, p: float = 2.0, dim=1, eps: float = 1e-12):
-    """Return x divided by its p-norm over ``dim``, or by ``eps`` where that is larger."""
+    """Return x divided by its p-norm over ``dim``, or by ``eps`` where that is larger.
+
+    Args:
+        p: the power of the norm.
+        eps: the least that is divided by.
+
+    Returns:
+        The shape of ``x``. Splits of other dims stay; a partial sum is reduced first.
+
+    Example:
+        >>> flow.nn.functional.normalize(flow.tensor([[3.0, 4.0]]))
+        tensor([[0.6000, 0.8000]])
+    """
     size = _vector_norm(x, p=p, dim=dim, keepdim=True)
     return lax.div(x, lax.convert_element_type(_at_least(size, eps), x.dtype))  # the norm of complex numbers is real
 
@@ -256,7 +277,18 @@ def _at_least(x, low: float):
 
 
 def cosine_similarity(x, y, /, dim: int = 1, eps: float = 1e-8):
-    """Return the cosine of the angle between x and y along ``dim``; each norm counts as at least ``eps``."""
+    """Return the cosine of the angle between x and y along ``dim``; each norm counts as at least ``eps``.
+
+    Args:
+        eps: the least that a norm counts.
+
+    Returns:
+        The broadcast shape without the dim. Splits of other dims stay.
+
+    Example:
+        >>> flow.nn.functional.cosine_similarity(flow.tensor([[1.0, 1.0]]), flow.tensor([[1.0, 0.0]]))
+        tensor([0.7071])
+    """
     shape = np.broadcast_shapes(x.shape, y.shape)
     (dim,) = several(dim, len(shape), "cosine_similarity")
     seen = f"dtypes {x.dtype} and {y.dtype}"

@@ -148,6 +148,13 @@ def max_pool1d(
         dilation: distance of the window's cells.
         ceil_mode: also take windows that begin inside but reach past the end.
         return_indices: return also the flat place of each maximum, int64.
+
+    Returns:
+        ``(N, C, ...)``. Splits of the batch and the channels stay; a partial sum is reduced first.
+
+    Example:
+        >>> flow.nn.functional.max_pool1d(flow.tensor([[[1.0, 3.0, 2.0, 0.0]]]), 2)
+        tensor([[[3., 2.]]])
     """
     return max_pool(x, 1, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -155,7 +162,13 @@ def max_pool1d(
 def max_pool2d(
     x, /, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False
 ):
-    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`."""
+    """Return the largest element of every window of `(N, C, H, W)`; arguments as in `max_pool1d`.
+
+    Example:
+        >>> flow.nn.functional.max_pool2d(flow.arange(16.0).reshape(1, 1, 4, 4), 2)
+        tensor([[[[ 5.,  7.],
+                  [13., 15.]]]])
+    """
     return max_pool(x, 2, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -248,6 +261,9 @@ def avg_pool1d(
         ceil_mode: also take windows that begin inside but reach past the end.
         count_include_pad: whether those zeros count in the mean.
         divisor_override: divide by it instead of by the number of cells.
+
+    Returns:
+        ``(N, C, ...)``. Splits of the batch and the channels stay; a partial sum stays one.
     """
     return avg_pool(x, 1, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -262,7 +278,13 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ):
-    """Return the mean of every window of `(N, C, H, W)`; `divisor_override` replaces the number of cells."""
+    """Return the mean of every window of `(N, C, H, W)`; arguments as in `avg_pool1d`.
+
+    Example:
+        >>> flow.nn.functional.avg_pool2d(flow.arange(16.0).reshape(1, 1, 4, 4), 2)
+        tensor([[[[ 2.5000,  4.5000],
+                  [10.5000, 12.5000]]]])
+    """
     return avg_pool(x, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -276,7 +298,7 @@ def avg_pool3d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ):
-    """Return the mean of every window of `(N, C, D, H, W)`; `divisor_override` replaces the number of cells."""
+    """Return the mean of every window of `(N, C, D, H, W)`; arguments as in `avg_pool1d`."""
     return avg_pool(x, 3, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
@@ -325,7 +347,21 @@ def adaptive_avg_pool1d(x, /, output_size: int | tuple | list | None):
 
 
 def adaptive_avg_pool2d(x, /, output_size: int | tuple | list | None):
-    """Return means of windows that cover the last 2 dims; None in ``output_size`` keeps a dim."""
+    """Return means of windows that cover the last 2 dims; None in ``output_size`` keeps a dim.
+
+    Args:
+        output_size: the sizes of the last 2 dims, or one number for both; None keeps a size.
+
+    Returns:
+        ``(N, C, ...)``. Splits of the batch and the channels stay; a partial sum stays one.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.arange(32.0).reshape(2, 1, 4, 4).to_global(p, flow.sbp.split(0))
+        >>> y = flow.nn.functional.adaptive_avg_pool2d(x, 1)
+        >>> y.flatten().tolist(), y.sbp
+        ([7.5, 23.5], (sbpjax.sbp.split(dim=0),))
+    """
     return _adaptive_avg(x, 2, output_size)
 
 

@@ -181,7 +181,24 @@ def _patch_geometry(sizes, kernel_size, dilation, padding, stride):
 
 
 def unfold(x, /, kernel_size, dilation=1, padding=0, stride=1):
-    """Return the patches of images as columns: (N, C, H, W) gives (N, C * kh * kw, number of patches)."""
+    """Return the patches of images as columns: (N, C, H, W) gives (N, C * kh * kw, number of patches).
+
+    Args:
+        kernel_size: size of a patch, a number or one per dim.
+        stride: step of the patches.
+        padding: zeros added on both sides.
+        dilation: distance of a patch's cells.
+
+    Returns:
+        Splits of the batch and the channels stay; a partial sum stays one.
+
+    Example:
+        >>> flow.nn.functional.unfold(flow.arange(9.0).reshape(1, 1, 3, 3), 2)
+        tensor([[[0., 1., 3., 4.],
+                 [1., 2., 4., 5.],
+                 [3., 4., 6., 7.],
+                 [4., 5., 7., 8.]]])
+    """
     x, single = _batched(x, 2, "unfold")
     kernel, dilation, padding, stride, counts = _patch_geometry(x.shape[2:], kernel_size, dilation, padding, stride)
     x = lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0)] + [(p, p, 0) for p in padding])
@@ -198,7 +215,24 @@ def unfold(x, /, kernel_size, dilation=1, padding=0, stride=1):
 
 
 def fold(x, /, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    """Return images from columns of patches, overlapping parts added: (N, C * kh * kw, L) gives (N, C, H, W)."""
+    """Return images from columns of patches, overlapping parts added: (N, C * kh * kw, L) gives (N, C, H, W).
+
+    Args:
+        output_size: the sizes H and W.
+        kernel_size: size of a patch, a number or one per dim.
+        stride: step of the patches.
+        padding: cells cut from both sides.
+        dilation: distance of a patch's cells.
+
+    Returns:
+        Splits of the batch stay; a partial sum stays one.
+
+    Example:
+        >>> flow.nn.functional.fold(flow.ones(1, 4, 4), 3, 2)
+        tensor([[[[1., 2., 1.],
+                  [2., 4., 2.],
+                  [1., 2., 1.]]]])
+    """
     single = x.ndim == 2
     x = lax.expand_dims(x, (0,)) if single else x
     sizes = per_dim(output_size, 2, "output_size")
@@ -223,7 +257,19 @@ def fold(x, /, output_size, kernel_size, dilation=1, padding=0, stride=1):
 
 
 def pixel_shuffle(x, /, upscale_factor: int | tuple[int, int]):
-    """Return (..., C * a * b, H, W) as (..., C, H * a, W * b); one factor is both."""
+    """Return (..., C * a * b, H, W) as (..., C, H * a, W * b); one factor is both.
+
+    Args:
+        upscale_factor: how much higher and wider, a number or two.
+
+    Returns:
+        Splits of the batch stay; a partial sum stays one.
+
+    Example:
+        >>> flow.nn.functional.pixel_shuffle(flow.arange(4.0).reshape(1, 4, 1, 1), 2)
+        tensor([[[[0., 1.],
+                  [2., 3.]]]])
+    """
     a, b = (upscale_factor, upscale_factor) if isinstance(upscale_factor, int) else upscale_factor
     *lead, c, h, w = x.shape
     if a * b <= 0 or c % (a * b):

@@ -273,25 +273,24 @@ class Attached:
     def abs(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
     def abs_(self) -> _Tensor:
-        """Write the result of `abs` into this tensor and return it."""
+        """Write the result of `abs` into the first tensor, which keeps its layout."""
     def absolute(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the absolute value; its gradient at 0 and NaN is 0 (that of ``lax.abs`` is 1 and NaN)."""
     def absolute_(self) -> _Tensor:
-        """Write the result of `abs` into this tensor and return it."""
+        """Write the result of `abs` into the first tensor, which keeps its layout."""
     def acos(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse cosine."""
     def acos_(self) -> _Tensor:
-        """Write the result of `acos` into this tensor and return it."""
+        """Write the result of `acos` into the first tensor, which keeps its layout."""
     def acosh(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse hyperbolic cosine."""
     def acosh_(self) -> _Tensor:
-        """Write the result of `acosh` into this tensor and return it."""
+        """Write the result of `acosh` into the first tensor, which keeps its layout."""
     def add(self, other: _types.TensorLike | None = None, *more: builtins.object, alpha: builtins.float = 1, inplace: builtins.bool = False, out: _Tensor | None = None, inputs: collections.abc.Sequence[_Tensor] | None = None) -> _Tensor:
         """Return ``input + alpha * other``, or the sum of several tensors, given one by one or as a list, as one op.
 
         Args:
             input: a tensor or a number; or a list of tensors.
-            other: a tensor or a number.
             more: further tensors.
             alpha: factor of `other`.
             inplace: write the sum into `input`.
@@ -299,31 +298,44 @@ class Attached:
             inputs: the list of tensors by OneFlow's name.
         """
     def add_(self, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
-        """Write the result of `add` into this tensor and return it."""
+        """Write the result of `add` into the first tensor, which keeps its layout."""
     def addbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
-        """Return beta * x + alpha * the sum over the stack of a @ b."""
+        """Return beta * input + alpha * the sum over the stack of batch1 @ batch2."""
     def addbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
-        """Write the result of `addbmm` into this tensor and return it."""
+        """Write the result of `addbmm` into the first tensor, which keeps its layout."""
     def addcdiv(self, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1, out: _Tensor | None = None) -> _Tensor:
-        """Return x + value * a / b."""
+        """Return input + value * tensor1 / tensor2.
+
+        Args:
+            value: factor of the quotient.
+        """
     def addcdiv_(self, tensor1: _Tensor, tensor2: _Tensor, value: _types.TensorLike = 1) -> _Tensor:
-        """Write the result of `addcdiv` into this tensor and return it."""
+        """Write the result of `addcdiv` into the first tensor, which keeps its layout."""
     def addcmul(self, tensor1: _Tensor, tensor2: _Tensor, *, value: _types.TensorLike = 1, out: _Tensor | None = None) -> _Tensor:
-        """Return x + value * a * b."""
+        """Return input + value * tensor1 * tensor2.
+
+        Args:
+            value: factor of the product.
+        """
     def addcmul_(self, tensor1: _Tensor, tensor2: _Tensor, value: _types.TensorLike = 1) -> _Tensor:
-        """Write the result of `addcmul` into this tensor and return it."""
+        """Write the result of `addcmul` into the first tensor, which keeps its layout."""
     def addmm(self, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
-        """Return beta * x + alpha * (a @ b), with x broadcast."""
+        """Return beta * input + alpha * (mat1 @ mat2), with input broadcast.
+
+        Args:
+            beta: factor of ``input``.
+            alpha: factor of the product.
+        """
     def addmm_(self, mat1: _Tensor, mat2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
-        """Write the result of `addmm` into this tensor and return it."""
+        """Write the result of `addmm` into the first tensor, which keeps its layout."""
     def addmv(self, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
-        """Return beta * x + alpha * (a @ b) for a matrix a and a vector b."""
+        """Return beta * input + alpha * (mat @ vec), a matrix times a vector."""
     def addmv_(self, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
-        """Write the result of `addmv` into this tensor and return it."""
+        """Write the result of `addmv` into the first tensor, which keeps its layout."""
     def addr(self, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
-        """Return beta * x + alpha * outer(a, b)."""
+        """Return beta * input + alpha * outer(vec1, vec2)."""
     def addr_(self, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
-        """Write the result of `addr` into this tensor and return it."""
+        """Write the result of `addr` into the first tensor, which keeps its layout."""
     def adjoint(self) -> _Tensor:
         """Return matrices with their last two dims exchanged and, if complex, conjugated."""
     def all(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -345,37 +357,52 @@ class Attached:
     def arccos(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse cosine."""
     def arccos_(self) -> _Tensor:
-        """Write the result of `acos` into this tensor and return it."""
+        """Write the result of `acos` into the first tensor, which keeps its layout."""
     def arccosh(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse hyperbolic cosine."""
     def arccosh_(self) -> _Tensor:
-        """Write the result of `acosh` into this tensor and return it."""
+        """Write the result of `acosh` into the first tensor, which keeps its layout."""
     def arcsin(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse sine."""
     def arcsin_(self) -> _Tensor:
-        """Write the result of `asin` into this tensor and return it."""
+        """Write the result of `asin` into the first tensor, which keeps its layout."""
     def arcsinh(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse hyperbolic sine."""
     def arcsinh_(self) -> _Tensor:
-        """Write the result of `asinh` into this tensor and return it."""
+        """Write the result of `asinh` into the first tensor, which keeps its layout."""
     def arctan(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse tangent."""
     def arctan2(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return the angle of the point (x, y)."""
+        """Return the angle of the point (other, input)."""
     def arctan2_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `atan2` into this tensor and return it."""
+        """Write the result of `atan2` into the first tensor, which keeps its layout."""
     def arctan_(self) -> _Tensor:
-        """Write the result of `atan` into this tensor and return it."""
+        """Write the result of `atan` into the first tensor, which keeps its layout."""
     def arctanh(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse hyperbolic tangent."""
     def arctanh_(self) -> _Tensor:
-        """Write the result of `atanh` into this tensor and return it."""
+        """Write the result of `atanh` into the first tensor, which keeps its layout."""
     def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the index of the first maximum along ``dim`` or in the flattened x; int64 unless asked; NaN is largest."""
+        """Return the index of the first maximum along ``dim`` or in the flattened input; int64 unless asked; NaN is largest.
+
+        Args:
+            dim: the dim, or None for the flattened tensor.
+            dtype: an integer dtype of the result.
+        """
     def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the index of the first minimum along ``dim`` or in the flattened x; int64 unless asked; NaN is least."""
+        """Return the index of the first minimum along ``dim`` or in the flattened input; int64 unless asked; NaN is least.
+
+        Args:
+            dim: the dim, or None for the flattened tensor.
+            dtype: an integer dtype of the result.
+        """
     def argsort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False) -> _Tensor:
-        """Return the int64 indices that sort x along ``dim``; always stable."""
+        """Return the int64 indices that sort input along ``dim``; always stable.
+
+        Args:
+            descending: from the largest on.
+            stable: accepted; sorting is stable always.
+        """
     def argwhere(self, dtype: _types.DTypeLike | None = None) -> _Tensor:
         """Return the indices of the elements that are not zero, one row each; dtypes as in `unique`."""
     def as_strided(self, size: builtins.tuple[builtins.int, ...], stride: builtins.tuple[builtins.int, ...], storage_offset: builtins.int | None = None) -> _Tensor:
@@ -389,29 +416,34 @@ class Attached:
     def asin(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse sine."""
     def asin_(self) -> _Tensor:
-        """Write the result of `asin` into this tensor and return it."""
+        """Write the result of `asin` into the first tensor, which keeps its layout."""
     def asinh(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse hyperbolic sine."""
     def asinh_(self) -> _Tensor:
-        """Write the result of `asinh` into this tensor and return it."""
+        """Write the result of `asinh` into the first tensor, which keeps its layout."""
     def atan(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse tangent."""
     def atan2(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return the angle of the point (x, y)."""
+        """Return the angle of the point (other, input)."""
     def atan2_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `atan2` into this tensor and return it."""
+        """Write the result of `atan2` into the first tensor, which keeps its layout."""
     def atan_(self) -> _Tensor:
-        """Write the result of `atan` into this tensor and return it."""
+        """Write the result of `atan` into the first tensor, which keeps its layout."""
     def atanh(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse hyperbolic tangent."""
     def atanh_(self) -> _Tensor:
-        """Write the result of `atanh` into this tensor and return it."""
+        """Write the result of `atanh` into the first tensor, which keeps its layout."""
     def backward(self, gradient: _Tensor | None = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: collections.abc.Sequence[_Tensor] | None = None) -> None:
         """Compute the gradients of this tensor with respect to the leaves; see `sbpjax.autograd.backward`."""
     def baddbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
-        """Return beta * x + alpha * (a @ b) for stacks of matrices, with x broadcast."""
+        """Return beta * input + alpha * (batch1 @ batch2) for stacks of matrices, with input broadcast.
+
+        Args:
+            beta: factor of ``input``.
+            alpha: factor of the product.
+        """
     def baddbmm_(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1) -> _Tensor:
-        """Write the result of `baddbmm` into this tensor and return it."""
+        """Write the result of `baddbmm` into the first tensor, which keeps its layout."""
     def batch_gather(self, indices: _Tensor) -> _Tensor:
         """Return ``x[b, index[b, m]]``: rows by an index per leading dims."""
     def bernoulli(self, p: builtins.float | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
@@ -425,29 +457,35 @@ class Attached:
     def bitwise_and(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the bitwise conjunction of integers or bools."""
     def bitwise_and_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `bitwise_and` into this tensor and return it."""
+        """Write the result of `bitwise_and` into the first tensor, which keeps its layout."""
     def bitwise_left_shift(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return x << y."""
+        """Return input << other."""
     def bitwise_left_shift_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `bitwise_left_shift` into this tensor and return it."""
+        """Write the result of `bitwise_left_shift` into the first tensor, which keeps its layout."""
     def bitwise_not(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the bits of an integer or bool flipped."""
     def bitwise_not_(self) -> _Tensor:
-        """Write the result of `bitwise_not` into this tensor and return it."""
+        """Write the result of `bitwise_not` into the first tensor, which keeps its layout."""
     def bitwise_or(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the bitwise disjunction of integers or bools."""
     def bitwise_or_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `bitwise_or` into this tensor and return it."""
+        """Write the result of `bitwise_or` into the first tensor, which keeps its layout."""
     def bitwise_right_shift(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return x >> y, keeping the sign."""
+        """Return input >> other, keeping the sign."""
     def bitwise_right_shift_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `bitwise_right_shift` into this tensor and return it."""
+        """Write the result of `bitwise_right_shift` into the first tensor, which keeps its layout."""
     def bitwise_xor(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the bitwise exclusive disjunction of integers or bools."""
     def bitwise_xor_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `bitwise_xor` into this tensor and return it."""
+        """Write the result of `bitwise_xor` into the first tensor, which keeps its layout."""
     def bmm(self, mat2: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``; options as in `matmul`."""
+        """Return the products of two stacks of matrices, ``(B, M, K)`` and ``(B, K, N)``.
+
+        Args:
+            transpose_a: swap the last two dims of ``input`` first.
+            transpose_b: swap the last two dims of ``mat2`` first.
+            alpha: factor of the product.
+        """
     def bool(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.bool."""
     def broadcast_to(self, size: _types.IntOrInts) -> _Tensor:
@@ -461,11 +499,11 @@ class Attached:
     def cdouble(self) -> _Tensor:
         """Return the tensor in complex128."""
     def ceil(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the smallest integer value not below x; integers stay."""
+        """Return the smallest integer value not below input; integers stay."""
     def ceil_(self) -> _Tensor:
-        """Write the result of `ceil` into this tensor and return it."""
+        """Write the result of `ceil` into the first tensor, which keeps its layout."""
     def celu(self, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
-        """Return max(x, 0) + min(0, alpha * (e**(x / alpha) - 1))."""
+        """Return max(input, 0) + min(0, alpha * (e**(input / alpha) - 1))."""
     def cfloat(self) -> _Tensor:
         """Return the tensor in complex64."""
     def char(self, memory_format: _memory_format | None = None) -> _Tensor:
@@ -477,11 +515,11 @@ class Attached:
     def cholesky_inverse(self, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse of the matrix whose Cholesky factor is given."""
     def cholesky_solve(self, input2: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x with ``A x = b``, where ``factor`` is the Cholesky factor of A."""
+        """Return x with ``A x = input``, where ``input2`` is the Cholesky factor of A."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
         """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
     def clamp(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
+        """Return input limited to [min, max]; at a bound the whole gradient goes to input, and a NaN has none.
 
         Args:
             input: array of any dtype but bool.
@@ -489,17 +527,17 @@ class Attached:
             max: number, array or None; wins where it is below ``min``.
         """
     def clamp_(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None) -> _Tensor:
-        """Write the result of `clamp` into this tensor and return it."""
+        """Write the result of `clamp` into the first tensor, which keeps its layout."""
     def clamp_max(self, max: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x limited from above."""
+        """Return input limited from above."""
     def clamp_max_(self, max: _types.TensorLike) -> _Tensor:
-        """Write the result of `clamp_max` into this tensor and return it."""
+        """Write the result of `clamp_max` into the first tensor, which keeps its layout."""
     def clamp_min(self, min: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x limited from below."""
+        """Return input limited from below."""
     def clamp_min_(self, min: _types.TensorLike) -> _Tensor:
-        """Write the result of `clamp_min` into this tensor and return it."""
+        """Write the result of `clamp_min` into the first tensor, which keeps its layout."""
     def clip(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x limited to [min, max]; at a bound the whole gradient goes to x, and a NaN has none.
+        """Return input limited to [min, max]; at a bound the whole gradient goes to input, and a NaN has none.
 
         Args:
             input: array of any dtype but bool.
@@ -507,7 +545,7 @@ class Attached:
             max: number, array or None; wins where it is below ``min``.
         """
     def clip_(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None) -> _Tensor:
-        """Write the result of `clamp` into this tensor and return it."""
+        """Write the result of `clamp` into the first tensor, which keeps its layout."""
     def clone(self, *, memory_format: _memory_format | None = None) -> _Tensor:
         """Return a copy, on the tape."""
     def conj(self) -> _Tensor:
@@ -515,7 +553,7 @@ class Attached:
     def conj_physical(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the complex conjugate; real numbers stay."""
     def conj_physical_(self) -> _Tensor:
-        """Write the result of `conj_physical` into this tensor and return it."""
+        """Write the result of `conj_physical` into the first tensor, which keeps its layout."""
     def const_data_ptr(self) -> builtins.int:
         """Return the address of the first element: that of its storage, plus the view's offset; 0 if it is empty.
 
@@ -528,29 +566,29 @@ class Attached:
     def copy_(self, source: _Tensor, non_blocking: builtins.bool = False) -> _Tensor:
         """Write another tensor's values, broadcast and cast, into this one."""
     def copysign(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return the size of x with the sign of y (also of -0.0)."""
+        """Return the size of input with the sign of other (also of -0.0)."""
     def copysign_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `copysign` into this tensor and return it."""
+        """Write the result of `copysign` into the first tensor, which keeps its layout."""
     def corrcoef(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the correlations of variables in the rows of x."""
+        """Return the correlations of variables in the rows of input."""
     def cos(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the cosine."""
     def cos_(self) -> _Tensor:
-        """Write the result of `cos` into this tensor and return it."""
+        """Write the result of `cos` into the first tensor, which keeps its layout."""
     def cosh(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the hyperbolic cosine."""
     def cosh_(self) -> _Tensor:
-        """Write the result of `cosh` into this tensor and return it."""
+        """Write the result of `cosh` into the first tensor, which keeps its layout."""
     def count_nonzero(self, dim: _types.IntOrInts | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return the int64 number of nonzero elements over ``dim``."""
     def cov(self, *, correction: builtins.int = 1, fweights: _Tensor | None = None, aweights: _Tensor | None = None) -> _Tensor:
-        """Return the covariances ``(V, V)`` of V variables in the rows of x, their samples in its columns.
+        """Return the covariances ``(V, V)`` of V variables in the rows of input, their samples in its columns.
 
         Args:
             input: ``(V, N)``, or ``(N,)`` for one variable.
+            correction: taken off the number of samples.
             fweights: how often each sample counts: integers ``(N,)``.
             aweights: how much each sample counts: floats ``(N,)``.
-            correction: taken off the number of samples.
         """
     def cpu(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor on the CPU; ``memory_format`` is accepted, there is one."""
@@ -563,11 +601,19 @@ class Attached:
     def cummin(self, dim: builtins.int, *, out: _Tensor | None = None) -> _ValuesIndices:
         """Return the running minimum along ``dim`` and the int64 place of its last occurrence; NaN is the smallest."""
     def cumprod(self, dim: builtins.int, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the running product along ``dim``; integers and bools multiply in int64."""
+        """Return the running product along ``dim``; integers and bools multiply in int64.
+
+        Args:
+            dtype: cast to it first; by default integers and bools go to int64.
+        """
     def cumprod_(self, dim: builtins.int, *, dtype: _types.DTypeLike | None = None) -> _Tensor:
         """Write `cumprod` into this tensor and return it; ``dtype`` is the tensor's own."""
     def cumsum(self, dim: builtins.int, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the running sum along ``dim``; integers and bools add up in int64."""
+        """Return the running sum along ``dim``; integers and bools add up in int64.
+
+        Args:
+            dtype: cast to it first; by default integers and bools go to int64.
+        """
     def cumsum_(self, dim: builtins.int, *, dtype: _types.DTypeLike | None = None) -> _Tensor:
         """Write `cumsum` into this tensor and return it; ``dtype`` is the tensor's own."""
     @property
@@ -583,7 +629,7 @@ class Attached:
     def deg2rad(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return degrees as radians."""
     def deg2rad_(self) -> _Tensor:
-        """Write the result of `deg2rad` into this tensor and return it."""
+        """Write the result of `deg2rad` into the first tensor, which keeps its layout."""
     def det(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the determinants of square matrices; the gradient at a singular one is 0, as torch's."""
     def detach(self) -> _Tensor:
@@ -591,21 +637,25 @@ class Attached:
     def detach_(self) -> _Tensor:
         """Take the tensor off the tape, in place."""
     def diag(self, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the diagonal of a matrix, or the matrix with a vector as its diagonal."""
+        """Return the diagonal of a matrix, or the matrix with a vector as its diagonal.
+
+        Args:
+            diagonal: which one; positive ones lie above the main one.
+        """
     def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1, *, out: _Tensor | None = None) -> _Tensor:
-        """Return matrices over two new dims, with the last dim of x on their diagonal."""
+        """Return matrices over two new dims, with the last dim of input on their diagonal."""
     def diagflat(self, offset: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the matrix with the elements of x on a diagonal."""
+        """Return the matrix with the elements of input on a diagonal."""
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> _Tensor:
         """Return a view of a diagonal of two dims, as a new last dim."""
     def diagonal_scatter(self, src: _Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x with src on a diagonal of two dims."""
+        """Return input with src on a diagonal of two dims."""
     def diff(self, n: builtins.int = 1, dim: builtins.int = -1, prepend: _Tensor | None = None, append: _Tensor | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
     def digamma(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the derivative of lgamma; at 0 it is infinite, with the sign opposite to the zero's."""
     def digamma_(self) -> _Tensor:
-        """Write the result of `digamma` into this tensor and return it."""
+        """Write the result of `digamma` into the first tensor, which keeps its layout."""
     def dim(self) -> builtins.int:
         ...
     def dim_order(self, *, ambiguity_check: builtins.bool = False) -> builtins.tuple[builtins.int, ...]:
@@ -615,29 +665,29 @@ class Attached:
         memory formats listed there.
         """
     def dist(self, other: _Tensor, p: builtins.float = 2.0, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the p-norm of x - y, over all elements."""
+        """Return the p-norm of input - other, over all elements."""
     def div(self, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return x / y.
+        """Return input / other.
 
         Args:
             input: any array or number.
-            other: any array or number, broadcast with ``x``.
+            other: any array or number, broadcast with ``input``.
             rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
                 down, both keep an integer dtype and have gradient zero.
         """
     def div_(self, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
-        """Write the result of `div` into this tensor and return it."""
+        """Write the result of `div` into the first tensor, which keeps its layout."""
     def divide(self, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return x / y.
+        """Return input / other.
 
         Args:
             input: any array or number.
-            other: any array or number, broadcast with ``x``.
+            other: any array or number, broadcast with ``input``.
             rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
                 down, both keep an integer dtype and have gradient zero.
         """
     def divide_(self, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
-        """Write the result of `div` into this tensor and return it."""
+        """Write the result of `div` into the first tensor, which keeps its layout."""
     def dot(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the inner product of two vectors."""
     def double(self, memory_format: _memory_format | None = None) -> _Tensor:
@@ -647,108 +697,113 @@ class Attached:
     def element_size(self) -> builtins.int:
         ...
     def eq(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return where x == y."""
+        """Return where input == other."""
     def eq_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `eq` into this tensor and return it."""
+        """Write the result of `eq` into the first tensor, which keeps its layout."""
     def equal(self, other: _Tensor) -> builtins.bool:
         """Return whether shape and all elements agree."""
     def erf(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the error function."""
     def erf_(self) -> _Tensor:
-        """Write the result of `erf` into this tensor and return it."""
+        """Write the result of `erf` into the first tensor, which keeps its layout."""
     def erfc(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return 1 - erf(x)."""
+        """Return 1 - erf(input)."""
     def erfc_(self) -> _Tensor:
-        """Write the result of `erfc` into this tensor and return it."""
+        """Write the result of `erfc` into the first tensor, which keeps its layout."""
     def erfinv(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse of erf."""
     def erfinv_(self) -> _Tensor:
-        """Write the result of `erfinv` into this tensor and return it."""
+        """Write the result of `erfinv` into the first tensor, which keeps its layout."""
     def exp(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return e**x."""
+        """Return e**input."""
     def exp2(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return 2**x."""
+        """Return 2**input."""
     def exp2_(self) -> _Tensor:
-        """Write the result of `exp2` into this tensor and return it."""
+        """Write the result of `exp2` into the first tensor, which keeps its layout."""
     def exp_(self) -> _Tensor:
-        """Write the result of `exp` into this tensor and return it."""
+        """Write the result of `exp` into the first tensor, which keeps its layout."""
     def expand(self, *sizes: _types.IntOrInts) -> _Tensor:
         """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
     def expand_as(self, other: _Tensor) -> _Tensor:
         """Return `expand` to the shape of another tensor."""
     def expm1(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return e**x - 1, exact near 0."""
+        """Return e**input - 1, exact near 0."""
     def expm1_(self) -> _Tensor:
-        """Write the result of `expm1` into this tensor and return it."""
+        """Write the result of `expm1` into the first tensor, which keeps its layout."""
     def exponential_(self, lambd: builtins.float = 1.0, generator: _Generator | None = None) -> _Tensor:
         """Write floats of the exponential distribution."""
     def fill_(self, value: _types.TensorLike) -> _Tensor:
         """Write one number into every element."""
     def fill_diagonal_(self, fill_value: _Tensor, wrap: builtins.bool = False) -> _Tensor:
-        """Write the result of `fill_diagonal` into this tensor and return it."""
+        """Write the result of `fill_diagonal` into the first tensor, which keeps its layout."""
     def fix(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x rounded towards zero; integers stay."""
+        """Return input rounded towards zero; integers stay."""
     def fix_(self) -> _Tensor:
-        """Write the result of `trunc` into this tensor and return it."""
+        """Write the result of `trunc` into the first tensor, which keeps its layout."""
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> _Tensor:
         """Return the dims from ``start_dim`` to ``end_dim`` as one."""
     def flip(self, *dims: _types.IntOrInts) -> _Tensor:
-        """Return x with the given dims reversed."""
+        """Return input with the given dims reversed.
+
+        Args:
+            dims: one or several.
+        """
     def fliplr(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x with dim 1 reversed."""
+        """Return input with dim 1 reversed."""
     def flipud(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x with dim 0 reversed."""
+        """Return input with dim 0 reversed."""
     def float(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.float32."""
     def float_power(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return x ** y computed in float64, or complex128 where one is complex."""
+        """Return input ** other computed in float64, or complex128 where one is complex."""
     def float_power_(self, exponent: _types.TensorLike) -> _Tensor:
         """Write ``self ** exponent``, which is float64 or complex128, into this tensor and return it."""
     def floor(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the largest integer value not above x; integers stay."""
+        """Return the largest integer value not above input; integers stay."""
     def floor_(self) -> _Tensor:
-        """Write the result of `floor` into this tensor and return it."""
+        """Write the result of `floor` into the first tensor, which keeps its layout."""
     def floor_divide(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return x / y rounded down, in the promoted dtype."""
+        """Return input / other rounded down, in the promoted dtype."""
     def floor_divide_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `floor_divide` into this tensor and return it."""
+        """Write the result of `floor_divide` into the first tensor, which keeps its layout."""
     def fmax(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the larger element; a NaN counts as missing."""
     def fmax_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `fmax` into this tensor and return it."""
+        """Write the result of `fmax` into the first tensor, which keeps its layout."""
     def fmin(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the smaller element; a NaN counts as missing."""
     def fmin_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `fmin` into this tensor and return it."""
+        """Write the result of `fmin` into the first tensor, which keeps its layout."""
     def fmod(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return the remainder of x / y with the sign of x (C's ``fmod``)."""
+        """Return the remainder of input / other with the sign of input (C's ``fmod``)."""
     def fmod_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `fmod` into this tensor and return it."""
+        """Write the result of `fmod` into the first tensor, which keeps its layout."""
     def frac(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the fractional part, x - trunc(x)."""
+        """Return the fractional part, input - trunc(input)."""
     def frac_(self) -> _Tensor:
-        """Write the result of `frac` into this tensor and return it."""
+        """Write the result of `frac` into the first tensor, which keeps its layout."""
     def frexp(self, *, out: _Tensor | None = None) -> _MantissaExponent:
         """Return mantissas, 0.5 or more and less than 1 in size, and int32 exponents."""
     def gather(self, dim: builtins.int, index: _Tensor, sparse_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-        """Return ``out[i][j] = x[index[i][j]][j]`` for dim 0, and so on for other dims; the shape of the index."""
+        """Return ``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims; the shape of the index.
+
+        Args:
+            index: integers, of as many dims.
+        """
     def gcd(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the greatest common divisors, never negative."""
     def gcd_(self, other: _Tensor) -> _Tensor:
-        """Write the result of `gcd` into this tensor and return it."""
+        """Write the result of `gcd` into the first tensor, which keeps its layout."""
     def ge(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return where x >= y."""
+        """Return where input >= other."""
     def ge_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `ge` into this tensor and return it."""
+        """Write the result of `ge` into the first tensor, which keeps its layout."""
     def gelu(self, approximate: builtins.str = 'none', *, out: _Tensor | None = None) -> _Tensor:
-        """Return x * Φ(x), with Φ the normal distribution function.
+        """Return input * Φ(input), with Φ the normal distribution function.
 
         Args:
             input: floats of any shape.
             approximate: ``"none"`` uses erf, ``"tanh"`` the tanh formula.
-
-        Source:
-            Hendrycks & Gimpel, https://arxiv.org/abs/1606.08415
         """
     def geometric_(self, p: builtins.float, *, generator: _Generator | None = None) -> _Tensor:
         """Write numbers of trials up to the first success, of probability ``p``."""
@@ -776,41 +831,27 @@ class Attached:
                 (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
                 ``SBPJAX_CHECK=off``.
             copy: return a new tensor even if nothing changes.
-
-        Returns:
-            A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
-
-        Raises:
-            MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
-            SbpError: the sbp does not fit the tensor or the placement.
-            PlacementTypeError: ``placement`` is no placement.
-            AgreementError: processes give different values for a broadcast tensor.
-
-        Example:
-            >>> p = sbpjax.placement("cpu", [0, 1])
-            >>> sbpjax.ones(4, 4).to_global(p, sbpjax.sbp.split(0)).sbp
-            (sbpjax.sbp.split(dim=0),)
         """
     def greater(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return where x > y."""
+        """Return where input > other."""
     def greater_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `gt` into this tensor and return it."""
+        """Write the result of `gt` into the first tensor, which keeps its layout."""
     def greater_equal(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return where x >= y."""
+        """Return where input >= other."""
     def greater_equal_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `ge` into this tensor and return it."""
+        """Write the result of `ge` into the first tensor, which keeps its layout."""
     def gt(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return where x > y."""
+        """Return where input > other."""
     def gt_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `gt` into this tensor and return it."""
+        """Write the result of `gt` into the first tensor, which keeps its layout."""
     def half(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.float16."""
     def hardshrink(self, lambd: builtins.float = 0.5, inplace: builtins.bool = False) -> _Tensor:
-        """Return x, and 0 where |x| <= lambd."""
+        """Return input, and 0 where |input| <= lambd."""
     def heaviside(self, values: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
-        """Return 0 where x < 0, 1 where x > 0, and y where x is 0."""
+        """Return 0 where input < 0, 1 where input > 0, and values where input is 0."""
     def heaviside_(self, values: _types.TensorLike) -> _Tensor:
-        """Write the result of `heaviside` into this tensor and return it."""
+        """Write the result of `heaviside` into the first tensor, which keeps its layout."""
     def histc(self, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0, *, out: _Tensor | None = None) -> _Tensor:
         """Return the counts of elements in equal bins from ``min`` to ``max`` (the data's range if both are 0)."""
     def histogram(self, bins: builtins.int | _Tensor, *, range: builtins.tuple[builtins.float, builtins.float] | None = None, weight: _Tensor | None = None, density: builtins.bool = False, out: _Tensor | None = None) -> _HistogramEdges:
@@ -820,19 +861,19 @@ class Attached:
     def hypot(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return sqrt(x² + y²), without overflow; infinite where one of them is."""
     def hypot_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `hypot` into this tensor and return it."""
+        """Write the result of `hypot` into the first tensor, which keeps its layout."""
     def i0(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the modified Bessel function of the first kind of order 0."""
     def i0_(self) -> _Tensor:
-        """Write the result of `i0` into this tensor and return it."""
+        """Write the result of `i0` into the first tensor, which keeps its layout."""
     def igamma(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return the lower regularized incomplete gamma function; the gradient is that of x."""
+        """Return the lower regularized incomplete gamma function; the gradient is that of other."""
     def igamma_(self, other: _Tensor) -> _Tensor:
-        """Write the result of `igamma` into this tensor and return it."""
+        """Write the result of `igamma` into the first tensor, which keeps its layout."""
     def igammac(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return the upper regularized incomplete gamma function; the gradient is that of x."""
+        """Return the upper regularized incomplete gamma function; the gradient is that of other."""
     def igammac_(self, other: _Tensor) -> _Tensor:
-        """Write the result of `igammac` into this tensor and return it."""
+        """Write the result of `igammac` into the first tensor, which keeps its layout."""
     @property
     def imag(self) -> _Tensor:
         """Return a view of the imaginary part of a complex tensor."""
@@ -841,37 +882,43 @@ class Attached:
     def in_top_k(self, predictions: _Tensor, k: builtins.int) -> _Tensor:
         """Return for each row whether fewer than k classes are predicted above the target's class."""
     def index_add(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x with ``alpha * source`` added to the slices that a vector names."""
+        """Return input with ``alpha * source`` added to the slices that a vector names.
+
+        Args:
+            index: a vector of integers.
+            source: the dtype of ``input``, with the index's size in the dim.
+            alpha: factor of the source.
+        """
     def index_add_(self, dim: builtins.int, index: _Tensor, source: _Tensor, alpha: builtins.float = 1) -> _Tensor:
-        """Write the result of `index_add` into this tensor and return it."""
+        """Write the result of `index_add` into the first tensor, which keeps its layout."""
     def index_copy(self, dim: builtins.int, index: _Tensor, source: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x with the slices that a vector names replaced by those of ``source``."""
+        """Return input with the slices that a vector names replaced by those of ``source``."""
     def index_copy_(self, dim: builtins.int, index: _Tensor, source: _Tensor) -> _Tensor:
-        """Write the result of `index_copy` into this tensor and return it."""
+        """Write the result of `index_copy` into the first tensor, which keeps its layout."""
     def index_fill(self, dim: builtins.int, index: _Tensor, value: _Tensor) -> _Tensor:
-        """Return x with the slices that a vector names, also from the end, filled with a number (or 0-d array)."""
+        """Return input with the slices that a vector names, also from the end, filled with a number (or 0-d array)."""
     def index_fill_(self, dim: builtins.int, index: _Tensor, value: _Tensor) -> _Tensor:
-        """Write the result of `index_fill` into this tensor and return it."""
+        """Write the result of `index_fill` into the first tensor, which keeps its layout."""
     def index_put(self, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
         """Return a copy with values written (or added) to the elements that a tuple of index tensors names."""
     def index_put_(self, indices: collections.abc.Sequence[_Tensor | None], values: _types.TensorLike, accumulate: builtins.bool = False) -> _Tensor:
         """Write (or add) values to the elements that a tuple of index tensors names."""
     def index_reduce(self, dim: builtins.int, index: _Tensor, source: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
-        """Return x with slices of source reduced into the slices of a dim that index names."""
+        """Return input with slices of source reduced into the slices of a dim that index names."""
     def index_reduce_(self, dim: builtins.int, index: _Tensor, source: _Tensor, reduce: builtins.str, include_self: builtins.bool = True) -> _Tensor:
-        """Write the result of `index_reduce` into this tensor and return it."""
+        """Write the result of `index_reduce` into the first tensor, which keeps its layout."""
     def index_select(self, dim: builtins.int, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the slices of x along ``dim`` that a vector names."""
+        """Return the slices of input along ``dim`` that a vector names.
+
+        Args:
+            index: a vector of integers.
+        """
     def inner(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the inner products over the last dims: ``(..., K)`` and ``(___, K)`` give ``(..., ___)``."""
     def int(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.int32."""
     def inverse(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the inverses of matrices.
-
-        Raises:
-            LinAlgError: a matrix is singular.
-        """
+        """Return the inverses of matrices."""
     def is_coalesced(self) -> builtins.bool:
         """Return True: dense tensors hold every element once."""
     def is_complex(self) -> builtins.bool:
@@ -948,27 +995,23 @@ class Attached:
     def is_xpu(self) -> builtins.bool:
         ...
     def isclose(self, other: _types.TensorLike, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-        """Return where |x - y| <= atol + rtol * |y|; equal infinities are close."""
+        """Return where |input - other| <= atol + rtol * |other|; equal infinities are close."""
     def isfinite(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return where x is neither infinite nor NaN."""
+        """Return where input is neither infinite nor NaN."""
     def isinf(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return where x is infinite; of a complex number, where either part is."""
+        """Return where input is infinite; of a complex number, where either part is."""
     def isnan(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return where x is NaN."""
+        """Return where input is NaN."""
     def isneginf(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return where x is -inf."""
+        """Return where input is -inf."""
     def isposinf(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return where x is +inf."""
+        """Return where input is +inf."""
     def isreal(self) -> _Tensor:
         """Return where the imaginary part is 0."""
     def istft(self, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: _Tensor | None = None, center: builtins.bool = True, normalized: builtins.bool = False, onesided: builtins.bool | None = None, length: builtins.int | None = None, return_complex: builtins.bool = False) -> _Tensor:
         """Return the signal of which `stft` gave ``input``, with the arguments that it was given."""
     def item(self) -> builtins.int | builtins.float:
-        """Return the one element of a tensor as a Python number.
-
-        Raises:
-            OpValueError: the tensor has not exactly one element.
-        """
+        """Return the one element of a tensor as a Python number."""
     @property
     def itemsize(self) -> builtins.int:
         ...
@@ -978,9 +1021,6 @@ class Attached:
         Args:
             self: a tensor; a global one without partial sums and without unevenly split dims.
             mesh: name the mesh axes as this mesh does.
-
-        Raises:
-            SbpError: an ordinary array cannot hold this layout.
         """
     def kaiming_normal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
         """Return `sbpjax.kaiming_normal_` of this tensor."""
@@ -993,31 +1033,35 @@ class Attached:
     def lcm(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the least common multiples, never negative."""
     def lcm_(self, other: _Tensor) -> _Tensor:
-        """Write the result of `lcm` into this tensor and return it."""
+        """Write the result of `lcm` into the first tensor, which keeps its layout."""
     def ldexp(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return ``x * 2**y``; integers y do not change the dtype of floats x."""
+        """Return ``x * 2**other``; integers other do not change the dtype of floats input."""
     def ldexp_(self, other: _Tensor) -> _Tensor:
-        """Write the result of `ldexp` into this tensor and return it."""
+        """Write the result of `ldexp` into the first tensor, which keeps its layout."""
     def le(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return where x <= y."""
+        """Return where input <= other."""
     def le_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `le` into this tensor and return it."""
+        """Write the result of `le` into the first tensor, which keeps its layout."""
     def lerp(self, end: _types.TensorLike, weight: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x + weight * (end - x), computed from the nearer end as torch does."""
+        """Return input + weight * (end - input), computed from the nearer end as torch does.
+
+        Args:
+            weight: a number or a tensor; 0 gives ``input``, 1 gives ``end``.
+        """
     def lerp_(self, end: _types.TensorLike, weight: _Tensor) -> _Tensor:
-        """Write the result of `lerp` into this tensor and return it."""
+        """Write the result of `lerp` into the first tensor, which keeps its layout."""
     def less(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return where x < y."""
+        """Return where input < other."""
     def less_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `lt` into this tensor and return it."""
+        """Write the result of `lt` into the first tensor, which keeps its layout."""
     def less_equal(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return where x <= y."""
+        """Return where input <= other."""
     def less_equal_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `le` into this tensor and return it."""
+        """Write the result of `le` into the first tensor, which keeps its layout."""
     def lgamma(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return log|Γ(x)|."""
+        """Return log|Γ(input)|."""
     def lgamma_(self) -> _Tensor:
-        """Write the result of `lgamma` into this tensor and return it."""
+        """Write the result of `lgamma` into the first tensor, which keeps its layout."""
     def load(self) -> _Tensor:
         """Bring offloaded elements back to the devices."""
     def local_shards(self) -> builtins.dict[builtins.int, _Tensor]:
@@ -1040,49 +1084,35 @@ class Attached:
                 (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
                 ``SBPJAX_CHECK=off``.
             copy: return a new tensor even if nothing changes.
-
-        Returns:
-            A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
-
-        Raises:
-            MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
-            SbpError: the sbp does not fit the tensor or the placement.
-            PlacementTypeError: ``placement`` is no placement.
-            AgreementError: processes give different values for a broadcast tensor.
-
-        Example:
-            >>> p = sbpjax.placement("cpu", [0, 1])
-            >>> sbpjax.ones(4, 4).to_global(p, sbpjax.sbp.split(0)).sbp
-            (sbpjax.sbp.split(dim=0),)
         """
     def log(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the natural logarithm."""
     def log10(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the logarithm to base 10."""
     def log10_(self) -> _Tensor:
-        """Write the result of `log10` into this tensor and return it."""
+        """Write the result of `log10` into the first tensor, which keeps its layout."""
     def log1p(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return log(1 + x), exact near 0."""
+        """Return log(1 + input), exact near 0."""
     def log1p_(self) -> _Tensor:
-        """Write the result of `log1p` into this tensor and return it."""
+        """Write the result of `log1p` into the first tensor, which keeps its layout."""
     def log2(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the logarithm to base 2."""
     def log2_(self) -> _Tensor:
-        """Write the result of `log2` into this tensor and return it."""
+        """Write the result of `log2` into the first tensor, which keeps its layout."""
     def log_(self) -> _Tensor:
-        """Write the result of `log` into this tensor and return it."""
+        """Write the result of `log` into the first tensor, which keeps its layout."""
     def log_normal_(self, mean: builtins.float = 1.0, std: builtins.float = 2.0, *, generator: _Generator | None = None) -> _Tensor:
         """Write floats whose logarithms are normal."""
     def log_softmax(self, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return the logarithm of the softmax along ``dim``, computed without its underflow."""
     def logaddexp(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return log(e**x + e**y) without overflow."""
+        """Return log(e**input + e**other) without overflow."""
     def logaddexp2(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return ``log2(2**x + 2**y)`` without overflow."""
+        """Return ``log2(2**input + 2**other)`` without overflow."""
     def logaddexp2_(self, other: _Tensor) -> _Tensor:
-        """Write the result of `logaddexp2` into this tensor and return it."""
+        """Write the result of `logaddexp2` into the first tensor, which keeps its layout."""
     def logaddexp_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `logaddexp` into this tensor and return it."""
+        """Write the result of `logaddexp` into the first tensor, which keeps its layout."""
     def logcumsumexp(self, dim: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
         """Return the logarithm of the running sum of exponentials along ``dim``."""
     def logdet(self, *, out: _Tensor | None = None) -> _Tensor:
@@ -1090,31 +1120,31 @@ class Attached:
     def logical_and(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return where both are nonzero."""
     def logical_and_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `logical_and` into this tensor and return it."""
+        """Write the result of `logical_and` into the first tensor, which keeps its layout."""
     def logical_not(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return where x is zero."""
+        """Return where input is zero."""
     def logical_not_(self) -> _Tensor:
-        """Write the result of `logical_not` into this tensor and return it."""
+        """Write the result of `logical_not` into the first tensor, which keeps its layout."""
     def logical_or(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return where at least one is nonzero."""
     def logical_or_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `logical_or` into this tensor and return it."""
+        """Write the result of `logical_or` into the first tensor, which keeps its layout."""
     def logical_xor(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return where exactly one is nonzero."""
     def logical_xor_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `logical_xor` into this tensor and return it."""
+        """Write the result of `logical_xor` into the first tensor, which keeps its layout."""
     def logit(self, eps: builtins.float | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return log(x / (1 - x)), with x clamped to [eps, 1 - eps] if ``eps`` is given."""
+        """Return log(input / (1 - input)), with input clamped to [eps, 1 - eps] if ``eps`` is given."""
     def logit_(self, eps: builtins.float | None = None) -> _Tensor:
-        """Write the result of `logit` into this tensor and return it."""
+        """Write the result of `logit` into the first tensor, which keeps its layout."""
     def logsumexp(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-        """Return log(sum(e**x)) over ``dim`` without overflow; integers become float32."""
+        """Return log(sum(e**input)) over ``dim`` without overflow; integers become float32."""
     def long(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.int64."""
     def lt(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return where x < y."""
+        """Return where input < other."""
     def lt_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `lt` into this tensor and return it."""
+        """Write the result of `lt` into the first tensor, which keeps its layout."""
     def lu(self, *, pivot: builtins.bool = True, get_infos: builtins.bool = False, out: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor] | builtins.tuple[_Tensor, _Tensor, _Tensor]:
         """Return L and U in one matrix, the pivots, and if asked where U is singular."""
     def lu_solve(self, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -1130,13 +1160,18 @@ class Attached:
     def map_(self, tensor: _Tensor, callable: typing.Any) -> _Tensor:
         """Write a Python function of each element and another tensor's into this tensor, on the host."""
     def masked_fill(self, mask: _Tensor, value: _Tensor) -> _Tensor:
-        """Return x with ``value`` (number or 0-d array, cast to x's dtype) where the mask holds; x and mask broadcast."""
+        """Return input with ``value`` (number or 0-d array, cast to input's dtype) where the mask holds; input and mask broadcast.
+
+        Args:
+            mask: bools, broadcast to ``input``.
+            value: a number, or a tensor of one element.
+        """
     def masked_fill_(self, mask: _Tensor, value: _Tensor) -> _Tensor:
-        """Write the result of `masked_fill` into this tensor and return it."""
+        """Write the result of `masked_fill` into the first tensor, which keeps its layout."""
     def masked_scatter(self, mask: _Tensor, source: _Tensor) -> _Tensor:
-        """Return x with the elements of ``source``, in order, at the places where the mask holds."""
+        """Return input with the elements of ``source``, in order, at the places where the mask holds."""
     def masked_scatter_(self, mask: _Tensor, source: _Tensor) -> _Tensor:
-        """Write the result of `masked_scatter` into this tensor and return it."""
+        """Write the result of `masked_scatter` into the first tensor, which keeps its layout."""
     def masked_select(self, mask: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0."""
     def matmul(self, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
@@ -1166,7 +1201,7 @@ class Attached:
     def maximum(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the larger element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
     def maximum_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `maximum` into this tensor and return it."""
+        """Write the result of `maximum` into the first tensor, which keeps its layout."""
     def mean(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
         """Return the mean over ``dim``; the input or ``dtype`` is floating point."""
     @typing.overload
@@ -1187,9 +1222,9 @@ class Attached:
     def minimum(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the smaller element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
     def minimum_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `minimum` into this tensor and return it."""
+        """Write the result of `minimum` into the first tensor, which keeps its layout."""
     def mish(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x * tanh(softplus(x))."""
+        """Return input * tanh(softplus(input))."""
     def mm(self, mat2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the product of two matrices."""
     def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
@@ -1199,30 +1234,30 @@ class Attached:
     def movedim(self, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
         """Return a view with dims moved to other positions."""
     def msort(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x sorted along dim 0."""
+        """Return input sorted along dim 0."""
     def mul(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return x * y; of bools, their conjunction."""
+        """Return input * other; of bools, their conjunction."""
     def mul_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `mul` into this tensor and return it."""
+        """Write the result of `mul` into the first tensor, which keeps its layout."""
     def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
         """Return indices drawn by the weights in ``input``."""
     def multiply(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return x * y; of bools, their conjunction."""
+        """Return input * other; of bools, their conjunction."""
     def multiply_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `mul` into this tensor and return it."""
+        """Write the result of `mul` into the first tensor, which keeps its layout."""
     def mv(self, vec: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the product of a matrix and a vector."""
     def mvlgamma(self, p: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
         """Return the logarithm of the multivariate gamma function of dimension ``p``; NaN below its domain."""
     def mvlgamma_(self, p: builtins.int) -> _Tensor:
-        """Write the result of `mvlgamma` into this tensor and return it."""
+        """Write the result of `mvlgamma` into the first tensor, which keeps its layout."""
     @property
     def name(self) -> builtins.str:
         ...
     def nan_to_num(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
+        """Return input with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
     def nan_to_num_(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> _Tensor:
-        """Write the result of `nan_to_num` into this tensor and return it."""
+        """Write the result of `nan_to_num` into the first tensor, which keeps its layout."""
     def nanmean(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return the mean over ``dim`` of the elements that are not NaN."""
     @typing.overload
@@ -1245,17 +1280,17 @@ class Attached:
     def ndimension(self) -> builtins.int:
         ...
     def ne(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return where x != y."""
+        """Return where input != other."""
     def ne_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `ne` into this tensor and return it."""
+        """Write the result of `ne` into the first tensor, which keeps its layout."""
     def neg(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return -x; not for bool."""
+        """Return -input; not for bool."""
     def neg_(self) -> _Tensor:
-        """Write the result of `neg` into this tensor and return it."""
+        """Write the result of `neg` into the first tensor, which keeps its layout."""
     def negative(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return -x; not for bool."""
+        """Return -input; not for bool."""
     def negative_(self) -> _Tensor:
-        """Write the result of `neg` into this tensor and return it."""
+        """Write the result of `neg` into the first tensor, which keeps its layout."""
     def nelement(self) -> builtins.int:
         ...
     def new(self, *data: _types.ArrayLike, **options: builtins.object) -> _Tensor:
@@ -1273,9 +1308,9 @@ class Attached:
     def new_zeros(self, *size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
         """Return `zeros` of a size, with the dtype and layout of this tensor unless told otherwise."""
     def nextafter(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return the floats next to x in the direction of y; there is no gradient."""
+        """Return the floats next to input in the direction of other; there is no gradient."""
     def nextafter_(self, other: _Tensor) -> _Tensor:
-        """Write the result of `nextafter` into this tensor and return it."""
+        """Write the result of `nextafter` into the first tensor, which keeps its layout."""
     @typing.overload
     def nonzero(self, as_tuple: typing.Literal[False] = False) -> _Tensor:
         """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
@@ -1289,9 +1324,9 @@ class Attached:
     def normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
         """Write normal floats."""
     def not_equal(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return where x != y."""
+        """Return where input != other."""
     def not_equal_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `ne` into this tensor and return it."""
+        """Write the result of `ne` into the first tensor, which keeps its layout."""
     def numel(self) -> builtins.int:
         """Return the number of elements."""
     def numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
@@ -1313,28 +1348,32 @@ class Attached:
     def polygamma(self, n: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
         """Return the n-th derivative of digamma."""
     def polygamma_(self, n: builtins.int) -> _Tensor:
-        """Write the result of `polygamma` into this tensor and return it."""
+        """Write the result of `polygamma` into the first tensor, which keeps its layout."""
     def positive(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x; not for bool."""
+        """Return input; not for bool."""
     def positive_(self) -> _Tensor:
-        """Write the result of `positive` into this tensor and return it."""
+        """Write the result of `positive` into the first tensor, which keeps its layout."""
     def pow(self, exponent: _types.TensorLike, *, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
         """Return ``input ** exponent``; either may be a number; with ``inplace=True`` written into ``input``."""
     def pow_(self, exponent: _types.TensorLike) -> _Tensor:
         """Write ``self ** exponent`` into this tensor and return it."""
     def prelu(self, weight: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x where positive, else weight * x.
+        """Return input where positive, else weight * input.
 
         Args:
             input: ``(N, C, ...)``; with one dim or none, the channel dim counts as 1.
-            weight: ``(1,)``, 0-d or ``(C,)``, one slope per channel.
+            weight: one slope, or one per channel (dim 1).
         """
     def prod(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return the product over ``dim``; its gradient is right with zeros too."""
+        """Return the product over ``dim``; its gradient is right with zeros too.
+
+        Args:
+            dtype: cast to it first; by default integers and bools go to int64.
+        """
     def put(self, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
-        """Return x with elements of source written (or added) where a flat index names, counted from the end if < 0."""
+        """Return input with elements of source written (or added) where a flat index names, counted from the end if < 0."""
     def put_(self, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
-        """Write the result of `put` into this tensor and return it."""
+        """Write the result of `put` into the first tensor, which keeps its layout."""
     def qr(self, some: builtins.bool = True, *, out: _Tensor | None = None) -> _QR:
         """Return Q and R, with as many columns as the smaller dim, or all."""
     def quantile(self, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
@@ -1350,7 +1389,7 @@ class Attached:
     def rad2deg(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return radians as degrees."""
     def rad2deg_(self) -> _Tensor:
-        """Write the result of `rad2deg` into this tensor and return it."""
+        """Write the result of `rad2deg` into the first tensor, which keeps its layout."""
     def random_(self, start: builtins.int = 0, to: builtins.int | None = None, *, generator: _Generator | None = None) -> _Tensor:
         """Write integers in [start, to); with one number, in [0, number)."""
     def ravel(self) -> _Tensor:
@@ -1361,9 +1400,9 @@ class Attached:
     @real.setter
     def real(self, value: _Tensor) -> None: ...
     def reciprocal(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return 1 / x."""
+        """Return 1 / input."""
     def reciprocal_(self) -> _Tensor:
-        """Write the result of `reciprocal` into this tensor and return it."""
+        """Write the result of `reciprocal` into the first tensor, which keeps its layout."""
     def record_stream(self, stream: typing.Any) -> None:
         """Do nothing: XLA orders its own work."""
     def register_hook(self, hook: typing.Callable[[_Tensor], builtins.object]) -> _RemovableHandle:
@@ -1371,19 +1410,23 @@ class Attached:
     def register_post_accumulate_grad_hook(self, hook: typing.Callable[[_Tensor], builtins.object]) -> _RemovableHandle:
         """Call ``hook(tensor)`` after a leaf's ``.grad`` was updated."""
     def relu(self, inplace: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-        """Return max(x, 0), with gradient 0 at 0."""
+        """Return max(input, 0), with gradient 0 at 0."""
     def relu_(self) -> _Tensor:
-        """Write the result of `relu` into this tensor and return it."""
+        """Write the result of `relu` into the first tensor, which keeps its layout."""
     def remainder(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return the remainder of x / y with the sign of y (Python's ``%``)."""
+        """Return the remainder of input / other with the sign of other (Python's ``%``)."""
     def remainder_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `remainder` into this tensor and return it."""
+        """Write the result of `remainder` into the first tensor, which keeps its layout."""
     def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x with the slices of a dim scaled down to a p-norm of at most ``maxnorm``."""
+        """Return input with the slices of a dim scaled down to a p-norm of at most ``maxnorm``."""
     def renorm_(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> _Tensor:
-        """Write the result of `renorm` into this tensor and return it."""
+        """Write the result of `renorm` into the first tensor, which keeps its layout."""
     def repeat(self, *repeats: _types.IntOrInts) -> _Tensor:
-        """Return x repeated that often along each dim; surplus entries are new dims in front."""
+        """Return input repeated that often along each dim; surplus entries are new dims in front.
+
+        Args:
+            repeats: a number per dim, at least as many as dims.
+        """
     def repeat_interleave(self, repeats: _types.IntOrInts | None = None, dim: builtins.int | None = None, output_size: builtins.int | None = None) -> _Tensor:
         """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index.
 
@@ -1408,88 +1451,102 @@ class Attached:
     def retain_grad(self) -> None:
         """Keep the gradient of a computed tensor in its ``.grad``; on a leaf it does nothing."""
     def roll(self, shifts: _types.IntOrInts, dims: _types.IntOrInts | None = None) -> _Tensor:
-        """Return x with its elements moved along dims, those beyond the end coming in at the front."""
+        """Return input with its elements moved along dims, those beyond the end coming in at the front.
+
+        Args:
+            shifts: how far, a number or one per dim.
+            dims: one or several; by default the flattened tensor is rolled.
+        """
     def rot90(self, k: builtins.int = 1, dims: _types.IntOrInts = (0, 1), *, out: _Tensor | None = None) -> _Tensor:
-        """Return x turned by k quarter turns in the plane of two dims."""
+        """Return input turned by k quarter turns in the plane of two dims."""
     def round(self, decimals: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x rounded half to even at ``decimals`` digits; integers stay."""
+        """Return input rounded half to even at ``decimals`` digits; integers stay.
+
+        Args:
+            decimals: how many decimals are kept; negative ones round to tens, hundreds, …
+        """
     def round_(self, decimals: builtins.int = 0) -> _Tensor:
-        """Write the result of `round` into this tensor and return it."""
+        """Write the result of `round` into the first tensor, which keeps its layout."""
     def rsqrt(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return 1 / sqrt(x)."""
+        """Return 1 / sqrt(input)."""
     def rsqrt_(self) -> _Tensor:
-        """Write the result of `rsqrt` into this tensor and return it."""
+        """Write the result of `rsqrt` into the first tensor, which keeps its layout."""
     def rsub(self, other: _types.TensorLike, *, alpha: _types.TensorLike = 1) -> _Tensor:
-        """Return y - alpha * x."""
+        """Return other - alpha * input."""
     def scatter(self, dim: builtins.int, index: _Tensor, src: _Tensor, *, reduce: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return x with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on for other dims.
+        """Return input with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on for other dims.
 
         Args:
             input: array.
-            index: integers, at most as large as ``src`` in every dim, and as x but in ``dim``.
-            src: array, or a number.
             dim: the dim that is indexed.
-            reduce: None writes, ``"add"`` and ``"multiply"`` combine with what stands there.
+            index: integers, of as many dims, in no other dim larger than ``input``.
+            src: a tensor at least as large as the index, or a number.
+            reduce: None writes, ``"add"`` and ``"multiply"`` combine with what is there.
         """
     def scatter_(self, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str | None = None) -> _Tensor:
-        """Write the result of `scatter` into this tensor and return it."""
+        """Write the result of `scatter` into the first tensor, which keeps its layout."""
     def scatter_add(self, dim: builtins.int, index: _Tensor, src: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on for other dims."""
+        """Return input with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on for other dims.
+
+        Args:
+            index: integers, of as many dims.
+            src: the dtype of ``input``, at least as large as the index.
+        """
     def scatter_add_(self, dim: builtins.int, index: _Tensor, src: _Tensor) -> _Tensor:
-        """Write the result of `scatter_add` into this tensor and return it."""
+        """Write the result of `scatter_add` into the first tensor, which keeps its layout."""
     def scatter_reduce(self, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str, *, include_self: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
-        """Return x with the elements of src that meet at one place reduced there.
+        """Return input with the elements of src that meet at one place reduced there.
 
         Args:
             input: array.
-            index: as for `scatter`.
-            src: array of x's dtype.
             dim: the dim that is indexed.
+            index: as for `scatter`.
+            src: array of input's dtype.
             reduce: ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``; at equal extremes the gradient is shared.
-            include_self: whether the element of x takes part.
+            include_self: whether the element of input takes part.
         """
     def scatter_reduce_(self, dim: builtins.int, index: _Tensor, src: _Tensor, reduce: builtins.str, include_self: builtins.bool = True) -> _Tensor:
-        """Write the result of `scatter_reduce` into this tensor and return it."""
+        """Write the result of `scatter_reduce` into the first tensor, which keeps its layout."""
     def select(self, dim: builtins.int, index: builtins.int) -> _Tensor:
         """Return one index of a dim; the dim goes away."""
     def select_scatter(self, src: _Tensor, dim: builtins.int, index: builtins.int, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x with src at one index of a dim."""
+        """Return input with src at one index of a dim."""
     def selu(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the self-normalising elu."""
     def set_(self, source: _Tensor | None = None, storage_offset: builtins.int = 0, size: _types.IntOrInts | None = None, stride: _types.IntOrInts | None = None) -> _Tensor:
         """Make this tensor show another one's storage; without a source, an empty one."""
     def sgn(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x / |x|, 0 at 0; of real numbers the sign."""
+        """Return input / |input|, 0 at 0; of real numbers the sign."""
     def sgn_(self) -> _Tensor:
-        """Write the result of `sgn` into this tensor and return it."""
+        """Write the result of `sgn` into the first tensor, which keeps its layout."""
     def share_memory_(self) -> _Tensor:
         """Return the tensor; one process drives all devices, so there is nobody to share memory with."""
     def short(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.int16."""
     def sigmoid(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return 1 / (1 + e**-x)."""
+        """Return 1 / (1 + e**-input)."""
     def sigmoid_(self) -> _Tensor:
-        """Write the result of `sigmoid` into this tensor and return it."""
+        """Write the result of `sigmoid` into the first tensor, which keeps its layout."""
     def sign(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return -1, 0 or 1 by the sign of x; NaN gives 0."""
+        """Return -1, 0 or 1 by the sign of input; NaN gives 0."""
     def sign_(self) -> _Tensor:
-        """Write the result of `sign` into this tensor and return it."""
+        """Write the result of `sign` into the first tensor, which keeps its layout."""
     def signbit(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return where the sign is minus, that of -0.0 too."""
     def silu(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x * sigmoid(x)."""
+        """Return input * sigmoid(input)."""
     def sin(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the sine."""
     def sin_(self) -> _Tensor:
-        """Write the result of `sin` into this tensor and return it."""
+        """Write the result of `sin` into the first tensor, which keeps its layout."""
     def sinc(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return sin(πx) / (πx), and 1 at 0."""
+        """Return sin(πinput) / (πinput), and 1 at 0."""
     def sinc_(self) -> _Tensor:
-        """Write the result of `sinc` into this tensor and return it."""
+        """Write the result of `sinc` into the first tensor, which keeps its layout."""
     def sinh(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the hyperbolic sine."""
     def sinh_(self) -> _Tensor:
-        """Write the result of `sinh` into this tensor and return it."""
+        """Write the result of `sinh` into the first tensor, which keeps its layout."""
     @typing.overload
     def size(self, dim: None = None) -> _Size:
         """Return the shape, or the size of one dim."""
@@ -1497,25 +1554,34 @@ class Attached:
     def size(self, dim: builtins.int) -> builtins.int:
         """Return the shape, or the size of one dim."""
     def slice_scatter(self, src: _Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x with src in a slice of a dim."""
+        """Return input with src in a slice of a dim."""
     def slogdet(self, *, out: _Tensor | None = None) -> _SignLogabsdet:
         """Return the sign (a unit complex number) and the logarithm of the absolute value of determinants."""
     def softmax(self, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return e**x normalised to sum 1 along ``dim``.
+        """Return e**input normalised to sum 1 along ``dim``.
 
         Args:
-            input: floats; any sbp, split along ``dim`` costs one reduction of the maximum and one of the sum.
+            input: floats; any sbp.
             dim: the dim of the classes; by default 1, or 0 of tensors with 0, 1 or 3 dims.
-            dtype: cast to it first.
         """
     def softmax_(self, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
-        """Write the result of `softmax` into this tensor and return it."""
+        """Write the result of `softmax` into the first tensor, which keeps its layout."""
     def softplus(self, beta: builtins.float = 1.0, threshold: builtins.float = 20.0, *, out: _Tensor | None = None) -> _Tensor:
-        """Return log(1 + e**(beta * x)) / beta, and x where beta * x is above the threshold."""
+        """Return log(1 + e**(beta * input)) / beta, and input where beta * input is above the threshold.
+
+        Args:
+            beta: how sharp the bend is.
+            threshold: input itself is returned where beta * input is larger.
+        """
     def softsign(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x / (1 + |x|)."""
+        """Return input / (1 + |input|)."""
     def sort(self, dim: builtins.int = -1, descending: builtins.bool = False, stable: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
-        """Return x sorted along ``dim`` and the int64 indices of its elements; always stable."""
+        """Return input sorted along ``dim`` and the int64 indices of its elements; always stable.
+
+        Args:
+            descending: from the largest on.
+            stable: accepted; sorting is stable always.
+        """
     def split(self, split_size_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, split_size: builtins.int | None = None) -> builtins.tuple[_Tensor, ...]:
         """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
     def split_with_sizes(self, split_sizes: collections.abc.Sequence[builtins.int], dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
@@ -1523,11 +1589,11 @@ class Attached:
     def sqrt(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the square root."""
     def sqrt_(self) -> _Tensor:
-        """Write the result of `sqrt` into this tensor and return it."""
+        """Write the result of `sqrt` into the first tensor, which keeps its layout."""
     def square(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x * x."""
+        """Return input * input."""
     def square_(self) -> _Tensor:
-        """Write the result of `square` into this tensor and return it."""
+        """Write the result of `square` into the first tensor, which keeps its layout."""
     def squeeze(self, dim: _types.IntOrInts | None = None) -> _Tensor:
         """Return a view without dims of size 1: all of them, or those named."""
     def squeeze_(self, dim: _types.IntOrInts | None = None) -> _Tensor:
@@ -1562,20 +1628,27 @@ class Attached:
     def stride(self, dim: builtins.int) -> builtins.int:
         """Return the strides in elements; a global tensor's shards are always contiguous, so are its strides."""
     def sub(self, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-        """Return x - alpha * y; not for bools."""
+        """Return input - alpha * other; not for bools.
+
+        Args:
+            alpha: factor of ``other``; a float only if the result is one.
+        """
     def sub_(self, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
-        """Write the result of `sub` into this tensor and return it."""
+        """Write the result of `sub` into the first tensor, which keeps its layout."""
     def subtract(self, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-        """Return x - alpha * y; not for bools."""
+        """Return input - alpha * other; not for bools.
+
+        Args:
+            alpha: factor of ``other``; a float only if the result is one.
+        """
     def subtract_(self, other: _types.TensorLike, alpha: _types.TensorLike = 1) -> _Tensor:
-        """Write the result of `sub` into this tensor and return it."""
+        """Write the result of `sub` into the first tensor, which keeps its layout."""
     def sum(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
         """Return the sum over ``dim`` (None or () for all).
 
         Args:
-            input: array of any dtype; any sbp, a split of a reduced dim gives partial_sum.
+            input: any dtype.
             dim: dim, dims or None.
-            keepdim: keep the reduced dims with size 1.
             dtype: cast to it before summing; by default integers and bools go to int64.
         """
     def sum_to_size(self, *size: _types.IntOrInts) -> _Tensor:
@@ -1595,21 +1668,30 @@ class Attached:
     def t_(self) -> _Tensor:
         """Write `t` into this tensor, which takes the new shape, and return it."""
     def take(self, index: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-        """Return elements of the flattened x; negative indices count from the end."""
+        """Return elements of the flattened input; negative indices count from the end."""
     def take_along_dim(self, indices: _Tensor, dim: builtins.int | None = None, *, out: _Tensor | None = None) -> _Tensor:
-        """Return `gather` with x and index broadcast against each other, also from the end; without ``dim`` both flat."""
+        """Return `gather` with input and index broadcast against each other, also from the end; without ``dim`` both flat.
+
+        Args:
+            indices: integers, which broadcast with ``input`` but for the dim.
+            dim: the dim; None for the flattened tensor.
+        """
     def tan(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the tangent."""
     def tan_(self) -> _Tensor:
-        """Write the result of `tan` into this tensor and return it."""
+        """Write the result of `tan` into the first tensor, which keeps its layout."""
     def tanh(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the hyperbolic tangent."""
     def tanh_(self) -> _Tensor:
-        """Write the result of `tanh` into this tensor and return it."""
+        """Write the result of `tanh` into the first tensor, which keeps its layout."""
     def tensor_split(self, indices_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, indices: _types.IntOrInts | None = None, sections: typing.Any = None) -> builtins.tuple[_Tensor, ...]:
         """Return views of parts of a dim: a number of nearly equal ones, or cut at the indices."""
     def tile(self, *dims: _types.IntOrInts) -> _Tensor:
-        """Return x repeated along its last dims; fewer numbers than dims leave the first dims alone."""
+        """Return input repeated along its last dims; fewer numbers than dims leave the first dims alone.
+
+        Args:
+            dims: a number per dim.
+        """
     @typing.overload
     def to(self, dtype: _types.DTypeLike, non_blocking: builtins.bool = False, copy: builtins.bool = False) -> _Tensor:
         """Return the tensor with another dtype, on another device, or as another tensor is.
@@ -1672,20 +1754,6 @@ class Attached:
                 (about 1 ms per MB); without it the first rank's hold. Nothing is compared under ``check_meta=False`` or
                 ``SBPJAX_CHECK=off``.
             copy: return a new tensor even if nothing changes.
-
-        Returns:
-            A global tensor; this very tensor if nothing changes and no ``grad_sbp`` is given.
-
-        Raises:
-            MixedTensorError: a local tensor without both ``placement`` and ``sbp``.
-            SbpError: the sbp does not fit the tensor or the placement.
-            PlacementTypeError: ``placement`` is no placement.
-            AgreementError: processes give different values for a broadcast tensor.
-
-        Example:
-            >>> p = sbpjax.placement("cpu", [0, 1])
-            >>> sbpjax.ones(4, 4).to_global(p, sbpjax.sbp.split(0)).sbp
-            (sbpjax.sbp.split(dim=0),)
         """
     def to_local(self, *, copy: builtins.bool = False) -> _Tensor:
         """Return what this process holds of a global tensor, as a local tensor; with one process, the whole logical value.
@@ -1693,16 +1761,19 @@ class Attached:
         With several processes: the parts of this process's ranks joined along split dims, the value under broadcast, the
         sum of its summands under partial_sum; without elements where it owns no rank of the placement. Nothing is
         communicated.
-
-        Raises:
-            MixedTensorError: the tensor is local already.
         """
     def to_numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
         """Return the logical value as a NumPy array (a copy)."""
     def tolist(self) -> typing.Any:
         """Return the value as nested lists of Python numbers."""
     def topk(self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out: _Tensor | None = None) -> _ValuesIndices:
-        """Return the k largest (or smallest) elements along ``dim``, in order, and their int64 indices."""
+        """Return the k largest (or smallest) elements along ``dim``, in order, and their int64 indices.
+
+        Args:
+            k: how many.
+            largest: whether the largest, not the smallest.
+            sorted: accepted; they are in order always.
+        """
     def trace(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the sum of the main diagonal of a matrix; integers add up in int64."""
     def transpose(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
@@ -1712,28 +1783,36 @@ class Attached:
     def triangular_solve(self, A: _Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: _Tensor | None = None) -> _SolutionCoefficient:
         """Return x with ``A x = b`` (``A^T x = b`` with ``transpose``) for triangular matrices, and A."""
     def tril(self, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0."""
+        """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0.
+
+        Args:
+            diagonal: the last one that is kept; 0 is the main one, positive ones lie above it.
+        """
     def tril_(self, diagonal: builtins.int = 0) -> _Tensor:
-        """Write the result of `tril` into this tensor and return it."""
+        """Write the result of `tril` into the first tensor, which keeps its layout."""
     def triu(self, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0."""
+        """Return the upper triangle of the last two dims, from ``diagonal`` on; the rest is 0.
+
+        Args:
+            diagonal: the first one that is kept; 0 is the main one, positive ones lie above it.
+        """
     def triu_(self, diagonal: builtins.int = 0) -> _Tensor:
-        """Write the result of `triu` into this tensor and return it."""
+        """Write the result of `triu` into the first tensor, which keeps its layout."""
     def true_divide(self, other: _types.TensorLike, *, rounding_mode: builtins.str | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return x / y.
+        """Return input / other.
 
         Args:
             input: any array or number.
-            other: any array or number, broadcast with ``x``.
+            other: any array or number, broadcast with ``input``.
             rounding_mode: None divides truly (integers become float32); ``"trunc"`` rounds towards zero and ``"floor"``
                 down, both keep an integer dtype and have gradient zero.
         """
     def true_divide_(self, other: _types.TensorLike, rounding_mode: builtins.str | None = None) -> _Tensor:
-        """Write the result of `div` into this tensor and return it."""
+        """Write the result of `div` into the first tensor, which keeps its layout."""
     def trunc(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x rounded towards zero; integers stay."""
+        """Return input rounded towards zero; integers stay."""
     def trunc_(self) -> _Tensor:
-        """Write the result of `trunc` into this tensor and return it."""
+        """Write the result of `trunc` into the first tensor, which keeps its layout."""
     def trunc_normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0, a: builtins.float = -2.0, b: builtins.float = 2.0, *, generator: _Generator | None = None) -> _Tensor:
         """Write normal floats limited to [a, b] by drawing again."""
     @typing.overload
@@ -1785,11 +1864,7 @@ class Attached:
     def vdot(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the dot product of two vectors, the first conjugated."""
     def view(self, *shape: _types.IntOrInts) -> _Tensor:
-        """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
-
-        Raises:
-            OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
-        """
+        """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype."""
     def view_as(self, other: _Tensor) -> _Tensor:
         """Return `view` in the shape of another tensor."""
     def vsplit(self, indices_or_sections: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
@@ -1804,8 +1879,8 @@ class Attached:
     def xavier_uniform_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
         """Return `sbpjax.xavier_uniform_` of this tensor."""
     def xlogy(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
-        """Return x * log(y), and 0 where x is 0 and y is not NaN."""
+        """Return input * log(other), and 0 where input is 0 and other is not NaN."""
     def xlogy_(self, other: _types.TensorLike) -> _Tensor:
-        """Write the result of `xlogy` into this tensor and return it."""
+        """Write the result of `xlogy` into the first tensor, which keeps its layout."""
     def zero_(self) -> _Tensor:
         """Write zeros."""

@@ -24,8 +24,11 @@ NAMES = {
     "Tensor": "repeat",
     "nn": "GELU GLU Hardsigmoid Hardswish LeakyReLU LogSoftmax ReLU ReLU6 SiLU Sigmoid Softmax Softplus Tanh",
     "nn.functional": """
-        elu gelu glu hardsigmoid hardswish hardtanh leaky_relu linear log_softmax logsigmoid mish pad prelu relu relu6
-        selu sigmoid silu softmax softplus
+        adaptive_avg_pool2d avg_pool2d batch_norm binary_cross_entropy binary_cross_entropy_with_logits conv1d conv2d
+        conv3d conv_transpose2d cosine_similarity cross_entropy dropout elu embedding fold gelu glu grid_sample
+        group_norm hardsigmoid hardswish hardtanh interpolate kl_div l1_loss layer_norm leaky_relu linear log_softmax
+        logsigmoid max_pool1d max_pool2d mish mse_loss nll_loss normalize one_hot pad pixel_shuffle prelu relu relu6
+        scaled_dot_product_attention selu sigmoid silu smooth_l1_loss softmax softplus unfold
     """,
 }
 PATHS = [f"{room}.{name}".lstrip(".") for room, names in NAMES.items() for name in names.split()]

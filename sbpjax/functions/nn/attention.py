@@ -30,6 +30,15 @@ def scaled_dot_product_attention(
         is_causal: hide every key behind its query.
         scale: factor of the scores; None is 1 / sqrt(D).
         enable_gqa: Hk may divide H; each key head then serves several query heads.
+
+    Returns:
+        ``(..., H, L, Dv)``.
+
+    Example:
+        >>> q = flow.ones(2, 4, 8, 16).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(1))
+        >>> y = flow.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True)
+        >>> y.shape, y.sbp
+        (sbpjax.Size([2, 4, 8, 16]), (sbpjax.sbp.split(dim=1),))
     """
     static = (
         ("dropout_p", float(dropout_p)),

@@ -61,6 +61,14 @@ def dropout(
         inplace: write into the input.
         generator: draws the mask; the default one if not given.
         addend: added to the result.
+
+    Returns:
+        The shape and the sbp of ``input``.
+
+    Example:
+        >>> x = flow.ones(4, 3).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> flow.nn.functional.dropout(x, p=0.5).sbp, flow.nn.functional.dropout(x, training=False)[0].tolist()
+        ((sbpjax.sbp.split(dim=0),), [1.0, 1.0, 1.0])
     """
     found = _drop(_element_zeros, input, p, training, inplace, generator)
     return found if addend is None else found + addend

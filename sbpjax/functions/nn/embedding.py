@@ -40,6 +40,16 @@ def embedding(
         norm_type: p of that norm.
         scale_grad_by_freq: divide each row's gradient by how often the input names it.
         sparse: accepted for compatibility; gradients are dense.
+
+    Returns:
+        ``(..., D)``. Splits of ``input`` stay; ``split(1)`` of ``weight`` splits the last dim.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> table = flow.arange(8.0).reshape(4, 2).to_global(p, flow.sbp.split(0))
+        >>> rows = flow.nn.functional.embedding(flow.tensor([3, 0]).to_global(p, flow.sbp.broadcast), table)
+        >>> rows.tolist(), rows.sbp
+        ([[6.0, 7.0], [0.0, 1.0]], (sbpjax.sbp.partial_sum,))
     """
     check_rows("embedding(input, weight)", input, weight, 0)
     if max_norm is not None:
@@ -73,6 +83,14 @@ def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_valu
         num_classes: the size of the new dim; -1 takes the largest class plus one, which reads the tensor's values.
         on_value: the number at the class.
         off_value: the number elsewhere.
+
+    Returns:
+        The input's shape with a dim of ``num_classes`` behind it; a split stays.
+
+    Example:
+        >>> flow.nn.functional.one_hot(flow.tensor([0, 2]), 3)
+        tensor([[1, 0, 0],
+                [0, 0, 1]])
     """
     if num_classes == -1:
         check_natural("one_hot(x)", tensor, "classes")

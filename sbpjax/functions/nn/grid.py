@@ -46,6 +46,14 @@ def grid_sample(
         mode: ``"bilinear"``, ``"nearest"`` or ``"bicubic"``.
         padding_mode: what lies outside: ``"zeros"``, ``"border"`` or ``"reflection"``.
         align_corners: -1 and 1 are the centres of the corner pixels rather than their edges.
+
+    Returns:
+        ``(N, C, Ho, Wo)`` or ``(N, C, Do, Ho, Wo)``.
+
+    Example:
+        >>> x, grid = flow.arange(4.0).reshape(1, 1, 2, 2), flow.tensor([[[[0.0, 0.0], [-1.0, -1.0]]]])
+        >>> flow.nn.functional.grid_sample(x, grid, align_corners=True)
+        tensor([[[[1.5000, 0.0000]]]])
     """
     static = (("mode", mode), ("padding_mode", padding_mode), ("align_corners", align_corners))
     return apply(ops.grid_sample, (input, grid), static)

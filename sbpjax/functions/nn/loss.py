@@ -32,7 +32,26 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Return (x - y)², reduced by ``"mean"``, ``"sum"`` or ``"none"``; a weighted mean is over the weights."""
+    """Return (x - y)², reduced by ``"mean"``, ``"sum"`` or ``"none"``; a weighted mean is over the weights.
+
+    Args:
+        input: any shape, any sbp.
+        target: a tensor that broadcasts with it.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        weight: factors of the elements; the mean is over them.
+
+    Returns:
+        The broadcast shape, or a number. Splits stay; a mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.tensor([1.0, 3.0]).to_global(p, flow.sbp.split(0))
+        >>> loss = flow.nn.functional.mse_loss(x, flow.zeros_like(x))
+        >>> loss.item(), loss.sbp
+        (5.0, (sbpjax.sbp.partial_sum,))
+    """
     reduction = reduced_by(size_average, reduce, reduction)
     if weight is not None:
         return _weighted(apply(ops.mse_loss, _spread(input, target), (("reduction", "none"),)), weight, reduction)
@@ -47,7 +66,23 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Return |x - y|, reduced; the mean of weighted ones is over the weights."""
+    """Return |x - y|, reduced; the mean of weighted ones is over the weights.
+
+    Args:
+        input: any shape, any sbp.
+        target: a tensor that broadcasts with it.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        weight: factors of the elements; the mean is over them.
+
+    Returns:
+        The broadcast shape, or a number. Splits stay; a mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> flow.nn.functional.l1_loss(flow.tensor([1.0, -3.0]), flow.zeros(2))
+        tensor(2.)
+    """
     reduction = reduced_by(size_average, reduce, reduction)
     if weight is not None:
         return _weighted(apply(ops.l1_loss, _spread(input, target), (("reduction", "none"),)), weight, reduction)
@@ -62,7 +97,26 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """Return (x - y)² / (2 beta) where |x - y| < beta, else |x - y| - beta / 2, reduced."""
+    """Return (x - y)² / (2 beta) where |x - y| < beta, else |x - y| - beta / 2, reduced.
+
+    Args:
+        input: any shape, any sbp.
+        target: a tensor that broadcasts with it.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        beta: where the parabola becomes a line.
+
+    Returns:
+        The broadcast shape, or a number. Splits stay; a mean or sum of split elements is a partial sum.
+
+    Raises:
+        OpError: ``beta`` is negative.
+
+    Example:
+        >>> flow.nn.functional.smooth_l1_loss(flow.tensor([0.5, 3.0]), flow.zeros(2), reduction="none")
+        tensor([0.1250, 2.5000])
+    """
     reduction = reduced_by(size_average, reduce, reduction)
     if beta < 0:
         rule = "smooth_l1_loss does not support negative values for beta"
@@ -120,6 +174,14 @@ def cross_entropy(
         reduce: the old form of `reduction`.
         reduction: ``"none"``, ``"sum"``, or ``"mean"`` over the weights of the targets that count.
         label_smoothing: share of the uniform distribution mixed into the target.
+
+    Returns:
+        The target's shape, or a number. Splits of the batch stay; a mean or sum over a split batch is a partial sum.
+
+    Example:
+        >>> x = flow.tensor([[2.0, 0.0], [0.0, 1.0]])
+        >>> flow.nn.functional.cross_entropy(x, flow.tensor([0, 0]), reduction="none")
+        tensor([0.1269, 1.3133])
     """
     reduction = reduced_by(size_average, reduce, reduction)
     static = (
@@ -140,7 +202,25 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return minus the log probability `(N, C, ...)` of class numbers `(N, ...)`, weighted and reduced."""
+    """Return minus the log probability `(N, C, ...)` of class numbers `(N, ...)`, weighted and reduced.
+
+    Args:
+        input: log probabilities ``(N, C, ...)``.
+        target: integers ``(N, ...)``.
+        weight: ``(C,)`` or None.
+        size_average: the old form of `reduction`.
+        ignore_index: targets of this number count nothing.
+        reduce: the old form of `reduction`.
+        reduction: ``"none"``, ``"sum"``, or ``"mean"`` over the weights of the targets that count.
+
+    Returns:
+        The target's shape, or a number. Splits of the batch stay; a mean or sum over a split batch is a partial sum.
+
+    Example:
+        >>> x = flow.tensor([[0.25, 0.75], [0.5, 0.5]]).log()
+        >>> flow.nn.functional.nll_loss(x, flow.tensor([1, 0]), reduction="none")
+        tensor([0.2877, 0.6931])
+    """
     reduction = reduced_by(size_average, reduce, reduction)
     check_rows("nll_loss(input, target)", target, input, _class_dim(input), ignore_index)
     return apply(ops.nll_loss, (input, target, weight), (("ignore_index", ignore_index), ("reduction", reduction)))
@@ -154,7 +234,24 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """Return target * (log target - x), reduced; ``"batchmean"`` divides the sum by the first dim."""
+    """Return target * (log target - x), reduced; ``"batchmean"`` divides the sum by the first dim.
+
+    Args:
+        input: log probabilities.
+        target: probabilities of the same shape.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+        reduction: ``"mean"``, ``"batchmean"``, ``"sum"`` or ``"none"``.
+        log_target: whether targets are log probabilities too.
+
+    Returns:
+        The broadcast shape, or a number. Splits stay; a mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> x, target = flow.tensor([[0.5, 0.5]]).log(), flow.tensor([[0.25, 0.75]])
+        >>> flow.nn.functional.kl_div(x, target, reduction="batchmean")
+        tensor(0.1308)
+    """
     reduction = reduced_by(size_average, reduce, reduction)
     batch_mean = reduction == "batchmean"
     static = (("reduction", "sum" if batch_mean else reduction), ("log_target", log_target))

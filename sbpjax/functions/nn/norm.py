@@ -28,6 +28,15 @@ def layer_norm(
         weight: of `normalized_shape`, or None.
         bias: of `normalized_shape`, or None.
         eps: added to the variance.
+
+    Returns:
+        The shape of ``input``; a partial sum is reduced first.
+
+    Example:
+        >>> x = flow.tensor([[1.0, 3.0], [0.0, 4.0]]).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> y = flow.nn.functional.layer_norm(x, (2,), eps=0.0)
+        >>> y.tolist(), y.sbp
+        ([[-1.0, 1.0], [-1.0, 1.0]], (sbpjax.sbp.split(dim=0),))
     """
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     return run(op_of(ops.layer_norm, (("normalized_shape", shape), ("eps", eps))), (input, weight, bias))
@@ -80,6 +89,14 @@ def batch_norm(
         training: use the batch's statistics.
         momentum: weight of this batch in the running statistics; a 0-d tensor may change from call to call.
         eps: added to the variance.
+
+    Returns:
+        The shape of ``input``. Splits stay; a split batch costs all-reduces of the statistics.
+
+    Example:
+        >>> flow.nn.functional.batch_norm(flow.tensor([[1.0], [3.0]]), None, None, training=True, eps=0.0)
+        tensor([[-1.],
+                [ 1.]])
     """
     if not training:
         if running_mean is None or running_var is None:

@@ -37,6 +37,13 @@ def interpolate(
         align_corners: let the corners' centres coincide rather than their edges.
         recompute_scale_factor: compute the scale anew from the rounded sizes.
         antialias: average over what an output element covers when an image shrinks (bilinear and bicubic modes).
+
+    Returns:
+        ``(N, C, ...)``. Splits of the batch and the channels stay; a partial sum stays one.
+
+    Example:
+        >>> flow.nn.functional.interpolate(flow.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
     """
     if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
         rule = (

@@ -13,12 +13,14 @@ import ast
 import functools
 import importlib
 import inspect
+import re
 import sys
 import types
 from pathlib import Path
 
 import sbpjax
 from sbpjax.compat.late_names import ROOMS
+from sbpjax.functions.texts import ARGUMENTS
 from tests.support.stubs.call_forms import doc, forms, resolve, said_by_source
 from tests.support.stubs.render import Types
 from tests.support.stubs.vocabulary import NOT_PUBLIC, RESULT_CLASSES
@@ -176,7 +178,15 @@ def attribute(name: str, member: property, known: Types) -> list[str]:
     return lines
 
 
+ALIKE = {"a tensor.", "a tensor or a number.", "a list of tensors.", "taken and ignored.", *ARGUMENTS.values()}
+
+
 def _docstring(text: str) -> list[str]:
+    """Return what a stub says: the text up to the results, without arguments that are alike everywhere."""
+    text = re.split(r"\n\n(?:Returns|Raises|Source|Example):\n", text)[0]
+    text = text.partition("\n\n")[0] if text.startswith("Write the result of `") else text
+    lines = [line for line in text.splitlines() if line.partition(": ")[2] not in ALIKE]
+    text = "\n".join(lines).removesuffix("Args:").strip()
     if not text:
         return ["..."]
     text = text.replace("\\", "\\\\").replace('"""', "'''")
