@@ -235,6 +235,8 @@ class WithBase:
         head, said = _parts(inspect.cleandoc(self.own or ""))
         more, of_base = _parts(inspect.getdoc(self.base) or "")
         said = {**of_base, **said}
+        parameters = list(inspect.signature(owner.__init__).parameters)[1:]
+        said["Args"] = _arguments(said.get("Args", ""), "", [], parameters, [], False)
         return _joined(f"{head}\n\n{more}", said)
 
 

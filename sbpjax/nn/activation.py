@@ -133,6 +133,13 @@ class PReLU(_Options):
         init: the slopes at the start.
         device: where they are made.
         dtype: their dtype.
+
+    Returns:
+        The input's shape. A split stays; a partial sum is reduced first.
+
+    Example:
+        >>> flow.nn.PReLU()(flow.tensor([-2.0, 1.0])).tolist()
+        [-0.5, 1.0]
     """
 
     _names = ("num_parameters",)

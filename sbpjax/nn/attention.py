@@ -28,6 +28,15 @@ class MultiheadAttention(Module):
         batch_first: `(N, L, E)` rather than `(L, N, E)`.
         device: where the parameters are made.
         dtype: their dtype.
+
+    Returns:
+        The outputs ``(L, N, E)``, and the weights ``(N, L, S)`` averaged over the heads. A split of the batch N stays.
+
+    Example:
+        >>> x = flow.ones(3, 5, 8)
+        >>> y, weights = flow.nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x)
+        >>> y.shape, weights.shape
+        (sbpjax.Size([3, 5, 8]), sbpjax.Size([3, 5, 5]))
     """
 
     def __init__(

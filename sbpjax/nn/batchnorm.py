@@ -129,14 +129,32 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalisation of `(N, C)` or `(N, C, L)`."""
+    """Batch normalisation of `(N, C)` or `(N, C, L)`.
+
+    Returns:
+        Any sbp: the statistics are those of the whole logical batch, a split batch costs all-reduces of them.
+
+    Example:
+        >>> flow.nn.BatchNorm1d(1, eps=0.0)(flow.tensor([[1.0], [3.0]])).tolist()
+        [[-1.0], [1.0]]
+    """
 
     __doc__ = WithBase(__doc__, _BatchNorm)
     _dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of `(N, C, H, W)`."""
+    """Batch normalisation of `(N, C, H, W)`.
+
+    Returns:
+        Any sbp: the statistics are those of the whole logical batch, a split batch costs all-reduces of them.
+
+    Example:
+        >>> x = flow.ones(2, 1, 2, 2).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> layer = flow.nn.BatchNorm2d(1).to_global(x.placement, flow.sbp.broadcast)
+        >>> layer(x).sbp, layer.running_mean.tolist()
+        ((sbpjax.sbp.split(dim=0),), [0.10000000149011612])
+    """
 
     __doc__ = WithBase(__doc__, _BatchNorm)
     _dims = (4,)

@@ -95,7 +95,11 @@ class Sequential(_Indexed):
         args: the modules, or one OrderedDict of names to modules.
 
     Example:
-        >>> nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+        >>> layers = flow.nn.Sequential(flow.nn.Linear(4, 8), flow.nn.ReLU(), flow.nn.Linear(8, 2))
+        >>> layers(flow.ones(3, 4)).shape
+        sbpjax.Size([3, 2])
+        >>> len(layers), layers[1]
+        (3, ReLU())
     """
 
     def __init__(self, *args: Any) -> None:
@@ -150,6 +154,11 @@ class ModuleList(_Indexed):
 
     Args:
         modules: the modules.
+
+    Example:
+        >>> layers = flow.nn.ModuleList([flow.nn.Linear(4, 4) for _ in range(3)])
+        >>> len(layers), len(list(layers.parameters()))
+        (3, 6)
     """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
@@ -189,6 +198,11 @@ class ModuleDict(Module):
 
     Args:
         modules: names to modules, or (name, module) pairs.
+
+    Example:
+        >>> layers = flow.nn.ModuleDict({"up": flow.nn.Linear(4, 8), "down": flow.nn.Linear(8, 4)})
+        >>> layers["down"](layers["up"](flow.ones(4))).shape
+        sbpjax.Size([4])
     """
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:

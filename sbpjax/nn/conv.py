@@ -134,14 +134,26 @@ class _Conv(Module):
 
 
 class Conv1d(_Conv):
-    """Convolution of `(N, C, L)`."""
+    """Convolution of `(N, C, L)`.
+
+    Example:
+        >>> flow.nn.Conv1d(3, 4, 3)(flow.ones(2, 3, 8)).shape
+        sbpjax.Size([2, 4, 6])
+    """
 
     __doc__ = WithBase(__doc__, _Conv)
     _spatial = 1
 
 
 class Conv2d(_Conv):
-    """Convolution of `(N, C, H, W)`."""
+    """Convolution of `(N, C, H, W)`.
+
+    Example:
+        >>> x = flow.ones(2, 3, 8, 8).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> layer = flow.nn.Conv2d(3, 4, 3, padding=1).to_global(x.placement, flow.sbp.broadcast)
+        >>> layer(x).shape, layer(x).sbp
+        (sbpjax.Size([2, 4, 8, 8]), (sbpjax.sbp.split(dim=0),))
+    """
 
     __doc__ = WithBase(__doc__, _Conv)
     _spatial = 2

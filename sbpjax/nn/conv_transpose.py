@@ -114,7 +114,12 @@ class ConvTranspose1d(_ConvTranspose):
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """Transposed convolution of `(N, C, H, W)`."""
+    """Transposed convolution of `(N, C, H, W)`.
+
+    Example:
+        >>> flow.nn.ConvTranspose2d(3, 4, 2, stride=2)(flow.ones(1, 3, 4, 4)).shape
+        sbpjax.Size([1, 4, 8, 8])
+    """
 
     __doc__ = WithBase(__doc__, _ConvTranspose)
     _spatial = 2

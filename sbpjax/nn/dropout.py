@@ -40,6 +40,15 @@ class Dropout(_Dropout):
         p: the probability of a zero.
         inplace: write into the input.
         generator: draws the mask; the default one if not given.
+
+    Returns:
+        The input's shape and sbp; the mask does not depend on the sbp. In evaluation mode the input itself.
+
+    Example:
+        >>> x = flow.ones(4, 3).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> layer = flow.nn.Dropout(0.5)
+        >>> layer(x).sbp, layer.eval()(x)[0].tolist()
+        ((sbpjax.sbp.split(dim=0),), [1.0, 1.0, 1.0])
     """
 
     def forward(self, input: Tensor, addend: Tensor | None = None) -> Tensor:

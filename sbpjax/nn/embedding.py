@@ -16,6 +16,9 @@ from sbpjax.tensor.tape.grad_mode import no_grad
 class Embedding(Module):
     """Look up rows of a learned table.
 
+    `weight` is `(num_embeddings, embedding_dim)`. ``split(0)`` divides the vocabulary over the ranks: each looks up
+    what it has, the result is a partial sum. ``split(1)`` divides the features.
+
     Args:
         num_embeddings: the number of rows.
         embedding_dim: the size of a row.
@@ -28,8 +31,12 @@ class Embedding(Module):
         device: where the table is made.
         dtype: its dtype.
 
-    `weight` is `(num_embeddings, embedding_dim)`. ``split(0)`` divides the vocabulary over the ranks: each looks up
-    what it has, the result is a partial sum. ``split(1)`` divides the features.
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> layer = flow.nn.Embedding(8, 4).to_global(p, flow.sbp.split(0))
+        >>> y = layer(flow.tensor([[1, 7]]).to_global(p, flow.sbp.broadcast))
+        >>> y.shape, y.sbp
+        (sbpjax.Size([1, 2, 4]), (sbpjax.sbp.partial_sum,))
     """
 
     def __init__(

@@ -17,7 +17,7 @@ def bias_(tensor: _Tensor | None, fan_in: builtins.int) -> None:
     """Fill a layer's bias uniformly in ±1/sqrt(fan_in), as linear and convolution layers start; None has none."""
 broadcast: _sbp
 def calc_fan(shape: builtins.tuple[builtins.int, ...], mode: builtins.str, data_format: builtins.str) -> builtins.int | builtins.float:
-    """Return how many inputs or outputs an element of a weight of `shape` touches; OneFlow's function.
+    """Return how many inputs or outputs one element of a weight of `shape` connects to; OneFlow's function.
 
     Args:
         shape: the weight's sizes, output channels first.

@@ -74,7 +74,15 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance normalisation of `(N, C, H, W)` or `(C, H, W)`."""
+    """Instance normalisation of `(N, C, H, W)` or `(C, H, W)`.
+
+    Returns:
+        The input's shape. Splits of the batch and the channels stay.
+
+    Example:
+        >>> flow.nn.InstanceNorm2d(1)(flow.ones(2, 1, 4, 4)).shape
+        sbpjax.Size([2, 1, 4, 4])
+    """
 
     __doc__ = WithBase(__doc__, _InstanceNorm)
     _dims = (3, 4)

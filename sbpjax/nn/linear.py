@@ -13,7 +13,16 @@ from sbpjax.tensor import Tensor
 
 
 class Identity(Module):
-    """Return the input, whatever the arguments of the constructor are."""
+    """Return the input, of any sbp, whatever the arguments of the constructor are.
+
+    Args:
+        args: ignored.
+        kwargs: ignored.
+
+    Example:
+        >>> flow.nn.Identity()(flow.tensor([1.0]))
+        tensor([1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
@@ -25,6 +34,10 @@ class Identity(Module):
 class Linear(Module):
     """``y = x Wᵀ + b``.
 
+    `weight` is `(out_features, in_features)`: ``split(0)`` divides the outputs over the ranks (column parallel),
+    ``split(1)`` the inputs (row parallel, whose result is a partial sum). Both parameters start uniform in
+    ±1/sqrt(in_features).
+
     Args:
         in_features: size of the last dim of x.
         out_features: size of the last dim of y.
@@ -32,9 +45,12 @@ class Linear(Module):
         device: where the parameters are made.
         dtype: their dtype.
 
-    `weight` is `(out_features, in_features)`: ``split(0)`` divides the outputs over the ranks (column parallel),
-    ``split(1)`` the inputs (row parallel, whose result is a partial sum). Both parameters start uniform in
-    ±1/sqrt(in_features).
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> layer = flow.nn.Linear(4, 6).to_global(p, flow.sbp.split(0))
+        >>> y = layer(flow.ones(2, 4, placement=p, sbp=flow.sbp.broadcast))
+        >>> y.shape, y.sbp
+        (sbpjax.Size([2, 6]), (sbpjax.sbp.split(dim=1),))
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
@@ -110,6 +126,13 @@ class Flatten(Module):
     Args:
         start_dim: the first dim.
         end_dim: the last dim.
+
+    Returns:
+        A split of a dim before the joined ones stays, and one of the first of these. A partial sum stays one.
+
+    Example:
+        >>> flow.nn.Flatten()(flow.ones(2, 3, 4)).shape
+        sbpjax.Size([2, 12])
     """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):

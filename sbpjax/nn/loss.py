@@ -56,6 +56,16 @@ class MSELoss(_Loss):
 
     Args:
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+
+    Returns:
+        A number, or one per element; the mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> x, target = flow.tensor([0.5, 3.0]), flow.tensor([0.0, 1.0])
+        >>> flow.nn.MSELoss()(x, target)
+        tensor(2.1250)
     """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -67,6 +77,16 @@ class L1Loss(_Loss):
 
     Args:
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+
+    Returns:
+        A number, or one per element; the mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> x, target = flow.tensor([0.5, 3.0]), flow.tensor([0.0, 1.0])
+        >>> flow.nn.L1Loss(reduction="sum")(x, target)
+        tensor(2.5000)
     """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -79,6 +99,16 @@ class SmoothL1Loss(_Loss):
     Args:
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         beta: where the parabola becomes a line.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+
+    Returns:
+        A number, or one per element; the mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> x, target = flow.tensor([0.5, 3.0]), flow.tensor([0.0, 1.0])
+        >>> flow.nn.SmoothL1Loss(reduction="none")(x, target)
+        tensor([0.1250, 1.5000])
     """
 
     def __init__(
@@ -119,6 +149,17 @@ class CrossEntropyLoss(_Weighted):
         ignore_index: targets of this number count nothing.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         label_smoothing: what of the target's probability is spread over all classes.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+
+    Returns:
+        A number, or one per element; the mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> x = flow.tensor([[2.0, 0.0], [0.0, 1.0]]).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> loss = flow.nn.CrossEntropyLoss()(x, flow.tensor([0, 1]).to_global(x.placement, flow.sbp.split(0)))
+        >>> round(loss.item(), 4), loss.sbp
+        (0.2201, (sbpjax.sbp.partial_sum,))
     """
 
     def __init__(
@@ -151,6 +192,15 @@ class NLLLoss(_Weighted):
         weight: `(C,)`, one weight per class.
         ignore_index: targets of this number count nothing.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+
+    Returns:
+        A number, or one per element; the mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> flow.nn.NLLLoss()(flow.tensor([[0.25, 0.75]]).log(), flow.tensor([1]))
+        tensor(0.2877)
     """
 
     def __init__(
@@ -174,6 +224,15 @@ class BCELoss(_Weighted):
     Args:
         weight: a weight per element, broadcast.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+
+    Returns:
+        A number, or one per element; the mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> flow.nn.BCELoss()(flow.tensor([0.9, 0.2]), flow.tensor([1.0, 0.0]))
+        tensor(0.1643)
     """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -187,6 +246,15 @@ class BCEWithLogitsLoss(_Loss):
         weight: a weight per element, broadcast.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
         pos_weight: a weight of positive examples, broadcast.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+
+    Returns:
+        A number, or one per element; the mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> flow.nn.BCEWithLogitsLoss()(flow.tensor([2.0, -1.0]), flow.tensor([1.0, 0.0]))
+        tensor(0.2201)
     """
 
     def __init__(
@@ -213,6 +281,16 @@ class KLDivLoss(_Loss):
     Args:
         reduction: ``"mean"``, ``"batchmean"``, ``"sum"`` or ``"none"``.
         log_target: whether targets are log probabilities too.
+        size_average: the old form of `reduction`.
+        reduce: the old form of `reduction`.
+
+    Returns:
+        A number, or one per element; the mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> x, target = flow.tensor([[0.5, 0.5]]).log(), flow.tensor([[0.25, 0.75]])
+        >>> flow.nn.KLDivLoss(reduction="batchmean")(x, target)
+        tensor(0.1308)
     """
 
     def __init__(

@@ -55,7 +55,20 @@ _HOOK_TABLES = """_forward_pre_hooks _forward_hooks _backward_pre_hooks _backwar
 
 
 class Module(Moving, HookMethods, _state.ExtraState):
-    """Base class of layers and models; override `forward`."""
+    """Base class of layers and models; override `forward`.
+
+    Args:
+        args: taken and ignored.
+        kwargs: taken and ignored.
+
+    Example:
+        >>> class Double(flow.nn.Module):
+        ...     def forward(self, x):
+        ...         return 2 * x
+        ...
+        >>> Double()(flow.tensor([1.0, 2.0]))
+        tensor([2., 4.])
+    """
 
     training: bool = True
     dump_patches = False

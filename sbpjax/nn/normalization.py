@@ -15,6 +15,8 @@ from sbpjax.tensor import Tensor
 class LayerNorm(Module):
     """Normalise the last dims to mean 0 and variance 1, then scale and shift.
 
+    The statistics are of the last dims only, so a split of any other dim needs no communication.
+
     Args:
         normalized_shape: the sizes of the dims to normalise over.
         eps: added to the variance.
@@ -23,7 +25,11 @@ class LayerNorm(Module):
         device: where the parameters are made.
         dtype: their dtype.
 
-    The statistics are of the last dims only, so a split of any other dim needs no communication.
+    Example:
+        >>> x = flow.ones(4, 6).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> layer = flow.nn.LayerNorm(6).to_global(x.placement, flow.sbp.broadcast)
+        >>> layer(x).shape, layer(x).sbp
+        (sbpjax.Size([4, 6]), (sbpjax.sbp.split(dim=0),))
     """
 
     def __init__(
@@ -69,6 +75,13 @@ class RMSNorm(Module):
         elementwise_affine: whether there is a `weight`.
         device: where it is made.
         dtype: its dtype.
+
+    Returns:
+        The input's shape. A split of any other dim stays, without communication; a partial sum is reduced first.
+
+    Example:
+        >>> flow.nn.RMSNorm(2, eps=0.0)(flow.tensor([[1.0, 7.0]])).tolist()
+        [[0.20000000298023224, 1.399999976158142]]
     """
 
     def __init__(
@@ -109,6 +122,16 @@ class GroupNorm(Module):
         device: where the parameters are made.
         dtype: their dtype.
         bias: whether there is a `bias`.
+
+    Returns:
+        The input's shape. Splits of the batch stay, and of the channels where no group is cut.
+
+    Raises:
+        OpValueError: `num_groups` does not divide `num_channels`.
+
+    Example:
+        >>> flow.nn.GroupNorm(2, 4)(flow.ones(1, 4, 3)).shape
+        sbpjax.Size([1, 4, 3])
     """
 
     def __init__(

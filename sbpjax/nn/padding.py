@@ -90,7 +90,18 @@ class ZeroPad1d(_ZeroPad, ConstantPad1d):
 
 
 class ZeroPad2d(_ZeroPad, ConstantPad2d):
-    """Zeros around the last 2 dims."""
+    """Zeros around the last 2 dims.
+
+    Args:
+        padding: cells at every end, or ``(left, right, top, bottom)``.
+
+    Returns:
+        The widened shape. Splits of the batch and the channels stay.
+
+    Example:
+        >>> flow.nn.ZeroPad2d((1, 0, 0, 1))(flow.tensor([[[1.0, 2.0]]])).tolist()
+        [[[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]]]
+    """
 
     _spatial = 2
 
@@ -114,7 +125,18 @@ class ReflectionPad1d(_ReflectionPad):
 
 
 class ReflectionPad2d(_ReflectionPad):
-    """The mirrored edges around the last 2 dims."""
+    """The mirrored edges around the last 2 dims.
+
+    Args:
+        padding: cells at every end, or ``(left, right, top, bottom)``.
+
+    Returns:
+        The widened shape. Splits of the batch and the channels stay.
+
+    Example:
+        >>> flow.nn.ReflectionPad2d((1, 1, 0, 0))(flow.tensor([[[1.0, 2.0]]])).tolist()
+        [[[2.0, 1.0, 2.0, 1.0]]]
+    """
 
     _spatial = 2
 

@@ -17,7 +17,13 @@ class Parameter(Tensor):
         requires_grad: whether it gets a gradient; one of integers or bools gets none, as in OneFlow.
 
     Example:
-        >>> self.scale = nn.Parameter(flow.ones(16))
+        >>> class Scale(flow.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.scale = flow.nn.Parameter(flow.ones(2))
+        ...
+        >>> [name for name, _ in Scale().named_parameters()]
+        ['scale']
     """
 
     __slots__ = ()

@@ -57,7 +57,16 @@ class MaxPool1d(_MaxPool):
 
 
 class MaxPool2d(_MaxPool):
-    """Max pooling of `(N, C, H, W)`."""
+    """Max pooling of `(N, C, H, W)`.
+
+    Returns:
+        Splits of the batch and the channels stay.
+
+    Example:
+        >>> flow.nn.MaxPool2d(2)(flow.arange(16.0).reshape(1, 1, 4, 4))
+        tensor([[[[ 5.,  7.],
+                  [13., 15.]]]])
+    """
 
     __doc__ = WithBase(__doc__, _MaxPool)
 
@@ -132,7 +141,15 @@ class _SpatialAvgPool(_AvgPool):
 
 
 class AvgPool2d(_SpatialAvgPool):
-    """Mean pooling of `(N, C, H, W)`."""
+    """Mean pooling of `(N, C, H, W)`.
+
+    Returns:
+        Splits of the batch and the channels stay. A partial sum stays one.
+
+    Example:
+        >>> flow.nn.AvgPool2d(2)(flow.arange(16.0).reshape(1, 1, 4, 4)).tolist()
+        [[[[2.5, 4.5], [10.5, 12.5]]]]
+    """
 
     __doc__ = WithBase(__doc__, _SpatialAvgPool)
 
@@ -169,7 +186,15 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """Mean pooling of `(N, C, H, W)` to a given H and W."""
+    """Mean pooling of `(N, C, H, W)` to a given H and W.
+
+    Returns:
+        Splits of the batch and the channels stay. A partial sum stays one.
+
+    Example:
+        >>> flow.nn.AdaptiveAvgPool2d(1)(flow.arange(16.0).reshape(1, 1, 4, 4)).tolist()
+        [[[[7.5]]]]
+    """
 
     __doc__ = WithBase(__doc__, _AdaptivePool)
 

@@ -13,6 +13,7 @@ import numbers
 import warnings
 from typing import Any
 
+from sbpjax.functions.texts import WithBase
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter
@@ -245,7 +246,19 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory: an input, a forget and an output gate on a cell; arguments as of `RNNBase`."""
+    """Long short-term memory: an input, a forget and an output gate on a cell.
+
+    Returns:
+        The outputs ``(T, N, H)`` and the last state of ``h`` and ``c``; H is doubled where `bidirectional`. A split of
+        the batch N stays.
+
+    Example:
+        >>> y, (h, c) = flow.nn.LSTM(4, 6, num_layers=2)(flow.ones(5, 3, 4))
+        >>> y.shape, h.shape, c.shape
+        (sbpjax.Size([5, 3, 6]), sbpjax.Size([2, 3, 6]), sbpjax.Size([2, 3, 6]))
+    """
+
+    __doc__ = WithBase(__doc__, RNNBase)
 
     def __init__(
         self,
@@ -267,7 +280,18 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units: a reset and an update gate on the state; arguments as of `RNNBase`."""
+    """Gated recurrent units: a reset and an update gate on the state.
+
+    Returns:
+        The outputs ``(T, N, H)`` and the last state; H is doubled where `bidirectional`. A split of the batch N stays.
+
+    Example:
+        >>> y, h = flow.nn.GRU(4, 6, batch_first=True)(flow.ones(3, 5, 4))
+        >>> y.shape, h.shape
+        (sbpjax.Size([3, 5, 6]), sbpjax.Size([1, 3, 6]))
+    """
+
+    __doc__ = WithBase(__doc__, RNNBase)
 
     def __init__(
         self,

@@ -57,6 +57,14 @@ class TransformerEncoderLayer(Module):
         bias: whether linear layers and norms have one.
         device: where the parameters are made.
         dtype: their dtype.
+
+    Returns:
+        The input's shape. A split of the batch stays.
+
+    Example:
+        >>> layer = flow.nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, batch_first=True)
+        >>> layer(flow.ones(3, 5, 8)).shape
+        sbpjax.Size([3, 5, 8])
     """
 
     def __init__(

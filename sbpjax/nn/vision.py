@@ -19,6 +19,13 @@ class Upsample(Module):
         mode: ``"nearest"``, ``"linear"``, ``"bilinear"``, ``"bicubic"`` or ``"trilinear"``.
         align_corners: let the corners' centres coincide rather than their edges.
         recompute_scale_factor: compute the scale anew from the rounded sizes.
+
+    Returns:
+        ``(N, C, ...)``. Splits of the batch and the channels stay; a partial sum stays one.
+
+    Example:
+        >>> flow.nn.Upsample(scale_factor=2)(flow.tensor([[[1.0, 2.0]]]))
+        tensor([[[1., 1., 2., 2.]]])
     """
 
     def __init__(
@@ -79,6 +86,13 @@ class PixelShuffle(Module):
         upscale_factor: r.
         h_upscale_factor: with the next one instead of r, how much higher, as in OneFlow.
         w_upscale_factor: how much wider.
+
+    Returns:
+        Splits of the batch stay; a partial sum stays one.
+
+    Example:
+        >>> flow.nn.PixelShuffle(2)(flow.arange(4.0).reshape(1, 4, 1, 1)).tolist()
+        [[[[0.0, 1.0], [2.0, 3.0]]]]
     """
 
     def __init__(

@@ -93,6 +93,9 @@ def batch_norm(
     Returns:
         The shape of ``input``. Splits stay; a split batch costs all-reduces of the statistics.
 
+    Raises:
+        OpError: no running statistics in evaluation mode.
+
     Example:
         >>> flow.nn.functional.batch_norm(flow.tensor([[1.0], [3.0]]), None, None, training=True, eps=0.0)
         tensor([[-1.],

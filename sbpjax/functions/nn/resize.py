@@ -41,6 +41,9 @@ def interpolate(
     Returns:
         ``(N, C, ...)``. Splits of the batch and the channels stay; a partial sum stays one.
 
+    Raises:
+        OpValueError: ``align_corners`` with a mode that has no corners.
+
     Example:
         >>> flow.nn.functional.interpolate(flow.tensor([[[1.0, 2.0]]]), scale_factor=2)
         tensor([[[1., 1., 2., 2.]]])
