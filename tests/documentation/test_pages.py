@@ -55,7 +55,8 @@ def test_files_that_pages_for_maintainers_name_exist():
 
 @pytest.mark.parametrize("page", FOR_MAINTAINERS, ids=lambda page: page.stem)
 def test_pages_for_maintainers_stay_short(page):
-    assert len(page.read_text().split()) <= (2500 if page.stem == "design" else 1500)
+    words = [w for w in page.read_text().split() if re.search(r"\w", w)]  # the bars of tables are none
+    assert len(words) <= (2500 if page.stem == "design" else 1500)
 
 
 def test_environment_variables_are_those_of_the_code():
