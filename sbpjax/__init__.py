@@ -13,16 +13,13 @@ _resting = _Pause()
 
 from .distributed import jax_settings as _settings  # isort: skip  # noqa: F401  # first: it configures JAX
 from .functions import attached as _attached  # isort: skip  # noqa: F401
-from .autograd import enable_grad as enable_grad
-from .autograd import inference_mode as inference_mode
-from .autograd import is_grad_enabled as is_grad_enabled
-from .autograd import is_inference_mode_enabled as is_inference_mode_enabled
-from .autograd import no_grad as no_grad
-from .autograd import set_grad_enabled as set_grad_enabled
 from .functions.printing import set_printoptions as set_printoptions
 from .sbp.placement import placement as placement
 from .sbp.policy import boxing_policy as boxing_policy
 from .tensor.abstract import abstract as abstract
+from .tensor.autocast import autocast as autocast
+from .tensor.autocast import get_autocast_dtype as get_autocast_dtype
+from .tensor.autocast import is_autocast_enabled as is_autocast_enabled
 from .tensor.device import device as device
 from .tensor.dtype import bfloat16 as bfloat16
 from .tensor.dtype import bool_ as bool  # noqa: F401
@@ -65,6 +62,12 @@ from .tensor.generator import manual_seed as manual_seed
 from .tensor.generator import seed as seed
 from .tensor.generator import set_rng_state as set_rng_state
 from .tensor.size import Size as Size
+from .tensor.tape.grad_mode import enable_grad as enable_grad
+from .tensor.tape.grad_mode import inference_mode as inference_mode
+from .tensor.tape.grad_mode import is_grad_enabled as is_grad_enabled
+from .tensor.tape.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+from .tensor.tape.grad_mode import no_grad as no_grad
+from .tensor.tape.grad_mode import set_grad_enabled as set_grad_enabled
 from .tensor.tensor import Tensor as Tensor
 from .tensor.typed import BFloat16Tensor as BFloat16Tensor
 from .tensor.typed import BoolTensor as BoolTensor
@@ -76,31 +79,12 @@ from .tensor.typed import HalfTensor as HalfTensor
 from .tensor.typed import IntTensor as IntTensor
 from .tensor.typed import LongTensor as LongTensor
 from .tensor.typed import ShortTensor as ShortTensor
-from .tracing.cond import cond as cond
 
 from .functions import tensor as tensor  # isort: skip  # not the room of that name
 
-# Rooms that build on the names above.
-from . import _C as _C  # isort: skip
-from . import amp as amp  # isort: skip
-from .amp import autocast as autocast  # isort: skip
-from .amp import get_autocast_dtype as get_autocast_dtype  # isort: skip
-from .amp import is_autocast_enabled as is_autocast_enabled  # isort: skip
-from . import autograd as autograd  # isort: skip
 from .distributed import env as env  # isort: skip
 from . import errors as errors  # isort: skip
-from . import graph as graph  # isort: skip
-from . import nn as nn  # isort: skip
-from . import optim as optim  # isort: skip
 from . import sbp as sbp  # isort: skip
-from . import utils as utils  # isort: skip
-from .data.save_load import load as load  # isort: skip
-from .data.save_load import save as save  # isort: skip
-from ._C import broadcast_like as broadcast_like  # isort: skip
-from .graph import compile as compile  # isort: skip
-from .graph import explain as explain  # isort: skip
-from .graph import load_graph as load_graph  # isort: skip
-from .graph import visualize as visualize  # isort: skip
 from .naming import VERSION as __version__  # isort: skip  # noqa: F401
 from .compat.late_names import attribute as __getattr__  # isort: skip  # noqa: F401
 from .compat.late_names import names as __dir__  # isort: skip  # noqa: F401

@@ -2,7 +2,8 @@
 
 Importing sbpjax is measured, and few programs take a Fourier transform. So ``sbpjax.fft``, ``sbpjax.svd`` and their
 like are no imports of the package's face: the table here says which module has a name, `attribute` fetches it then,
-and the package keeps it. `names` adds them to ``dir(sbpjax)``.
+and the package keeps it. `names` adds them to ``dir(sbpjax)``. The face imports what runs an eager op; layers,
+optimizers and graphs are late names as well (`tests/api/test_first_import.py`).
 
 Tested in `tests/api`, which asks for every public name.
 """
@@ -19,9 +20,12 @@ from sbpjax.tensor import Tensor
 from . import rooms as _rooms  # noqa: F401  # from here on the modules of its table can be imported
 
 ROOMS = (
+    "_C",
     "_oneflow_internal",
+    "amp",
     "asyncs",
     "auto",
+    "autograd",
     "backends",
     "boxing",
     "checkpoint",
@@ -31,16 +35,22 @@ ROOMS = (
     "distributions",
     "fft",
     "func",
+    "graph",
     "hub",
     "linalg",
     "mock_oneflow",
     "mock_torch",
+    "nn",
     "one_embedding",
+    "optim",
     "profiler",
     "special",
     "unittest",
+    "utils",
 )
+INSIDE = ("data", "inspect", "tracing")  # rooms whose public names stand elsewhere; the stubs leave them out
 HOMES = {  # ``name:own`` where a function may not bear its public name
+    "sbpjax.tracing.cond": "cond",
     "sbpjax.tracing.vmap": "vmap",
     "sbpjax.tracing.wrap_jax": "wrap_jax",
     "sbpjax.distributed.threads": "simulate",
@@ -52,7 +62,10 @@ HOMES = {  # ``name:own`` where a function may not bear its public name
  record set_default_device set_default_tensor_type set_float32_matmul_precision set_flush_denormal
  set_num_interop_threads set_num_threads sparse_coo sparse_csr strided tensor_buffer
  tensor_buffer_to_tensor tensor_to_tensor_buffer typename use_deterministic_algorithms""",
+    "sbpjax.functions.oneflow_c": "broadcast_like",
     "sbpjax.amp": "GradScaler",
+    "sbpjax.data.save_load": "load save",
+    "sbpjax.graph": "compile explain load_graph visualize",
     "sbpjax.nn.functional": """adaptive_max_pool1d:adaptive_max_pool1d_with_indices alpha_dropout batch_norm ctc_loss
  dropout embedding_bag feature_alpha_dropout instance_norm kl_div layer_norm rms_norm""",
 }
@@ -76,7 +89,7 @@ def attribute(name: str) -> Any:
         found = table.found("", name)
     elif name == "fx":
         found = importlib.import_module("sbpjax.compat.torch_names.fx")
-    elif name in ROOMS:
+    elif name in (*ROOMS, *INSIDE):
         found = importlib.import_module(f"sbpjax.{name}")
     elif name in _HOME:
         from sbpjax.tensor.wrong_call import told_once
@@ -93,7 +106,7 @@ def attribute(name: str) -> Any:
 
 def names() -> list[str]:
     """Return what ``dir(sbpjax)`` shows: what is loaded and what can be."""
-    return sorted({*vars(sys.modules["sbpjax"]), *table.names(""), *ROOMS, *_HOME})
+    return sorted({*vars(sys.modules["sbpjax"]), *table.names(""), *ROOMS, *INSIDE, *_HOME})
 
 
 def _late(module: str, name: str):

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import jax
-from jax.extend.core import ClosedJaxpr
 
 from sbpjax.errors import MixedTensorError, SbpError, message
 from sbpjax.planner import disk
@@ -26,6 +25,7 @@ from sbpjax.programs.roll import rolled
 from sbpjax.sbp import algebra
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import placement as Placement
+from sbpjax.world.jaxprs import ClosedJaxpr
 
 from .gspmd import gspmd_function
 from .in_place import partners

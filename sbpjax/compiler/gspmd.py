@@ -11,13 +11,13 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Literal
 
 from sbpjax.programs.normalise import bind
 from sbpjax.programs.plan import Plan
 from sbpjax.sbp import balance
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.layout import Layout, axes_of_dims, layout_of
+from sbpjax.world.jaxprs import Literal
 
 
 def gspmd_function(plan: Plan, placement):

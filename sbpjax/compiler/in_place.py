@@ -20,9 +20,9 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Var, jaxpr_as_fun
 
 from sbpjax.programs.normalise import Program, at_source, bind, normalise, run_program, scan_counts
+from sbpjax.world.jaxprs import Var, jaxpr_as_fun
 
 
 def partners(ins: Sequence[Hashable], outs: Sequence[Hashable], donated: Sequence[int]) -> dict[int, int]:

@@ -14,7 +14,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import DropVar, Literal, Var
 
 from sbpjax.planner.control import body_plans
 from sbpjax.planner.prices.links import written_as_all_reduce
@@ -28,6 +27,7 @@ from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.conversion_steps import MeshPosition
 from sbpjax.sbp.layout import local_shape, physical_spec
+from sbpjax.world.jaxprs import DropVar, Literal, Var
 
 from .in_place import in_place, written_over
 

@@ -1,5 +1,9 @@
 """Compiled programs: a whole training step traced, planned and compiled as one."""
 
+from sbpjax.world.pause import Pause as _Pause  # isort: skip  # first of all
+
+_resting = _Pause()
+
 from sbpjax.inspect import graph_views as graph_views
 from sbpjax.inspect.explain import explain as explain
 from sbpjax.inspect.explain import visualize as visualize
@@ -15,3 +19,5 @@ from .proxy import GraphModule as GraphModule
 from .proxy import GraphTensor as GraphTensor
 from .proxy import Proxy as Proxy
 from .proxy import ProxyModule as ProxyModule
+
+del _resting

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from jax.extend.core import ClosedJaxpr
-
 from sbpjax.programs.normalise import Program as FlatProgram
 from sbpjax.programs.normalise import normalise
 from sbpjax.programs.roll import rolled
@@ -24,6 +22,7 @@ from sbpjax.sbp import Layout
 from sbpjax.tensor.op_calls import inlined
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.step import TracedStep
+from sbpjax.world.jaxprs import ClosedJaxpr
 
 from .slots import StateSlot, slot_of, stackable
 from .zero import gathered_per_use

@@ -20,7 +20,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import jaxpr_as_fun
 
 from sbpjax.compiler import conversions
 from sbpjax.compiler.compile import compile_program
@@ -42,6 +41,7 @@ from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call
 from sbpjax.tracing.step import TracedStep
 from sbpjax.world import processes as world
+from sbpjax.world.jaxprs import jaxpr_as_fun
 
 from .agreement import agree, agree_on_numbers
 from .interrupt import Uninterrupted

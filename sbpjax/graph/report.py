@@ -20,7 +20,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-from jax.extend.core import Var
 
 from sbpjax.programs.normalise import is_backward, scopes_of, source_line
 from sbpjax.sbp import algebra
@@ -28,6 +27,7 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.dtype import _BY_NP
 from sbpjax.tracing import tree
 from sbpjax.tracing.signature import TensorSpec, argument_paths
+from sbpjax.world.jaxprs import Var
 
 _INDENT = "  "
 

@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import jax
-from jax.extend.core import DropVar, Literal, Primitive, Var
 
 from sbpjax.programs.cut import least_saved
 from sbpjax.programs.normalise import Program, evaluate, normalise
 from sbpjax.programs.primitives import MOVES
+from sbpjax.world.jaxprs import DropVar, Literal, Primitive, Var
 
 # Stands for the gradient of an output while a block is traced.
 cotangent_p = Primitive("cotangent")

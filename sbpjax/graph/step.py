@@ -15,7 +15,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import jaxpr_as_fun
 
 from sbpjax.errors import GraphError, message
 from sbpjax.optim.clip_grad import clip_grad_norm_
@@ -33,6 +32,7 @@ from sbpjax.tensor.traced import logical, unpinned
 from sbpjax.tracing import tree
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call
+from sbpjax.world.jaxprs import jaxpr_as_fun
 
 from .scope import Scope
 

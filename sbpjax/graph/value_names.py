@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jax.extend.core import Literal, Var
-
 from sbpjax.programs.normalise import scan_counts
 from sbpjax.programs.plan import Plan
+from sbpjax.world.jaxprs import Literal, Var
 
 from .split import COPIES
 

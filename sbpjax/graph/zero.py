@@ -25,7 +25,6 @@ import math
 from collections.abc import Iterable, Sequence
 
 import jax
-from jax.extend.core import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
 from sbpjax.compiler import conversions
 from sbpjax.programs.normalise import bind, normalise, scan_again, scan_counts
@@ -35,6 +34,7 @@ from sbpjax.sbp.boxing_marker import to_sbp_p
 from sbpjax.sbp.layout import layout_of
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.payload import payload, put
+from sbpjax.world.jaxprs import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
 from .split import COPIES
 

@@ -1,5 +1,9 @@
 """Modules, layers, losses, initialisers: PyTorch's `torch.nn` over logical tensors."""
 
+from sbpjax.world.pause import Pause as _Pause  # isort: skip  # first of all
+
+_resting = _Pause()
+
 from sbpjax.tensor.wrong_call import tell_constructors as _tell
 from sbpjax.tracing.from_flax import from_flax as from_flax
 from sbpjax.tracing.pure import to_pure as to_pure
@@ -209,3 +213,5 @@ def __getattr__(name: str):
 
 
 _tell(globals(), Module)
+
+del _resting

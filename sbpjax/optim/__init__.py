@@ -1,5 +1,9 @@
 """Optimizers with one compiled update for the whole list of parameters, and schedules of the learning rate."""
 
+from sbpjax.world.pause import Pause as _Pause  # isort: skip  # first of all
+
+_resting = _Pause()
+
 from . import lr_scheduler as lr_scheduler
 from . import swa_utils as swa_utils
 from .adadelta import Adadelta as Adadelta
@@ -22,3 +26,5 @@ from .rmsprop import RMSprop as RMSprop
 from .sgd import SGD as SGD
 from .sign import Lion as Lion
 from .sign import Rprop as Rprop
+
+del _resting

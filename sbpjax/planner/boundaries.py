@@ -17,11 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from jax.extend.core import Var
-
 from sbpjax.programs.normalise import Program, is_backward, scopes_of, source_line
 from sbpjax.programs.plan import Codes, Plan
 from sbpjax.programs.primitives import PRODUCTS
+from sbpjax.world.jaxprs import Var
 
 from .control import body_program
 

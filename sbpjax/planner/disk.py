@@ -20,13 +20,13 @@ import pathlib
 from typing import Any
 
 import jax
-from jax.extend.core import Literal
 
 from sbpjax.programs.equation_form import EquationForms
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Plan
 from sbpjax.programs.rules import Strategy, names
 from sbpjax.world import kept_files as kept
+from sbpjax.world.jaxprs import Literal
 
 from .control import body_program
 

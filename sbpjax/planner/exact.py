@@ -20,8 +20,6 @@ import logging
 import math
 from dataclasses import dataclass, replace
 
-from jax.extend.core import DropVar, Literal, Var
-
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Codes, Plan
 from sbpjax.programs.rules import Strategy, jointly_legal, strategies_of
@@ -29,6 +27,7 @@ from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.conversion_steps import interconnect_bytes
 from sbpjax.sbp.layout import local_shape
+from sbpjax.world.jaxprs import DropVar, Literal, Var
 
 from .control import inner_bytes, plans_bodies
 from .parts import Part, parts_of

@@ -15,12 +15,11 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, cast
 
-from jax.extend.core import Literal, Var
-
 from sbpjax.programs.equation_form import EquationForms
 from sbpjax.programs.normalise import Program, scan_counts
 from sbpjax.programs.plan import Codes
 from sbpjax.sbp.algebra import FREE
+from sbpjax.world.jaxprs import Literal, Var
 
 from .control import body_program
 from .parts import uniform_values

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jax.extend.core import Literal, Var
-
 from sbpjax.programs.normalise import Program
+from sbpjax.world.jaxprs import Literal, Var
 
 
 @dataclass

@@ -9,13 +9,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from jax.extend import core
-from jax.extend.core import Var
-
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Codes
 from sbpjax.sbp.boxing_marker import to_sbp_p
 from sbpjax.sbp.placement import placement as Placement
+from sbpjax.world.jaxprs import ClosedJaxpr, Var, new_jaxpr_eqn, no_effects
 
 from .boundaries import Activation
 from .control import body_program
@@ -52,7 +50,7 @@ def _pinned(program: Program, marks: dict, placement: Placement) -> Program:
             if codes is not None:
                 copy = renamed[v] = Var(v.aval)
                 params = {"placement": placement, "codes": codes, "grad_codes": None}
-                eqns.append(core.new_jaxpr_eqn([v], [copy], to_sbp_p, params, core.no_effects, eqn.source_info))
+                eqns.append(new_jaxpr_eqn([v], [copy], to_sbp_p, params, no_effects, eqn.source_info))
     outvars = [renamed.get(v, v) if isinstance(v, Var) else v for v in program.outvars]
     return dataclasses.replace(program, eqns=eqns, outvars=outvars)
 
@@ -60,4 +58,4 @@ def _pinned(program: Program, marks: dict, placement: Placement) -> Program:
 def _closed(old, body: Program):
     """Return a closed jaxpr of a body, in the place of the one it was made from."""
     jaxpr = old.jaxpr.replace(constvars=list(body.consts), invars=body.invars, outvars=body.outvars, eqns=body.eqns)
-    return core.ClosedJaxpr(jaxpr, list(body.consts.values()))
+    return ClosedJaxpr(jaxpr, list(body.consts.values()))

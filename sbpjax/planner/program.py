@@ -18,8 +18,6 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from jax.extend.core import Literal
-
 from sbpjax.planner.memory.limit import at_fullest, fastest_within, holds_bytes
 from sbpjax.planner.prices.cost import DEFAULT, CostModel
 from sbpjax.planner.prices.slack import slack_us
@@ -27,6 +25,7 @@ from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Codes, Plan
 from sbpjax.programs.rules import Strategy
 from sbpjax.sbp.algebra import B
+from sbpjax.world.jaxprs import Literal
 
 from .graph import Fixed, Graph, build
 from .linear import exchange, solve_axis

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal
+
+from sbpjax.world.jaxprs import ClosedJaxpr, Literal
 
 _FLOATS = tuple(np.dtype(d) for d in (np.float16, ml_dtypes.bfloat16, np.float32))
 

@@ -16,9 +16,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from jax.extend.core import DropVar, Var
 
 from sbpjax.programs.primitives import CHEAP, MOVES, TRANSCENDENTAL
+from sbpjax.world.jaxprs import DropVar, Var
 
 # One pass over the operands, of which a compiler makes part of its reader.
 POINTWISE = CHEAP | TRANSCENDENTAL | MOVES | {"div", "broadcast_in_dim", "slice"}

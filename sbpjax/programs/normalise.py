@@ -14,10 +14,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend import core
-from jax.extend.core import Literal, Var
 
 from sbpjax.programs.primitives import CALLS, HINTS, JITS
+from sbpjax.world.jaxprs import ClosedJaxpr, DropVar, JaxprEqn, Literal, Var, new_jaxpr_eqn, no_effects
 
 
 @dataclass
@@ -45,7 +44,7 @@ def normalise(closed) -> Program:
 def _flat(inner, calls: dict[str, str], bodies: dict) -> Program:
     """Return the flat program of a jaxpr, closed or not; ``bodies`` are the flat programs of its calls by identity."""
     jaxpr, consts = inner, {}
-    if isinstance(inner, core.ClosedJaxpr):
+    if isinstance(inner, ClosedJaxpr):
         jaxpr = inner.jaxpr
         consts = dict(zip(jaxpr.constvars, inner.consts, strict=True))
     eqns: list = []
@@ -137,7 +136,7 @@ class Body:
             values.append(fresh)
         values += self._literals
         infos = self._own_infos(source.name_stack) if own_lines else self._infos(source)
-        new, add = core.JaxprEqn, eqns.append
+        new, add = JaxprEqn, eqns.append
         for (eqn, read, made, _), info in zip(self._eqns, infos):
             outvars = [make(a) for make, a in made]
             add(new([values[i] for i in read], outvars, eqn.primitive, eqn.params, eqn.effects, info, eqn.ctx))
@@ -159,7 +158,7 @@ class Body:
 
 def _fresh(v: Var) -> tuple:
     """Return what makes another variable of a kind, and of what: who only drops a result says so."""
-    return (core.DropVar if v.__class__ is core.DropVar else Var), v.aval
+    return (DropVar if v.__class__ is DropVar else Var), v.aval
 
 
 def body_of(closed) -> Body:
@@ -188,9 +187,7 @@ def _barrier(invars: list, eqn, eqns: list) -> list:
     after = {v: Var(v.aval) for v in held}
     # One equation each, so that each operand is planned for itself; the lowering runs adjacent barriers as one.
     for before, behind in after.items():
-        eqns.append(
-            core.new_jaxpr_eqn([before], [behind], optimization_barrier_p, {}, core.no_effects, eqn.source_info)
-        )
+        eqns.append(new_jaxpr_eqn([before], [behind], optimization_barrier_p, {}, no_effects, eqn.source_info))
     return [v if isinstance(v, Literal) else after[v] for v in invars]
 
 

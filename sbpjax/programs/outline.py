@@ -26,7 +26,8 @@ import jax
 import jax.numpy as jnp
 from jax._src.core import NamedAxisEffect  # no public name
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import Literal
+
+from sbpjax.world.jaxprs import Literal
 
 from .normalise import Program, bind, evaluate
 from .repeated_layers import LayerLoop, layer_loops

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from jax.extend.core import Var
-
 from sbpjax.sbp import algebra, boxing
 from sbpjax.sbp.conversion_steps import Step
+from sbpjax.world.jaxprs import Var
 
 from .normalise import Program, source_line
 from .rules import Strategy

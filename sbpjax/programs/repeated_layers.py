@@ -14,9 +14,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jax.extend.core import DropVar, Literal, Var
 
 from sbpjax.programs.primitives import LOOPS, PRODUCTS
+from sbpjax.world.jaxprs import DropVar, Literal, Var
 
 from .equation_form import EquationForms
 from .normalise import Program

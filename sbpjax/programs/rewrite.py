@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jax.extend.core import ClosedJaxpr
+from sbpjax.world.jaxprs import ClosedJaxpr
 
 
 def rewritten(closed: ClosedJaxpr, change: Callable[[ClosedJaxpr, Callable], ClosedJaxpr]) -> ClosedJaxpr:

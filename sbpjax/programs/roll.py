@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Literal, Var, jaxpr_as_fun
+
+from sbpjax.world.jaxprs import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
 from .normalise import Program, bind, scan_again, scan_counts
 from .repeated_layers import LEAST_ITERATIONS, LayerLoop, layer_loops

@@ -21,10 +21,10 @@ from typing import Any
 import jax
 import numpy as np
 from jax.core import ShapedArray
-from jax.extend.core import ClosedJaxpr, Literal, Primitive, Var
 from jax.interpreters import mlir
 
 from sbpjax.programs.primitives import MOVES, PRODUCTS
+from sbpjax.world.jaxprs import ClosedJaxpr, Literal, Primitive, Var
 
 from .rewrite import rewritten
 

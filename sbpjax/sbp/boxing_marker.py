@@ -6,8 +6,9 @@ The planner must give its output the wanted nd-sbp; everything else about it is 
 
 from __future__ import annotations
 
-from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+
+from sbpjax.world.jaxprs import Primitive
 
 from . import algebra
 from .placement import placement as Placement

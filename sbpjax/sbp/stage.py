@@ -9,8 +9,9 @@ It is the identity, so the same trace is also one sequential program. Its gradie
 
 from __future__ import annotations
 
-from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+
+from sbpjax.world.jaxprs import Primitive
 
 from .placement import placement as Placement
 

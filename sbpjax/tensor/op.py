@@ -11,12 +11,12 @@ from __future__ import annotations
 import jax
 import numpy as np
 from jax._src.core import trace_state_clean  # no public name
-from jax.extend.core import ClosedJaxpr, Var, jaxpr_as_fun
 from jax.interpreters import partial_eval as pe
 
 from sbpjax.compiler import program_cache
 from sbpjax.ops.refused import RULES, check
 from sbpjax.sbp.abstract import of_aval
+from sbpjax.world.jaxprs import ClosedJaxpr, Var, jaxpr_as_fun
 from sbpjax.world.recent import Recent, most_programs
 
 from . import shapes

@@ -20,10 +20,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal, Var
 
 from sbpjax.programs.normalise import Body, body_of
 from sbpjax.programs.rewrite import rewritten
+from sbpjax.world.jaxprs import ClosedJaxpr, Literal, Var
 
 from .mode import mode
 from .op import Op, _is_float

@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax._src import core as jax_core  # the current trace has no public name
 from jax.core import Tracer
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from sbpjax.compiler import conversions
 from sbpjax.errors import OpError, OpTypeError, message
@@ -32,6 +31,7 @@ from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import as_traced, logical
 from sbpjax.tracing.captured import Captured, example
 from sbpjax.tracing.traced import Traced
+from sbpjax.world.jaxprs import ClosedJaxpr, jaxpr_as_fun
 
 from . import tree
 from .outside_writes import Watch

@@ -17,7 +17,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from sbpjax.errors import OpTypeError, SbpError, message
@@ -28,6 +27,7 @@ from sbpjax.tensor.op import Op
 from sbpjax.tensor.payload import payload, refreshed
 from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tensor.traced import TracedLayout
+from sbpjax.world.jaxprs import Primitive
 
 ruled_call_p = Primitive("ruled_call")
 ruled_call_p.multiple_results = True

@@ -80,7 +80,7 @@ def test_in_place_draw_on_leaf_is_refused():
 def test_dropout_and_bernoulli_gradients():
     sbpjax.manual_seed(0)
     x = sbpjax.ones(1000, requires_grad=True)
-    y = sbpjax.functions.nn.dropout(x, 0.25)
+    y = sbpjax.nn.functional.dropout(x, 0.25)
     y.sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), y.detach().numpy())
     assert set(np.unique(y.detach().numpy()).round(4)) == {0.0, np.float32(1.3333).round(4)}

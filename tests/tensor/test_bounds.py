@@ -180,13 +180,13 @@ def test_an_index_is_read_once_for_one_question(monkeypatch):
     table, small = sbpjax.randn(5, 2), sbpjax.randn(4, 2)
     index = sbpjax.tensor([0, 4, 2])
     for _ in range(3):
-        sbpjax.functions.nn.embedding(index, table)
+        sbpjax.nn.functional.embedding(index, table)
     assert len(read) == 1
     with pytest.raises(IndexError, match=r"4 among int64\[3\]"):
-        sbpjax.functions.nn.embedding(index, small)  # another question
+        sbpjax.nn.functional.embedding(index, small)  # another question
     index[1] = 9  # another array
     with pytest.raises(IndexError, match=r"9 among int64\[3\]"):
-        sbpjax.functions.nn.embedding(index, table)
+        sbpjax.nn.functional.embedding(index, table)
     logits, target = sbpjax.randn(3, 5), sbpjax.tensor([0, -100, 2])
     sbpjax.nn.functional.cross_entropy(logits, target)
     with pytest.raises(IndexError, match="-100 among"):

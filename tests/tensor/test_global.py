@@ -262,7 +262,7 @@ def _mixes():
         "add other hierarchy": lambda: g + grid,
         "in place local": lambda: g.add_(local),
         "setitem local": lambda: g.__setitem__(0, sbpjax.ones(6)),
-        "embedding": lambda: sbpjax.functions.nn.embedding(sbpjax.tensor([0, 1]), g),
+        "embedding": lambda: sbpjax.nn.functional.embedding(sbpjax.tensor([0, 1]), g),
         "to_global without sbp": lambda: local.to_global(p4()),
         "to_global without placement": lambda: local.to_global(sbp="B"),
         "to_local of local": lambda: local.to_local(),

@@ -38,7 +38,7 @@ class _JobPickler(pickle.Pickler):
     def __init__(self, file: Any) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
         self.tensor = getattr(sys.modules["sbpjax"], "Tensor", ())
-        self.module = sys.modules["sbpjax.nn"].Module
+        self.module = getattr(sys.modules.get("sbpjax.nn"), "Module", ())  # without it no object is a module
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, self.module):

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jax.extend.core import Var
-
 from sbpjax.errors import SbpError, message
 from sbpjax.planner.boundaries import Activation, activations, codes_of
 from sbpjax.programs.plan import Codes, Plan
 from sbpjax.sbp.layout import local_shape
+from sbpjax.world.jaxprs import Var
 
 from .subject import BATCH, BUFFER, PARAMETER, STATE, Subject
 

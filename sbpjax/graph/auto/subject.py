@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-from jax.extend.core import Var
 
 from sbpjax.compiler.compile import cached_plan
 from sbpjax.errors import SbpError, message
@@ -35,6 +34,7 @@ from sbpjax.sbp import algebra
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import placement as Placement
+from sbpjax.world.jaxprs import Var
 
 PARAMETER, STATE, BUFFER, BATCH, NUMBER = "parameter", "state", "buffer", "batch", "number"
 

@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src import api_util
-from jax.extend.core import Literal, Var
 
 from sbpjax.compiler.gspmd import physical_of
 from sbpjax.compiler.program_cache import compiled_afresh
@@ -23,6 +22,7 @@ from sbpjax.errors import NanError, message
 from sbpjax.programs.normalise import evaluate, live
 from sbpjax.sbp import spread
 from sbpjax.sbp.layout import Layout
+from sbpjax.world.jaxprs import Literal, Var
 
 from .courier import Coming, Courier, Shipment, acquaint, elsewhere, here
 from .plan import Body, Pipeline, Run

@@ -15,12 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jax.extend.core import Var
-
 from sbpjax.planner.prices.cost import CostModel
 from sbpjax.programs.normalise import Program, is_backward
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement as Placement
+from sbpjax.world.jaxprs import Var
 
 from .loop import Carry, find_loop
 from .partition import Partition, Send, Task, partition, places_of

@@ -13,8 +13,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend import core
-from jax.extend.core import Var, jaxpr_as_fun
 
 from sbpjax.errors import GraphConfigError, GraphError, message
 from sbpjax.graph.agreement import agree
@@ -37,6 +35,7 @@ from sbpjax.tracing.signature import Call
 from sbpjax.tracing.step import TracedStep
 from sbpjax.world import calls
 from sbpjax.world import processes as world
+from sbpjax.world.jaxprs import Var, jaxpr_as_fun, new_jaxpr_eqn, no_effects
 
 from .driver import Driver
 from .plan import Pipeline, Planner
@@ -251,5 +250,5 @@ def _return_home(
         pins[v], replaced[v] = layout.sbp, program.invars[1 + place]
         outvars[i] = Var(v.aval)
         params = {"source": layout.placement, "target": layout.placement}
-        eqns.append(core.new_jaxpr_eqn([v], [outvars[i]], stage_transfer_p, params, core.no_effects))
+        eqns.append(new_jaxpr_eqn([v], [outvars[i]], stage_transfer_p, params, no_effects))
     return FlatProgram(program.invars, program.consts, eqns, outvars), pins, replaced

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jax.core import ShapedArray
-from jax.extend.core import Literal, Var
 
 from sbpjax.compiler.compile import CompiledProgram, compile_program
 from sbpjax.planner.prices.cost import CostModel
@@ -21,6 +20,7 @@ from sbpjax.programs.normalise import Program
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import placement as Placement
+from sbpjax.world.jaxprs import Literal, Var
 
 from .partition import Task
 

@@ -10,11 +10,10 @@ every micro-batch. Sent at once it would cross the pipeline as often as there ar
 from __future__ import annotations
 
 import jax
-from jax.extend import core
-from jax.extend.core import Literal, Var
 
 from sbpjax.programs.normalise import live
 from sbpjax.sbp.stage import stage_transfer_p
+from sbpjax.world.jaxprs import Literal, Var, new_jaxpr_eqn, no_effects
 
 from .loop import Carry, MicroBatchLoop
 
@@ -71,6 +70,6 @@ def _summed(eqns: list, values: list, into: Var | None = None):
     total = values[0]
     for i, value in enumerate(values[1:], 2):
         out = into if into is not None and i == len(values) else Var(total.aval)
-        eqns.append(core.new_jaxpr_eqn([total, value], [out], jax.lax.add_p, {}, core.no_effects))
+        eqns.append(new_jaxpr_eqn([total, value], [out], jax.lax.add_p, {}, no_effects))
         total = out
     return total

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jax.extend.core import Var
-
 from sbpjax.programs.primitives import PRODUCTS
+from sbpjax.world.jaxprs import Var
 
 from .partition import Partition, Task, with_sources
 

@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jax.extend.core import Var
-
 from sbpjax.planner.control import body_program
 from sbpjax.programs.normalise import Program, scan_counts
 from sbpjax.programs.primitives import BARRIERS, CASTS, LINEAR, MOVES, PRODUCTS
 from sbpjax.programs.rules import Strategy, strategies_of
 from sbpjax.sbp import algebra
 from sbpjax.sbp.algebra import B, P
+from sbpjax.world.jaxprs import Var
 
 # What gives the elements of a parameter again; the split goes back through it to the parameter itself.
 _ALIASES = MOVES | CASTS | LINEAR | BARRIERS | {"broadcast_in_dim", "slice", "dynamic_slice"}

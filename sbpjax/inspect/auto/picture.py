@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from jax.extend.core import Var
-
 from sbpjax.graph.auto.rows import NUMBER, TensorRow
 from sbpjax.graph.auto.subject import PARAMETER
 from sbpjax.inspect.display import as_html, bytes_text, microseconds, svg
@@ -22,6 +20,7 @@ from sbpjax.planner.boundaries import forward_of, module_of
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Codes, Plan
 from sbpjax.sbp import algebra
+from sbpjax.world.jaxprs import Var
 
 from .totals import Totals
 

@@ -15,8 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from jax.extend.core import Literal
-
 from sbpjax.graph.pipeline.courier import here
 from sbpjax.graph.pipeline.plan import named_tasks
 from sbpjax.graph.pipeline.schedule import FORWARD
@@ -26,6 +24,7 @@ from sbpjax.inspect.traffic import Traffic, planned_bytes, traffic
 from sbpjax.planner.memory.limit import capacity_of
 from sbpjax.planner.memory.liveness import Spans
 from sbpjax.sbp.layout import Layout
+from sbpjax.world.jaxprs import Literal
 
 _COLUMNS = ("parameters", "optimizer", "inputs", "activations", "gradients", "temporaries", "total")
 

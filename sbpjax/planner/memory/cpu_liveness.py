@@ -20,11 +20,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
-from jax.extend.core import Literal, Var
-
 from sbpjax.programs.primitives import BROADCASTS, COSTLY, LIGHT, LOOPS, MOVES, REDUCTIONS, WINDOWS
 from sbpjax.programs.repeated_layers import layer_loops
 from sbpjax.sbp.layout import local_shape
+from sbpjax.world.jaxprs import Literal, Var
 
 from .liveness import Spans
 from .tpu_liveness import OnTpu

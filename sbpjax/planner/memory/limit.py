@@ -18,13 +18,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jax.extend.core import Literal, Var
-
 from sbpjax.errors import OutOfMemoryError, message
 from sbpjax.planner.prices.cost import PRESETS, CostModel
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Codes, Plan
 from sbpjax.sbp.layout import local_shape
+from sbpjax.world.jaxprs import Literal, Var
 
 from .cpu_liveness import spans_on
 

@@ -16,8 +16,6 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 
-from jax.extend.core import Var
-
 from sbpjax.planner.control import body_plans, body_program
 from sbpjax.programs.normalise import is_backward
 from sbpjax.programs.plan import Copies
@@ -38,6 +36,7 @@ from sbpjax.programs.primitives import (
 )
 from sbpjax.sbp import boxing
 from sbpjax.sbp.layout import local_shape
+from sbpjax.world.jaxprs import Var
 
 READS_BUFFERS = (
     PRODUCTS | SCATTERS | SELECTIONS | CONTROL | CUMULATIVE | DYNAMIC | WINDOWS | WINDOW_SELECTIONS | KERNELS

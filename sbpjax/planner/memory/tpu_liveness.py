@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import math
 
-from jax.extend.core import Var
-
 from sbpjax.planner.prices.local_work import is_added_in_rows
 from sbpjax.programs.primitives import COSTLY, LIGHT, PRODUCTS
 from sbpjax.sbp.layout import local_shape
 from sbpjax.sbp.tpu_tiles import in_tiles, is_transposed
+from sbpjax.world.jaxprs import Var
 
 from .liveness import READS_BUFFERS, Spans
 

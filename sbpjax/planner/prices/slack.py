@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from jax.extend.core import Var
-
 from sbpjax.programs.normalise import Program
+from sbpjax.world.jaxprs import Var
 
 # Of the latency this much is never hidden: between equals, fewer collectives are better.
 VISIBLE = 0.05

@@ -8,9 +8,9 @@ off.
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jax.extend.core import Literal
 
 from sbpjax.programs.primitives import BARRIERS, CASTS, LINEAR, NONLINEAR, SUMS
+from sbpjax.world.jaxprs import Literal
 
 from .table import B, P, Strategy, is_number, rule, same_dims
 

@@ -12,9 +12,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend import core
 
 from sbpjax.programs.normalise import normalise
+from sbpjax.world.jaxprs import ClosedJaxpr, Literal
 
 from .table import Context, local
 
@@ -24,7 +24,7 @@ def shard_map_local(ctx: Context, *operands):
     """Run the body once per block of the user's mesh, as nested batches."""
     params = ctx.params
     sizes = dict(params["mesh"].shape)
-    program = normalise(core.ClosedJaxpr(params["jaxpr"], ()))
+    program = normalise(ClosedJaxpr(params["jaxpr"], ()))
 
     def body(*blocks):
         return _evaluate(program, blocks)
@@ -43,7 +43,7 @@ def _evaluate(program, blocks) -> list:
 
     def read(atom):
         # A literal's own type remembers the user's mesh.
-        if not isinstance(atom, core.Literal):
+        if not isinstance(atom, Literal):
             return values[atom]
         aval: Any = atom.aval
         return np.asarray(atom.val, aval.dtype)

@@ -1,0 +1,53 @@
+"""What `import sbpjax` loads, and what waits until it is asked for."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.rooms import ROOMS, room
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST = {*ROOMS[: ROOMS.index("functions") + 1], "distributed"}
+ALSO = {"__init__.py", "compat/__init__.py", "compat/late_names.py", "compat/rooms.py"}  # they list the late names
+CODE = """
+import json, sys, jax
+before = set(sys.modules)
+import sbpjax
+print(json.dumps({name: sys.modules[name].__file__ for name in set(sys.modules) - before}))
+"""
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    return json.loads(run(CODE))
+
+
+def test_only_the_rooms_of_an_eager_op_are_loaded(loaded):
+    ours = [Path(file).relative_to(ROOT).as_posix() for name, file in loaded.items() if name.startswith("sbpjax")]
+    assert {"sbpjax/functions/table.py", "sbpjax/planner/exact.py"} <= set(ours)
+    late = [file for file in ours if room(file) not in FIRST and file.removeprefix("sbpjax/") not in ALSO]
+    assert not late, f"import sbpjax loads these, which no eager op needs: {sorted(late)}"
+
+
+def test_no_other_package_is_loaded_and_no_pallas(loaded):
+    others = {name.partition(".")[0] for name in loaded} - {"sbpjax", "jax"} - sys.stdlib_module_names
+    assert not others and "jax._src.pallas.core" not in loaded
+
+
+def test_the_other_rooms_are_there_when_they_are_asked_for():
+    code = """
+import sys, sbpjax
+methods = set(dir(sbpjax.Tensor))
+for name in ("nn", "optim", "graph", "amp", "autograd", "data", "inspect", "tracing", "utils", "_C"):
+    assert name in dir(sbpjax) and getattr(sbpjax, name) is sys.modules[f"sbpjax.{name}"], name
+assert set(dir(sbpjax.Tensor)) == methods
+print(sbpjax.compile.__wrapped__ is sbpjax.graph.compile)
+"""
+    assert run(code) == "True\n"
