@@ -163,8 +163,13 @@ def compile_one(title: str, grid: str, price: str, into: str) -> None:
     """Compile the plan of a case without a price to the end, and write a line of what the compiler says."""
     for case, plan, line in plans(title, grid, [price]):
         _, told = by_sbpjax(case, plan, figures)
-        wire_us = told.bytes / case.cost.interconnect_bytes_per_s * 1e6
-        found = {"optimal_us": told.seconds * 1e6, "wire_us": wire_us, "compiled": told.bytes, "memory": told.memory}
+        interconnect_us = told.bytes / case.cost.interconnect_bytes_per_s * 1e6
+        found = {
+            "optimal_us": told.seconds * 1e6,
+            "interconnect_us": interconnect_us,
+            "compiled": told.bytes,
+            "memory": told.memory,
+        }
         write({**line, **found}, into)
 
 
@@ -221,7 +226,7 @@ def tables(lines: list[dict], heading: str) -> str:
         parts.append("|---|---|---|---|---|---|---|")
         for e in told:
             cells = (e["case"], f"[{e['grid']}]", e["price"] or "nothing", f"{e['us'] / 1e3:.2f}")
-            whole = (e["optimal_us"] + e["wire_us"]) / 1e3
+            whole = (e["optimal_us"] + e["interconnect_us"]) / 1e3
             told_ms = f"{e['optimal_us'] / 1e3:.3f} | {whole:.3f} | {e['compiled'] / 1e6:.0f}"
             parts.append(f"| {' | '.join(cells)} | {told_ms} |")
     return "\n".join(parts) + "\n"

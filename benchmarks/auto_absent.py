@@ -101,7 +101,12 @@ def one(options, plan: str, missing: list[str]) -> None:
         began = time.process_time()
         made = case.plan(pins)
         t = totals(case, made, plan)
-        say(options, plan, "model", {**t.as_dict(), "wire_us": t.wire_us, "plan_s": time.process_time() - began})
+        say(
+            options,
+            plan,
+            "model",
+            {**t.as_dict(), "interconnect_us": t.interconnect_us, "plan_s": time.process_time() - began},
+        )
         for compiler in missing:
             judge = early_figures if options.early else five.figures
             if compiler == "sbpjax":
@@ -236,7 +241,7 @@ def _row(name: str, plan: dict) -> str:
 
 def computing(model: dict) -> float:
     """Return the modelled time apart from collectives."""
-    return model["time_us"] - model["wire_us"]
+    return model["time_us"] - model["interconnect_us"]
 
 
 def with_wire(f: dict) -> float:

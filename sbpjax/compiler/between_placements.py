@@ -45,6 +45,8 @@ def _relabel(source: Layout, target: Layout) -> tuple[Layout, Layout]:
     for code in (*range(len(source.shape)), P, B):
         leave = source.with_codes((code,) * len(source.codes))
         arrive = target.with_codes((code,) * len(target.codes))
+        # Uneven nested splits pad per axis, so the same dim on two grids over the same devices may be cut at other
+        # rows.
         if code >= 0 and leave.parts() != arrive.parts():
             continue
         pairs.append((_cost(source, leave) + _cost(arrive, target), leave, arrive))

@@ -82,6 +82,8 @@ def _sent(array, leave: Layout, landing: Layout) -> jax.Array:
     )
 
 
+# On every process the same calls hit and miss, since all call `ship` in one order: what is compiled, and the rendezvous
+# that goes with it, happens everywhere or nowhere.
 @functools.lru_cache(maxsize=256)
 def _program(union: tuple, sources: tuple, targets: tuple):
     place = {d: i for i, d in enumerate(union)}
@@ -100,6 +102,7 @@ def _program(union: tuple, sources: tuple, targets: tuple):
         return out
 
     devices = np.asarray(union, dtype=object)
+    # Once per pair of placements, when it is compiled; later sends leave a trail only.
     rendezvous("sending between placements", devices)
     mesh, spec = Mesh(devices, ("u",)), PartitionSpec("u")
     program = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))

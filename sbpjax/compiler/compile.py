@@ -124,6 +124,7 @@ def compile_program(
             )
     if not isinstance(fn, Program):
         closed = fn if isinstance(fn, ClosedJaxpr) else trace(fn, in_layouts)
+        # Rolled before it is flat: a layer that is one call there is one equation to be found again.
         fn = normalise(rolled(closed).closed if roll else closed)
     program = fn
     pins = _codes_of_pins(program, placement, out_pins)
@@ -137,6 +138,8 @@ def compile_program(
         for v, c in zip(program.outvars, plan.out_codes, strict=True)
     )
     if lowering == "spmd":
+        # Calls keep XLA:CPU from fusing across layers (`sbpjax.programs.outline`); compilers for accelerators would
+        # lose fusions.
         repeats = "calls" if placement.type == "cpu" else "copies"
         function = spmd_function(plan, placement, repeats=repeats, over=partners(laid_in, laid_out, donate))
     else:
@@ -163,6 +166,7 @@ def cached_plan(
     """Return the plan of a program, from disk if it was made before."""
     free = set(free_inputs)
     device = device if memory_bytes is not None or cost.memory_us_per_byte else ""  # else it changes nothing
+    # How a free input lies today must not be part of the key: the plan would be made anew when it lies as planned.
     asked = tuple(None if i in free else c for i, c in enumerate(in_codes))
     key = disk.digest(program, sizes, asked, pins, free_inputs, cost, memory_bytes, dict(whole_dims), device)
     plan = disk.load(key, program, sizes)

@@ -45,6 +45,7 @@ def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[Payload, 
     if not placement.is_present:
         raise abstract.absent(f"to_global({placement!r}, ...)", repr(layout), placement)
     source = layout.placement
+    # Over the same devices in the same order nothing has to be sent, however many processes own them.
     if (placement.spans_processes or source.spans_processes) and flat_placement(source) != flat_placement(placement):
         return shipping.ship(array, layout, target), target
     return transfer.transfer(array, layout, target), target
@@ -70,6 +71,7 @@ def from_logical(value, placement: Placement, sbp) -> tuple[Payload, Layout]:
         return spread.from_logical(value, layout), layout
     if layout.is_even and not layout.partial_axes:
         return jax.device_put(value, layout.sharding), layout
+    # On the device already: one transfer of the whole and a planned slice, and nothing comes to the host.
     if isinstance(value, jax.Array):
         whole = layout.with_codes((algebra.B,) * len(layout.codes))
         return convert(jax.device_put(value, whole.sharding), whole, placement, layout.sbp)

@@ -29,6 +29,7 @@ from sbpjax.world.recent import Recent, most_programs
 from . import call_sites, program_cache
 from .lower import spmd_function
 
+# Bounded: a loop over ever new shapes makes a program each, and XLA frees none that Python still holds.
 _PROGRAMS = Recent(most_programs())
 Payload = Any  # a jax.Array, or an `abstract.Abstract` in the place of one
 
@@ -115,6 +116,8 @@ def execute(
         # Whether memory is handed over is each process's own affair: one may still be writing a checkpoint of it.
         if key[:-1] not in _MET and found.layouts and found.layouts[0].placement.spans_processes:
             facts = _facts(fn, static, arrays, layouts)
+            # Before the first run, since a rank that never comes would leave the others waiting inside XLA, where
+            # nothing can be said.
             spread.rendezvous(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices, facts)
             _MET.add(key[:-1])
         if found.layouts and found.layouts[0].placement.spans_processes:
@@ -266,6 +269,7 @@ def plan_op(fn, static, arrays, layouts, placement=None, out_sbps=None) -> tuple
     for i in given:
         layout = layouts[i]
         if layout is None:
+            # A number keeps its weak type so, and with it the dtype of the result.
             examples.append(arrays[i])
             codes.append(everywhere)
         else:
@@ -289,12 +293,14 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
     direct = len(given) == len(arrays) and not any(
         layouts[i] is None and isinstance(arrays[i], jax.Array) for i in given
     )
+    # None is a program's own argument order: the common call passes its arrays on as they are.
     positions = None if direct else tuple(given)
     key = _key_on_disk(fn, static, arrays, layouts, placement, out_sbps, donate) if on_disk else None
     found = program_cache.load(key)
     call = None if found is None else program_cache.unpacked(found[0], placement.devices.flat)
     if found is not None and call is not None:
         examples = [jax.ShapeDtypeStruct(a.shape, a.dtype) if isinstance(a, jax.Array) else a for a in arrays]
+        # Nobody asks for the plan of most ops, and making it is what reading the program from disk saved.
         remake = lambda: plan_op(fn, static, examples, layouts, placement, out_sbps)[0]  # noqa: E731
         return Compiled(call, tuple([layout_of(placement, *x) for x in found[1]]), remake, positions, fixed=True)
     plan, out = plan_op(fn, static, arrays, layouts, placement, out_sbps)

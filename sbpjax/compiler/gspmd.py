@@ -51,6 +51,7 @@ def gspmd_function(plan: Plan, placement):
 
 
 def _bind(eqn, operands) -> list:
+    # Its own constraint is set on its result, as on every other.
     if eqn.primitive.name == "to_sbp":
         return list(operands)
     return bind(eqn, operands)

@@ -91,6 +91,7 @@ def collectives(text: str) -> list[Collective]:
                 if kind == "all-reduce" and name.startswith(_FUSED_REDUCE_SCATTER):
                     collective = replace(collective, kind="reduce-scatter")  # its block is the whole already
                 found.append(collective)
+    # A group of one moves nothing.
     return [c for c in found if c.group > 1]
 
 
@@ -130,10 +131,8 @@ def _counts(computations: dict[str, list[str]]) -> dict[str, int]:
 
 
 def _trips(line: str, computations: dict[str, list[str]]) -> int:
-    """Return how often a loop iterates: the compiler's word, or the constant that the counter is compared with.
-
-    The TPU compiler gives no word.
-    """
+    """Return how often a loop iterates: the compiler's word, or the constant that the counter is compared with."""
+    # The TPU compiler gives no word.
     known = _TRIPS.search(line)
     if known:
         return int(known.group(1))

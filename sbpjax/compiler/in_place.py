@@ -35,6 +35,8 @@ def partners(ins: Sequence[Hashable], outs: Sequence[Hashable], donated: Sequenc
     """
     waiting: dict[Hashable, deque[int]] = defaultdict(deque)
     for i in sorted(donated):
+        # In ascending order, as `jax.jit` pairs donated inputs with outputs (jax 0.10); another pairing here would copy
+        # behind the loop.
         waiting[ins[i]].append(i)
     return {o: waiting[kind].popleft() for o, kind in enumerate(outs) if waiting[kind]}
 
@@ -128,6 +130,7 @@ def _scan(eqn, operands: list, pairs: list[tuple[int, int]]) -> list:
 
 def _read(stack, k):
     begin, sizes = (k, *(jnp.int32(0) for _ in stack.shape[1:])), (1, *stack.shape[1:])
+    # A counter is never negative; without this promise JAX adds a select on its sign.
     return jax.lax.dynamic_slice(stack, begin, sizes, allow_negative_indices=False)[0]
 
 

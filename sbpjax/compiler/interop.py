@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import jax
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
+from jax.sharding import NamedSharding, SingleDeviceSharding
 
 from sbpjax.errors import SbpError, message
-from sbpjax.sbp import algebra
 from sbpjax.sbp.layout import Layout, codes_from_spec, layout_of, physical_spec
 from sbpjax.sbp.placement import placement as Placement
 
@@ -101,8 +100,3 @@ def to_jax(array: jax.Array, layout: Layout, mesh=None) -> jax.Array:
             )
         )
     return jax.device_put(array, NamedSharding(mesh, physical_spec(layout.codes, len(layout.shape), mesh.axis_names)))
-
-
-def spec_of(sbp, placement: Placement, ndim: int) -> PartitionSpec:
-    """Return the `PartitionSpec` of the physical array of an ``ndim``-d tensor under an nd-sbp."""
-    return physical_spec(algebra.parse(sbp, placement.hierarchy, ndim), ndim, placement.axis_names)

@@ -45,6 +45,8 @@ def run_plan(plan: Plan, here: MeshPosition, blocks: Sequence) -> list:
     held: dict[int, list] = {}
     for i, eqn in enumerate(program.eqns):
         ins, outs = plan.ins(i) if eqn.invars else (), plan.outs(i) if eqn.outvars else ()
+        # A checkpoint's barrier is one equation per operand, so that each is planned by itself, and one barrier again
+        # here: what is recomputed must wait for all of them.
         if eqn.primitive.name == "optimization_barrier" and i not in held:
             held.update(_hold(plan, copies, here, i))
         if i in held:
@@ -57,6 +59,8 @@ def run_plan(plan: Plan, here: MeshPosition, blocks: Sequence) -> list:
             if not isinstance(variable, DropVar):
                 copies.put(variable, codes, value)
         for variable in last[i]:
+            # XLA frees by its own liveness; dropping here keeps the tracers of thousands of values from living through
+            # the trace.
             copies.drop(variable)
     return [_read(copies, here, v, c) for v, c in zip(program.outvars, plan.out_codes, strict=True)]
 
@@ -88,6 +92,7 @@ def _last_reads(program) -> list[list[Var]]:
 
 def _read(copies: Copies, here: MeshPosition, variable, target):
     if isinstance(variable, Literal):
+        # As a Python number it stays weakly typed, and a constant of the program.
         if all(c == B for c in target):
             return variable.val
         aval: Any = variable.aval
@@ -113,11 +118,10 @@ def _gathered(plan: Plan, written: Sequence[tuple[str, ...]]) -> set[int]:
 
 
 def _in_place(x, here: MeshPosition):
-    """Return a gathered block as the result of an equation, which is written where the old one was.
-
-    Of ZeRO-1's parameters the TPU compiler makes two copies: of the old ones first, as their memory is to be written,
-    and of the result of the gather, which is not made there. A choice that always falls out the same costs one.
-    """
+    """Return a gathered block as the result of an equation, which is written where the old one was."""
+    # libtpu 0.0.42 makes two copies of what ZeRO-1 gathers: of the old parameter first, since its memory is to be
+    # written, and of the gather's result, which is not made there. Behind a `where` that always falls out the same it
+    # makes one.
     return jnp.where(here.index(0) < 0, jnp.zeros_like(x), x)
 
 
@@ -156,12 +160,15 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
         if repeats == "copies" and not written_over(plan.program, over):
             results = run_plan(plan, here, blocks)
         else:
+            # Traced apart and normalised: `outline` and `in_place` look for layers and loops in equations, and here are
+            # only tracers.
             flat = in_place(normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, here, xs))(*blocks)), over)
             results = (run_program if repeats == "copies" else run_outlined)(flat, blocks)
         # libtpu 0.0.42 copies a donated buffer that an all-gather's result is to take over; the `where` goes when it
         # does not.
         results = [_in_place(r, here) if o in gathered else r for o, r in enumerate(results)]
         return tuple(
+            # Random keys have a dtype of JAX's own (`_rules`), which `asarray` refuses.
             stack(jnp.asarray(r, a.dtype), c) if not hasattr(a.dtype, "_rules") else r
             for r, c, a in zip(results, plan.out_codes, avals_out, strict=True)
         )

@@ -88,6 +88,7 @@ def _found_at(value: Any) -> str | None:
     module, path = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(module, str) or path is None or module.split(".")[0] not in ("sbpjax", "jax", "numpy"):
         return None
+    # Never imported: a name that is not loaded is none that a function of this process came from.
     found = sys.modules.get(module)
     for name in path.split("."):
         found = getattr(found, name, None)
@@ -100,12 +101,14 @@ def _place(placement: Placement) -> str:
     return f"{placement.type} {placement.ranks.tolist()} {placement.hierarchy} {devices}"
 
 
+# Once per process: it reads and hashes every source file, 0.2 s on a busy machine, which a start pays for its first op.
 @functools.cache
 def _surroundings() -> str:
     """Return a hash of what every program depends on: sources, versions, and the machine that it was compiled for."""
     found = hashlib.sha256()
     root = pathlib.Path(__file__).resolve().parent.parent
     for path in sorted(root.rglob("*.py")):
+        # All sources, not those of the compiler alone: an op's formula is part of its program.
         found.update(str(path).encode() + path.read_bytes())
     client = jax.devices()[0].client
     found.update(
@@ -234,5 +237,6 @@ def unpacked(data: tuple, devices: Sequence) -> Callable | None:
 
 def fast_call(compiled: Any) -> Callable:
     """Return the call of a compiled program without the Python that `jax.stages.Compiled` puts before it."""
+    # No public name (jax 0.10): `jax.stages.Compiled.__call__` flattens and checks in Python what this does in C++.
     call = compiled._executable.create_cpp_call(compiled._params)
     return compiled if call is None else call

@@ -32,6 +32,7 @@ def agree(asked: str, inputs: list[str], text: str) -> None:
     if world.size == 1:
         return
     asked = re.sub(r"_\d+\b", "", asked.split("\n")[0])  # threads as ranks count their graphs together
+    # The text itself only where it differs: that of a large step is megabytes, and every rank would get all of them.
     digest = hashlib.sha256(text.encode()).hexdigest()
     ranks = _world.by_value(world.exchange(f"{asked}: its program", (digest, tuple(inputs))))
     if len(ranks) == 1:

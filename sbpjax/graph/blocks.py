@@ -130,6 +130,7 @@ def _repeated(modules: Sequence) -> list:
         for m, f in children:
             if f is not None and count[f] >= _LEAST_REPEATS and next(iter(m.parameters()), None) is not None:
                 found.append(m)
+                # Outermost ones only: a layer's own equal heads are traced within it.
                 inner.update(id(x) for x in m.modules())
     return found
 
@@ -173,6 +174,7 @@ def _value(value):
         raise NotPlain("it has a generator of its own")
     if isinstance(value, Tensor):
         raise NotPlain("it has a tensor that is neither parameter nor buffer")
+    # Equal by identity alone: two layers may share a config object, but what is in it is not compared.
     return "object", id(value)
 
 
@@ -195,6 +197,8 @@ class _Call(Call):
         """Return a hashable that is equal for calls that one trace serves."""
         static = tuple(_static(x) for x in self.leaves if not isinstance(x, Tensor))
         tensors = [*self.arguments, *self.owned]
+        # Which of the tensors are the same one is part of the key: a gradient of ``f(w, w)`` is a sum, that of ``f(w,
+        # v)`` is two.
         number: dict[int, int] = {}
         same = tuple(number.setdefault(id(t), len(number)) for t in tensors)
         described = tuple((tuple(t.shape), t.dtype, _place(t.layout), t.requires_grad) for t in tensors)
@@ -229,6 +233,7 @@ class _Block:
         closed = inlined(jax.make_jaxpr(lambda *arrays: self._whole(call, arrays))(*shapes, *self._random))
         if before is None or form_of(call.module) != before:
             raise NotPlain("forward changes its attributes")
+        # Called for a twin, the block would read the tensor of the first one's surroundings.
         if any(isinstance(c, jax.core.Tracer) for c in closed.consts):
             raise NotPlain("it reads a tensor of the surrounding trace")
         kept = self._outputs + len(self._written)
@@ -291,6 +296,7 @@ class _Block:
             arrays += [stream.key, np.uint32(stream.base + stream.drawn)]
         arrays += [logical(mode.autocast.cast(inputs[c.place], dtype_of(c.dtype))) for c in self._casts]
         results = list(self._halves.forward(*arrays))
+        # A call draws as many numbers as the module's own Python would, so that random values do not depend on blocks.
         default_generator._counter += self._draws
         first, written = results[: self._outputs], results[self._outputs : self._halves.outputs]
         outs = [wrap_any(a, lay) for a, lay in zip(first, self._layouts, strict=True)]
@@ -365,6 +371,7 @@ class BlockNode(Node):
 def _held(tensors, tracers):
     """Make tensors leaves over tracers within the block."""
     saved = [Snapshot(t) for t in tensors]
+    # The parameters of the block are lent tracers here; that is no write of the user's that a trace has to refuse.
     touch, mode.touch = mode.touch, None
     try:
         for t, tracer in zip(tensors, tracers, strict=True):

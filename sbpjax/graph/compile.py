@@ -28,6 +28,7 @@ from sbpjax.tracing.capture import State
 from sbpjax.tracing.outside_writes import check_arguments
 from sbpjax.tracing.signature import Call, signature_of
 
+from .build_program import build_program
 from .garbage import collected_later
 from .program import Options, Program
 from .shown import SHOWN
@@ -109,7 +110,9 @@ class Compiled:
         if found is None:
             asked = f"compile({getattr(self._fn, '__name__', type(self._fn).__name__)})"
             with collected_later():
-                found = self._programs[key] = Program(_checked(self._fn, asked), state, call, self._options, asked)
+                found = self._programs[key] = build_program(
+                    _checked(self._fn, asked), state, call, self._options, asked
+                )
         return state, call, found
 
 

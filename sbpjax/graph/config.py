@@ -125,6 +125,7 @@ class GraphConfig:
         self.auto_plan: Any = None
         self._stated: dict[str, Any] = {}
 
+    # Every option, also one that a user sets past the methods, ends the quick way of the next call.
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
         changes.note()

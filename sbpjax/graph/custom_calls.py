@@ -151,6 +151,7 @@ def _check(op: Any) -> None:
         raise _Wrong("on a free batch: its sizes are known only when it is called")
     options = _options(given)
     row, letter = _row(target, options)
+    # An attribute that nobody here knows may change what the call does with its buffers.
     if unknown := sorted(set(given) - _NAMED):
         raise _Wrong(f"with {', '.join(unknown)}")
     operands, results = [[_typed(x) for x in side] for side in (op.operands, op.results)]
@@ -166,6 +167,7 @@ def _check(op: Any) -> None:
     if letter is not None and kind != letter:
         raise _Wrong(f"on {kind}")
     batch = operands[0][0][: len(operands[0][0]) - len(wanted_in[0].partition(":")[0])]
+    # Exactly, not at least: native code reads the sizes from one buffer and trusts the others.
     for given_buffer, wanted in zip([*operands, *results], [*wanted_in, *wanted_out], strict=True):
         expected = (*batch, *[sizes[d] for d in wanted.partition(":")[0]]), _kinds(kind)[wanted[-1]]
         if given_buffer != expected:

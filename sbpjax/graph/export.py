@@ -41,6 +41,7 @@ from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call, as_tensor
 
 from . import manifest, reading
+from .build_program import build_program
 from .fitting import owners_of, prepared
 from .program import Options, Program
 from .step import GraphStep
@@ -102,13 +103,14 @@ def export(
 
 
 def _exported(asked: str, program: Any, platforms: tuple[str, ...] | None):
-    structs = program._structs
+    structs = program.structs
     if program.placement is None:  # committed arrays say on which device; the export runs on any
         structs = [jax.ShapeDtypeStruct(s.shape, s.dtype, weak_type=s.weak_type) for s in structs]
         platforms = platforms or (jax.default_backend(),)
     try:
-        call: Any = program._call
+        call: Any = program.call
         return jax.export.export(call, platforms=platforms)(*structs)
+    # What jax.export raises for what has no stable form: callbacks, custom calls that it does not know, kernels.
     except (ValueError, NotImplementedError, TypeError) as error:
         raise ExportError(
             message(
@@ -138,7 +140,7 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     call = Call(args, kwargs)
     before, graph.config.block_scan = graph.config.block_scan, False  # what is kept of a block is chosen by its size
     try:
-        return state, call, Program(GraphStep(graph, state, {}), state, call, Options(), f"{graph.name}.build")
+        return state, call, build_program(GraphStep(graph, state, {}), state, call, Options(), f"{graph.name}.build")
     except Exception as error:
         what = str(error).strip().partition("\n")[0]
         why: BaseException = error
@@ -276,6 +278,8 @@ def _write(folder: Path, content: dict, blob: bytes, weights: dict[str, np.ndarr
         (made / manifest.MANIFEST).write_bytes(text)
         if key is not None:
             (made / manifest.SIGNATURE).write_bytes(reading.signature(key, text))
+        # Two renames, since `os.replace` does not replace a directory that has files; what was there is gone only when
+        # the new one stands.
         if folder.exists():
             old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
             os.replace(folder, old / "old")

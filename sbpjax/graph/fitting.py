@@ -22,6 +22,7 @@ from sbpjax.tracing.capture import State, infos, plain_attributes
 from sbpjax.tracing.signature import Call, Signature, as_tensor, difference, signature_of
 
 from . import runtime
+from .build_program import build_program
 from .garbage import collected_later
 from .internals import LastCall, internals_of
 from .masters import keep_masters
@@ -48,7 +49,7 @@ def planned(
         places = {t.layout.placement for t in (*state.tensors, *call.tensors) if t.layout is not None}
         if len(places) > 1:
             raise not_on_one_placement(asked, places)
-        return Program(step, state, call, options, asked, zero), stand_ins
+        return build_program(step, state, call, options, asked, zero), stand_ins
 
 
 def _placement_of(state: State) -> Any:
@@ -77,17 +78,22 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
     own = internals_of(graph)
     last = own.last
     attributes = list(graph.__dict__.values())
+    # Cheapest questions first: most calls differ from the last one in nothing, and each list of a large model's tensors
+    # costs tens of microseconds.
     if last is not None and last.structure == call.structure and last.state.unchanged():
         tensors, arguments = last.state.infos(), infos(call.tensors)
         if (
             tensors == last.tensors
             and arguments == last.arguments
             and last.config == (graph.config.key(), CHANGES[0])
+            # By identity: ``build`` may read any attribute, and their equality may be elementwise, or cost whatever it
+            # likes.
             and list(map(id, attributes)) == list(map(id, last.attributes))
             and call.static() == last.static
         ):
             last.tensors, last.arguments = tensors, arguments
             return last.state, last.program
+    # Whatever fails below, the next call must not take the quick way to a program of other arguments.
     own.last = None
     if any(is_traced(t) for t in call.tensors):
         raise GraphError(
@@ -98,15 +104,18 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
                 "call the module in build, and leave the graph out",
             )
         )
+    # A failed trace must leave no moments behind: they would be of layouts that no program was made for.
     before = [(e.optimizer, {p: s.copy() for p, s in e.optimizer.state.items()}) for e in own.optimizers]
     undo = keep_masters([e.optimizer for e in own.optimizers]) if graph.config.amp else None
     try:
         zero = _zero(graph, call)
         if zero is not None:
+            # Before the state is listed: divided state is made divided, and never lies whole on a device.
             zero.divide_state()
         state = State(owners_of(graph))
         _check_optimizers(graph, state)
         program = _program(graph, state, call, zero)
+    # Ctrl-C too: a trace takes seconds, and leaves no half-made state.
     except BaseException:
         if undo is not None:
             undo()
@@ -183,6 +192,7 @@ def _program(graph: Any, state: State, call: Call, zero: Zero | None) -> Program
         found.scope, found.arguments = step.scope, runtime.arguments_of(call.leaves, call.structure)
         own.debug.traced(graph, found)
         own.programs[key] = found
+        # Least recently used first: with batches of ever new sizes a program each would fill the memory.
         while len(own.programs) > graph.config.max_programs:
             own.programs.popitem(last=False)
     own.programs.move_to_end(key)
@@ -205,6 +215,7 @@ def options_of(graph: Any, state: State, place: Any = None) -> Options:
 
 
 def _key(graph: Any, state: State, call: Call, options: Options) -> Signature:
+    # By identity: the graph holds its modules, so an id is not given to another one meanwhile.
     kept = tuple([(id(module), policy) for module, policy in checkpoints_of(graph).items()])
     kept += tuple([(id(module), place) for module, place in stages_of(graph).items()])
     key = signature_of(call, state, graph.build, (graph.config.key(), options, kept))
@@ -235,7 +246,7 @@ def _made(
         places = {t.layout.placement for t in (*state.tensors, *call.tensors) if t.layout is not None}
         # Nothing else marks a pipeline: a state on several placements is one.
         if len(places) < 2:
-            return Program(step, state, call, options, asked, zero), None
+            return build_program(step, state, call, options, asked, zero), None
         from sbpjax.graph.pipeline.program import PipelinedProgram  # only here: most programs have one placement
 
         return PipelinedProgram(step, state, call, options, asked, zero, graph.config.pipeline_schedule), None

@@ -20,4 +20,5 @@ def collected_later():
     try:
         yield
     finally:
+        # Not collected here: Python will when it likes, and by then most of the trace is gone by reference counts.
         gc.enable()

@@ -36,7 +36,7 @@ from sbpjax.tensor.change_mark import changes
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call
 
-from . import report, runtime, saving
+from . import runtime, saving
 from .config import GraphConfig
 from .fitting import fit, owners_of, prepared, prepared_or_last
 from .internals import Internals, internals_of
@@ -239,6 +239,8 @@ class Graph:
         last = self._g.last
         if last is not None:
             last.missed += last.repeat is not None
+            # A program whose quick way misses again and again (a fresh array per step that somebody holds) would pay
+            # for both ways.
             mark, steady = changes.now, last.missed < _MOST_MISSED
             if steady and last.mark is mark:  # nothing moves it in every step
                 last.repeat = repeat_of(program, state, call, last.static, mark)
@@ -506,7 +508,7 @@ class Graph:
     # -- text ------------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return report.text(self)
+        return SHOWN["text"](self)
 
     def debug(
         self,

@@ -15,10 +15,10 @@ from sbpjax.tensor import Tensor
 from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Signature
 
-from . import report
 from .program import Program
 from .proxy import GraphModule, ProxyModule
 from .repeat import Repeat
+from .shown import SHOWN
 
 
 class OptimizerEntry(NamedTuple):
@@ -73,7 +73,7 @@ class Internals:
         self.programs: OrderedDict[Signature, Program] = OrderedDict()
         self.latest: tuple[Signature, Program] | None = None
         self.last: LastCall | None = None
-        self.debug = report.Debug()
+        self.debug = SHOWN["Debug"]()
 
     def add_optimizer(self, graph: Any, optim: Any, lr_sch: Any, is_sparse: bool) -> None:
         """Check and add an optimizer; see `Graph.add_optimizer`."""
@@ -102,6 +102,7 @@ class Internals:
         if is_sparse:
             optim.use_sparse_updates()
         self.optimizers.append(OptimizerEntry(optim, lr_sch, is_sparse))
+        # A schedule that follows a metric needs its value, which the user has; he steps it himself.
         if lr_sch is not None and getattr(lr_sch, "is_pure", True):
             self.schedules.append(lr_sch.stepped_by(graph) if isinstance(lr_sch, LRScheduler) else lr_sch.step)
 

@@ -32,6 +32,7 @@ class Uninterrupted:
 
     def __exit__(self, *exc) -> None:
         if self._before is not None:
+            # The user's handler is back before it is called, so that it may raise, and a second Ctrl-C reaches it.
             _signal.signal(_signal.SIGINT, self._before)
             if self._pending is not None:
                 self._before(*self._pending)

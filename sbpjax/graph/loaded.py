@@ -21,8 +21,7 @@ import numpy as np
 
 from sbpjax.compiler import conversions
 from sbpjax.errors import ExportError, GraphTypeError, StateDictError, message
-from sbpjax.sbp import algebra, spread
-from sbpjax.sbp.layout import Layout, layout_of
+from sbpjax.sbp import algebra
 from sbpjax.sbp.placement import devices_of
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import Tensor
@@ -34,9 +33,7 @@ from sbpjax.tensor.tensor import wrap_any
 from sbpjax.tracing import tree
 
 from . import manifest, reading
-from .outputs import Outputs
-from .program import Options, Program
-from .slots import StateSlot
+from .saved_program import SavedProgram
 
 
 def load_graph(
@@ -112,7 +109,8 @@ class LoadedGraph:
             self.tensors = [self._tensor(t, weights, target) for t in state["tensors"]]
             captured = [self._tensor(t, weights, target) for t in state["captured"]]
             self._state = _Live(self.tensors, self.numbers)
-            self.program = Saved(self.name, exported, found, self.placement, target, self.tensors, captured)
+            self.program = SavedProgram(found, self.placement, self.tensors).program(exported, target, captured)
+            self._exported, self._target = exported, target
         except (ExportError, GraphTypeError):
             raise
         except Exception as error:  # the files do not fit each other, in any way that somebody thought of
@@ -170,6 +168,7 @@ class LoadedGraph:
 
     def _check_static(self, facts: dict, leaf: Any) -> None:
         wanted = manifest.static_of(facts)
+        # By text as well: NaN is not equal to itself, and was exported as NaN.
         same = type(leaf) is type(wanted) and (leaf == wanted or repr(leaf) == repr(wanted))
         if not same:
             raise GraphTypeError(
@@ -207,8 +206,8 @@ class LoadedGraph:
             array = payload(leaf)
             if self.placement is None and getattr(array, "committed", False):
                 (here,) = array.devices()
-                if here != self.program.target:
-                    seen, fix = f"{path} on {here}", f"{path}.to({_device_name(self.program.target)!r})"
+                if here != self._target:
+                    seen, fix = f"{path} on {here}", f"{path}.to({_device_name(self._target)!r})"
                     raise self._wrong(facts, seen, fix)
             return batch
         codes = algebra.parse(sbp, self.placement.hierarchy, leaf.ndim)  # type: ignore[union-attr]
@@ -266,7 +265,7 @@ class LoadedGraph:
 
     def stablehlo(self) -> str:
         """Return the text of the program."""
-        return self.program.exported.mlir_module()
+        return self._exported.mlir_module()
 
     def __repr__(self) -> str:
         where = repr(self.placement) if self.placement is not None else f"{'/'.join(self.platforms)}, one device"
@@ -288,89 +287,6 @@ class _Live:
 
     def numbers(self) -> list[float]:
         return [float(value) for value in self._numbers.values()]
-
-
-class Saved(Program):
-    """The program of a loaded graph: run as any program, made from files instead of a trace."""
-
-    def __init__(self, name: str, exported, found: dict, placement, target, tensors: list, captured: list) -> None:
-        self.asked, self.options, self.seconds = f"{name}, loaded", Options(), {}
-        self.exported, self.placement, self.target, self.plan = exported, placement, target, None
-        self._compiled: Any = None
-        self._present = True
-        self.is_random: bool = found["program"]["random"]
-        state = found["state"]
-        self.captured = captured
-        self.slots = [self._slot(facts, tensors) for facts in state["inputs"]]
-        self.written = list(state["order"])
-        self._numbers = len(state["numbers"])
-        self._held = [(None, None)] * self._numbers
-        arguments = [leaf for leaf in found["inputs"]["leaves"] if "static" not in leaf]
-        self.in_layouts = [
-            None,
-            *(slot.layout for slot in self.slots),
-            *[None] * self._numbers,
-            *map(self._layout, arguments),
-            *(t.layout for t in captured),
-        ]
-        outs = found["outputs"]
-        results = [leaf for leaf in outs["leaves"] if "static" not in leaf]
-        self.out_layouts = [*(self.slots[i].layout for i in self.written), *map(self._layout, results)]
-        static = [(manifest.static_of(leaf),) if "static" in leaf else None for leaf in outs["leaves"]]
-        self.outputs = Outputs(
-            self.slots,
-            self.written,
-            self.out_layouts,
-            tree.Skeleton(manifest.structure_of(outs["structure"]), static),
-            [leaf["global"] for leaf in results],
-        )
-        self._free = any(d.__class__ is str for leaf in arguments for d in leaf["shape"])
-        self._structs = self._made_structs()
-        first = 1 + len(self.slots)
-        numbers = range(first, first + self._numbers)
-        moved = placement is not None or target != jax.local_devices()[0]
-        loose = [i for i, layout in enumerate(self.in_layouts) if i and layout is None and i not in numbers]
-        self._loose = loose if moved else []
-        self._no_seed = spread.on(np.zeros(2, np.int64), self._structs[0].sharding)
-        self._call = jax.jit(exported.call, donate_argnums=tuple(1 + i for i in self.written))
-        for slot in self.slots:
-            if not slot.own:  # stacks are made once, not in every call
-                owned = [tensors[place] for place in slot.places]
-                slot.give(owned, slot.array(owned))
-
-    def _slot(self, facts: dict, tensors: list) -> StateSlot:
-        places = tuple(facts["tensors"])
-        if facts["own"]:
-            return StateSlot(places, tensors[places[0]].layout, True)
-        if facts["sbp"] is None:
-            return StateSlot(places, None, False)
-        first = tensors[places[0]].layout
-        shape = (len(places), *first.shape) if facts["stacked"] else first.shape
-        codes = algebra.parse(facts["sbp"], self.placement.hierarchy, len(shape))
-        return StateSlot(places, layout_of(self.placement, codes, shape, first.dtype), False)
-
-    def _layout(self, facts: dict) -> Layout | None:
-        if self.placement is None or facts["sbp"] is None:
-            return None
-        codes = algebra.parse(facts["sbp"], self.placement.hierarchy, len(facts["shape"]))
-        return layout_of(self.placement, codes, tuple(facts["shape"]), np.dtype(facts["dtype"]))
-
-    def _made_structs(self) -> list:
-        if self.placement is None:
-            loose = jax.sharding.SingleDeviceSharding(self.target)
-        else:
-            loose = jax.sharding.NamedSharding(self.placement.mesh, jax.sharding.PartitionSpec())
-        first = 1 + len(self.slots)
-        numbers = range(first, first + self._numbers)
-        found = []
-        for i, (layout, aval) in enumerate(zip(self.in_layouts, self.exported.in_avals, strict=True)):
-            where = loose if layout is None else layout.sharding
-            found.append(jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=where, weak_type=i in numbers))
-        return found
-
-    def compile(self, to_run: bool = False):
-        """Return the compiled program; one with a free batch is compiled per size, when it is called."""
-        return self._call if self._free else super().compile(to_run)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

@@ -87,6 +87,7 @@ def structure_of(found: Any) -> Any:
         return tree.Node(defaultdict, (factory, *rest[1]), children)
     name, fields = rest
     if kind == "namedtuple":
+        # A class of the same name and fields: the user's own may not be importable where the graph is loaded.
         return tree.Node(namedtuple(name, fields), None, children)
     if kind == "dataclass":
         return tree.Node(dataclasses.make_dataclass(name, fields), tuple(fields), children)
@@ -142,6 +143,7 @@ def storable(array: np.ndarray) -> tuple[np.ndarray, str | None]:
 
     A dtype that NumPy's reader does not know (float8, complex128) is stored as its bytes, in one dim more.
     """
+    # safetensors writes the bytes of an array as they lie, whatever its strides say.
     array = np.array(array, order="C", copy=None)
     if array.dtype.name in _NATIVE:
         return array, None
@@ -191,6 +193,7 @@ def read(text: bytes, asked: str) -> dict:
     """
     try:
         content = json.loads(text)
+    # JSON nested a thousand deep is a RecursionError of Python's parser.
     except (ValueError, RecursionError) as error:
         raise damaged(asked, f"{MANIFEST} is no JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:

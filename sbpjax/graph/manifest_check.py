@@ -103,6 +103,7 @@ def _sbp(sbp: Any, where: str, axes: int | None) -> None:
 
 def _leaves(structure: Any) -> int:
     """Return how many leaves a structure has, −1 if it is nested absurdly or no structure."""
+    # A list of what is still to be looked at: a crafted structure could be deeper than Python's stack.
     count, waiting = 0, [(structure, 0)]
     while waiting:
         found, depth = waiting.pop()
@@ -116,6 +117,7 @@ def _leaves(structure: Any) -> int:
 
 
 def _is(value: Any, kind: type) -> bool:
+    # Not `isinstance`: JSON's true would pass as an integer.
     return type(value) is kind
 
 

@@ -53,15 +53,11 @@ class Outputs:
         layout = self.layouts[-1]
         return (layout,) if (layout is None or self.are_global[0]) and not self.elsewhere else None
 
-    def taken(self, tensors: list[Tensor], arrays):
-        """Write the new state into its tensors, and return the function's result."""
-        self.write(tensors, arrays[: self._count])
-        return self.rebuilt(arrays[self._count :])
-
     def write(self, tensors: list[Tensor], arrays) -> None:
         """Write the new state into its tensors."""
         if self.local_state:
             arrays = [conversions.to_logical(a, lay) for a, lay in zip(arrays, self._whole, strict=True)]
+        # The usual case, without a Python call per tensor.
         if self.plain:
             put_all([tensors[i] for i in self.written], arrays, self.state_layouts)
             return

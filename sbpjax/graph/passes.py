@@ -56,6 +56,7 @@ def passed(
         least_repeats: roll layers that repeat at least so often; 0 for none.
         per_use: gather what is stored divided at every use.
     """
+    # Inlined before it is widened: a cast and the sum that it widens stand in two calls.
     closed = widened(inlined(traced.closed))
     slots = [slot_of((i,), state.tensors, stored) for i in range(len(state.tensors))]
     written = traced.written

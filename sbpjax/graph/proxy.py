@@ -200,6 +200,7 @@ class ProxyModule(Proxy):
     """
 
     def __init__(self, graph: Any, path: str, module: Module) -> None:
+        # Past this class's own `__setattr__`, which writes to the module.
         object.__setattr__(self, "_proxy_graph", weakref.ref(graph))
         object.__setattr__(self, "_proxy_path", path)
         object.__setattr__(self, "_proxy_module", module)
@@ -207,6 +208,7 @@ class ProxyModule(Proxy):
     # -- what it stands for ----------------------------------------------------------------------------------------
 
     @property
+    # ``isinstance(graph.model, MyModel)`` holds.
     def __class__(self) -> type:  # type: ignore[override]
         return type(self._proxy_module)
 

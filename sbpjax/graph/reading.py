@@ -73,6 +73,7 @@ def check_signature(folder: Path, key: bytes, content: bytes, asked: str) -> Non
         raise SignatureError(message(asked, seen, rule, "graph.export(path, ..., key=key)"))
     with open(path, "rb") as file:
         tag = file.read(TAG_BYTES)
+    # The content that was read before, not the file again: it may be another one by now.
     verified(key, _CONTEXT, tag + content)
 
 
@@ -90,6 +91,7 @@ def program(folder: Path, found: dict, asked: str, vouched: bool) -> jax.export.
     """
     blob = (folder / manifest.PROGRAM).read_bytes()
     said = found["program"]
+    # Compared even without a key: it tells a file that was cut off from one that JAX cannot read.
     if not same_digest(hashlib.sha256(blob).hexdigest(), said.get("sha256")):
         seen = f"{manifest.PROGRAM} of {len(blob)} bytes, not those that {manifest.MANIFEST} was written with"
         raise manifest.damaged(asked, seen)
@@ -100,6 +102,7 @@ def program(folder: Path, found: dict, asked: str, vouched: bool) -> jax.export.
         raise _version(asked, found, f"a program of calling convention {calling}", f"reads {least} to {most}")
     try:
         exported = jax.export.deserialize(bytearray(blob))
+        # Before anything of it is compiled: compiling runs passes that read the attributes of its calls.
         _check_calls(exported, asked, vouched)
     except ExportError:
         raise
@@ -111,6 +114,7 @@ def program(folder: Path, found: dict, asked: str, vouched: bool) -> jax.export.
 
 def same_digest(made: str, said: Any) -> bool:
     """Return whether a digest is the stated one."""
+    # `compare_digest` raises for text that is not ASCII, and a manifest may say anything.
     return isinstance(said, str) and said.isascii() and hmac.compare_digest(made, said)
 
 

@@ -103,6 +103,7 @@ class Repeat:
         if arrays is None:
             return MISSED
         written = arrays if self._written is None else map(arrays.__getitem__, self._written)
+        # Donating an array that something else holds would take it away there; the long way copies it.
         if max(map(getrefcount, written), default=0) > _ALONE:
             return MISSED
         for group, lr in self._lr:
@@ -138,6 +139,7 @@ class Repeat:
 
 def repeat_of(program: Any, state: State, call: Call, static: list, mark: object) -> Repeat | None:
     """Return how to make a call again, None if more has to be looked at than `Repeat` does."""
+    # With several ranks each run is noted for the others to compare, which the long way does.
     if type(program) is not Program or not program.is_simple or not state.reports_changes() or world.current().size > 1:
         return None
     for t in state.tensors:

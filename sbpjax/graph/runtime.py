@@ -88,5 +88,6 @@ def share(graph: Any, other: Any) -> None:
                 "make both from the same modules; modules alone are shared by any graphs without this call",
             )
         )
+    # The same table, not a copy: what either compiles from now on serves both.
     mine.programs = theirs.programs
     mine.latest, mine.last = theirs.latest, None

@@ -51,6 +51,7 @@ def load_state_dict(graph: Any, state: dict[str, Any], strict: bool) -> None:
     undo = _snapshot(graph)
     try:
         _load(own, state, strict)
+    # Ctrl-C as well: half a loaded state is a model that nobody trained.
     except BaseException as error:
         undo()
         if isinstance(error, (SbpjaxError, ValueError, KeyError, TypeError, RuntimeError)):
@@ -85,6 +86,7 @@ def _snapshot(graph: Any) -> Any:
     tensors = [t for m in own.blocks.values() for t in (*m.parameters(), *m.buffers())]
     if own.scaler is not None:
         tensors += own.scaler.state_tensors()
+    # References are enough: arrays are immutable, and nothing here donates.
     arrays = [(t, payload(t), t.layout) for t in tensors]
     optimizers = [
         (e.optimizer, {p: dict(s) for p, s in e.optimizer.state.items()}, [dict(g) for g in e.optimizer.param_groups])

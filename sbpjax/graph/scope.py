@@ -85,6 +85,7 @@ class Scope:
     @contextlib.contextmanager
     def active(self):
         """Let calls of modules come here within the block."""
+        # A program may be traced several times, until all that it captures is known; only the last trace counts.
         self.calls.clear()
         before, mode.blocks = mode.blocks, self
         try:
@@ -109,6 +110,8 @@ class Scope:
         around = self._around
         self._around = path
         try:
+            # Only what the name adds to the one around it: JAX joins nested scopes, and readers of names join them
+            # again by dots.
             with jax.named_scope(path.removeprefix(f"{around}.") if around else path):
                 result = run(module, args, kwargs)
         finally:

@@ -9,6 +9,6 @@ SHOWN: dict[str, Callable[..., Any]] = {}
 
 
 def shows(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register what the method of a function's name returns."""
+    """Register a function, or a class, under its name: what the method of that name returns."""
     SHOWN[function.__name__] = function
     return function

@@ -176,6 +176,7 @@ def _chosen(eqns, policy) -> tuple[set, set]:
     kept, away = set(), set()
     for eqn in eqns:
         answer = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
+        # By name: these classes have no public one (jax 0.10). A policy may also return a bool.
         kind = type(answer).__name__
         if answer is True or kind in ("Saveable", "SaveableType", "Offloadable"):
             kept.update(eqn.outvars)

@@ -60,6 +60,7 @@ class GraphStep:
                 result = graph.build(*args, **kwargs)
             else:
                 result = _accumulated(graph, self._state, count, Call(args, kwargs), self._sums)
+        # PyTorch's optimizers do not run under autocast: an update in bfloat16 would lose its small steps.
         with under(None):
             self._update()
         return result
@@ -90,6 +91,7 @@ class GraphStep:
         if scaler is not None:
             for optimizer in optimizers:
                 with jax.named_scope(type(optimizer).__name__):
+                    # All before any clip: the norm is over the gradients of all optimizers.
                     scaler.unscale_(optimizer)
         if bound is not None and optimizers:
             with jax.named_scope("clip_grad_norm"):
@@ -169,6 +171,8 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     base = jax.random.key_data(default_generator.key())
     body = _Body(graph, state, call, split, numbers)
     shapes = [jax.typeof(x) for x in before]
+    # Traced before the loop, not by `scan` itself: which buffers the body writes, and which gradients there are, is
+    # known behind the trace, and the carry of a scan has to be known before.
     closed = jax.make_jaxpr(body)(
         jax.typeof(base),
         jax.ShapeDtypeStruct((), jnp.uint32),
@@ -176,6 +180,7 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
         [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in micros],
     )
     closed = inlined(closed)
+    # The key above was drawn on trial. A program without random ops must leave the stream where eager code leaves it.
     if not body.random:
         default_generator._counter = drawn
     casts: list[jax.Array] = []  # of weights: made once, not in every iteration

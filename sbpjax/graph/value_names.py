@@ -34,7 +34,7 @@ def value_names(plan: Plan, program: Any, state: Any) -> dict[Var, str]:
     called = [pattern_of([names[p] for p in slot.places]) for slot in program.slots]
     parameters = [names[slot.places[0]][0] == "" for slot in program.slots]
     inputs: dict[Var, tuple[str, str]] = dict(zip(plan.program.invars[1:], called))
-    first = 1 + len(program.slots) + program._numbers
+    first = 1 + len(program.slots) + len(program.number_names)
     inputs.update((v, ("", "an argument")) for v in plan.program.invars[first:])
     results = {
         v: called[slot][1]
@@ -104,6 +104,7 @@ def _owners_of(plan: Plan, results: dict) -> dict[Var, set[str]]:
                     owner.setdefault(v, set()).update(owner[u])
             continue
         for v in eqn.invars:
+            # A scalar, such as the norm of all gradients, would tie every parameter to every other.
             if isinstance(v, Literal) or not v.aval.shape:
                 continue
             for u in eqn.outvars:

@@ -54,6 +54,7 @@ def divided(layout: Layout | None, axes: Sequence[int], min_size: int) -> Layout
         axes: the data axes; for none, every axis.
         min_size: tensors of fewer elements stay.
     """
+    # Whoever holds a summand holds nothing that others have too.
     if layout is None or layout.partial_axes:
         return None
     sizes = layout.placement.hierarchy
@@ -63,6 +64,7 @@ def divided(layout: Layout | None, axes: Sequence[int], min_size: int) -> Layout
     for axis in axes or range(len(sizes)):
         if codes[axis] != B or sizes[axis] == 1:
             continue
+        # Evenly only: an uneven part would be padded on every rank, and the reduce-scatter that makes it too.
         free = [d for d, n in enumerate(layout.shape) if d not in codes and n % sizes[axis] == 0 and n]
         if free:
             codes[axis] = free[0]
@@ -174,6 +176,8 @@ class _Rests:
         """Return a copy for one reader, or for those of a stretch of the program."""
         x = None if stretch is None else self._copies.get(stretch)
         if x is None:
+            # Without the barrier XLA sees equal gathers of one value and makes one, held from the first reader to the
+            # last. Pinned as it is stored, or the planner would move one gather before all barriers.
             x = _pinned(jax.lax.optimization_barrier(self.array), self.layout)
         if stretch is not None:
             self._copies[stretch] = x
@@ -199,6 +203,8 @@ def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout], shared: set[int]
         stretch = sum(loop < i for loop in loops) if loops else None
         if not any(isinstance(x, _Rests) for x in held):
             env.update(zip(eqn.outvars, bind(eqn, held), strict=True))
+        # A cast or a transpose of a stored parameter is not a reader: done before the gather once per use, it moves
+        # fewer bytes, and keeps no whole copy.
         elif eqn.primitive.name in COPIES and len(held) == 1:
             env[eqn.outvars[0]] = held[0].moved(eqn)
         elif eqn.primitive.name == "scan":
@@ -228,6 +234,7 @@ def _scan(eqn, held: list, stretch: int | None) -> list:
     inside = {}
     operands = []
     for i, x in enumerate(held):
+        # A carry is written in every iteration, and is whole.
         if isinstance(x, _Rests) and not x.moves and not consts <= i < consts + carry:
             layout = x.layout
             inside[i] = layout if i < consts else _slice(layout)
@@ -243,6 +250,7 @@ def _scan(eqn, held: list, stretch: int | None) -> list:
 
 def _slice(layout: Layout) -> Layout | None:
     """Return the layout of a slice of a stack, None if the stack is split along its layers."""
+    # Split along its layers an iteration's slice lies on one rank, and there is nothing to gather.
     if 0 in layout.codes:
         return None
     return layout_of(layout.placement, shifted(layout.codes, -1), layout.shape[1:], layout.dtype)

@@ -14,12 +14,15 @@ from sbpjax.tracing.signature import TensorSpec
 
 from . import memory as _memory
 from .communication import Communication
+from .graph_text import Debug, text
 from .html import page
 from .profile import Profile, example_arguments
 from .profile import profile as _profile
 from .traffic import Traffic, traffic_of
 
 shows(page)
+shows(text)
+shows(Debug)
 
 
 @shows

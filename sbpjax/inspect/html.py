@@ -10,11 +10,11 @@ from html import escape
 from typing import Any, NamedTuple
 
 from sbpjax.graph.module_names import Names
-from sbpjax.graph.report import phases
 from sbpjax.programs.normalise import source_line
 from sbpjax.sbp import algebra
 
 from .display import Table, as_html, bytes_text
+from .graph_text import phases
 
 _MOST = 200  # ops shown per module
 _STYLE = (

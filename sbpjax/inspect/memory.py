@@ -191,7 +191,7 @@ def _shared_out(guess: LiveBytes, total: int) -> LiveBytes:
 def _standing(program, state) -> Memory:
     """Return what lies on a device before and after the step, from the layouts."""
     kinds = state.kinds()
-    sizes = [_on_device(struct) for struct in program._structs]
+    sizes = [_on_device(struct) for struct in program.structs]
     count = dict.fromkeys(("parameters", "buffers", "optimizer"), 0)
     for slot, size in zip(program.slots, sizes[1:], strict=False):
         count[kinds[slot.places[0]]] += size  # of one tensor, or a stack of equal layers'

@@ -180,11 +180,11 @@ def _with_own_names(program: Any):
     program.compile()  # for what else it prepares
 
     def step(*inputs):  # a function of its own, since JAX remembers what it compiled of another one
-        return program._call(*inputs)
+        return program.call(*inputs)
 
     try:
         fresh = jax.jit(step, donate_argnums=tuple(1 + i for i in program.written))
-        return fresh.lower(*program._structs).compile()
+        return fresh.lower(*program.structs).compile()
     finally:
         jax.config.update(_CACHE_KEY, before)
 

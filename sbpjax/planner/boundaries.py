@@ -67,6 +67,7 @@ def activations(program: Program) -> list[Activation]:
             inner = body_program(inner.eqns[k].params["jaxpr"])
         eqn = inner.eqns[i]
         aval: Any = eqn.outvars[position].aval
+        # A scalar lies one way only.
         if math.prod(aval.shape) < 2:
             continue
         number = used[path] = used.get(path, -1) + 1

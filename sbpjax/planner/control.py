@@ -20,6 +20,7 @@ from sbpjax.sbp.algebra import B, P, shifted
 Codes = tuple[int, ...]
 
 
+# One object per body: plans of it are cached by its equations, and the lowering finds them again.
 @functools.lru_cache(maxsize=4096)
 def body_program(closed) -> Program:
     """Return the flat program of a body; the same object for the same body."""
@@ -37,6 +38,7 @@ def plans_bodies(planner: Callable[..., Plan]) -> Callable[..., Plan]:
     return planner
 
 
+# By the identity of the body: JAX keeps one jaxpr per function and types, and equal layers have the same one.
 @functools.lru_cache(maxsize=65536)
 def body_plan(closed, sizes: Codes, ins: tuple[Codes, ...], outs: tuple[Codes | None, ...]):
     """Return the exact plan of a body whose inputs and outputs lie as given; cached by the body's identity."""
@@ -73,6 +75,7 @@ def inner_bytes(eqn, chosen: tuple[Strategy, ...], sizes: Codes, rough: bool = F
     outs = tuple(zip(*(strategy.outs for strategy in chosen), strict=True)) if eqn.outvars else ()
     bodies = body_plans(eqn, sizes, ins, outs)
     if name == "cond":
+        # Which branch runs is not known when it is planned; the dearest bounds it.
         return max(p.bytes for p in bodies)
     return sum(p.bytes for p in bodies) * eqn.params.get("length", 1)
 
@@ -114,7 +117,7 @@ def _demand(plan, position: int, given: int) -> int:
     return wanted.pop() if len(wanted) == 1 else given
 
 
-def _seeds(avals, first_dim: int = 0) -> list[tuple[int, int]]:
+def _seeds(avals) -> list[tuple[int, int]]:
     found = []
     for i, aval in enumerate(avals):
         found += [(i, d) for d, n in enumerate(aval.shape) if n > 1]
@@ -145,6 +148,7 @@ def _fixed_point(closed, size: int, codes: list[int], carried: dict[int, int]):
         plan = body_plan(closed, (size,), tuple((c,) for c in codes), free)
         after = list(codes)
         for o, i in carried.items():
+            # Only from broadcast away, never back or across: else the carry could change its layout for ever.
             if codes[i] == B and plan.out_codes[o][0] != B:
                 after[i] = plan.out_codes[o][0]
         for i, c in enumerate(after):

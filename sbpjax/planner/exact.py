@@ -126,6 +126,8 @@ def plan_exactly(
 def _solve(part: Part, sizes: Codes, free: set, most: int) -> list[Candidate]:
     """Return the cheapest candidate of each equation of a part; ``free`` are the outputs without a pin."""
     everywhere = (B,) * len(sizes)
+    # The trail is a linked list from the last choice back: states share their beginnings, and copies of lists would be
+    # quadratic.
     states = [(0, {v: frozenset((c,)) for v, c in part.given.items()}, None)]
     for position, eqn in enumerate(part.eqns):
         options = _charged(candidates(eqn, sizes), eqn, part.uniform)
@@ -200,6 +202,7 @@ def _ranked(states, options, reads, sizes: Codes):
 def _successors(ranked, reads, made, dead):
     """Yield the states that follow, cheapest first."""
     for total, (_, env, trail), option in ranked:
+        # Dead values are dropped at once: states that differ in them alone become equal, and one of the two goes.
         after = {v: c for v, c in env.items() if v not in dead}
         for i, v in reads:
             if v in after and option.ins[i] not in after[v]:
@@ -258,6 +261,7 @@ class _Kept:
         return True
 
 
+# One op asks for the same conversion thousands of times, and each is a shortest path.
 @functools.lru_cache(maxsize=1 << 18)
 def _convert(shape, itemsize: int, sizes: Codes, have: frozenset, want: Codes) -> int:
     ways = ((shape, itemsize, sizes, c, want) for c in have)

@@ -191,6 +191,7 @@ class _Builder:
         numbers, classes, loops = self._ties(program, marks)
         members = Counter(classes)
         region, index, readers = Region(program), {}, {}
+        # Constants stand in the text of the program, which is one for all ranks.
         ends.update((v, Fixed(self.everywhere)) for v in program.consts)
         for i, eqn in enumerate(program.eqns):
             # Learning rates and step counts: broadcast in every plan, and read by so many that they would tie all.
@@ -232,10 +233,8 @@ class _Builder:
         return numbers, tied(numbers, program, marks, labels), loops
 
     def _labels(self, eqn, marks: dict) -> tuple[dict, list[int], list[int]]:
-        """Return the marks of a loop's body, and a label for each of its operands and outputs.
-
-        What has one label goes through one port: the parameters of equal layers, and the sums of their gradients.
-        """
+        """Return the marks of a loop's body, and a label for each of its operands and outputs."""
+        # What has one label goes through one port: the parameters of equal layers, and the sums of their gradients.
         body = body_program(eqn.params["jaxpr"])
         (consts, carry), inside = scan_counts(eqn.params), {}
         kinds = [
@@ -256,6 +255,8 @@ class _Builder:
         ins, outs = [], []
         for position, v in enumerate(body.invars):
             label = (inside["in", v], v.aval.shape, str(v.aval.dtype), tuple(sorted(read[v])))
+            # A carried value is labelled by what an iteration makes of it, too: sums of gradients of unlike layers must
+            # not share a port.
             back = position - consts
             ins.append(self._label((*label, str(results[back]), asked[back]) if 0 <= back < carry else label))
         for position, v in enumerate(body.outvars):

@@ -66,6 +66,7 @@ def solve_axis(problem: Problem, assignment: Assignment, axis: int, start: Basis
     options = []
     for node in range(len(problem.graph.nodes)):
         every = [assignment.chosen(node, axes, axis, s) for s in problem.strategies(node, axis)]
+        # Legal given the strategies on the other axes: nested splits of one dim must divide together.
         options.append([c for c in every if problem.legal(node, c, axes)] or every[-1:])
     at = axes.index(axis)
     solution = _Assembly(problem, axes, options, at).solve(start)
@@ -198,6 +199,7 @@ class _Assembly:
         for reader in value.readers:
             for (source, target), flow in self._flow(value, reader).items():
                 cost, moved = self.problem.conversion(value, self.axes, source, target)
+                # A local step, such as a slice, is charged per reader: it is not worth a column and its constraints.
                 if moved and self.problem.model.shares:
                     shared.setdefault(source, {}).setdefault(target, []).append((reader, flow))
                 elif cost:
@@ -290,6 +292,8 @@ class _Assembly:
         integral = chosen is not None and all(
             chosen[a : a + len(o)].max() > 1 - _INTEGRAL for a, o in zip(self.first, self.options)
         )
+        # Not seen in the tests and benchmarks: the relaxation was integral in every program, and takes half the time of
+        # the MILP.
         if not integral:
             whole = np.zeros(len(cost))
             for a, options in zip(self.first, self.options):

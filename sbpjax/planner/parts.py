@@ -46,6 +46,7 @@ def parts_of(program: Program, given: dict, out_pins, everywhere) -> list[Part]:
     uniform = uniform_values(program, given, everywhere)
     leader: dict = {}
 
+    # Union-find: an optimizer's update over 150 parameters comes apart into 150 pieces in one pass.
     def find(v):
         root = v
         while leader.setdefault(root, root) is not root:

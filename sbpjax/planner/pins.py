@@ -49,6 +49,8 @@ def _pinned(program: Program, marks: dict, placement: Placement) -> Program:
             codes = here.get((i, position))
             if codes is not None:
                 copy = renamed[v] = Var(v.aval)
+                # No layout for the gradient: the backward is part of the program already, and has pins of its own if
+                # any.
                 params = {"placement": placement, "codes": codes, "grad_codes": None}
                 eqns.append(new_jaxpr_eqn([v], [copy], to_sbp_p, params, no_effects, eqn.source_info))
     outvars = [renamed.get(v, v) if isinstance(v, Var) else v for v in program.outvars]

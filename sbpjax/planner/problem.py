@@ -29,6 +29,7 @@ OVER_LIMIT_US_PER_BYTE = 1.0
 # What orders the dims that a returned value may be split along, where all else is equal.
 _TIE_US = 1e-4
 # What holding a byte of a loop's stack costs, as a share of moving it.
+# Too little to outweigh a byte that is moved, enough to tell a stack that is held whole from one in parts.
 _HELD = 1e-3
 
 
@@ -57,6 +58,7 @@ class Problem:
     def strategies(self, node: int, axis: int) -> list[Strategy]:
         """Return the strategies of a node on an axis."""
         group = self.graph.nodes[node]
+        # With the axis: a pin has other strategies on every axis.
         key = (group.form, axis) if group.form >= 0 else _key_of(group)
         found = self._strategies.get(key)
         if found is None:
@@ -141,10 +143,8 @@ class Problem:
         return self.model.memory_us(sum(t.bytes(chosen, self._sizes(axes)) for t in found)) if found else 0.0
 
     def _held_us(self, group: Group, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
-        """Return what orders the layouts of a loop's stacks where all else is equal: the bytes that one device holds.
-
-        A stack that is gathered before its loop, or reduced behind it, moves as much as its slices do inside.
-        """
+        """Return what orders the layouts of a loop's stacks where all else is equal: the bytes of one device."""
+        # A stack that is gathered before its loop, or reduced behind it, moves as much as its slices do inside.
         if group.port not in ("sliced", "stacked"):
             return 0.0
         codes = tuple((strategy.outs if group.port == "sliced" else strategy.ins)[0] for strategy in chosen)
@@ -153,11 +153,9 @@ class Problem:
         return _HELD * self.model.interconnect_us(slice_bytes * group.aval.dtype.itemsize * group.iterations)
 
     def _invented_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
-        """Return the time to gather what a node returns divided or partial on axes where every input is broadcast.
-
-        The caller gave no layout there, so the gather that a divided result puts off is charged to the plan that
-        divides it. Among equals the first dim is split, on N-D placements the last, as eager ops do.
-        """
+        """Return the time to gather what a node returns divided or partial on axes where every input is broadcast."""
+        # The caller gave no layout there, so the gather that a divided result puts off is charged to the plan that
+        # divides it. Among equals the first dim is split, on N-D placements the last, as eager ops do.
         total = 0.0
         for position, shape, itemsize in self.graph.returned.get(node, ()):
             codes = tuple(strategy.outs[position] for strategy in chosen)
@@ -181,6 +179,7 @@ class Problem:
     def price(self):
         """Return ``(shape, itemsize, axes, source, target) → (µs, bytes)`` of a conversion."""
 
+        # Inside the property, and not on a method: the cache is the problem's own and goes with it.
         @functools.cache
         def price(shape, itemsize: int, axes, source: Codes, target: Codes) -> tuple[float, int]:
             if source == target:
@@ -289,10 +288,8 @@ def memory(problem: Problem, assignment: Assignment) -> float:
 
 
 def _summed_once(problem: Problem, value: Value, axes, source: Codes, targets: set) -> set:
-    """Return the whole sum of a partial value, if its parts along several dims cost more than that.
-
-    A compiler that writes a reduce-scatter as an all-reduce writes two of the same value as one.
-    """
+    """Return the whole sum of a partial value, if its parts along several dims cost more than that."""
+    # A compiler that writes a reduce-scatter as an all-reduce writes two of the same value as one.
     whole = tuple(B if c == P else c for c in source)
     if not problem.model.tiles or whole == source or whole in targets:
         return set()

@@ -122,6 +122,7 @@ def _find_slack(graph: Graph, sizes: Codes, cost: CostModel) -> None:
     times: dict[int, float] = {}
 
     def equation_us(eqn) -> float:
+        # By identity, which is at hand; the form of an equation would have to be computed first.
         found = times.get(id(eqn))
         if found is None:
             found = times[id(eqn)] = cost.equation_us(eqn) / ranks
@@ -139,6 +140,7 @@ def _search(problem: Problem) -> tuple[Assignment, float, float]:
     """Return the best plan of all starts, its modelled time and the lower bound on its axes."""
     axes = len(problem.sizes)
     results = []
+    # A GPT of 816 nodes takes 5.3 s with one start and 7.6 s with two, to the same plan.
     starts = _STARTS if len(problem.graph.nodes) < _LARGE_NODES else 2 if problem.graph.node_of_input else 1
     ends: dict = {}  # of each axis where its last solve ended; the first of an axis starts where the one before ended
     for order in list(itertools.permutations(range(axes)))[:starts]:
@@ -212,11 +214,9 @@ def _alternate(
 
 
 def _alike(problem: Problem) -> Assignment | None:
-    """Return the plan for one axis of all ranks, laid along every axis; None where a given layout differs between axes.
-
-    ``S0`` over eight ranks is ``(S0, S0)`` over two times four. Axis by axis one comes to such a plan only if each step
-    on the way pays.
-    """
+    """Return the plan for one axis of all ranks, laid along every axis; None where a pin differs between axes."""
+    # ``S0`` over eight ranks is ``(S0, S0)`` over two times four. Axis by axis one comes to such a plan only if each
+    # step on the way pays.
     graph, axes = problem.graph, range(len(problem.sizes))
     ends = (end for value in graph.values for end in (value.source, *value.readers))
     if any(isinstance(end, Fixed) and len(set(end.codes)) > 1 for end in ends):
@@ -227,6 +227,8 @@ def _alike(problem: Problem) -> Assignment | None:
     strategies: dict[int, list[Strategy]] = {a: [] for a in axes}
     for node, strategy in enumerate(solve_axis(line, Assignment({}), 0, None).strategies):
         chosen: tuple[Strategy, ...] = ()
+        # A strategy that does not go with those of the outer axes falls back to broadcast; alternation then starts from
+        # there.
         for a in axes:
             every = problem.strategies(node, a)
             fits = strategy in every and problem.legal(node, (*chosen, strategy), tuple(range(a + 1)))

@@ -146,6 +146,7 @@ def _model(h, problem: Linear):
     rows, columns = problem.matrix.shape
     lp.num_col_, lp.num_row_ = columns, rows
     lp.a_matrix_.num_col_, lp.a_matrix_.num_row_ = columns, rows
+    # As SciPy's CSR holds it: nothing is copied into columns.
     lp.a_matrix_.format_ = h.MatrixFormat.kRowwise
     lp.a_matrix_.start_ = problem.matrix.indptr
     lp.a_matrix_.index_ = problem.matrix.indices

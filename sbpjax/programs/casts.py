@@ -47,6 +47,7 @@ def without_casts(closed: ClosedJaxpr, places: Collection[int]) -> tuple[ClosedJ
     returned = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
     casts, made, rest = [], [], []
     for eqn in jaxpr.eqns:
+        # What is returned stays: the surroundings have no equation that could give it back.
         if _is_cast(eqn) and eqn.invars[0] in number and eqn.outvars[0] not in returned:
             casts.append(Cast(number[eqn.invars[0]], np.dtype(eqn.params["new_dtype"])))
             made.append(eqn.outvars[0])

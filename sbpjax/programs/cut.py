@@ -44,6 +44,7 @@ def least_saved(eqns: list, wanted: Iterable[Var], free: set) -> set:
         if v in values or v in free:
             continue
         values[v] = len(values)
+        # A product, a reduction or a random draw is never computed again: it is saved, or what is made of it.
         if not _again(maker.get(v)):
             roots.append(v)
             continue
@@ -51,6 +52,7 @@ def least_saved(eqns: list, wanted: Iterable[Var], free: set) -> set:
     if not roots:
         return set()
     sizes = {v: _bytes(v) for v in values}
+    # SciPy's maximum flow counts in int32.
     unit = max(1, sum(sizes.values()) // _SCALE)
     source, sink = 2 * len(values), 2 * len(values) + 1
     endless = 2 * _SCALE

@@ -19,16 +19,12 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+|0x[0-9a-f]{6,}")
 class EquationForms:
     """Numbers for equations, by form.
 
-    Args:
-        literals: whether literals count by value.
-
     Attributes:
         examples: the first equation of each number.
         texts: the text of each number.
     """
 
-    def __init__(self, *, literals: bool = False) -> None:
-        self._literals = literals
+    def __init__(self) -> None:
         self.examples: list = []
         self.texts: list[str] = []
         self._by_key: dict = {}
@@ -37,8 +33,6 @@ class EquationForms:
     def number(self, eqn) -> int:
         """Return the number of an equation's form."""
         variables = tuple(_form(v) for v in (*eqn.invars, *eqn.outvars))
-        if self._literals:
-            variables += tuple(str(v.val) for v in eqn.invars if isinstance(v, Literal))
         key = (eqn.primitive.name, len(eqn.invars), variables, _params_key(eqn.params))
         found = self._by_key.get(key)
         if found is None:
@@ -53,6 +47,7 @@ class EquationForms:
         return found
 
 
+# A few hundred shapes stand for all variables, and their text takes longer than the rest of a form.
 @functools.lru_cache(maxsize=65536)
 def _aval_form(shape, dtype) -> str:
     return f"{dtype}{list(shape)}"

@@ -72,9 +72,12 @@ def _inline(source, env: dict, eqns: list, consts: dict, calls: dict[str, str], 
             inner = eqn.params[calls[name]]
         elif calls is not CALLS:
             inner = None
+        # Dropped, not planned: in `shard_map` a sharding constraint has no meaning, and one from inside a library
+        # speaks of a mesh that is not this one.
         elif name in HINTS and len(invars) == len(eqn.outvars) and not _moves_to_other_memory(eqn):
             env.update(zip(eqn.outvars, invars, strict=True))
             continue
+        # The other three programs of a solve are for its derivatives, which are traced by now.
         elif name == "custom_linear_solve":
             inner, invars = _solve(eqn, invars)
         else:
@@ -84,6 +87,9 @@ def _inline(source, env: dict, eqns: list, consts: dict, calls: dict[str, str], 
             continue
         if name in ("remat2", "checkpoint") and eqn.params["prevent_cse"] and eqn.params["differentiated"]:
             invars = _barrier(invars, eqn, eqns)
+        # By identity: JAX keeps one jaxpr per function and types, so equal calls hold the same one, and comparing
+        # jaxprs would cost what flattening them does. The `Body` holds on to it, so that its id is not given to
+        # another.
         body = bodies.get(id(inner))
         if body is None:
             body = bodies[id(inner)] = Body(_flat(inner, calls, bodies), inner)
@@ -103,6 +109,7 @@ class Body:
     def __init__(self, flat: Program, source) -> None:
         self.source = source
         self._consts = [(v.aval, value) for v, value in flat.consts.items()]
+        # By identity: equal literals of other types are equal as keys, and arrays cannot be hashed.
         literals = {id(v): v for e in flat.eqns for v in e.invars if v.__class__ is Literal}
         literals.update((id(v), v) for v in flat.outvars if v.__class__ is Literal)
         self._literals = list(literals.values())
@@ -136,6 +143,8 @@ class Body:
             values.append(fresh)
         values += self._literals
         infos = self._own_infos(source.name_stack) if own_lines else self._infos(source)
+        # Made directly, since `eqn.replace` takes several times as long, and a 48-layer step makes 20,000 equations
+        # here.
         new, add = JaxprEqn, eqns.append
         for (eqn, read, made, _), info in zip(self._eqns, infos):
             outvars = [make(a) for make, a in made]
@@ -264,6 +273,7 @@ def at_source(eqn):
 
 def scan_counts(params: dict) -> tuple[int, int]:
     """Return how many operands of a ``scan`` are constants and how many are carried; the others are scanned over."""
+    # Up to JAX 0.10.
     if "num_consts" in params:
         return params["num_consts"], params["num_carry"]
     consts, carry, _ = params["ft_in"].unpack()  # since JAX 0.11

@@ -55,6 +55,8 @@ def _value(env: dict, v):
 
 def _typed(env: dict, v) -> jax.Array:
     """Return a value as an array of its variable's dtype."""
+    # Of the first layer the carry may be a number of the program's text, and of the others an array; a call has one
+    # signature.
     return jnp.asarray(_value(env, v), v.aval.dtype)
 
 
@@ -96,6 +98,8 @@ class _Piece:
             results = self._compute(*operands)
         else:
             if self._call is None:
+                # Traced once and bound for every layer, so that all layers call one function of the module and not
+                # equal ones.
                 (self._call,) = jax.make_jaxpr(jax.jit(self._named()))(*operands).jaxpr.eqns
             # The mark is on the call alone: around the trace it would be on every operation of the layer.
             with set_xla_metadata(inlineable="false"):

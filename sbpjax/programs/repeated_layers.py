@@ -34,6 +34,7 @@ from .normalise import Program
 
 # How many candidate periods are tried on one stretch of equations; each costs one pass over it.
 _CANDIDATES = 12
+# Equations of an iteration from which a loop is worth its stacks.
 _LEAST_WORK = 16
 LEAST_ITERATIONS = 3
 _CONTRACTIONS = PRODUCTS | LOOPS
@@ -103,6 +104,7 @@ def layer_loops(
 def _is_worth_it(program: Program, loop: LayerLoop, stacked: set) -> bool:
     iteration = program.eqns[loop.start : loop.start + loop.period]
     names = {type(effect).__name__ for e in iteration for effect in e.effects}
+    # A print or a callback must happen as often, and in the order, in which the user wrote it.
     if names - {"NamedAxisEffect"}:  # collectives have that
         return False
     operands = [v for variables in loop.own for v in variables if isinstance(v, Var)]
@@ -118,6 +120,7 @@ def _contracts(eqn) -> bool:
     return any(_contracts(e) for e in getattr(inner, "jaxpr", inner).eqns)
 
 
+# Equal layers call the same body: its size is found once, not once per call.
 @functools.lru_cache(maxsize=1024)
 def _size_of_body(closed) -> int:
     return sum(_size(e) for e in getattr(closed, "jaxpr", closed).eqns)
@@ -131,6 +134,7 @@ def _size(eqn) -> int:
 
 def _fit(program: Program, start: int, stop: int, period: int, least_iterations: int) -> LayerLoop | None:
     """Return the loop of a stretch, less iterations at either end where they do not read what the others read."""
+    # The first layer reads the embedding, and the head reads the last: those at the ends may hang together otherwise.
     for first, last in ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)):
         a, b = start + first * period, stop - last * period
         if b - a >= least_iterations * period:

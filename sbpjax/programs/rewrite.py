@@ -34,6 +34,8 @@ def rewritten(closed: ClosedJaxpr, change: Callable[[ClosedJaxpr, Callable], Clo
 
     def inside(eqn):
         params = eqn.params
+        # Spliced bodies share the parameters of their equations (`normalise.Body`), so those of 48 layers are looked at
+        # once.
         if not params or id(params) in plain:
             return eqn
         changed, found = {}, False

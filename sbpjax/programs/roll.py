@@ -64,6 +64,7 @@ def rolled(
     groups = _groups(program, found, bodies, resident)
     inputs = _partition(len(program.invars), groups)
     outputs = _partition(len(program.outvars), [[resident[i][1] for i in g] for g in groups])
+    # The very same program: callers compare by identity whether anything changed.
     if not found and not bodies:
         return Rolled(closed, inputs, outputs)
     avals = [_stacked_aval([program.invars[i].aval for i in group]) for group in inputs]
@@ -96,8 +97,12 @@ def _groups(program: Program, found: list[LayerLoop], bodies: dict, resident: di
     read += [[program.eqns[i].invars[k] for k in group] for i, b in bodies.items() for group in b.inputs if group[1:]]
     for variables in read:
         group = [place[v] for v in variables if isinstance(v, Var) and v in place]
+        # An input is in one stack only: where two loops want it in different ones, the second makes its own in the
+        # program.
         if len(group) < len(variables) or taken.intersection(group):
             continue
+        # Backward reads the layers from last to first; the stack is kept in the order of the layers, and scanned in
+        # reverse.
         group = group if group[0] < group[-1] else group[::-1]
         kinds = {resident[i][0] for i in group}
         back = {resident[i][1] is None for i in group}
@@ -142,6 +147,7 @@ class _Run:
             return v.val
         if v not in self.env:
             stack, index = self.stacked[v]
+            # Kept: one slice per value, however many read it.
             self.env[v] = jax.lax.index_in_dim(self.stacks[stack], index, 0, keepdims=False)
         return self.env[v]
 
@@ -177,6 +183,8 @@ class _Run:
         return self._stack(variables) if len(variables) > 1 else self._value(variables[0])
 
     def _loop(self, loop: LayerLoop) -> None:
+        # Where the iterations find their values from the end of a stack to its start, the scan runs in reverse: turning
+        # the stack round would copy it.
         reverse = any(map(self._descends, loop.own))
         order = -1 if reverse else 1
         scanned = [self._stack(variables[::order]) for variables in loop.own]
@@ -210,11 +218,9 @@ class _Run:
                 self.env[variables[-1]] = finals[producer]
 
     def _kept(self, loop: LayerLoop) -> tuple[list, list]:
-        """Return what a loop stacks: carried values as iterations begin, with their numbers, and what iterations make.
-
-        What layer k hands on is what layer k + 1 began with. Where a later loop, such as a backward that recomputes,
-        reads the stack of beginnings, that is kept, and not one that has it moved by a place.
-        """
+        """Return what a loop stacks: carried values as iterations begin, by number, and what iterations make."""
+        # What layer k hands on is what layer k + 1 began with. Where a later loop, such as a backward that recomputes,
+        # reads the stack of beginnings, that is kept, and not one that has it moved by a place.
         starts, kept = [], []
         carried = {producer: (i, first) for i, (producer, first) in enumerate(loop.carried)}
         for producer, variables in loop.kept:

@@ -100,6 +100,7 @@ class _Pass:
         if isinstance(v, Literal):
             return False
         i = self._maker.get(v)
+        # Read by others too it would have to exist in both dtypes.
         if i is None or self._uses[v] != 1 or dtype != np.float32 or i in self._instead:
             return False
         eqn = self._eqns[i]

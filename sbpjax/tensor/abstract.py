@@ -64,6 +64,7 @@ def empty(shape: tuple[int, ...], dtype, placement=None, sbp=None) -> Tensor:
 def made_by(fn, static: tuple, inputs, placement=None, sbp=None) -> Tensor:
     """Return the abstract tensor that a creating function would make."""
     keywords = dict(static)
+    # Answered without `eval_shape`: a model of 48 layers makes a thousand such tensors.
     if "shape" in keywords and "dtype" in keywords:
         return empty(keywords["shape"], keywords["dtype"], placement, sbp)
     out = jax.eval_shape(lambda *xs: fn(*xs, **keywords), *inputs)

@@ -164,6 +164,7 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
     @functools.wraps(bwd)
     def decorated(ctx: Any, *grads: Any) -> Any:
         casting = ctx._autocast
+        # With nothing kept: the forward's casts may be tracers of a trace that is over.
         with under(None if casting is None else casting.again()):
             return bwd(ctx, *grads)
 

@@ -12,6 +12,7 @@ from .tensor import Tensor
 
 def hashable(value):
     """Return a static attribute as a hashable value: lists become tuples, 0-d tensors numbers, dtypes NumPy dtypes."""
+    # By far the most common, and not worth the chain of `isinstance` below.
     if value.__class__ is int or value.__class__ is float or value is None:
         return value
     if isinstance(value, (list, tuple)):

@@ -49,6 +49,7 @@ def outside(index, low: int, high: int, ignored: int | None = None) -> int | Non
     if not isinstance(index, Tensor):
         return None
     array = index._fresh()._array
+    # By id, since arrays cannot be hashed; the reference beside it tells a new array that got the id of a dead one.
     known = _inside.get(id(array))
     if known is not None and known[1:] == (low, high, ignored) and known[0]() is array:
         return None

@@ -57,6 +57,7 @@ class Casting:
         self.device_type = device_type
         self.keep = keep
         self.key = (dtype, lists)
+        # Shared with the block around it, as PyTorch's cache is: a nested `autocast` must not cast the weights again.
         self._kept: dict = {} if around is None else around._kept
 
     def again(self) -> Casting:
@@ -86,9 +87,11 @@ class Casting:
         if own is dtype or own not in _WIDTH:
             return x
         edge = x._edge
+        # Only narrow copies of weights are kept: they are half the weight's bytes, and read by every call of the layer.
         if edge.__class__ is not AccumulateGrad or not self.keep or _WIDTH[dtype] > _WIDTH[own]:
             return _cast(x, dtype)
         array = x._fresh()._array
+        # With the grad mode in the key: a cast that was made under ``no_grad`` leads to no weight.
         found = self._kept.get((id(x), dtype, mode.grad))
         if found is not None and found[0] is array:
             return found[1]
@@ -116,6 +119,8 @@ class CastNode(Node):
     def backward(self, grads: list, create_graph: bool) -> tuple:
         grad = grads[0]
         if not create_graph and isinstance(grad._array, Tracer):
+            # A primitive of its own in a trace, which `programs/widen.py` finds: the gradient of a cast weight is
+            # summed in float32.
             return (wrap_any(cast_back(logical(grad), self.dtype.np), grad._layout),)
         if not create_graph or grad._edge is None:
             return (dispatch.unary(_to(self.dtype), grad),)

@@ -48,6 +48,7 @@ def _noted(cls: type, *names: str) -> None:
         method = getattr(cls.__mro__[1], name)
 
         def noting(self, *args, _method=method, **kwargs):
+            # Also where the method raises: `update` may have changed a part by then.
             try:
                 return _method(self, *args, **kwargs)
             finally:
@@ -83,6 +84,7 @@ class Group(dict[str, Any]):
     """The options of a group of parameters; a learning rate is read before every step, so a new one moves no mark."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        # A learning rate is an input of the program, and schedules set it in every step.
         quiet = key == "lr" and value.__class__ is float and self.get(key).__class__ is float
         super().__setitem__(key, value)
         if not quiet:

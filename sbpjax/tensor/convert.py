@@ -112,9 +112,10 @@ def to_global(
                 'x.to_global(sbpjax.placement("cpu", [0, 1]), sbp)',
             )
         )
-    if mode.lift is not None and (self._layout is not None or _world.current().size == 1):
+    if mode.capture is not None and (self._layout is not None or _world.current().size == 1):
         self = _in_trace(self)  # a tensor from outside is converted by the program, whenever that runs
     layout = self._layout
+    # A local tensor in a trace is the logical value: what it is on each rank is for the program to say.
     if layout is None and isinstance(self._array, Tracer):
         return pin(self, placement, sbp, grad_sbp)
     if layout is None:
@@ -160,11 +161,9 @@ def _of_copies(sbp: tuple) -> tuple:
 
 
 def _gradient_sbp(source, own: tuple, as_source: bool = False) -> tuple:
-    """Return the nd-sbp in which a gradient arrives where its tensor lies.
-
-    Where the tensor is broadcast or a partial sum the gradient keeps its own entry, since to gather it here may be in
-    vain; where the tensor is split, it is split alike if ``as_source``.
-    """
+    """Return the nd-sbp in which a gradient arrives where its tensor lies."""
+    # Where the tensor is broadcast or a partial sum the gradient keeps its own entry, since to gather it here may be in
+    # vain; where the tensor is split, it is split alike if ``as_source``.
     if len(own) != len(source.codes):
         return _no_partial(source.sbp)
     return tuple(s if as_source and s.is_split else g for s, g in zip(source.sbp, own, strict=True))
@@ -199,6 +198,7 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     wanted = None if grad_codes == free else algebra.to_sbp(grad_codes)
     static = (("placement", placement), ("sbp", algebra.to_sbp(codes)), ("grad_sbp", wanted))
     out = dispatch.run(op_of(to_sbp, static), (x,))
+    # The op's own result is unpinned, as that of every traced op.
     out._layout = layout
     return out
 
@@ -244,6 +244,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
         out = wrap_any(*made)._as_asked()
     else:
         out = wrap_any(*conversions.from_logical(x._array, placement, nd_sbp))._as_asked()
+    # The gradient goes back to the device of the tensor, which need not be the first of the placement.
     owner = None if x.is_meta else next(iter(x._array.devices()))
 
     def back(grad: Tensor) -> Tensor:
@@ -253,6 +254,8 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
             grad = grad.to_global(placement, grad_sbp)
         if several:
             grad = grad.to_global(placement, _no_partial(nd_sbp))
+            # Under broadcast the values of one process were taken: only its tensor has a gradient, those of the others
+            # zero, so that the sum over processes is right.
             if not members.speaks(placement, codes, world):
                 return wrap(jnp.zeros(shape, grad._array.dtype, device=owner))
         local = grad.to_local()
@@ -275,6 +278,7 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
     """
     self._fresh()
     layout = self._layout
+    # Under a global view every tensor is global, and code that asks for the local one means this.
     if mode.everywhere is not None and layout is not None:
         return self
     if layout is None:
@@ -289,6 +293,7 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
     world = _world.current()
     several = world.size > 1 and layout.placement.is_present and not self.is_meta
     if several:
+        # Where processes were found to differ, a value would be wrong, or never come.
         calls.look()
         out = wrap_any(members.own_part(self._array, layout, world))
     else:

@@ -77,7 +77,8 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
     """Run a creating function where ``options = (device, placement, sbp)`` say, and return its tensor."""
     device, placement, sbp = where_to(*options, asked)
     inputs = [x.item() if isinstance(x, np.generic) else x for x in inputs]
-    if placement is not None and (mode.lift is not None or any(isinstance(x, Tracer) for x in inputs)):
+    # In a trace it is part of the program: as a constant it would be broadcast, and held from the trace on.
+    if placement is not None and (mode.capture is not None or any(isinstance(x, Tracer) for x in inputs)):
         out = pin(wrap_any(jnp.asarray(fn(*inputs, **dict(static)))), placement, sbp)
     elif without_data(device, placement):
         out = abstract.made_by(fn, static, inputs, placement, sbp)
@@ -111,6 +112,7 @@ def _by_hand(static: tuple, inputs, device, placement, sbp) -> Tensor | None:
     options = dict(static)
     shape, dtype = options["shape"], options["dtype"]
     value = inputs[0] if inputs else options["value"]
+    # Numbers that NumPy and XLA certainly round and cast alike.
     plain = type(value) in (bool, int, float) and (value in (0, 1) or (dtype.kind == "f" and abs(value) < 1e4))
     if not plain or math.prod(shape) * dtype.itemsize > _BY_HAND_BYTES or not trace_state_clean():
         return None
@@ -119,11 +121,13 @@ def _by_hand(static: tuple, inputs, device, placement, sbp) -> Tensor | None:
     if times > _BY_HAND_TIMES:
         return None
     if placement is None:
+        # Aliased (JAX's default on CPU), donated memory would be NumPy's.
         return wrap(jax.device_put(np.full(shape, value, dtype), device, may_alias=False))
     try:
         codes = algebra.parse(sbp, placement.hierarchy, len(shape))
     except SbpError:  # planning will say what is wrong with it
         return None
+    # Which rank holds the value of a partial sum is the planner's choice, as for larger tensors.
     if algebra.P in codes:
         return None
     return wrap_any(*conversions.from_logical(np.full(shape, value, dtype), placement, sbp))._as_asked()
@@ -133,7 +137,7 @@ def without_data(device, placement) -> bool:
     """Return whether a tensor that is made now, at this place, is abstract."""
     if device is META or (placement is not None and not placement.is_present):
         return True
-    return mode.abstract and mode.lift is None
+    return mode.abstract and mode.capture is None
 
 
 def size_of(size: tuple, asked: str) -> tuple[int, ...]:
@@ -186,6 +190,7 @@ def _logspace(start, end, base, /, steps, dtype):
 
 
 def _eye(n, m, dtype):
+    # Two iotas and a comparison: every rank makes its own part of a split result, and nothing is moved.
     rows = lax.broadcasted_iota(np.int64, (n, m), 0)
     return lax.convert_element_type(lax.eq(rows, lax.broadcasted_iota(np.int64, (n, m), 1)), dtype)
 

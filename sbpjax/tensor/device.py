@@ -164,6 +164,8 @@ def devices_of(type: str) -> tuple:
     import jax
 
     try:
+        # Local ones: ``cuda:0`` is the first of this process, as in PyTorch, also where JAX numbers devices through all
+        # processes.
         return tuple(jax.local_devices(backend=_PLATFORM[type]))
     except RuntimeError as error:
         raise _unknown(type, None) from error

@@ -92,7 +92,7 @@ def _run(op: Op, inputs: tuple, out_sbps=None) -> Any:
                 kind = x._kind
         elif isinstance(x, _ARRAYS):
             return _run(op, tuple(map(wrap_input, inputs)), out_sbps)
-    if kind == PLACED and mode.lift is not None:  # a constant of a program meets another
+    if kind == PLACED and mode.capture is not None:  # a constant of a program meets another
         kind = TRACED
     return _RUN[kind](op, inputs, out_sbps)
 
@@ -102,6 +102,8 @@ def unary(op: Op, a: Tensor) -> Any:
     if mode.autocast is not None:
         (a,) = mode.autocast.inputs(op, (a,))
     try:
+        # Asked for without looking at the type first: tensors are what arrives, and an `isinstance` before every op is
+        # dearer than an exception for the others.
         kind = a._kind
     except AttributeError:
         rule = "its input is a tensor"
@@ -143,6 +145,7 @@ def binary(op: Op, a: Tensor, b) -> Any:
     """`run(op, (a, b))` for a one-output op whose first input is a tensor."""
     if mode.autocast is not None:
         a, b = mode.autocast.inputs(op, (a, b))
+    # By class, not by `isinstance`: bool is an int, but promotes otherwise, and takes the long way.
     if b.__class__ is float or b.__class__ is int:
         y = scalar_array(b)
         edge_b = None

@@ -81,6 +81,7 @@ def _kind_of(error: Exception) -> type[errors.SbpjaxError]:
         return errors.OpIndexError
     if isinstance(error, (AttributeError, KeyError)):
         return errors.OpTypeError
+    # Before TypeError: JAX raises that for shapes which do not fit, and PyTorch's users catch RuntimeError.
     if _speaks_of_shapes(error):
         return errors.OpError
     if isinstance(error, TypeError) or str(error).startswith(("invalid literal", "could not convert")):
@@ -105,6 +106,7 @@ def translate(error: Exception, op, inputs) -> Exception:
         return error
     if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
         return error
+    # By its words: JAX has no class for it (jax 0.10).
     if "incompatible devices" in str(error):
         return _on_two_devices(op, inputs)
     kind, text = _kind_of(error), _line_of(error)

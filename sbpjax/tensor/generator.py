@@ -131,6 +131,7 @@ class Generator:
         if not -(1 << 63) <= number < 1 << 64:
             rule = "a seed is in [-2**63, 2**64)"
             raise OpValueError(message("manual_seed(seed)", repr(seed)[:60], rule, "manual_seed(seed % 2**63)"))
+        # 63 bits: the seed travels in an int64 tensor (`get_state`), and JAX's keys take it as such.
         self._seed = number & 0x7FFF_FFFF_FFFF_FFFF
         self._counter = 0
         return self
@@ -177,6 +178,7 @@ class Generator:
             stream.drawn += 1
             return jax.random.fold_in(stream.key, stream.base + stream.drawn - 1)
         counter = self._next()
+        # One count for all generators: what is saved is the lowering of one program, which serves them all.
         global _by_hand
         config: Any = jax.config  # its flags are made at run time
         if _by_hand and trace_state_clean() and config.jax_default_prng_impl == "threefry2x32":

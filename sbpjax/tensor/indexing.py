@@ -124,6 +124,7 @@ def getitem(self: Tensor, item) -> Tensor:
             )
         index = views.checked_index(item, shape[0], 0)
         if not self._kind:
+            # The index is an input of the program: ``for i in range(n): x[i]`` compiles once.
             return _row(self, index, len(shape))
         return views.part(self, ((None, 1, index), *[None] * (len(shape) - 1)))
     items = _items(item)
@@ -182,6 +183,7 @@ def _write_part(x: Tensor, entries: list, value) -> None:
         view.copy_(value) if isinstance(value, Tensor) else view.fill_(value)
         return
     spec, new = _basic(x.shape, entries)
+    # ``x[None, 0] = v``: where the value has dims, new dims count when it is broadcast; a number does not see them.
     if new and isinstance(value, Tensor) and value.ndim:
         x = _basic_view(x, entries)
         check_writable(x, "x[...] = value")
@@ -222,6 +224,7 @@ def _as_index(item):
         item = item.astype(np.int64) if item.dtype.kind in "iu" else item
     if isinstance(item, (Tensor, np.ndarray)):
         kind = item.dtype.np if isinstance(item, Tensor) else item.dtype
+        # PyTorch's old masks: bytes are bools, unlike all other integers.
         if kind == np.uint8:
             return item != 0
         if kind not in (np.int64, np.int32, np.bool_):
@@ -274,6 +277,7 @@ def _write_at(x: Tensor, items: tuple, value, accumulate: bool) -> None:
     spec, arrays = _resolved(x, items)
     masks = [entry for entry in spec if entry[0] == "mask"]
     if masks:
+        # A number through one mask is a `where`: no sizes, hence no look at the data, and it can be compiled.
         alone = len(masks) == 1 and all(e == ("slice", 0, n, 1) for e, n in _beside(spec, x.shape))
         number = not isinstance(value, Tensor) or value.ndim == 0
         if not (alone and number and masks[0][1] > 0):

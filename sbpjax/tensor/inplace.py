@@ -190,6 +190,7 @@ def assign_out(out: Tensor, result: Tensor) -> Tensor:
         )
     if repeated_by(out) is not None:
         check_writable(out, "out=...")
+    # PyTorch resizes an ``out=`` of another shape, where an in-place op would raise.
     if out.shape != result.shape or out._layout is not None:
         out._set(result._array.astype(out.dtype.np), result._layout)
         return out
@@ -215,6 +216,8 @@ def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
     _forget_self(x, out)
     write(x, out)
     edge = out._edge
+    # Backward reads the result (of ``exp_``), which is ``x`` from now on: the check moves from the result's handle,
+    # which goes, to ``x`` at its new version.
     if saves_result and isinstance(edge, OpNode) and edge.checks:
         edge.checks = (weakref.ref(x), x._version)
     return x
@@ -254,6 +257,7 @@ def _forget_self(x: Tensor, out: Tensor) -> None:
             pairs = list(zip(node.checks[::2], node.checks[1::2], strict=True))
             node.checks = tuple(v for ref, version in pairs if ref() is not x for v in (ref, version))
             return
+        # Behind a cast of the result, which `_become` puts in between.
         node = node.edges[0] if node.entry.op.fn is _to_dtype else None
 
 
@@ -308,6 +312,7 @@ def set_part(x, value, /, *starts, steps):
 
     value = jnp.asarray(value)
     target = look(x, *starts, steps=steps).shape
+    # NumPy and PyTorch take ``x[0] = ones(1, 3)``; `broadcast_to` does not.
     while value.ndim > len(target) and value.shape[0] == 1:
         value = value[0]
     return put(x, jnp.broadcast_to(value, target) if value.shape != target else value, *starts, steps=steps)

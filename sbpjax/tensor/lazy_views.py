@@ -31,6 +31,7 @@ from .op import Op, entry_of, op_of, struct_of
 from .tape.op_node import record_op
 from .tensor import LOCAL, Meta, Tensor
 
+# Programs are kept per chain of steps, and chains of every length and kind would be endless.
 _DEEPEST = 6  # steps that one program takes; a longer chain is read on the way
 _new = Tensor.__new__
 
@@ -61,6 +62,8 @@ class Pending:
         parent = None if meta is None else meta.pending
         self.op, self.avals = op, avals
         self.arrays = self.node = self.passed = None
+        # Its place on the tape too: backward runs nodes by this number, and hooks fire in the order in which the user
+        # wrote.
         self.seq = sequence()
         if parent is None:
             self.array = x._array
@@ -70,6 +73,7 @@ class Pending:
             self.array = parent.array
             self.edge, self.idx = parent.edge, parent.idx
             self.parent, self.place, self.depth = parent, meta.place, parent.depth + 1
+        # Whether it is recorded is decided when it is asked for, not when it is read: that may be in another mode.
         if not mode.grad:
             self.edge = None
 
@@ -90,6 +94,8 @@ class Pending:
             at = above
         op = _chain(tuple(steps))
         try:
+            # A concrete view that is first read inside a trace stays concrete: as a tracer it would leak, since the
+            # tensor outlives the trace.
             with contextlib.nullcontext() if trace_state_clean() else jax.ensure_compile_time_eval():
                 out = op.call(array)
         except Exception as error:
@@ -99,6 +105,7 @@ class Pending:
             self._record(op, array, edge, idx, missed)
         if self.passed is not None:
             self._hang()
+        # The root's payload must not live as long as the view does.
         self.parent = self.array = self.passed = None
         return self.arrays
 
@@ -108,10 +115,13 @@ class Pending:
             return
         node = self.node = record_op(LocalNode, entry, (edge,), (idx,), (), (), None)
         node.seq = self.seq
+        # Weak: views that were passed by live on with their tensors, the node only as long as something hangs on it.
         passing = [weakref.ref(node), len(missed)]
         for count, (views, place, steps) in enumerate(missed):
             if views.passed is None:
                 views.passed = []
+            # A view that is never read itself, in a loop of thousands of readers, would collect references to dead
+            # nodes.
             elif len(views.passed) >= 64:
                 views.passed = [other for other in views.passed if other[0][0]() is not None]
             views.passed.append((passing, count, place, steps))
@@ -130,6 +140,7 @@ class Pending:
 
 def views(x: Tensor, op: Op) -> tuple | None:
     """Return the outputs of a view op as tensors that have not been read; None where the op must run at once."""
+    # In a trace a view is an equation, which XLA removes; laziness would gain nothing, and could outlive the trace.
     if x._kind or not trace_state_clean():
         return None
     cell, meta = x._cell, x._meta
@@ -144,6 +155,8 @@ def views(x: Tensor, op: Op) -> tuple | None:
     avals = op.shapes.get(aval)
     if avals is None:
         try:
+            # All at once: shapes that ever change, such as those of a growing cache, do not come back one by one
+            # either.
             if len(op.shapes) >= _MAX_SHAPES:
                 op.shapes.clear()
             avals = op.shapes[aval] = tuple(jax.make_jaxpr(op.traced)(struct_of(aval)).out_avals)
@@ -162,6 +175,7 @@ class _View(Tensor):
     """
 
     __slots__ = ()
+    # Code that compares ``x.__class__`` with `Tensor` must not tell a lazy view from one.
     __class__ = property(lambda self: Tensor)  # type: ignore[assignment]
 
     def __getattr__(self, name: str):
@@ -171,6 +185,7 @@ class _View(Tensor):
         raise AttributeError(f"'Tensor' object has no attribute {name!r}", name=name, obj=self)
 
 
+# ``x.__class__ = Tensor`` would go through the property above, which cannot be set.
 _set_class = object.__dict__["__class__"].__set__
 
 

@@ -34,6 +34,7 @@ def place_like(x: Tensor, device, placement, sbp, random: bool = False):
         if random:
             from .convert import _no_partial
 
+            # Random summands would not have the distribution that was asked for once they are added up.
             sbp = _no_partial(sbp)
     return None, placement, sbp
 

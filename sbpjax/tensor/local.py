@@ -59,6 +59,8 @@ def run_on(op: Op, inputs: tuple, arrays: list, recording: bool) -> Any:
             tape(op, inputs, arrays, (t,))
         return t
     alone = isinstance(out, Tracer)
+    # A jit of the user's own traces ops on concrete arrays too (omnistaging), and their results are tracers. Run again
+    # the traced way: the equation that the call has left reads nothing and is dropped.
     if (alone or any(isinstance(o, Tracer) for o in out)) and any(isinstance(x, Tensor) for x in inputs):
         return traced.run(op, inputs)
     outs = (wrap_any(out),) if alone else tuple([wrap_any(o) for o in out])
@@ -115,6 +117,8 @@ def _call(op: Op, saved: tuple, cotangents: list, further: list | tuple = ()):
         arrays.append(_array(g) if g._cell is not None or g._kind else g._array)
     try:
         return op.call(*saved, *arrays, *further)
+    # That a payload has no data is found out here, by JAX's refusal, since asking for it would cost every backward of
+    # every op.
     except TypeError:
         if Abstract not in map(type, (*saved, *arrays)):
             raise

@@ -1,4 +1,4 @@
-"""The one mutable object that dispatch reads on every op: is the tape recording, and who lifts constants in a trace."""
+"""The one mutable object that dispatch reads on every op: is the tape recording, who captures tensors in a trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Mode(threading.local):
         grad: whether ops on tensors that require grad are recorded.
         inference: whether `inference_mode` is on.
         abstract: whether new tensors have no data, see `sbpjax.tensor.abstract`.
-        lift: called in a trace with a concrete global tensor that meets a tracer; returns its logical tracer. None
+        capture: called in a trace with a concrete global tensor that meets a tracer; returns its logical tracer. None
             boxes the tensor to broadcast, which makes it a constant of the trace.
         closure: called in a trace of `sbpjax.func` with a tensor that holds a tracer; returns the tracer to read.
         blocks: takes the calls of modules in a trace, see `sbpjax.graph.blocks`; None elsewhere.
@@ -36,7 +36,7 @@ class Mode(threading.local):
         self.everywhere: tuple | None = None
         self.device: Any = None
         self.devices: list = []  # those of the ``with`` blocks around
-        self.lift: Callable | None = None
+        self.capture: Callable | None = None
         self.closure: Callable | None = None
         self.touch: Callable | None = None
         self.blocks: Any = None

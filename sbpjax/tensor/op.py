@@ -45,6 +45,7 @@ class Op:
         self.fn = fn
         self.static = static
         self.name = name or getattr(fn, "__name__", "op")
+        # A user's own function may have the name of one of ours; it refuses nothing.
         of_ops = getattr(fn, "__module__", "").startswith(("sbpjax.ops.", "sbpjax.functions."))
         rule = fn.__name__ if of_ops and fn.__name__ in RULES else None
         self.traced = _closed(fn, dict(static), self.name, rule) if static or rule else fn
@@ -122,6 +123,7 @@ def call_kept(op: Op, inputs: list, device=None):
         inputs: arrays and numbers.
         device: where to run it; by default JAX's default device.
     """
+    # `jax_default_device` decides where an uncommitted input runs, and is no part of what the inputs say.
     key = (op, device, jax.config.jax_default_device, *[(x.shape, x.dtype, x.aval.weak_type) for x in inputs])
     call = _KEPT.get(key) if trace_state_clean() else op.call  # in a trace the op becomes a part of the program
     if call is None:
@@ -140,6 +142,7 @@ def call_kept(op: Op, inputs: list, device=None):
 def _kept(op: Op, inputs: list, device):
     """Return a compiled program from disk, or make one for the next process; None if it cannot be kept."""
     where = jax.local_devices()[0] if device is None else device
+    # A kept program is bound to its device; under a default device of the user's JAX chooses per call.
     if device is None and jax.config.jax_default_device is not None:
         return None
     for x in inputs:
@@ -270,6 +273,7 @@ class Entry:
 
         cotangents = [jax.ShapeDtypeStruct(self.out_structs[i].shape, self.out_structs[i].dtype) for i in mask]
         closed = jax.make_jaxpr(backward)(*[structs[i] for i in present], *cotangents)
+        # Not `jax.vjp`'s own residuals: a GPT's forward saves 6.0 MB so, and 14.6 MB with those (PyTorch 5.5).
         jaxpr, used = pe.dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
         return (jaxpr, closed.consts), tuple(used)
 
@@ -297,6 +301,8 @@ class Entry:
         picks += [len(self.keep) + k for k, u in enumerate(used[len(present) :]) if u]
 
         def backward(*arguments):
+            # On a second start the program is known by what it reads (`used`, from disk), so it is traced only if it
+            # has to be compiled anew.
             nonlocal program
             if program is None:
                 program = self._program(mask)[0]
@@ -314,6 +320,7 @@ def _conjugate(x):
 
 
 def _is_float(dtype) -> bool:
+    # NumPy does not count bfloat16 and the float8 types as floats; JAX does.
     return np.issubdtype(dtype, np.inexact) or jax.dtypes.issubdtype(dtype, np.floating)
 
 

@@ -37,6 +37,7 @@ _forwards: dict[tuple, Callable] = {}
 _backwards: dict[str, Callable] = {}
 
 
+# Static, so that a jit may return it: it becomes part of the structure of the result, not an array.
 @jax.tree_util.register_static
 class Outs(tuple):
     """What a traced forward says of an op's outputs: whether it is one array, and which are differentiable."""
@@ -59,6 +60,7 @@ def called():
 
 def can_call(op: Op) -> bool:
     """Return whether one trace of an op serves all its calls: its function holds on to nothing of a trace."""
+    # A closure may hold a tracer of the trace that is going on, and a kept call would use it in the next one.
     return getattr(op.fn, "__closure__", op) is None
 
 
@@ -89,6 +91,7 @@ def backward(op: Op, vjp, cotangents: tuple) -> tuple:
     """Return the gradients of an op's inputs from the vjp that `forward` gave."""
     if not (mode.calls and can_call(op)):
         return vjp(cotangents)
+    # By name alone: the vjp is a pytree whose structure holds the jaxpr, so `jit` tells two ops of one name apart.
     call = _backwards.get(op.name)
     if call is None:
 
@@ -119,6 +122,7 @@ def _of(op: Op, needs: Sequence[int], fixed: tuple) -> Callable:
             facts[:] = single, diff
             return tuple([outs[i] for i in diff]), tuple([o for i, o in enumerate(outs) if i not in diff])
 
+        # Outputs without a gradient (indices) go beside: `jax.vjp` would ask for cotangents of dtype float0 for them.
         diff, vjp, others = jax.vjp(wanted, *[arrays[i] for i in needs], has_aux=True)
         return diff, vjp, others, _outs(*facts)
 

@@ -35,6 +35,7 @@ def aval_of(x):
     layout = x._layout
     if layout is None:
         return x._array.aval
+    # Layouts are interned, so this is made once per layout and not once per op.
     found = layout.__dict__.get("aval")
     if found is None:
         found = layout.__dict__["aval"] = ShapedArray(layout.shape, layout.dtype)
@@ -54,6 +55,7 @@ def run(op, inputs: tuple, out_sbps=None):
                     raise mixed(op.name, inputs)
             elif placement is None:
                 placement = layout.placement
+            # Identity first: placements are compared with every op, and their equality compares arrays of ranks.
             elif layout.placement is not placement and layout.placement != placement:
                 raise mixed(op.name, inputs)
             arrays.append(x._array)
@@ -61,9 +63,11 @@ def run(op, inputs: tuple, out_sbps=None):
             if x._edge is not None:
                 recording = True
         else:
+            # A NumPy number has a dtype of its own and would promote; a Python number takes the tensor's.
             arrays.append(x.item() if isinstance(x, np.generic) else x)
             layouts.append(None)
     try:
+        # `op.traced` is one object per op, with its attributes bound: it is the key of the program.
         outs, out_layouts = eager.execute(op.traced, (), arrays, layouts, out_sbps=out_sbps)
     except Exception as error:
         raise translate(error, op, inputs) from None
@@ -132,17 +136,16 @@ _chosen: dict = {}
 
 
 def _pins(op, arrays: list, layouts: list, in_layouts: tuple) -> tuple | None:
-    """Return the layouts to ask for: as the inputs lie, where that moves no more than the planner's choice.
-
-    The gradient of ``x.sum()`` has the same value on every rank, so for the planner broadcast is as cheap as any
-    layout. But each rank should make the gradient of its own part of ``x`` alone, and so should all the ops before.
-    """
+    """Return the layouts to ask for: as the inputs lie, where that moves no more than the planner's choice."""
+    # The gradient of ``x.sum()`` has the same value on every rank, so for the planner broadcast is as cheap as any
+    # layout. But each rank should make the gradient of its own part of ``x`` alone, and so should all the ops before.
     split = [k for k, lay in enumerate(in_layouts) if lay is not None and max(lay.codes, default=-1) >= 0]
     if not split:
         return None
     key = (op, tuple(layouts), in_layouts)
     if key in _chosen:
         return _chosen[key]
+    # What follows plans the op several times; a second start only reads the answer.
     on_disk = program_cache.key_of("pins", op.fn, tuple(layouts), in_layouts)
     known = program_cache.load(on_disk)
     if known is not None:
@@ -153,6 +156,7 @@ def _pins(op, arrays: list, layouts: list, in_layouts: tuple) -> tuple | None:
         plan, found = eager.plan_op(op.fn, (), arrays, layouts, None, tuple(pins))
         return plan.bytes, found
 
+    # One input after the other, not all combinations: an op has one or two split inputs, and each trial is a plan.
     pins: list = [None] * len(in_layouts)
     best, free = cost(pins)
     for k in split:
@@ -187,6 +191,7 @@ def like_leaf(grad: Tensor, leaf: Tensor) -> Tensor:
         return localize(grad)
     if grad._layout is None:
         raise mixed("accumulating a gradient", (leaf, grad))
+    # In a trace no layout is final: the planner brings the gradient to its leaf.
     if getattr(layout, "shape", None) is None or grad._layout.shape is None:
         return grad
     return boxed(grad, layout.placement, layout.sbp)

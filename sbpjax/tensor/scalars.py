@@ -43,6 +43,7 @@ def scalar_array(value):
                 "sbpjax.tensor(value) makes a tensor of lists and arrays",
             )
         )
+    # A table per type: 1, 1.0 and True are equal as keys, and arrays of three dtypes.
     found = table.get(value)
     if found is None:
         with jax.ensure_compile_time_eval():  # an array also within a trace, since it outlives that

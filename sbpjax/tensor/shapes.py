@@ -26,6 +26,7 @@ _COMPILED = "/jax/core/compile/backend_compile_duration"
 _programs = Recent(most_programs())
 
 
+# Compilations of one thread are told in that thread.
 class _Traced(threading.local):
     op: Any = None
     shapes: tuple = ()
@@ -46,6 +47,7 @@ class ByShape:
     def __init__(self, op: Any, whole: Callable, make: Callable[[], Callable]) -> None:
         self._op, self._whole, self._make = op, whole, make
 
+    # `op.call` is asked for `lower` and the like by reports.
     def __getattr__(self, name: str) -> Any:
         return getattr(self._whole, name)
 
@@ -54,6 +56,7 @@ class ByShape:
         for x in arrays:
             if x.__class__ is ArrayImpl:
                 kinds.append(x.aval)
+            # A trace takes the op as an equation of its own program, which is kept there.
             elif isinstance(x, jax.core.Tracer):
                 return self._whole(*arrays)
             else:

@@ -29,6 +29,7 @@ def _several(self: Tensor, d: int, sizes: list[int]) -> tuple:
 def _cut(ndim: int, d: int, sizes: tuple[int, ...]) -> tuple:
     """Return the op that cuts a dim into parts of some sizes, and each part's view step."""
     begins = [0, *itertools.accumulate(sizes)]
+    # The starts are attributes here, unlike those of ``x[i]``: a split asks for the same parts again and again.
     parts = [of_one_dim(ndim, d, (n, 1, begin)) for n, begin in zip(sizes, begins, strict=False)]
     op = op_of(_view.split, (("split_size", sizes), ("dim", d)))
     return op, [(view_steps.index, (("spec", spec),), ()) for spec in parts]
@@ -40,6 +41,8 @@ def _tied(x: Tensor, op, all_steps: list) -> tuple:
         outs = dispatch.run(op, (x,))
     for out, step in zip(outs, all_steps, strict=True):
         tie(x, out, step)
+        # A recorded write to one of several outputs would have to put it back into a node that made them all; PyTorch
+        # refuses it too.
         out._meta.multi = True
     return outs
 

@@ -24,6 +24,8 @@ from .op import op_of
 from .tensor import Tensor, attach, inplace_error, wrap_any
 from .view_steps import STRIDES, contiguous_strides, expand, look, put, put_row, unfold
 
+# Counted by `sys.getrefcount`, so it holds for CPython only: elsewhere a cell would seem shared, and be kept, which is
+# slower and right.
 _ALONE = 3  # references to a cell of one tensor: the tensor's, a local name's, the argument's of getrefcount
 
 
@@ -37,6 +39,8 @@ class Cell:
         version: counts the writes that backward must know of: all but those through ``x.data``.
     """
 
+    # Two counters, since PyTorch has two meanings of a write: through ``x.data`` the other views must see it (stamp),
+    # but backward must not complain of it (version).
     __slots__ = ("__weakref__", "array", "layout", "stamp", "version")
 
     def __init__(self, array, layout, version: int) -> None:
@@ -85,6 +89,7 @@ def share(x: Tensor, alias: Tensor, steps: tuple) -> None:
 def alias_of(cell: Cell, steps: tuple) -> Tensor:
     """Return a new tensor, off the tape, that shows a storage through steps from its root."""
     out = wrap_any(cell.array, cell.layout)
+    # No stamp is -1, so the payload above is never taken for that of the view.
     out._cell, out._seen = cell, -1
     out._own_meta().steps = steps
     return out._fresh()
@@ -117,12 +122,15 @@ def regenerate(x: Tensor) -> None:
             x._hold(cell.array, cell.layout)
     else:
         base._fresh()
+        # Reading anew repeats the record of a view that was made with the tape on; a ``no_grad`` around whoever reads
+        # it now must not take it off the tape.
         before, mode.grad = mode.grad, True
         try:
             seen = _see(base, steps_of(x)[len(steps_of(base)) :])
         finally:
             mode.grad = before
         _take(x, seen)
+        # Made under ``no_grad`` it is a view, but its value is off the tape, as PyTorch has it.
         if seen._edge is not None and not x._meta.no_grad_view:
             x._edge, x._idx = seen._edge, seen._idx
     x._seen = cell.stamp
@@ -135,6 +143,8 @@ def _take(x: Tensor, other: Tensor) -> None:
 
 
 def _static(steps: tuple) -> tuple:
+    # Starts (``x[i]``) are inputs of the program, not attributes: a loop over ``i`` then compiles one program, not one
+    # per ``i``.
     return (("steps", tuple((fn, static, len(starts)) for fn, static, starts in steps)),)
 
 
@@ -148,6 +158,7 @@ def _see(x: Tensor, steps: tuple) -> Tensor:
 
 def _put(root: Tensor, value: Tensor, steps: tuple, function=put) -> Tensor:
     op = op_of(function, _static(steps))
+    # A write must not move the storage: whatever layout the planner likes better, other views expect the old one.
     pins = None if root._layout is None or root._layout.shape is None else (root._layout.sbp,)
     return dispatch.run(op, (root, value, *_starts(steps)), pins)
 
@@ -161,10 +172,12 @@ def write(x: Tensor, value: Tensor) -> None:
     """
     if mode.touch is not None:
         mode.touch(x)
+    # Data would silently be lost.
     if value._array.__class__ is Abstract and x._array.__class__ is not Abstract:
         raise no_data("writing an abstract value into a tensor", f"a tensor with data, {x.dtype.name}{list(x.shape)}")
     if x._cell.__class__ is not Cell:
         x._fresh()  # a stored tensor comes back first
+    # Nobody shares it: the write is a new payload, and no program puts anything anywhere.
     if x._cell is None:
         _take(x, value)
         if mode.grad and value._edge is not None:
@@ -177,11 +190,14 @@ def write(x: Tensor, value: Tensor) -> None:
         new = value
     else:
         expanded = any(step[0] is expand for step in steps_of(x))
+        # A row of an expanded tensor shows each element once, and may be written; the whole may not, but with one value
+        # for all.
         repeated = expanded and repeated_by(x) is not None
         new = _put(base, value, steps_of(x)[len(steps_of(base)) :], put_row if expanded and not repeated else put)
     if mode.grad and new._edge is not None:
         base._edge, base._idx = new._edge, new._idx
     _commit(x, base, new)
+    # Off the tape the value is known already; without this the next read would cut it out of the root again.
     if base is not x and base._edge is None and not repeated:  # one write to a repeated element shows everywhere
         if x._meta.pending is not None:
             forget(x)
@@ -279,6 +295,7 @@ def root_of(x: Tensor) -> Tensor:
     if not steps_of(x):
         return x
     base = base_of(x)
+    # The base itself, so that ops on the root are on the tape where the user's tensor is.
     if base is not None and not steps_of(base):
         return base
     cell = cell_of(x)

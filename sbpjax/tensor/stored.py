@@ -47,6 +47,7 @@ class Stored(Cell):
         super().__init__(None, None, version)
         self.stack = stack
         self.index = index
+        # Never equal to the `_seen = 0` that `store` leaves, so every reader comes to `settle`.
         self.stamp = 1
 
     def settle(self, x: Tensor) -> None:
@@ -85,6 +86,7 @@ class Stack:
 
     def remember(self, index: int | None, array) -> None:
         """Note that a tensor of the stack was given this array."""
+        # Weak: else every weight that was ever looked at would be held twice.
         self.fetched[index] = weakref.ref(array)
 
     def store(self, tensors: Sequence[Tensor], written: bool = True) -> None:

@@ -66,7 +66,6 @@ class Meta:
         "multi",
         "no_grad_view",
         "pending",
-        "pending",
         "place",
         "steps",
         "zeroed",
@@ -103,6 +102,7 @@ class Tensor(Attached):
     """
 
     __slots__ = (
+        # With a dict, since PyTorch's users set attributes on tensors; it is made only when one does.
         "__dict__", "__weakref__", "_array", "_cell", "_edge", "_idx", "_kind", "_layout", "_meta", "_seen", "_ver",
     )  # fmt: skip
 
@@ -228,6 +228,7 @@ class Tensor(Attached):
     def requires_grad(self) -> bool:
         """Whether ops on this tensor are recorded."""
         meta = self._meta
+        # Answered without reading: a condition on it would otherwise run every lazy view.
         if meta is not None and meta.pending is not None and self._cell.stamp == self._seen:
             return meta.pending.edge is not None
         self._fresh_edge()
@@ -383,6 +384,7 @@ class Tensor(Attached):
     # ------------------------------------------------------------------------------------------------ protocols
 
     def __hash__(self) -> int:
+        # `__eq__` compares elements, so Python would leave the class without a hash.
         return id(self)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:

@@ -40,6 +40,7 @@ class TracedLayout:
     _interned: dict = {}
     shape = None
 
+    # Interned, as layouts are: keys of blocks and programs hold them, and compare them by identity.
     def __new__(cls, placement, pinned=None):
         key = placement if pinned is None else (placement, pinned)
         found = cls._interned.get(key)
@@ -82,8 +83,8 @@ def logical(x):
     x._fresh()
     if x._kind == TRACED:
         return x._array if mode.closure is None else mode.closure(x)
-    if mode.lift is not None:
-        return mode.lift(x)
+    if mode.capture is not None:
+        return mode.capture(x)
     return constant(x)
 
 
@@ -95,6 +96,7 @@ def constant(x: Tensor):
     from sbpjax.compiler import conversions
     from sbpjax.sbp import broadcast
 
+    # Inside a trace `convert` would be traced too, and the constant would be a value computed in every step.
     with jax.ensure_compile_time_eval():
         # Lowering takes constants as broadcast (`sbpjax.compiler.lower`).
         everywhere = (broadcast,) * len(layout.placement.hierarchy)
@@ -192,6 +194,8 @@ class TracedNode(Node):
             raise freed(self.name())
         needs = tuple(i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x._edge is not None)
         avals = tuple(None if x is None else jax.typeof(jnp.asarray(logical(x))) for x in self.inputs)
+        # The recompute form, for a backward that is itself differentiated: the residuals of `jax.vjp` are no inputs of
+        # an op.
         entry = entry_of(self.op, needs, avals)
         mask = tuple(i for i in entry.diff_outs if grads[i] is not None)
         edge_of = dict(zip(needs, zip(self.edges, self.idxs, strict=True), strict=True))
@@ -208,5 +212,6 @@ def _cotangent(aval, g):
     if g is None:  # a missing cotangent is zero
         return jnp.zeros(aval.shape, aval.dtype)
     x = logical(g)
+    # A weak type would promote otherwise in the vjp than the output did.
     known = jax.typeof(x)
     return x if known.dtype == aval.dtype and not known.weak_type else x.astype(aval.dtype)

@@ -42,11 +42,13 @@ class TracedCall:
     def __call__(self, *args: Any) -> Any:
         """Call the function; its arguments are pytrees of arrays."""
         trace = core.trace_ctx.trace
+        # Under `vmap` or `jvp` the innermost trace transforms the call, so its equation is not the one that was kept.
         if trace.__class__ is not DynamicJaxprTrace or not _CAN_EMIT:
             return self._call(*args)
         flat, tree = tree_flatten(args)
         if not all(isinstance(x, Tracer) for x in flat):  # numbers and constants, which the call makes arrays of
             return self._call(*args)
+        # `trace_context` holds what JAX's own caches depend on: x64, default precision, meshes.
         key = (tree, config.trace_context(), *map(jax.typeof, flat))
         kept = self._kept.get(key)
         if kept is None:

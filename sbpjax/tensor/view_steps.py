@@ -127,6 +127,7 @@ def _put_expand(x, value, /, shape):
         return lax.reshape(lax.transpose(v, (*own, *many)), (*(shape[d] for d in own), count))
 
     old, new = rows(expand(x, shape)), rows(value)
+    # NaN differs from itself; a NaN that stays NaN is not new.
     changed = (old != new) & ~((old != old) & (new != new))
     place = jnp.where(changed, lax.broadcasted_iota(np.int32, changed.shape, len(own)), np.int32(-1))
     last = lax.reduce_max(place, (len(own),))
@@ -180,6 +181,7 @@ def _begin(starts, spec) -> tuple[tuple, bool]:
     begin = [0 if s is None else next(starts) if s[2] is None else s[2] for s in spec]
     if all(isinstance(b, int) for b in begin):
         return tuple(begin), False
+    # All of one dtype: `dynamic_slice` refuses mixed ones, and int64 addresses more than 2**31 elements.
     return tuple(np.int64(b) if isinstance(b, int) else lax.convert_element_type(b, np.int64) for b in begin), True
 
 
@@ -210,6 +212,7 @@ def unfold(x, /, dim, size, step):
     """Return windows of ``size`` along a dim, every ``step``; the window is the last dim."""
     count = (x.shape[dim] - size) // step + 1
     starts = np.arange(count) * step
+    # Every index is inside; "clip" spares the mask that jnp's default mode computes.
     taken = jnp.take(x, (starts[:, None] + np.arange(size)[None]).reshape(-1), axis=dim, mode="clip")
     split = lax.reshape(taken, (*x.shape[:dim], count, size, *x.shape[dim + 1 :]))
     return jnp.moveaxis(split, dim + 1, -1)

@@ -33,6 +33,8 @@ def _through_one(x: Tensor, op, step: tuple) -> Tensor:
     return tie(x, dispatch.unary(op, x) if outs is None else outs[0], step)
 
 
+# Without it ``x.reshape(4, 16, 4, 24).transpose(1, 2)`` takes 25 µs of Python instead of 12, and a step of
+# `benchmarks/eager.py` 5 % more.
 _known: dict = {}
 
 
@@ -55,6 +57,7 @@ def tie(x: Tensor, out: Tensor, step: tuple) -> Tensor:
     share(x, out, (step,))
     old, new = x._meta, out._meta
     new.base = x if old is None or old.base is None else old.base
+    # Inherited: a view of such a view is as far off the tape.
     new.no_grad_view = (old is not None and old.no_grad_view) or (not mode.grad and new.base._edge is not None)
     return out
 
@@ -138,6 +141,7 @@ def view(self: Tensor, *shape) -> Tensor:
     shape = _shape_for(self, shape, "view")
     if key is not None:
         _remember(key, view_steps.reshape, (("shape", shape),))
+    # Of a global tensor every shape is a view: its shards are no strided memory that could refuse it.
     if self._layout is None and steps_of(self):
         strides = strides_of(self)
         if view_steps.reshaped_strides(self.shape, strides, shape) is None:
@@ -169,6 +173,7 @@ def reshape(self: Tensor, *shape) -> Tensor:
 
 def _whole(x: Tensor, shape: tuple) -> tuple | None:
     """Return the key of a reshape of a plain tensor that is no view; None where strides matter, or for lists."""
+    # A view's strides decide whether it can be viewed so, and a list is no key.
     if x._kind or (x._meta is not None and x._meta.steps) or (shape and shape[0].__class__ is list):
         return None
     return ("view", x._array.shape, shape)
@@ -246,6 +251,7 @@ def permute(self: Tensor, *dims) -> Tensor:
     if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
         dims = tuple(dims[0])
     n = self.ndim
+    # By the number of dims alone: a permutation is the same step for every shape.
     key = ("permute", n, dims)
     if not self._kind:
         found = _known_view(self, key)

@@ -51,6 +51,7 @@ def tell(space: type | dict[str, Any]) -> None:
 def tell_constructors(space: dict[str, Any], base: type) -> None:
     """Put `told` around ``__init__`` of the classes of a namespace that are subclasses of ``base``."""
     layers = [member for member in space.values() if isinstance(member, type) and issubclass(member, base)]
+    # Also bases that the namespace does not show: their constructor is the one that raises.
     for cls in {parent for layer in layers for parent in layer.__mro__}:
         init = vars(cls).get("__init__")
         if init is not None and issubclass(cls, base) and cls is not base and not hasattr(init, "is_told"):
@@ -118,6 +119,7 @@ def _of_jax_runtime(error: Exception) -> bool:
 
 def _of_user(error: Exception) -> bool:
     """Return whether an error came through code that is neither the library's nor Python's own."""
+    # From the second frame on: the first is this file's own.
     trace = error.__traceback__.tb_next if error.__traceback__ is not None else None
     while trace is not None:
         if is_users_file(trace.tb_frame.f_code.co_filename):

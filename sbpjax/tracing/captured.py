@@ -54,7 +54,7 @@ class Captured:
 
     @contextlib.contextmanager
     def collecting(self, tracers):
-        """Answer `mode.lift` within the block: with the tracers of known tensors, and with the values of new ones."""
+        """Answer `mode.capture` within the block: with tracers of known tensors, and with the values of new ones."""
         self._values = {id(t): tracer for t, tracer in zip(self.tensors, tracers, strict=True)}
         for t in self.tensors:
             if not t.requires_grad and storage_of(t) is not None:
@@ -62,17 +62,17 @@ class Captured:
                     self._showing[*_storage(t), leaf] = id(t)
         self._read.clear()
         self._guessed = False
-        before, mode.lift = mode.lift, self._lift
+        before, mode.capture = mode.capture, self._capture
         try:
             yield
         finally:
-            mode.lift = before
+            mode.capture = before
             self._left = [(weakref.ref(t), cell, shown) for t, cell, shown in self._found]
             self._found.clear()
             self._values.clear()
             self._showing.clear()
 
-    def _lift(self, tensor: Tensor):
+    def _capture(self, tensor: Tensor):
         key, shown = id(tensor), _shown(tensor)
         if key not in self._values and shown:
             key = self._showing.get(shown, key)

@@ -1,4 +1,4 @@
-"""Watch: no tensor outside ``state=`` comes out of a trace changed.
+"""`OutsideWrites`: no tensor outside ``state=`` comes out of a trace changed.
 
 A trace runs the function once on tracers. ``model.weight.mul_(2)`` with ``model`` in ``state=`` is an output of the
 program; a tensor that nobody named would be left holding a tracer, and later calls would not write it at all. So every
@@ -20,7 +20,7 @@ from sbpjax.tensor.payload import Snapshot, is_traced, payload
 from sbpjax.tensor.storage import base_of
 
 
-class Watch:
+class OutsideWrites:
     """The tensors that a trace wrote without having been given them.
 
     Args:

@@ -55,7 +55,7 @@ class TracedStep(Traced):
             lambda seed: jax.random.fold_in(jax.random.key(seed[0]), seed[1]),
             [*map(example, state.tensors), *state.numbers(), *map(example, call.tensors)],
             owned=[*state.tensors, *state.optimizers],
-            check=lambda watch: watch.check(asked, self._returned),
+            check=lambda writes: writes.check(asked, self._returned),
         )
         del self._fn, self._state, self._call
 

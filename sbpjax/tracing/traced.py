@@ -18,7 +18,7 @@ from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.op_calls import called
 
 from .captured import Captured
-from .outside_writes import Watch
+from .outside_writes import OutsideWrites
 
 _MOST_TRACES = 3
 
@@ -50,23 +50,23 @@ class Traced:
         seed: Sequence,
         key: Callable,
         examples: Sequence,
-        check: Callable[[Watch], None],
+        check: Callable[[OutsideWrites], None],
         captured: Captured | None = None,
         owned: Sequence = (),
-        more: Callable[[Watch], list] | None = None,
+        more: Callable[[OutsideWrites], list] | None = None,
     ) -> None:
         found = Captured() if captured is None else captured
         for number in range(_MOST_TRACES):
-            watch = Watch(owned)
+            writes = OutsideWrites(owned)
 
-            def pure(*inputs, watch=watch):
+            def pure(*inputs, writes=writes):
                 arrays, outside = inputs[len(seed) : len(seed) + len(examples)], inputs[len(seed) + len(examples) :]
-                with watch.watching():
+                with writes.watching():
                     with found.collecting(outside), default_generator.under_trace(key(*inputs[: len(seed)])) as stream:
                         with fresh():
                             outs = list(body(list(arrays)))
                         self.is_random = stream.drawn > 0
-                    return outs if more is None else outs + more(watch)
+                    return outs if more is None else outs + more(writes)
 
             try:
                 with called():
@@ -75,7 +75,7 @@ class Traced:
                 error.__notes__ = []  # what JAX says about its own frames helps no user
                 raise error from None
             stands = found.settled(last=number == _MOST_TRACES - 1)
-            check(watch)
+            check(writes)
             if stands:
                 break
         self.closed = found.drop_unread(closed, len(seed) + len(examples))

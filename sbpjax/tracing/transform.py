@@ -34,7 +34,7 @@ from sbpjax.tracing.traced import Traced
 from sbpjax.world.jaxprs import ClosedJaxpr, jaxpr_as_fun
 
 from . import tree
-from .outside_writes import Watch
+from .outside_writes import OutsideWrites
 from .signature import Call
 
 _PROGRAMS: dict[str, Op] = {}
@@ -95,12 +95,6 @@ def _stand_in(like: Tensor, array) -> Tensor:
     return wrap_any(array, as_traced(like.layout, array.ndim))
 
 
-def current_key():
-    """Return the key from which random ops in the innermost transform draw; None outside."""
-    stream = default_generator.trace
-    return None if stream is None else stream.key
-
-
 def run(asked: str, body: Callable[[list], list], tensors: list[Tensor], writes: bool = False) -> list[Tensor]:
     """Run a function of arrays as one op on tensors.
 
@@ -132,19 +126,19 @@ class Trace:
             [jax.ShapeDtypeStruct((), np.uint32)] * 2,
             lambda first, second: jax.random.wrap_key_data(jnp.stack([first, second])),
             [example(t) for t in tensors],
-            check=lambda watch: watch.check_storage(asked) if writes else watch.check(asked),
+            check=lambda outside: outside.check_storage(asked) if writes else outside.check(asked),
             captured=_Closure(),
-            more=(lambda watch: self._writes(asked, watch)) if writes else None,
+            more=(lambda outside: self._writes(asked, outside)) if writes else None,
         )
         self.is_random, self._captured = traced.is_random, traced.captured
         closed = inlined(traced.closed)
         self._consts = list(closed.consts)
         self.op = _op(closed, asked)
 
-    def _writes(self, asked: str, watch: Watch) -> list:
+    def _writes(self, asked: str, outside: OutsideWrites) -> list:
         """Return the new values of the tensors that were written, and note which they are."""
         self.written, arrays = [], []
-        for x, saved in watch.written():
+        for x, saved in outside.written():
             if x.grad is not saved.grad:
                 raise OpError(
                     message(
@@ -240,7 +234,7 @@ class _Closure(Captured):
 
     @contextlib.contextmanager
     def collecting(self, tracers):
-        """Answer `mode.lift` and `mode.closure` within the block."""
+        """Answer `mode.capture` and `mode.closure` within the block."""
         with super().collecting(tracers):
             before, mode.closure = mode.closure, self._take
             try:
@@ -251,7 +245,7 @@ class _Closure(Captured):
     def _take(self, tensor: Tensor):
         if not tensor.requires_grad or payload(tensor)._trace not in self._outer:
             return payload(tensor)
-        return self._lift(tensor)
+        return self._capture(tensor)
 
 
 def _enclosing() -> list:

@@ -46,8 +46,11 @@ LATER_FILES = [
     *(f"tests/optim/test_{name}.py" for name in ("sharded_state", "sparse", "update_rules", "zero_state_shapes")),
     *("tests/tensor/test_autocast.py", "tests/programs/test_widen.py"),
     *(f"tests/graph/test_{name}.py" for name in ("amp", "blocks", "compile", "config", "export", "graph", "proxy")),
-    *(f"tests/graph/test_{name}.py" for name in ("repeat", "report", "safety", "saving", "step", "zero")),
-    *(f"tests/inspect/test_{name}.py" for name in ("communication", "explain", "profile", "memory", "html")),
+    *(f"tests/graph/test_{name}.py" for name in ("repeat", "safety", "saving", "step", "zero")),
+    *(
+        f"tests/inspect/test_{name}.py"
+        for name in ("communication", "explain", "graph_text", "html", "memory", "profile")
+    ),
     *(f"tests/tracing/test_{name}.py" for name in ("compiled", "from_flax", "transforms", "wrap_jax")),
     *("tests/data/loading/test_global_loader.py", "tests/compat/test_one_embedding.py", "tests/distributions"),
 ]
@@ -78,7 +81,7 @@ ONE_PROCESS: dict[str, str] = {
     "tests/distributed/test_global_view.py::test_there_and_back": "a process without a rank has an empty part",
     "tests/nn/test_module.py::test_a_state_loads_across_layouts": "a process without a rank has an empty part",
     **{
-        f"tests/graph/test_report.py::test_debug_{name}": "debugging speaks on the first process alone"
+        f"tests/inspect/test_graph_text.py::test_debug_{name}": "debugging speaks on the first process alone"
         for name in ("prints", "of_one_module")
     },
     "tests/graph/test_export.py::test_every_op_family": "every process starts a program that uses one folder",

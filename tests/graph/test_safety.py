@@ -66,7 +66,7 @@ def test_recompiles_leak_nothing(place, caplog):
     for rows in range(1, first):
         run(rows)
     programs = [weakref.ref(p) for p in graph._g.programs.values()]
-    compiled = [weakref.ref(p._call) for p in graph._g.programs.values()]
+    compiled = [weakref.ref(p.call) for p in graph._g.programs.values()]
     before, memory = live(), resident_bytes()
     for rows in range(first, first + RECOMPILES[place]):
         run(rows)

@@ -18,7 +18,7 @@ def _get_tracing_state() -> None:
 
 def _is_tracing() -> bool:
     """Return whether a program is being traced now."""
-    return mode.lift is not None
+    return mode.capture is not None
 
 
 def _log_api_usage_once(*args) -> None:

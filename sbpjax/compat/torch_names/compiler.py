@@ -10,7 +10,7 @@ from sbpjax.tensor.mode import mode
 
 def is_compiling() -> bool:
     """Return whether a program is being traced now."""
-    return mode.lift is not None
+    return mode.capture is not None
 
 
 is_dynamo_compiling = is_exporting = is_compiling

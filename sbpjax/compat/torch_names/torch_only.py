@@ -53,7 +53,7 @@ def _assert_async(input, assert_msg: str = "Expected Tensor with single nonzero 
     """Raise RuntimeError if a number in a tensor is zero; within a traced program nothing is checked."""
     from sbpjax.tensor.mode import mode
 
-    if mode.lift is None and not bool(input):
+    if mode.capture is None and not bool(input):
         raise RuntimeError(assert_msg)
 
 

@@ -74,6 +74,8 @@ class Auto:
         """Return whether the planner may choose the layout of a tensor of the state; a local one was not asked for."""
         layout = t.layout
         mark = t.__dict__.get(_MARK)
+        # The mark is the layout that was chosen: whoever converts the tensor since has said something new, and the mark
+        # is void.
         if layout is None or not layout.shape or mark is layout:
             return False
         return self.ignore_user or mark is _FREE or all(c == B for c in layout.codes)
@@ -258,6 +260,7 @@ def how_many(us_of: Callable[[int], float | None], count: int) -> int | None:
     """
     known = {k: us_of(k) for k in (0, count)}
     fits, too_few = count, 0
+    # If it does not fit with all of them checkpointed, no number does.
     if known[count] is not None:
         while fits - too_few > 1:
             k = (fits + too_few) // 2

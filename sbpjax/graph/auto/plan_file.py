@@ -220,6 +220,7 @@ def load(path: str | Path) -> Sharding:
         if data.get("FORMAT", _FORMAT) != _FORMAT:
             raise _no_plan(path, f"format {data['FORMAT']}, this version reads {_FORMAT}")
     else:
+        # Run, not parsed: the file is the user's own Python, and may compute its entries.
         data = runpy.run_path(str(path))
     sections = {kind: data[section] for kind, (section, _) in _SECTIONS.items() if section in data}
     if "HIERARCHY" not in data or not sections:

@@ -39,6 +39,8 @@ class _Row(Graph):
         self.row = Sequential(*modules)
         parameters = [p for p in self.row.parameters() if p.requires_grad]
         if parameters:
+            # SGD: the update is there to say how parameters should lie, and its own cost is the same wherever the cut
+            # is.
             self.add_optimizer(optim.SGD(parameters, lr=0.1))
         self.config.enable_auto_parallel(True, placement=place)
         self.config.set_auto_parallel_cost_model(cost)
@@ -89,6 +91,7 @@ def row_costs(
             us, after, prices = known[key]
             crossing = math.prod(spec.shape) * spec.dtype.itemsize / math.prod(place.hierarchy)
             way = between(prices, places[max(s - 1, 0)], place)
+            # Twice: the activation forth, its gradient back.
             links[s].append(2 * (way.alpha_us + crossing / way.bytes_per_s * 1e6) if s else 0.0)
             times[s].append(us)
             spec = after

@@ -67,6 +67,7 @@ def here(placement: Placement) -> bool:
     return any(d.process_index == mine for d in placement.devices.flat)
 
 
+# One array per layout: it holds no data here, only the shape and sharding that the call of a program asks for.
 @functools.lru_cache(maxsize=4096)
 def elsewhere(layout: Layout) -> jax.Array:
     """Return the array of a tensor of whose devices this process owns none."""
@@ -83,11 +84,14 @@ class Courier:
 
     def __init__(self, layouts: dict, placements: Sequence[Placement]) -> None:
         self._layouts = layouts
+        # By id, with the list beside it, so that the id stays its own.
         self._parcels: dict[int, tuple[Any, list]] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._latest: Future | None = None
         self._failure: BaseException | None = None
         self.far = jax.process_count() > 1
+        # One thread, not several: transfers of one process must keep the schedule's order, or two processes wait for
+        # each other.
         if self.far and placements[0].type == "cpu" and _one_each(placements):
             self._pool = ThreadPoolExecutor(1, "sbpjax-transfers")
 
@@ -144,9 +148,14 @@ class Courier:
         groups: dict[tuple, list[Send]] = {}
         for send in sends:
             source = self._layouts[send.value]
+            # One program per pair of placements: a transfer costs 50 µs to issue whatever it carries, and each is a
+            # rendezvous.
             groups.setdefault((source.placement, send.target, self._kind(source, send)), []).append(send)
         found = []
         for (source, target, kind), group in groups.items():
+            # `ppermute` over the devices of both placements, not `device_put`: across processes every process would
+            # have to issue every `device_put`, also those it takes no part in (with four processes, those that skipped
+            # one hung; jax 0.10).
             if here(source) or here(target):
                 pairs = [(self._layouts[s.value], self._layouts[s.arrived]) for s in group]
                 found.append(kind([s.value for s in group], [s.arrived for s in group], pairs))
@@ -322,6 +331,7 @@ def _block_shape(layout: Layout) -> tuple[int, ...]:
     return tuple(layout.sharding.shard_shape(layout.physical_shape))
 
 
+# Compiled here, once, and not at the first call: that would come between two transfers, where others already wait.
 @functools.lru_cache(maxsize=1024)
 def _program(union: tuple, sources: tuple, targets: tuple, facts: tuple) -> Any:
     """Return the compiled program that sends blocks of these shapes and dtypes: the k-th rank gets block k mod n."""
@@ -341,6 +351,7 @@ def _program(union: tuple, sources: tuple, targets: tuple, facts: tuple) -> Any:
                 mine = jnp.isin(me, np.asarray([t for _, t in pairs]))
                 out = jax.lax.select(mine, jax.lax.ppermute(block, "u", pairs), out)
             found.append(out)
+        # A chain of flops that XLA cannot fold away, and whose result says when the transfer is done.
         return (0.5 * work + 1.0, *found)
 
     mesh, spec = Mesh(np.asarray(union, dtype=object), ("u",)), PartitionSpec("u")

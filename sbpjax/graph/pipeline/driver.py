@@ -75,6 +75,8 @@ class Driver:
         agreed()
         for placement in dict.fromkeys(t.task.placement for t in self.pipeline.compiled):
             if placement.spans_processes and here(placement):
+                # Gloo connects processes at the first program that needs them, with a time limit; tasks of unlike
+                # stages reach theirs at unlike times.
                 acquaint(placement)
         for parcel in parcels:
             if isinstance(parcel, Shipment):
@@ -109,10 +111,8 @@ class Driver:
         self._events = self._ordered(body)
 
     def _ordered(self, body: Body) -> list[tuple[int, int, bool, bool]]:
-        """Return what this process does, in order: (task, micro-batch, whether to run it, whether to send its results).
-
-        Within a process a send is issued with its task; between processes both sides have it in the schedule's order.
-        """
+        """Return in order what this process does: task, micro-batch, whether to run it, whether to send its results."""
+        # Within a process a send is issued with its task; between processes both sides have it in the schedule's order.
         assert body.schedule is not None
         if not self.courier.far:
             return [(work, micro, True, True) for work, micro, _, _ in body.schedule.slots]
@@ -193,6 +193,8 @@ class Driver:
                 continue
             stage = self._gates.get(work)
             if stage is not None:
+                # Launches return at once, so without this wait the host would issue all micro-batches, and a stage hold
+                # the activations of all.
                 jax.block_until_ready(done[stage].pop(micro - schedule.in_flight[stage], None))
             task = body.tasks[work]
             arguments = rows[work].copy()
@@ -220,6 +222,8 @@ class Driver:
                 courier.send(body.sends[work], own)
             elif body.sends[work]:
                 waiting[work, micro] = self._taken(body, work, own)
+            # What makes the schedule's bound a bound of memory: an activation goes when the last task that reads it is
+            # issued.
             for v in body.dropped[work]:
                 own.pop(v, None)
         # What follows takes over the memory of the state, so it starts when no stage can fail any more.
@@ -270,6 +274,7 @@ class Driver:
 def _compile_equal(group: list) -> None:
     (first, lowered), *others = group
     place = first.task.placement
+    # Only programs of XLA:CPU can be moved to other devices (`relocate`).
     if place.type != "cpu" or place.spans_processes or all(t.task.placement == place for t, _ in others):
         for task, own in group:
             task.executable = own.compile()

@@ -173,6 +173,8 @@ def _body(program: Program, free: list, loop) -> tuple[Program, Var, dict[Var, V
 
         parts = [jax.lax.dynamic_index_in_dim(read(v), iteration, 0, keepdims=False) for v in slices]
         results = run(*[read(v) for v in constants], *carried, *parts)
+        # Results that `scan` would stack are written slice by slice into a carry: the tasks of a micro-batch are
+        # programs of their own, and there is no `scan` around them any more.
         kept = [
             jax.lax.dynamic_update_index_in_dim(stack, result, iteration, 0)
             for stack, result in zip(stacks, results[num_carry:], strict=True)

@@ -197,6 +197,7 @@ class _Colours:
                     f"move one of them: x.to_global(placement={large[0]!r}, sbp=...)",
                 )
             )
+        # Among scalars the deepest: the others are there by then, and nothing waits for a send in the other direction.
         return large[0] if large else self.where[max(placed, key=self.depth.__getitem__)]
 
     def _brought(self, v, home: Placement, eqn):
@@ -207,6 +208,7 @@ class _Colours:
     def _sent_to(self, v, target: Placement, eqn):
         if isinstance(v, Literal) or self.where[v] is None or self.where[v] == target:
             return v
+        # Sent once per target, however many read it there: tied weights go to the head's stage once per step.
         found = self._sent.get((v, target))
         if found is None:
             found = self._sent[v, target] = Var(v.aval)

@@ -198,6 +198,7 @@ class Planner:
             makers = [t for t in cut.tasks if carry.after in t.outs] if isinstance(carry.after, Var) else []
             if isinstance(carry.start, Var) and carry.start in self._layouts:
                 self._layouts[carry.before] = self._layouts[carry.start]
+            # Read by another task than makes it: no one plan can choose its layout, so it is whole.
             elif [id(t) for t in readers] != [id(t) for t in makers]:
                 self._layouts[carry.before] = replicated(inner[carry.before], carry.before.aval)
             if makers:

@@ -103,15 +103,19 @@ class PipelinedProgram:
         self.seconds: dict[str, float] = {}
         self._compiled: Driver | None = None
         start = time.perf_counter()
-        self._numbers = len(state.options)
-        self._names = tuple(name for _, name in state.options)
+        self.number_names = tuple(name for _, name in state.options)
         traced = TracedStep(fn, state, call, asked)
         self.captured, self.is_random = traced.captured, traced.is_random
         self.jaxpr, self.flat, self.slots, self.written = passed(traced, state, {})
         now = time.perf_counter()
         self.seconds["trace"] = now - start
         rest = call.tensors + self.captured
-        layouts = [None, *(t.layout for t in state.tensors), *[None] * self._numbers, *(t.layout for t in rest)]
+        layouts = [
+            None,
+            *(t.layout for t in state.tensors),
+            *[None] * len(self.number_names),
+            *(t.layout for t in rest),
+        ]
         flat, pins, replaced = _return_home(self.flat, self.written, [self.slots[i].layout for i in self.written])
         planner = Planner(flat, layouts, pins, replaced, options.cost, options.lowering, rule, asked)
         self.pipeline: Pipeline = planner.plan()
@@ -164,7 +168,7 @@ class PipelinedProgram:
         self._agreed = True
         owners = range(jax.process_count())
         asked = re.sub("_[0-9]+", "", self.asked)
-        self._together = calls.call_of(owners, asked, text, numbered=True, names=self._names)
+        self._together = calls.call_of(owners, asked, text, numbered=True, names=self.number_names)
 
     def run(self, state: State, arguments: list):
         """Run a step, write the new state, and return the function's result."""
@@ -214,8 +218,8 @@ class PipelinedProgram:
             found.slots, self.written, found.out_layouts, self.outputs.results, [False] * len(self.outputs.are_global)
         )
         avals = self.jaxpr.in_avals
-        found._structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
-        found._call = jax.jit(jaxpr_as_fun(self.jaxpr), donate_argnums=tuple(1 + i for i in self.written))
+        found.structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+        found.call = jax.jit(jaxpr_as_fun(self.jaxpr), donate_argnums=tuple(1 + i for i in self.written))
         return found
 
 

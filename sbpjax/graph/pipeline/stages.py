@@ -136,6 +136,7 @@ def cut_unlike(costs: Sequence[Sequence[float]], links: Sequence[Sequence[float]
         for end in range(s, count + 1):
             for start in range(s - 1, end):
                 own = sums[s - 1][end] - sums[s - 1][start] + links[s - 1][start]
+                # The slowest stage sets the pace of a pipeline; the sum does not matter.
                 worst = max(best[s - 1][start], own)
                 if worst < best[s][end]:
                     best[s][end], begin[s][end] = worst, start

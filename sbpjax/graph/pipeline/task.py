@@ -110,6 +110,7 @@ def plan_task(
     in_layouts = [layouts[v] if v in layouts else replicated(place, v.aval) for v in task.ins]
     free = [position[v] for v in tied.values() if v in position and v not in layouts]
     used = {v: consts[v] for eqn in task.eqns for v in eqn.invars if not isinstance(v, Literal) and v in consts}
+    # Something to wait for that is never donated: the task's own outputs may be gone when the driver waits.
     signal = [Literal(np.zeros((), np.int32), ShapedArray((), np.int32))] if signals else []
     flat = Program(list(task.ins), used, task.eqns, [*task.outs, *signal])
     taken = tuple(position[v] for v in donate)
@@ -140,4 +141,5 @@ def plan_task(
             if not all(can_travel(codes, target) for target in sent[v]):
                 codes = replicated(place, v.aval)
             forced[v] = codes.sbp
+    # Planned again with pins, since a conversion behind the plan would be paid on top of what the plan thought best.
     return CompiledTask(task, planned(forced) if forced else made, taken, signals)

@@ -58,6 +58,7 @@ def _terms(value, maker: dict, uses: dict) -> list:
     if not isinstance(value, Var) or value not in maker:
         return [value]
     eqn = maker[value]
+    # A partial sum that something else reads has to exist.
     if eqn.primitive.name not in ("add", "add_any") or uses.get(value, 0) > 1:
         return [value]
     if any(isinstance(v, Literal) or v.aval.shape != value.aval.shape for v in eqn.invars):

@@ -34,8 +34,10 @@ def _split(task: Task, sent: set[Var], cut: Partition) -> list[Task]:
         else:
             later.append(eqn)
     urgent, later = urgent[::-1], later[::-1]
+    # A half without a product is too small to be worth a launch of its own.
     if not any(eqn.primitive.name in PRODUCTS for eqn in later):
         return [task]
+    # What depends on no placed value is made again in the second half: cheaper than to keep it between the two.
     free = {v: eqn for eqn in urgent for v in eqn.outvars if cut.where.get(v) is None}
     later = with_sources(later, free)
     first = _task(task, urgent, {v for eqn in later for v in eqn.invars if isinstance(v, Var)})

@@ -46,8 +46,10 @@ def subject_of_program(graph: Any, state: State, program: Any) -> Subject:
     named = [path for path, leaf in zip(paths, leaves, strict=True) if isinstance(leaf, TensorSpec)]
     user_plan = program.user_plan
     laid = user_plan.codes if user_plan else {}
-    free = {*(1 + number for number in program.free_slots), *program._arguments} - set(laid)
-    facts = zip(named_inputs(state, program, named), program.jaxpr.in_avals, program.asked_codes, strict=True)
+    free = {*(1 + number for number in program.free_slots), *program.local_arguments} - set(laid)
+    avals = program.jaxpr.in_avals
+    found = named_inputs(state, program.slots, avals, len(program.number_names), named)
+    facts = zip(found, avals, program.asked_codes, strict=True)
     inputs = tuple(
         Input(name, kind, tuple(aval.shape), aval.dtype, laid.get(i, codes), parent, i in free, members)
         for i, ((name, kind, parent, members), aval, codes) in enumerate(facts)

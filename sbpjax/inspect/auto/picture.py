@@ -63,7 +63,7 @@ def page(report: Report, *, whole: bool = False) -> str:
 def bars(totals: Sequence[Totals]) -> str:
     """Return the bar chart of plans as SVG: time (computing and moving), bytes, memory; each scaled to its largest."""
     panels = (
-        ("modelled time per step", [(t.compute_us, t.wire_us) for t in totals], lambda v: microseconds(sum(v))),
+        ("modelled time per step", [(t.compute_us, t.interconnect_us) for t in totals], lambda v: microseconds(sum(v))),
         ("received over the interconnect", [(0.0, float(t.bytes)) for t in totals], lambda v: bytes_text(sum(v))),
         ("memory per device", [(float(t.memory_bytes), 0.0) for t in totals], lambda v: bytes_text(sum(v))),
     )

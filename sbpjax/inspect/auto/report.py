@@ -168,7 +168,13 @@ def report(subject: Subject, plan: Plan | None = None, *, against: Sequence[str]
 
 
 def _total_cells(t: Totals) -> tuple[str, ...]:
-    return t.name, microseconds(t.time_us), microseconds(t.wire_us), bytes_text(t.bytes), bytes_text(t.memory_bytes)
+    return (
+        t.name,
+        microseconds(t.time_us),
+        microseconds(t.interconnect_us),
+        bytes_text(t.bytes),
+        bytes_text(t.memory_bytes),
+    )
 
 
 def _input_cells(rows: list[TensorRow]) -> list[tuple[str, ...]]:

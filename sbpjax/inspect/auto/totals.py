@@ -30,7 +30,7 @@ class Totals:
     Attributes:
         name: of the plan.
         time_us: modelled time.
-        wire_us: of it in collectives.
+        interconnect_us: of it in collectives.
         bytes: received over the interconnect.
         memory_bytes: live bytes at their peak.
         standing_bytes: of it stored between two steps.
@@ -39,7 +39,7 @@ class Totals:
 
     name: str
     time_us: float
-    wire_us: float
+    interconnect_us: float
     bytes: int
     memory_bytes: int
     standing_bytes: int
@@ -48,12 +48,12 @@ class Totals:
     @property
     def compute_us(self) -> float:
         """The modelled time apart from collectives."""
-        return max(self.time_us - self.wire_us, 0.0)
+        return max(self.time_us - self.interconnect_us, 0.0)
 
     def as_dict(self) -> dict:
         """Return the figures by name, for JSON."""
         return {
-            "time_us": self.time_us, "wire_us": self.wire_us, "bytes": int(self.bytes),
+            "time_us": self.time_us, "interconnect_us": self.interconnect_us, "bytes": int(self.bytes),
             "memory_bytes": int(self.memory_bytes), "standing_bytes": int(self.standing_bytes), "gap": self.gap,
         }  # fmt: skip
 

@@ -61,10 +61,8 @@ class OnCpu(Spans):
                     self._transpose(i, v, codes, dims, spans)
 
     def _transpose(self, i: int, v, codes, dims: list[int], spans: dict) -> None:
-        """Count the copy of a product's operand that wants its dims in another order than they lie.
-
-        A pointwise operand is computed once more into the copy, so what it is computed from lives until then.
-        """
+        """Count the copy of a product's operand that wants its dims in another order than they lie."""
+        # A pointwise operand is computed once more into the copy, so what it is computed from lives until then.
         shape = local_shape(v.aval.shape, codes, self.sizes)
         wide = [d for d in dims if shape[d] > 1]
         if wide == sorted(wide):
@@ -174,11 +172,9 @@ class OnCpu(Spans):
 
 
 def _wanted_orders(eqn) -> list[list[int]]:
-    """Return in which order a product wants the dims of its operands.
-
-    Dims that are common to both come first. Where several are summed over, they become one: the last of the first
-    operand, the first or last of the other; a single one may stand anywhere.
-    """
+    """Return in which order a product wants the dims of its operands."""
+    # Dims that are common to both come first. Where several are summed over, they become one: the last of the first
+    # operand, the first or last of the other; a single one may stand anywhere.
     (left, right), (left_batch, right_batch) = eqn.params["dimension_numbers"]
     orders = []
     for v, summed, batch in zip(eqn.invars, ((), ()) if len(left) == 1 else (left, ()), (left_batch, right_batch)):

@@ -36,6 +36,7 @@ _LESSONS = 3
 
 def capacity_of(placement: Any) -> int | None:
     """Return the bytes of memory of one device of a placement; None if unknown, or of a CPU."""
+    # A CPU's memory is shared by all ranks of the machine and by everything else.
     if placement is None or placement.type == "cpu":
         return None
     if placement.topology_name is not None:

@@ -147,6 +147,8 @@ class Spans:
 
     def _walk(self) -> None:
         program, plan = self.program, self.plan
+        # The bookkeeping of the lowering: which copy a reader takes, and how long it lives, is not guessed a second
+        # time.
         copies = Copies(self.sizes)
         for k, v in enumerate(program.invars):
             copies.put(v, plan.in_codes[k] if plan else ())

@@ -133,6 +133,7 @@ class CostModel:
 
     def interconnect_us(self, bytes: float, axis: int | None = None) -> float:
         """Return the time of one collective that brings ``bytes`` to each device."""
+        # A conversion that moves nothing starts no collective, so it has no latency either.
         if not bytes:
             return 0.0
         if not self.links:
@@ -162,10 +163,8 @@ class CostModel:
         return step.kind in self.link(step.axis).as_all_reduce
 
     def _traffic_bytes(self, step: Step) -> float:
-        """Return the bytes of memory that a collective reads and writes on one device.
-
-        A gather that becomes an all-reduce writes zeros first; of a sum that does, readers read their part.
-        """
+        """Return the bytes of memory that a collective reads and writes on one device."""
+        # A gather that becomes an all-reduce writes zeros first; of a sum that does, readers read their part.
         moved = step.bytes / max(step.block, 1)
         if step.kind == "all_to_all":  # ``bytes`` are all of the own part but a rank's share
             return 2.0 * moved * step.held
@@ -198,6 +197,8 @@ PRESETS = {
     )
 }
 
+# Also for CPU devices, which stand for the accelerators that a program is written for: plans made in tests are those of
+# the job.
 DEFAULT = PRESETS["h100"]
 
 
@@ -271,6 +272,7 @@ def work_us(model: CostModel, eqn) -> float:
 _HALF = ("bfloat16", "float16")
 
 
+# Models are frozen and hashable for this: a scan's body is priced once per model, not per strategy.
 @functools.lru_cache(maxsize=4096)
 def _body_us(model: CostModel, closed) -> float:
     total = 0.0

@@ -145,6 +145,7 @@ def of_placement(placement, model: CostModel | None = None) -> CostModel:
     if model is None:
         hierarchy, measured = _MEASURED.get(_devices_key(placement), ((), None))
         if measured is not None:
+            # Links were measured along the axes of that grid, and say nothing of another one's.
             return measured if hierarchy == placement.hierarchy else dataclasses.replace(measured, links=())
         model = preset_of(placement)
     return on_placement(model, placement)

@@ -18,6 +18,7 @@ def dot_general(eqn, size: int) -> list[Strategy]:
     at += len(free_l)
     found += [Strategy((B, j), (at + k,)) for k, j in enumerate(free_r) if shape_r[j] > 1]
     found += [Strategy((i, j), (P,)) for i, j in zip(contract_l, contract_r, strict=True) if shape_l[i] > 1]
+    # Not P,P: the product of two sums is no sum of products of summands.
     return [*found, Strategy((P, B), (P,)), Strategy((B, P), (P,))]
 
 

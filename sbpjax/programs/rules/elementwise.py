@@ -59,6 +59,7 @@ def product(eqn, size: int) -> list[Strategy]:
 def quotient(eqn, size: int) -> list[Strategy]:
     """S(d),S(d) → S(d); P / B → P, for inexact dtypes."""
     found = same_dims(eqn)
+    # Integers round down: (1 + 1) / 2 is 1, and 1 / 2 + 1 / 2 is 0.
     linear = _inexact(eqn.outvars[0].aval.dtype) and not isinstance(eqn.invars[0], Literal)
     return [*found, Strategy((P, B), (P,))] if linear else found
 

@@ -121,6 +121,7 @@ def gather_local(ctx: Context, x, indices):
         x,
         jnp.clip(ours, 0, jnp.array([x.shape[d] - extent[d] for d in dims.indexed], ours.dtype)),
         slice_sizes=tuple(extent),
+        # What is outside was masked above, against the whole table; a mode of its own would judge by this rank's rows.
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
         fill_value=None,
         indices_are_sorted=False,
@@ -132,6 +133,7 @@ def gather_local(ctx: Context, x, indices):
     result = jnp.where(along(here), read, jnp.zeros_like(read))
     if not fill:
         return result
+    # Filled on the first rank only: as a partial sum it would be added up once per rank.
     value = jnp.where(
         _first(ctx, partial), jnp.asarray(ctx.params["fill_value"], read.dtype), jnp.zeros((), read.dtype)
     )
@@ -184,10 +186,8 @@ def scatter_local(ctx: Context, x, indices, updates):
 
 
 def _scattered(ctx: Context, dims: _Dims, x, indices, updates, **params):
-    """Scatter, with the updates as one row each where their windows come last.
-
-    On a TPU updates of 1,024 by 26 rows would fill 32 rows of tiles for every 26.
-    """
+    """Scatter, with the updates as one row each where their windows come last."""
+    # On a TPU updates of 1,024 by 26 rows would fill 32 rows of tiles for every 26.
     batch = len(dims.batch)
     if batch < 2 or dims.paired or dims.batch != list(range(batch)) or not updates.size:
         return ctx.bind(x, indices, updates, **params)
@@ -205,6 +205,7 @@ def _scattered(ctx: Context, dims: _Dims, x, indices, updates, **params):
 def _signed(indices):
     """Return indices in a signed type in which -1 and every row number exist."""
     config: Any = jax.config  # its flags are made at run time
+    # Without x64 there is no int64, and uint32 has to do with int32.
     if indices.dtype.itemsize == 8 or (indices.dtype == jnp.uint32 and config.jax_enable_x64):
         return indices.astype(jnp.int64)
     return indices.astype(jnp.int32)
@@ -284,6 +285,7 @@ def dynamic_update_slice_local(ctx: Context, x, update, *starts):
             row = offset + jnp.arange(x.shape[d], dtype=jnp.int32) - _start(starts[d], n - size)
             inside = (row >= 0) & (row < size)
             update = _rows_or_zero(update, row, inside, d)
+            # Outside along any one of the split dims is outside.
             keep = keep | ~_along(inside, d, x.ndim)
         starts[d] = _zero(starts[d])
     # The function `lax.dynamic_slice` counts negative starts from the end, the primitive clamps them.

@@ -79,6 +79,7 @@ def reshape(eqn, size: int) -> list[Strategy]:
         i, o = ins[0], outs[0]
         if len(ins) == len(outs) == 1:
             found.append(Strategy((i,), (o,)))
+        # Padding inside a group would end up between the elements of the other side.
         elif source[i] % size == 0 and target[o] % size == 0:
             found.append(Strategy((i,), (o,), rigid_ins=(0,), rigid_outs=(0,)))
     return [*found, *_partial(eqn)]
@@ -165,6 +166,7 @@ def slice_strategies(eqn, size: int) -> list[Strategy]:
     source, target = eqn.invars[0].aval.shape, eqn.outvars[0].aval.shape
     found = [Strategy((d,), (d,)) for d, n in enumerate(source) if n > 1 and n == target[d]]
     if is_number(eqn.invars[0]):
+        # Else a slice of one row of a split table would gather the table.
         found += [Strategy((d,), (P,)) for d, n in enumerate(source) if n > 1 and n != target[d]]
     return [*found, *_partial(eqn)]
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -181,10 +180,6 @@ class Context:
         """Return the shape of this rank's block of output ``i``."""
         return local_shape(self.out_shape(i), self.outs[i], self.here.sizes)
 
-    def local_in(self, i: int = 0) -> tuple[int, ...]:
-        """Return the shape of this rank's block of operand ``i``."""
-        return local_shape(self.in_shape(i), self.ins[i], self.here.sizes)
-
     def in_axes(self, i: int, dim: int) -> tuple[int, ...]:
         """Return the mesh axes that split dim ``dim`` of operand ``i``."""
         return tuple(a for a, c in enumerate(self.ins[i]) if c == dim)
@@ -211,10 +206,6 @@ class Context:
             x = jnp.where(rows_below(count, x.shape, dim), x, jnp.asarray(fill, x.dtype))
         return x
 
-    def axes_with(self, source: int, i: int) -> tuple[int, ...]:
-        """Return the mesh axes on which operand ``i`` has code ``source``."""
-        return tuple(a for a, c in enumerate(self.ins[i]) if c == source)
-
     def names(self, axes) -> tuple[str, ...]:
         """Return the names of mesh axes, for collectives."""
         return tuple(self.here.names[a] for a in axes)
@@ -240,6 +231,7 @@ def compute(ctx: Context, blocks) -> list:
     primitive = ctx.eqn.primitive
     if primitive.name == "to_sbp":
         return list(blocks)
+    # Where nothing is divided the primitive itself is bound: no mask, no offset, and XLA's own lowering.
     ours = primitive.name in _WHOLE or ctx.body is not None or not ctx.everything_is_broadcast()
     function = _LOCAL.get(primitive.name) if ours else None
     if function is not None:
@@ -276,8 +268,3 @@ def other_dims(eqn, used) -> list[Strategy]:
 def is_number(variable) -> bool:
     """Return whether a value's dtype can be a partial sum: numbers and booleans, no random keys."""
     return hasattr(variable.aval, "dtype") and not hasattr(variable.aval.dtype, "_rules")
-
-
-def elements(variable) -> int:
-    """Return the number of elements of a variable."""
-    return math.prod(variable.aval.shape)

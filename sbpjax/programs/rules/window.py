@@ -29,6 +29,7 @@ def convolution(eqn, size: int) -> list[Strategy]:
         found.append(Strategy((B, out_l), (feature_o,)))
     if groups == 1 and kernel[in_r] > 1:
         found.append(Strategy((feature, in_r), (P,)))
+    # A split that cuts a group would need its other half for every output channel.
     if groups % size == 0 and groups > 1:
         found.append(Strategy((feature, out_l), (feature_o,), rigid_ins=(0, 1), groups=groups))
     if batch_groups % size == 0 and batch_groups > 1:

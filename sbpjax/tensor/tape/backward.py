@@ -19,6 +19,8 @@ from sbpjax.tensor.tensor import Tensor, attach, wrap, wrap_any
 from . import engine
 from .node import AccumulateGrad
 
+# Backwards of losses of one shape and place begin with the same array: making a one costs a transfer, and nothing
+# writes it.
 _ones: dict = {}
 _STACK = op_of(arrange.stack, (("dim", 0),))
 
@@ -110,6 +112,7 @@ def _checked(x: Tensor, g, create_graph: bool) -> Tensor:
         )
     if g.dtype != x.dtype:
         g = g.to(x.dtype)
+    # A handle of its own, off the tape: what the user's gradient was computed from is not to be differentiated.
     return g if create_graph else wrap_any(g._fresh()._array, g._layout)
 
 
@@ -135,6 +138,7 @@ def backward(
     tensors = _tuple(tensors)
     grads = (None,) * len(tensors) if grad_tensors is None else _tuple(grad_tensors)
     roots = _roots(tensors, grads, create_graph)
+    # The loss scale: multiplied here, a scaled loss needs no op of its own and the user's loss keeps its value.
     if mode.seed is not None:
         roots = [(node, idx, (g * _beside(mode.seed, g)).to(g.dtype)) for node, idx, g in roots]
     retain = create_graph if retain_graph is None else retain_graph
@@ -145,6 +149,8 @@ def backward(
     if not inputs:
         raise AutogradError(message("backward", "inputs=()", "inputs names at least one tensor", "leave inputs out"))
     capture = {(x._edge, x._idx): None for x in inputs if x._fresh()._edge is not None}
+    # Captured, and not left to `AccumulateGrad`: inputs that are no leaves get a ``.grad`` as well, and others must
+    # not.
     engine.walk(roots, create_graph, retain, capture)
     for x in inputs:
         found = capture.get((x._edge, x._idx))

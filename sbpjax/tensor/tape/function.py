@@ -93,6 +93,8 @@ class FunctionCtx:
                         "save x.clone()",
                     )
                 )
+            # As it hung when it was saved: an in-place op may have hung the tensor on a later node since, without a
+            # change that backward must know of.
             restored.append(t if edge is t._edge and t._array is array else restore(array, layout, edge, idx))
         return tuple(restored)
 
@@ -276,6 +278,8 @@ class Function(FunctionCtx):
         def backward(kept, cotangents):
             saved, arrays = kept
             ctx = held["ctx"]
+            # The residuals that JAX hands in, not the tensors of the forward's trace: JAX may have traced the two apart
+            # (vmap, remat).
             ctx._saved = tuple(None if a is None else wrap_any(a, layout) for a in saved)
             ctx._versions = tuple(None if t is None else (t._version, None, 0, t._array, layout) for t in ctx._saved)
             grads = cls.backward(ctx, *[_cotangent(c, layout) for c in cotangents])
@@ -294,6 +298,7 @@ class Function(FunctionCtx):
         node.function, node.ctx, node.count = cls, ctx, len(outs)
         node.places = tuple(i for i, need in enumerate(ctx.needs_input_grad) if need)
         sources = [tensors[i] for i in node.places]
+        # Tensors by identity: `==` compares their elements.
         saved = {id(t) for t in ctx._saved if t is not None}
         inputs = {id(t) for t in tensors if t is not None}
         likes, hanging = [], []
@@ -304,6 +309,8 @@ class Function(FunctionCtx):
             if id(out) in ctx._non_differentiable:
                 likes.append((out._array, out._layout))
                 continue
+            # An input that forward returns as it is gets a handle of its own: hung on this node, the input would be its
+            # own ancestor.
             if id(out) in inputs and not any(out is d for d in ctx._dirty):
                 out = outs[i] = wrap_any(out._array, out._layout)
             likes.append((out._array, out._layout))

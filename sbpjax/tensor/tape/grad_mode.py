@@ -75,6 +75,7 @@ class no_grad(_Context):
         return self
 
     def __enter__(self) -> Self:
+        # A list, since one context object may be entered again while it is entered.
         self._before.append(_mode.grad)
         _mode.grad = self._value
         return self
@@ -102,6 +103,8 @@ class set_grad_enabled(_Context):
         self._enabled = bool(mode if is_train is None else is_train)
         _mode.grad = self._enabled
 
+    # As a decorator it must not switch anything now: what the constructor switched is taken back, and `_again` switches
+    # per call.
     def __call__(self, function):
         _mode.grad = self._before
         return super().__call__(function)

@@ -16,6 +16,8 @@ from typing import Any
 
 from sbpjax.errors import AutogradError, message
 
+# One counter for all threads: ``next`` of a C iterator is atomic under the GIL, and order matters only within one
+# thread's tape.
 sequence = itertools.count().__next__
 FREED = "freed"
 
@@ -148,6 +150,7 @@ class AccumulateGrad(Node):
     label = "accumulate_grad"
 
     def __init__(self, tensor) -> None:
+        # Weak: the leaf holds its node, and a cycle per parameter would leave its memory to the garbage collector.
         self.ref = weakref.ref(tensor)
         self.edges = self.idxs = ()
         self.hooks = None

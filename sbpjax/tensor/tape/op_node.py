@@ -107,6 +107,7 @@ def record_op(cls: type[OpNode], entry, edges, idxs, saved: tuple, checks, outs,
     node.n_out = entry.n_out
     if pack is not None and saved:
         saved = pack(saved, layouts)
+        # What a hook made of it is a copy, which no write of the user's can reach.
         checks = checks if saved.__class__ is tuple else ()
     node.saved = saved
     node.checks = checks

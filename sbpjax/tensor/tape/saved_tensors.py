@@ -89,6 +89,8 @@ def _changed(by: int) -> None:
     global _active
     with _lock:
         _active += by
+        # One global for all threads, so that recording without hooks costs one comparison with None; a thread without
+        # hooks of its own finds its stack empty in `_pack`.
         op_node.pack = _pack if _active else None
 
 

@@ -33,7 +33,7 @@ def test_figures_are_those_of_the_plans():
             for x, c in zip(made.subject.inputs, plan.in_codes)
         ) - sum(x.dtype.itemsize for x in made.subject.inputs if not x.shape)
         assert told.standing_bytes == standing < told.memory_bytes
-        assert 0 <= told.wire_us <= told.time_us
+        assert 0 <= told.interconnect_us <= told.time_us
     replicated = sum(math.prod(x.shape) * 4 for x in made.subject.inputs if x.shape)
     assert made["your own"].standing_bytes == replicated
 

@@ -5,7 +5,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.graph.report import module_of
+from sbpjax.inspect.graph_text import module_of
 from sbpjax.nn import functional as F
 from sbpjax.programs.normalise import is_backward
 
@@ -131,7 +131,7 @@ def test_debug_prints_phases_modules_ops_and_boxings(capsys):
         assert ("(MODULE:model.0.up) tensor(" in out) == (kinds >= 1)
         assert ("(OP:model.0.up:dot_general) float32[8, 256] " in out) == (kinds >= 2)
         assert ("(BOXING) " in out) == (kinds >= 3)
-    assert "test_report.py:" in out
+    assert "test_graph_text.py:" in out
 
 
 def test_debug_of_one_module_and_of_no_rank(capsys):
