@@ -135,6 +135,7 @@ def forward_of(program: Program) -> list[int]:
     late: set[Var] = set()
     found = []
     for i, eqn in enumerate(program.eqns):
+        # What an optimizer computes has no mark of its own, but it reads a gradient.
         if is_backward(eqn) or any(isinstance(v, Var) and v in late for v in eqn.invars):
             late.update(eqn.outvars)
         else:

@@ -24,6 +24,7 @@ from sbpjax.tensor.tensor import Tensor
 from .autocast_lists import Lists, lists_of
 from .casting import Casting, under
 
+# PyTorch's defaults: a script gives the same dtypes here.
 _DEFAULTS = {
     "cpu": dtypes.bfloat16,
     "tpu": dtypes.bfloat16,

@@ -85,6 +85,7 @@ class dtype:
         return hash(self.np)
 
     def __reduce__(self):
+        # Unpickled to the one object of its name: dtypes are compared by identity where it is quick.
         return of, (self.name,)
 
 
@@ -106,6 +107,7 @@ bool_ = dtype("bool", np.bool_)
 complex64 = cfloat = dtype("complex64", np.complex64)
 complex128 = cdouble = dtype("complex128", np.complex128)
 
+# The codes of OneFlow's `DataType`, by which its files and some of its functions name dtypes.
 _NUMBERS = {
     1: "int8", 2: "float32", 3: "float64", 4: "int8", 5: "int32", 6: "int64", 7: "uint8", 9: "float16", 11: "bfloat16",
     12: "bool", 13: "uint16", 14: "uint32", 15: "uint64", 17: "int16", 20: "complex64", 21: "complex128",

@@ -152,6 +152,7 @@ class Subject:
         marks = {**(self.marks if constrained else {}), **(marks or {})}
         program = pinned(self.program, marks, self.placement) if marks else self.program
         limit = self.memory_bytes if constrained else None
+        # A stack is not split along its layers: an iteration of the loop would have its slice on one rank.
         whole = {i: (0,) for i in free if self.inputs[i].members}
         where = self.placement.type
         return self.planner(program, self.sizes, codes, self.out_pins, free, self.cost, limit, whole, where)

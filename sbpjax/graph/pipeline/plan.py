@@ -231,6 +231,8 @@ class Planner:
         for send in cut.sends:
             targets.setdefault(send.value, []).append(send.target)
         waiting = list(cut.sends)
+        # Behind the micro-batches only: before, a stage may still read the state that another one's task would take
+        # over.
         taken = self._taken(cut) if last else {}
         for number, task in enumerate(cut.tasks):
             waiting = self._arrive(waiting)

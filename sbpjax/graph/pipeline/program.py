@@ -175,6 +175,8 @@ class PipelinedProgram:
         self.compile(to_run=True)
         if not self._met:
             asked = f"the first step of {re.sub('_[0-9]+', '', self.asked)}"
+            # Behind the compilation, which takes unlike times on the processes: connections have a time limit, and an
+            # exchange waits.
             self.driver.meet(lambda: world.current().exchange(asked, None))
             self._met = True
         numbers = state.numbers()
@@ -198,6 +200,8 @@ class PipelinedProgram:
             del arrays, given
             try:
                 outs = self.driver.run(inputs, self._outs)
+            # Which transfer broke says nothing: another process is gone, and its own report comes with the next
+            # exchange.
             except jax.errors.JaxRuntimeError as error:
                 if not self.driver.courier.far:
                     raise
@@ -209,6 +213,7 @@ class PipelinedProgram:
 
     def sequential(self) -> Any:
         """Return the same trace as one program on one device, where moving between stages does nothing, for export."""
+        # A shallow copy: export reads the trace, the layouts and the outputs of it, and runs nothing.
         found: Any = copy.copy(self)
         found.pipeline = None
         found.slots = [StateSlot(slot.places, None) for slot in self.slots]

@@ -208,6 +208,7 @@ def schedule(
     best = None
     for credits in [list(limits)] if limits is not None else _credits(name, works, stages, micro_batches):
         found = _listed(name, works, stages, micro_batches, credits)
+        # By more than rounding, so that of equal schedules the first, with the fewest credits, holds the least.
         if best is None or found.makespan < best.makespan * (1 - 1e-9):
             best = found
     assert best is not None

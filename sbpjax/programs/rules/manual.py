@@ -29,6 +29,7 @@ def shard_map_local(ctx: Context, *operands):
     def body(*blocks):
         return _evaluate(program, blocks)
 
+    # From the inner axis out, so that the outermost `vmap` is the mesh's first axis, as `_cut` lays the blocks.
     for name in reversed(sizes):
         mapped = [0 if name in _axes_of(spec) else None for spec in params["in_specs"]]
         body = jax.vmap(body, in_axes=mapped, axis_name=name, axis_size=sizes[name])

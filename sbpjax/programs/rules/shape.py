@@ -15,6 +15,7 @@ from .table import B, Context, P, Strategy, is_number, local, other_dims, rule
 
 
 def _partial(eqn) -> list[Strategy]:
+    # Keys are no numbers: there is no sum of keys.
     return [Strategy((P,) * len(eqn.invars), (P,) * len(eqn.outvars))] if is_number(eqn.invars[0]) else []
 
 
@@ -34,6 +35,8 @@ def broadcast_in_dim(eqn, size: int) -> list[Strategy]:
         return []
     operand = eqn.invars[0].aval.shape
     kept = {o: i for i, o in enumerate(dims) if operand[i] == shape[o]}
+    # A new dim is made split at no cost, each rank broadcasting to its own part; a dim of size 1 that grows is such a
+    # one.
     found = [Strategy((kept.get(o, B),), (o,)) for o, n in enumerate(shape) if n > 1]
     return [*found, *_partial(eqn)]
 

@@ -203,6 +203,7 @@ class Context:
             if balance.even(self.in_shape(i)[dim], tuple(self.here.sizes[a] for a in axes)):
                 continue
             _, count = self.in_part(i, dim)
+            # `where`, and no product with a mask: what lies in the padding may be NaN.
             x = jnp.where(rows_below(count, x.shape, dim), x, jnp.asarray(fill, x.dtype))
         return x
 
@@ -251,6 +252,7 @@ def same_dims(eqn, *, outputs: int | None = None) -> list[Strategy]:
     count = len(eqn.outvars) if outputs is None else outputs
     found = []
     for dim, n in enumerate(shape):
+        # A split of one row leaves all other ranks without any; broadcast costs no more.
         if n == 1:
             continue
         ins = tuple(dim if v.aval.shape and v.aval.shape[dim] == n else B for v in eqn.invars)
