@@ -59,6 +59,10 @@ def test_pages_for_maintainers_stay_short(page):
     assert len(words) <= (2500 if page.stem == "design" else 1500)
 
 
+def test_design_stays_short():
+    assert len((ROOT / "docs" / "design.md").read_text().split()) <= 2500
+
+
 def test_environment_variables_are_those_of_the_code():
     rows = re.findall(r"^\| `(SBPJAX_\w+)` \|", (ROOT / "docs" / "environment.md").read_text(), flags=re.MULTILINE)
     assert len(rows) == len(set(rows)) > 10
