@@ -146,7 +146,13 @@ def angle(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 def any(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return whether any element is nonzero; bool, or uint8 for uint8."""
 def arange(start: builtins.float | None = None, end: _types.TensorLike | None = None, step: builtins.float = 1, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``start, start + step, …`` below ``end``; int64 if all are integers."""
+    """Return ``start, start + step, …`` below ``end``; int64 if all are integers.
+
+    Args:
+        start: the first value; 0 if only one number is given.
+        end: the values stay below.
+        step: their distance.
+    """
 def arccos(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse cosine."""
 def arccos_(input: _Tensor) -> _Tensor:
@@ -203,7 +209,13 @@ def as_strided_(input: _Tensor, size: _types.IntOrInts, stride: _types.IntOrInts
 from sbpjax.functions.strides import as_strided_copy as as_strided_copy
 from sbpjax.functions.strides import as_strided_scatter as as_strided_scatter
 def as_tensor(data: _types.ArrayLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None) -> _Tensor:
-    """Return ``data`` as a tensor; a tensor that fits is returned itself."""
+    """Return ``data`` as a tensor; a tensor that fits is returned itself.
+
+    Args:
+        data: numbers, nested lists of them, a NumPy array, or a tensor.
+        dtype: the dtype; the data's if None.
+        device: where it lies.
+    """
 def asarray(obj: _types.ArrayLike, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, copy: builtins.bool | None = None, requires_grad: builtins.bool | None = None) -> _Tensor:
     """Return a tensor with the content given; a tensor itself, unless ``copy`` or another dtype is asked for.
 
@@ -275,7 +287,12 @@ def batch_gather(input: _Tensor, indices: _Tensor) -> _Tensor:
     """Return ``x[b, index[b, m]]``: rows by an index per leading dims."""
 from sbpjax.functions.nn.norm import batch_norm as batch_norm
 def bernoulli(input: _Tensor, p: builtins.float | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``."""
+    """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``.
+
+    Args:
+        input: probabilities.
+        p: one probability for all instead.
+    """
 bfloat16: _dtype
 def bilinear(input1: _Tensor, input2: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
     """Return x1 A x2 + b.
@@ -376,7 +393,11 @@ def cholesky_inverse(L: _Tensor, upper: builtins.bool = False, *, out: _Tensor |
 def cholesky_solve(input: _Tensor, input2: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return x with ``A x = input``, where ``input2`` is the Cholesky factor of A."""
 def chunk(input: _Tensor, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
-    """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
+    """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter.
+
+    Args:
+        chunks: how many at most.
+    """
 def clamp(input: _Tensor, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return input limited to [min, max]; at a bound the whole gradient goes to input, and a NaN has none.
 
@@ -718,6 +739,10 @@ def einsum(equation: builtins.str, *operands: _Tensor | collections.abc.Sequence
     """Return the sum of products that an equation such as ``"bij,bjk->bik"`` names.
 
     ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` is the same as ``einsum("ab,bc->ac", x, y)``; ``...`` may stand in both.
+
+    Args:
+        equation: letters for the dims of every tensor, and of the result behind ``->``.
+        operands: the tensors.
     """
 from sbpjax.functions.nn.embedding import embedding_bag as embedding_bag
 def empty(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
@@ -754,9 +779,17 @@ def exp2_(input: _Tensor) -> _Tensor:
 def exp_(input: _Tensor) -> _Tensor:
     """Write the result of `exp` into the first tensor, which keeps its layout."""
 def expand(input: _Tensor, *sizes: _types.IntOrInts) -> _Tensor:
-    """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
+    """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size.
+
+    Args:
+        sizes: the sizes, as numbers or one tuple.
+    """
 def expand_copy(input: _Tensor, *sizes: _types.IntOrInts) -> _Tensor:
-    """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
+    """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size.
+
+    Args:
+        sizes: the sizes, as numbers or one tuple.
+    """
 def explain(fn: typing.Callable[..., builtins.object], *args: builtins.object, state: builtins.object = (), **kwargs: builtins.object) -> _Explanation:
     """Return what a function of global tensors would do: a strategy per equation, and every boxing with its bytes.
 
@@ -773,7 +806,12 @@ def expm1(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
 def expm1_(input: _Tensor) -> _Tensor:
     """Write the result of `expm1` into the first tensor, which keeps its layout."""
 def eye(n: builtins.int, m: builtins.int | None = None, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return an ``n`` × ``m`` tensor with ones on the diagonal."""
+    """Return an ``n`` × ``m`` tensor with ones on the diagonal.
+
+    Args:
+        n: the rows.
+        m: the columns; as many as rows if None.
+    """
 def feature_alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return `(N, C, ...)` with whole channels at selu's lower limit, scaled to keep mean and variance."""
 def feature_alpha_dropout_(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
@@ -782,7 +820,11 @@ from sbpjax import fft as fft
 def fill(input: _Tensor, value: _types.TensorLike) -> _Tensor:
     """Return a tensor of the same shape with one number everywhere."""
 def fill_(input: _Tensor, value: _types.TensorLike) -> _Tensor:
-    """Write one number into every element."""
+    """Write one number into every element.
+
+    Args:
+        value: a number, or a tensor of one element.
+    """
 from sbpjax.tensor.dtype import finfo as finfo
 def fix(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return input rounded towards zero; integers stay."""
@@ -850,9 +892,17 @@ from sbpjax.tensor.from_data import from_numpy as from_numpy
 def frombuffer(buffer: builtins.object, *, dtype: _types.DTypeLike, count: builtins.int = -1, offset: builtins.int = 0, requires_grad: builtins.bool = False) -> _Tensor:
     """Return the bytes of a buffer as a vector, copied."""
 def full(size: _types.IntOrInts, fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return a tensor of one value; without ``dtype`` the value's own kind decides it."""
+    """Return a tensor of one value; without ``dtype`` the value's own kind decides it.
+
+    Args:
+        fill_value: the value.
+    """
 def full_like(x: _Tensor, fill_value: _types.TensorLike, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
-    """Return one value in the shape, dtype and layout of ``x``, unless told otherwise."""
+    """Return one value in the shape, dtype and layout of ``x``, unless told otherwise.
+
+    Args:
+        fill_value: the value.
+    """
 from sbpjax import func as func
 def gather(input: _Tensor, dim: builtins.int, index: _Tensor, sparse_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other dims; the shape of the index.
@@ -1067,7 +1117,13 @@ def lgamma(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return log|Γ(input)|."""
 from sbpjax import linalg as linalg
 def linspace(start: builtins.float, end: _types.TensorLike, steps: builtins.int, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+    """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included.
+
+    Args:
+        start: the first value.
+        end: the last value.
+        steps: how many.
+    """
 def load(path: builtins.str | os.PathLike, global_src_rank: builtins.int | None = None, map_location: builtins.object = None, *, support_pytorch_format: builtins.bool = True, weights_only: builtins.bool | None = None) -> typing.Any:
     """Return what `save` wrote; tensors come back as local ones unless a placement or a rank is given.
 
@@ -1174,7 +1230,11 @@ def masked_fill_(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
 def masked_scatter(input: _Tensor, mask: _Tensor, source: _Tensor) -> _Tensor:
     """Return input with the elements of ``source``, in order, at the places where the mask holds."""
 def masked_select(input: _Tensor, mask: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0."""
+    """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0.
+
+    Args:
+        mask: bools or numbers, broadcast with ``input``.
+    """
 def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``alpha`` times the matrix product, with PyTorch's rules for 1-d inputs and batch dims.
 
@@ -1192,13 +1252,28 @@ def matrix_power(input: _Tensor, n: builtins.int, *, out: _Tensor | None = None)
     """Return the n-th power of square matrices by repeated squaring; a negative one is that of the inverse."""
 @typing.overload
 def max(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+    """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum.
+
+    Args:
+        dim: the dim, or None for all elements; or the other tensor.
+        other: a tensor to compare with, element by element.
+    """
 @typing.overload
 def max(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False, *, out: collections.abc.Sequence[_Tensor] | None = None) -> _ValuesIndices:
-    """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+    """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum.
+
+    Args:
+        dim: the dim, or None for all elements; or the other tensor.
+        other: a tensor to compare with, element by element.
+    """
 @typing.overload
 def max(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+    """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum.
+
+    Args:
+        dim: the dim, or None for all elements; or the other tensor.
+        other: a tensor to compare with, element by element.
+    """
 @typing.overload
 def max_pool1d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.IntOrInts | None = None, padding: _types.IntOrInts = 0, dilation: _types.IntOrInts = 1, ceil_mode: builtins.bool = False, return_indices: typing.Literal[False] = False, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the largest element of every window of `(N, C, L)`.
@@ -1328,16 +1403,36 @@ def median(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False) ->
     """Return the lower median; along ``dim`` with its index."""
 from sbpjax.functions.settings import memory_format as memory_format
 def meshgrid(*tensors: _Tensor | collections.abc.Sequence[_Tensor], indexing: builtins.str = 'ij') -> builtins.tuple[_Tensor, ...]:
-    """Return the coordinate grids of vectors."""
+    """Return the coordinate grids of vectors.
+
+    Args:
+        tensors: vectors of one dtype.
+        indexing: ``"ij"``, or ``"xy"``, which swaps the first two dims.
+    """
 @typing.overload
 def min(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+    """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum.
+
+    Args:
+        dim: the dim, or None for all elements; or the other tensor.
+        other: a tensor to compare with, element by element.
+    """
 @typing.overload
 def min(input: _Tensor, dim: builtins.int, keepdim: builtins.bool = False, *, out: collections.abc.Sequence[_Tensor] | None = None) -> _ValuesIndices:
-    """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+    """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum.
+
+    Args:
+        dim: the dim, or None for all elements; or the other tensor.
+        other: a tensor to compare with, element by element.
+    """
 @typing.overload
 def min(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+    """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum.
+
+    Args:
+        dim: the dim, or None for all elements; or the other tensor.
+        other: a tensor to compare with, element by element.
+    """
 def minimum(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the smaller element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
 def mish(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -1349,9 +1444,19 @@ from sbpjax import mock_torch as mock_torch
 def mode(input: _Tensor, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
     """Return the most frequent element along ``dim`` (the smallest of equally frequent ones) and its last index."""
 def moveaxis(input: _Tensor, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
-    """Return a view with dims moved to other positions."""
+    """Return a view with dims moved to other positions.
+
+    Args:
+        source: a dim, or several.
+        destination: where they go.
+    """
 def movedim(input: _Tensor, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
-    """Return a view with dims moved to other positions."""
+    """Return a view with dims moved to other positions.
+
+    Args:
+        source: a dim, or several.
+        destination: where they go.
+    """
 def msort(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return input sorted along dim 0."""
 def mul(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
@@ -1359,7 +1464,13 @@ def mul(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None,
 def mul_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
     """Write the result of `mul` into the first tensor, which keeps its layout."""
 def multinomial(input: _Tensor, num_samples: builtins.int, replacement: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
-    """Return indices drawn by the weights in ``input``."""
+    """Return indices drawn by the weights in ``input``.
+
+    Args:
+        input: weights ``(C,)`` or ``(N, C)``.
+        num_samples: how many are drawn.
+        replacement: whether one may be drawn again.
+    """
 def multiply(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return input * other; of bools, their conjunction."""
 def multiply_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
@@ -1386,7 +1497,12 @@ def nanquantile(input: _Tensor, q: builtins.float | builtins.tuple[builtins.floa
 def nansum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sum over ``dim`` with NaN counted as 0."""
 def narrow(input: _Tensor, dim: builtins.int, start: builtins.float, length: builtins.int) -> _Tensor:
-    """Return ``length`` indices of a dim from ``start`` on."""
+    """Return ``length`` indices of a dim from ``start`` on.
+
+    Args:
+        start: the first index.
+        length: how many.
+    """
 from sbpjax.functions.parts import narrow_copy as narrow_copy
 def native_dropout(input: _Tensor, p: builtins.float, train: builtins.bool | None) -> builtins.tuple[_Tensor, _Tensor]:
     """Return `nn.functional.dropout`, and where elements were kept."""
@@ -1420,19 +1536,42 @@ from sbpjax import nn as nn
 from sbpjax.tensor.tape.grad_mode import no_grad as no_grad
 @typing.overload
 def nonzero(input: _Tensor, as_tuple: typing.Literal[False] = False) -> _Tensor:
-    """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
+    """Return the indices of the elements that are not zero: one row each, or as one vector per dim.
+
+    Args:
+        as_tuple: one vector per dim instead.
+    """
 @typing.overload
 def nonzero(input: _Tensor, as_tuple: typing.Literal[True]) -> builtins.tuple[_Tensor, ...]:
-    """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
+    """Return the indices of the elements that are not zero: one row each, or as one vector per dim.
+
+    Args:
+        as_tuple: one vector per dim instead.
+    """
 def nonzero_static(input: _Tensor, *, size: builtins.int, fill_value: builtins.int = -1, out: _Tensor | None = None) -> _Tensor:
     """Return ``size`` rows of `nonzero`, those beyond the number of nonzero elements filled with a number."""
 def norm(input: _Tensor, p: builtins.float | builtins.str | None = 'fro', dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-    """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values."""
+    """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values.
+
+    Args:
+        p: a number, inf, -inf, ``"fro"`` or ``"nuc"``.
+    """
 from sbpjax.functions.statistics import norm_except_dim as norm_except_dim
 def normal(mean: builtins.float = 0.0, std: builtins.float = 1.0, size: _types.IntOrInts | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them."""
+    """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them.
+
+    Args:
+        mean: a number, or a tensor.
+        std: a number, or a tensor.
+        size: the shape, where both are numbers.
+    """
 def normal_(input: _Tensor, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
-    """Write normal floats."""
+    """Write normal floats.
+
+    Args:
+        mean: their mean.
+        std: their deviation.
+    """
 def not_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where input != other."""
 def nuclear_norm(input: _Tensor, dim: _types.IntOrInts = (-2, -1), keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -1464,9 +1603,17 @@ def pca_lowrank(A: _Tensor, q: builtins.int | None = None, center: builtins.bool
 def pdist(input: _Tensor, p: builtins.float = 2.0) -> _Tensor:
     """Return the p-norms of the differences of all pairs of rows of ``(N, M)``, the pairs in row-major order."""
 def permute(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
-    """Return a view with the dims in another order."""
+    """Return a view with the dims in another order.
+
+    Args:
+        dims: all dims in their new order.
+    """
 def permute_copy(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
-    """Return a view with the dims in another order."""
+    """Return a view with the dims in another order.
+
+    Args:
+        dims: all dims in their new order.
+    """
 pi: builtins.float
 def pinverse(A: _Tensor, rcond: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the pseudoinverses; singular values up to ``max(atol, rtol * the largest)`` count as 0."""
@@ -1545,7 +1692,13 @@ def rand(*size: _types.IntOrInts, generator: _Generator | None = None, dtype: _t
 def rand_like(input: _Tensor, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return `rand` in the shape, dtype and layout of ``input``, unless told otherwise."""
 def randint(low: builtins.float | None = None, high: builtins.float | None = None, size: _types.IntOrInts | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
-    """Return integers in [low, high); ``randint(high, size)`` starts at 0."""
+    """Return integers in [low, high); ``randint(high, size)`` starts at 0.
+
+    Args:
+        low: the least value; 0 if only one number is given.
+        high: the values stay below.
+        size: the shape.
+    """
 def randint_like(input: _Tensor, low: builtins.int, high: builtins.int | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return `randint` in the shape, dtype and layout of ``input``, unless told otherwise."""
 def randn(*size: _types.IntOrInts, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
@@ -1553,7 +1706,11 @@ def randn(*size: _types.IntOrInts, generator: _Generator | None = None, dtype: _
 def randn_like(input: _Tensor, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
     """Return `randn` in the shape, dtype and layout of ``input``, unless told otherwise."""
 def randperm(n: builtins.int, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False) -> _Tensor:
-    """Return the integers below ``n`` in random order."""
+    """Return the integers below ``n`` in random order.
+
+    Args:
+        n: how many.
+    """
 def range(start: builtins.float = 0, end: _types.TensorLike | None = None, step: builtins.float = 1, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return ``start``, ``start + step``, … up to and including ``end``."""
 from sbpjax.tensor.views import ravel as ravel
@@ -1581,9 +1738,18 @@ def repeat_interleave(input: _Tensor, repeats: _types.IntOrInts | None = None, d
     """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index.
 
     Alone, ``input`` is taken for the repeats of 0, 1, 2, …
+
+    Args:
+        repeats: a number, or a tensor of one per index.
+        dim: the dim; None for the flattened tensor.
+        output_size: the size of the result in the dim, if it is known.
     """
 def reshape(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
-    """Return the elements in another shape: a view where strides allow it, else a copy."""
+    """Return the elements in another shape: a view where strides allow it, else a copy.
+
+    Args:
+        shape: the sizes, as numbers or one tuple; one may be -1.
+    """
 def resize_as_(input: _Tensor, other: _Tensor, memory_format: _memory_format | None = None) -> _Tensor:
     """Give this tensor the size of another one."""
 from sbpjax.functions.complex_numbers import resolve_conj as resolve_conj
@@ -1767,9 +1933,19 @@ sparse_coo: _layout
 sparse_csr: _layout
 from sbpjax import special as special
 def split(input: _Tensor, split_size_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, split_size: builtins.int | None = None) -> builtins.tuple[_Tensor, ...]:
-    """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
+    """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed.
+
+    Args:
+        split_size_or_sections: one size, or a list of sizes.
+        split_size: the size, by OneFlow's name.
+    """
 def split_copy(input: _Tensor, split_size_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, split_size: builtins.int | None = None) -> builtins.tuple[_Tensor, ...]:
-    """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
+    """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed.
+
+    Args:
+        split_size_or_sections: one size, or a list of sizes.
+        split_size: the size, by OneFlow's name.
+    """
 def split_with_sizes(input: _Tensor, split_sizes: collections.abc.Sequence[builtins.int], dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
     """Return views of parts of a dim of the sizes listed."""
 def split_with_sizes_copy(input: _Tensor, split_sizes: collections.abc.Sequence[builtins.int], dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
@@ -1795,7 +1971,12 @@ def stack(tensors: collections.abc.Sequence[_Tensor], dim: builtins.int = 0, *, 
         dim: where the new dim is in the result.
     """
 def std(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1, out: _Tensor | None = None) -> _Tensor:
-    """Return the standard deviation, over ``n - correction``."""
+    """Return the standard deviation, over ``n - correction``.
+
+    Args:
+        unbiased: the older form of ``correction``: 1 if true, 0 if not.
+        correction: what is taken from the count of elements.
+    """
 def std_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
     """Return standard deviation and mean."""
 from sbpjax.functions.signal import stft as stft
@@ -1836,9 +2017,21 @@ def svd_lowrank(A: _Tensor, q: builtins.int | None = 6, niter: builtins.int | No
         M: taken off A first.
     """
 def swapaxes(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
-    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``.
+
+    Args:
+        dim0: one dim.
+        dim1: the other.
+        perm: all dims in their new order.
+    """
 def swapdims(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
-    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``.
+
+    Args:
+        dim0: one dim.
+        dim1: the other.
+        perm: all dims in their new order.
+    """
 from sbpjax.tensor.views import t as t
 def t_copy(input: _Tensor) -> _Tensor:
     """Return the transpose of a matrix; fewer dims stay."""
@@ -1865,10 +2058,7 @@ def tensor(data: _types.ArrayLike, *, dtype: _types.DTypeLike | None = None, dev
     Args:
         data: numbers, nested lists of them, a NumPy array, or a tensor.
         dtype: the dtype; by default the data's (Python floats: the default dtype, integers: int64).
-        device: where a local tensor lies.
-        placement: where a global tensor lies; comes with ``sbp``.
         sbp: how a global tensor lies; ``data`` is the logical value.
-        requires_grad: whether ops on it are recorded.
     """
 tensor_buffer: __NoDtype
 def tensor_buffer_to_tensor(*args: builtins.object, **options: builtins.object) -> builtins.object:
@@ -1927,9 +2117,21 @@ def topk(input: _Tensor, k: builtins.int, dim: builtins.int = -1, largest: built
 def trace(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the sum of the main diagonal of a matrix; integers add up in int64."""
 def transpose(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
-    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``.
+
+    Args:
+        dim0: one dim.
+        dim1: the other.
+        perm: all dims in their new order.
+    """
 def transpose_copy(input: _Tensor, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
-    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``.
+
+    Args:
+        dim0: one dim.
+        dim1: the other.
+        perm: all dims in their new order.
+    """
 def trapezoid(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float = 1.0, dim: builtins.int = -1) -> _Tensor:
     """Return the integral along a dim by trapezoids, between samples ``dx`` apart or at x."""
 def trapz(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float = 1.0, dim: builtins.int = -1) -> _Tensor:
@@ -1999,12 +2201,26 @@ def unique(input: _Tensor, sorted: builtins.bool = True, *, dim: builtins.int | 
     """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
 
     Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+
+    Args:
+        sorted: accepted; elements are sorted always.
+        return_inverse: return also where each element is among them.
+        return_counts: return also how often each occurs.
+        dim: the dim whose slices are compared; None for single elements.
+        dtype: the dtype of indices and counts.
     """
 @typing.overload
 def unique(input: _Tensor, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None, *, dtype: _types.DTypeLike | None = None) -> builtins.tuple[_Tensor, ...]:
     """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
 
     Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+
+    Args:
+        sorted: accepted; elements are sorted always.
+        return_inverse: return also where each element is among them.
+        return_counts: return also how often each occurs.
+        dim: the dim whose slices are compared; None for single elements.
+        dtype: the dtype of indices and counts.
     """
 @typing.overload
 def unique_consecutive(input: _Tensor, *, dim: builtins.int | None = None) -> _Tensor:
@@ -2016,24 +2232,41 @@ from sbpjax import unittest as unittest
 def unravel_index(indices: _Tensor, shape: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:
     """Return flat indices as one index per dim of a shape."""
 def unsafe_chunk(input: _Tensor, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
-    """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
+    """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter.
+
+    Args:
+        chunks: how many at most.
+    """
 def unsafe_split(input: _Tensor, split_size: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
     """Return `split` into parts of one size."""
 from sbpjax.tensor.views import unsqueeze as unsqueeze
 def unsqueeze_copy(input: _Tensor, dim: builtins.int) -> _Tensor:
-    """Return a view with a new dim of size 1."""
+    """Return a view with a new dim of size 1.
+
+    Args:
+        dim: where the new dim is in the result.
+    """
 from sbpjax.functions.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from sbpjax import utils as utils
 def vander(x: _Tensor, N: builtins.int | None = None, increasing: builtins.bool = False) -> _Tensor:
     """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
 def var(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: _types.IntOrInts = 1, out: _Tensor | None = None) -> _Tensor:
-    """Return the variance, over ``n - correction``."""
+    """Return the variance, over ``n - correction``.
+
+    Args:
+        unbiased: the older form of ``correction``: 1 if true, 0 if not.
+        correction: what is taken from the count of elements.
+    """
 def var_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
     """Return variance and mean."""
 def vdot(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the dot product of two vectors, the first conjugated."""
 def view(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
-    """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype."""
+    """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
+
+    Args:
+        shape: the sizes, as numbers or one tuple; one may be -1. Or a dtype.
+    """
 from sbpjax.functions.complex_numbers import view_as_complex as view_as_complex
 def view_as_complex_copy(input: _Tensor) -> _Tensor:
     """Return a view of a real tensor, whose last dim of size 2 holds real and imaginary parts, as complex numbers."""
@@ -2041,7 +2274,11 @@ from sbpjax.functions.complex_numbers import view_as_real as view_as_real
 def view_as_real_copy(input: _Tensor) -> _Tensor:
     """Return a view of a complex tensor with real and imaginary parts along a new last dim."""
 def view_copy(input: _Tensor, *shape: _types.IntOrInts) -> _Tensor:
-    """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype."""
+    """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
+
+    Args:
+        shape: the sizes, as numbers or one tuple; one may be -1. Or a dtype.
+    """
 from sbpjax.inspect.explain import visualize as visualize
 def vmap(func: typing.Any, in_dims: builtins.int = 0, out_dims: builtins.int = 0, randomness: builtins.str = 'error', *, chunk_size: builtins.int | None = None) -> collections.abc.Callable:
     """Return a function that runs ``func`` once per example of a batch, as one program.
@@ -2061,10 +2298,18 @@ def vstack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = 
     """Return the arrays one below the other; vectors are rows."""
 @typing.overload
 def where(condition: _Tensor) -> builtins.tuple[_Tensor, ...]:
-    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds."""
+    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds.
+
+    Args:
+        condition: bools, or integers that hold if they are not 0.
+    """
 @typing.overload
 def where(condition: _Tensor, input: _types.TensorLike, other: _types.TensorLike, *, out: _Tensor | None = None) -> _Tensor:
-    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds."""
+    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds.
+
+    Args:
+        condition: bools, or integers that hold if they are not 0.
+    """
 def wrap_jax(fn: typing.Callable[..., builtins.object], sbp_rule: builtins.str | collections.abc.Sequence[builtins.str] | None = None, *, backward: typing.Any = None, backward_rule: builtins.str | collections.abc.Sequence[builtins.str] | None = None, name: builtins.str | None = None) -> _Wrapped:
     """Return a function of JAX arrays as an op on tensors.
 
@@ -2086,12 +2331,7 @@ def zeros(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device
     """Return a tensor of zeros.
 
     Args:
-        size: the shape, as numbers or one tuple.
         dtype: the dtype; the default dtype if None.
-        device: where a local tensor lies.
-        placement: where a global tensor lies; comes with ``sbp``.
-        sbp: how a global tensor lies.
-        requires_grad: whether ops on it are recorded.
     """
 def zeros_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
     """Return zeros of the shape, dtype and layout of ``x``, unless told otherwise."""

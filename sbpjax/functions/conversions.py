@@ -87,6 +87,19 @@ def to(
         non_blocking: accepted; transfers never block.
         memory_format: accepted; there is one format.
         other: the other tensor, by name.
+
+    Returns:
+        The same shape; splits stay, a partial sum is reduced first where it would be rounded. The tensor itself if
+        nothing changes.
+
+    Raises:
+        OpTypeError: an argument that is neither a dtype, a device nor a tensor.
+        PlacementError: there is no such device.
+        MixedTensorError: a global tensor and a single device.
+
+    Example:
+        >>> flow.tensor([1.5, 2.5]).to(flow.int32)
+        tensor([1, 2], dtype=sbpjax.int32)
     """
     if other is not None:
         args = (other, *args)
@@ -138,7 +151,18 @@ _KINDS = {kind: name for name, kind in _TYPE_NAMES.items()}
 
 
 def cpu(self: Tensor, memory_format=None) -> Tensor:
-    """Return the tensor on the CPU; ``memory_format`` is accepted, there is one."""
+    """Return the tensor on the CPU; ``memory_format`` is accepted, there is one.
+
+    Args:
+        memory_format: accepted; there is one format.
+
+    Returns:
+        The same shape and sbp.
+
+    Example:
+        >>> flow.ones(2).cpu().device
+        device(type='cpu', index=0)
+    """
     return to_device(self, "cpu")
 
 
@@ -206,7 +230,15 @@ def _attach() -> None:
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return the tensor in the dtype of another one."""
+    """Return the tensor in the dtype of another one.
+
+    Returns:
+        The same shape; splits stay.
+
+    Example:
+        >>> flow.tensor([1, 2]).type_as(flow.ones(1))
+        tensor([1., 2.])
+    """
     return to_dtype(self, other.dtype)
 
 

@@ -49,7 +49,9 @@ def derived(row: Row, kind: str) -> Callable:
     The method that writes (``"inplace"``) and the function (``"inplace function"``) differ in the first name.
     """
     if row.written:
-        function = public(row.resolve(), row.names, row.oneflow, row.out, row.strict)
+        written = row.resolve()
+        function = public(written, row.names, row.oneflow, row.out, row.strict)
+        function.__doc__ = texts.of_written(row.home, written, list(inspect.signature(function).parameters))
         return named(function, row.name, function.__doc__, row.room) if function.__name__ != row.name else function
     if kind == "method":
         return _with_several(derived(row, "function"))

@@ -60,6 +60,21 @@ def add(input=None, other=None, *more, alpha: float = 1, inplace: bool = False, 
         inplace: write the sum into `input`.
         out: a tensor to write the sum into.
         inputs: the list of tensors by OneFlow's name.
+
+    Returns:
+        The shapes broadcast, the dtypes promote. A split stays where the others are split alike or broadcast; a partial
+        sum stays one.
+
+    Raises:
+        OpError: the shapes do not broadcast.
+        OpTypeError: ``alpha`` or a number with more than two terms.
+        MixedTensorError: some are local, others global, or they lie on different placements.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.tensor([1.0, 2.0], placement=p, sbp=flow.sbp.split(0))
+        >>> flow.add(x, x, alpha=2).tolist(), flow.add(x, 1).sbp
+        ([3.0, 6.0], (sbpjax.sbp.split(dim=0),))
     """
     if more or other is None:
         terms = input if inputs is None else inputs
@@ -74,14 +89,39 @@ def add(input=None, other=None, *more, alpha: float = 1, inplace: bool = False, 
 
 
 def pow(input, exponent, *, inplace: bool = False, out=None) -> Tensor:
-    """Return ``input ** exponent``; either may be a number; with ``inplace=True`` written into ``input``."""
+    """Return ``input ** exponent``; either may be a number; with ``inplace=True`` written into ``input``.
+
+    Args:
+        input: a tensor or a number.
+        exponent: a tensor or a number.
+
+    Returns:
+        The shapes broadcast, the dtypes promote. A split stays; a partial sum is reduced first.
+
+    Example:
+        >>> flow.pow(flow.tensor([1.0, 2.0, 3.0]), 2)
+        tensor([1., 4., 9.])
+    """
     if inplace:
         return input.pow_(exponent)
     return _finish(input**exponent, out)
 
 
 def where(condition: Tensor, input=None, other=None, *, out=None):
-    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds."""
+    """Return ``input`` where the condition holds, else ``other``; alone, the indices where it holds.
+
+    Args:
+        condition: bools, or integers that hold if they are not 0.
+        input: a tensor or a number.
+        other: a tensor or a number.
+
+    Returns:
+        The shapes broadcast, the dtypes promote. A split stays where the others are split alike or broadcast.
+
+    Example:
+        >>> flow.where(flow.tensor([True, False]), flow.tensor([1.0, 2.0]), 0.0)
+        tensor([1., 0.])
+    """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     return _finish(dispatch.run(op_of(arithmetic.where), (condition, input, other)), out)
@@ -104,6 +144,24 @@ def matmul(
         transpose_b: swap the last two dims of `other` first; it keeps its layout.
         alpha: factor of the product.
         out: a tensor to write it into.
+
+    Returns:
+        ``(..., M, N)``, without M or N where an input is a vector. Splits of batch dims, of the rows of `input` and of
+        the columns of `other` stay splits of the result. If the contracted dim is split in both, the result is a
+        partial sum. A partial sum times a broadcast tensor stays one.
+
+    Raises:
+        OpError: the sizes of the contracted dim differ.
+        OpTypeError: the dtypes differ.
+        MixedTensorError: one is local, the other global, or they lie on different placements.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.ones(4, 6, placement=p, sbp=flow.sbp.split(1))
+        >>> w = flow.ones(6, 2, placement=p, sbp=flow.sbp.split(0))
+        >>> y = flow.matmul(x, w)
+        >>> y.shape, y.sbp, y[0].tolist()
+        (sbpjax.Size([4, 2]), (sbpjax.sbp.partial_sum,), [6.0, 6.0])
     """
     if transpose_a or transpose_b or alpha != 1.0:
         static = (("transpose_a", bool(transpose_a)), ("transpose_b", bool(transpose_b)), ("alpha", hashable(alpha)))
@@ -127,6 +185,22 @@ def einsum(equation: Any, *operands) -> Tensor:
     """Return the sum of products that an equation such as ``"bij,bjk->bik"`` names.
 
     ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` is the same as ``einsum("ab,bc->ac", x, y)``; ``...`` may stand in both.
+
+    Args:
+        equation: letters for the dims of every tensor, and of the result behind ``->``.
+        operands: the tensors.
+
+    Returns:
+        The dims behind the arrow. A split of a dim that stays is kept; a split of one that is summed in all that have
+        it gives a partial sum.
+
+    Raises:
+        OpTypeError: the equation is neither a text nor a tensor with its list of dims.
+
+    Example:
+        >>> x = flow.ones(4, 6).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(1))
+        >>> flow.einsum("ij,kj->ik", x, x).shape, flow.einsum("ij,kj->ik", x, x).sbp
+        (sbpjax.Size([4, 4]), (sbpjax.sbp.partial_sum,))
     """
     if isinstance(equation, Tensor) and operands and not isinstance(operands[0], Tensor):
         equation, operands = _einsum.spelled((equation, *operands))
@@ -153,6 +227,18 @@ def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, outpu
     """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index.
 
     Alone, ``input`` is taken for the repeats of 0, 1, 2, …
+
+    Args:
+        repeats: a number, or a tensor of one per index.
+        dim: the dim; None for the flattened tensor.
+        output_size: the size of the result in the dim, if it is known.
+
+    Returns:
+        Splits of other dims stay.
+
+    Example:
+        >>> flow.repeat_interleave(flow.tensor([1, 2]), 2)
+        tensor([1, 1, 2, 2])
     """
     if repeats is None:
         from sbpjax.tensor.creation import arange
@@ -163,7 +249,24 @@ def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, outpu
 
 
 def meshgrid(*tensors, indexing: str = "ij") -> tuple:
-    """Return the coordinate grids of vectors."""
+    """Return the coordinate grids of vectors.
+
+    Args:
+        tensors: vectors of one dtype.
+        indexing: ``"ij"``, or ``"xy"``, which swaps the first two dims.
+
+    Returns:
+        A grid per vector, of the shape of all sizes; a split of a vector becomes one of its dim.
+
+    Raises:
+        OpError: no tensors.
+        OpTypeError: they have several dtypes.
+        OpValueError: another ``indexing``.
+
+    Example:
+        >>> flow.meshgrid(flow.tensor([1, 2]), flow.tensor([3, 4, 5]))[0].tolist()
+        [[1, 1, 1], [2, 2, 2]]
+    """
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     if not tensors:
@@ -232,7 +335,16 @@ _CLONE = op_of(elementwise.identity)
 
 
 def clone(input: Tensor, *, memory_format=None) -> Tensor:
-    """Return a copy, on the tape."""
+    """Return a copy, on the tape.
+
+    Returns:
+        The same shape, dtype and sbp.
+
+    Example:
+        >>> x = flow.tensor([1.0, 2.0])
+        >>> x.clone().zero_(), x
+        (tensor([0., 0.]), tensor([1., 2.]))
+    """
     return lazy_views.through(input, _CLONE)
 
 
@@ -266,7 +378,15 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def numel(input: Tensor) -> int:
-    """Return the number of elements."""
+    """Return the number of elements.
+
+    Returns:
+        The logical number, under any sbp.
+
+    Example:
+        >>> flow.numel(flow.ones(2, 3))
+        6
+    """
     return input.shape.numel()
 
 
@@ -292,12 +412,36 @@ def can_cast(from_, to) -> bool:
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Return whether all elements are close."""
+    """Return whether all elements are close.
+
+    Args:
+        rtol: tolerance relative to ``other``.
+        atol: absolute tolerance.
+        equal_nan: whether NaN is close to NaN.
+
+    Returns:
+        A bool, on every rank; any sbp.
+
+    Example:
+        >>> flow.allclose(flow.tensor([1.0]), flow.tensor([1.0 + 1e-7]))
+        True
+    """
     return bool(input.isclose(other, rtol, atol, equal_nan).all())
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Return whether shape and all elements agree."""
+    """Return whether shape and all elements agree.
+
+    Returns:
+        A bool, on every rank; any sbp.
+
+    Raises:
+        OpTypeError: ``other`` is no tensor.
+
+    Example:
+        >>> flow.equal(flow.tensor([1, 2]), flow.tensor([1, 2]))
+        True
+    """
     if not isinstance(other, Tensor):
         raise OpTypeError(message("equal(x, y)", f"a {type(other).__name__}", "y is a tensor", "(x == y).all()"))
     return input.shape == other.shape and bool((input == other).all())

@@ -51,7 +51,19 @@ def _draw(
 def rand(
     *size, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
-    """Return uniform floats in [0, 1); arguments as `sbpjax.zeros`, and a `generator`."""
+    """Return uniform floats in [0, 1); arguments as `sbpjax.zeros`, and a `generator`.
+
+    Returns:
+        The numbers do not depend on the sbp.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> _ = flow.manual_seed(0)
+        >>> local = flow.rand(4)
+        >>> _ = flow.manual_seed(0)
+        >>> flow.rand(4, placement=p, sbp=flow.sbp.split(0)).tolist() == local.tolist()
+        True
+    """
     static = (("shape", size_of(size, "rand(...)")), ("dtype", _float_dtype(dtype)))
     return _draw(_random.rand, static, generator, (device, placement, sbp), "rand(...)", requires_grad)
 
@@ -59,7 +71,15 @@ def rand(
 def randn(
     *size, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
-    """Return floats of the standard normal distribution; arguments as `sbpjax.zeros`, and a `generator`."""
+    """Return floats of the standard normal distribution; arguments as `sbpjax.zeros`, and a `generator`.
+
+    Returns:
+        The numbers do not depend on the sbp.
+
+    Example:
+        >>> flow.randn(2, 3).shape
+        sbpjax.Size([2, 3])
+    """
     static = (("shape", size_of(size, "randn(...)")), ("dtype", _float_dtype(dtype)))
     return _draw(_random.randn, static, generator, (device, placement, sbp), "randn(...)", requires_grad)
 
@@ -76,7 +96,24 @@ def randint(
     sbp=None,
     requires_grad=False,
 ) -> Tensor:
-    """Return integers in [low, high); ``randint(high, size)`` starts at 0."""
+    """Return integers in [low, high); ``randint(high, size)`` starts at 0.
+
+    Args:
+        low: the least value; 0 if only one number is given.
+        high: the values stay below.
+        size: the shape.
+
+    Returns:
+        int64 if no ``dtype`` is given. The numbers do not depend on the sbp.
+
+    Raises:
+        OpTypeError: no ``high`` or no ``size``.
+
+    Example:
+        >>> x = flow.randint(3, (100,))
+        >>> x.dtype, x.min().item(), x.max().item()
+        (sbpjax.int64, 0, 2)
+    """
     if size is None:
         low, high, size = 0, low, high
     elif high is None:
@@ -104,7 +141,21 @@ def randint(
 def randperm(
     n: int, *, generator=None, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
-    """Return the integers below ``n`` in random order."""
+    """Return the integers below ``n`` in random order.
+
+    Args:
+        n: how many.
+
+    Returns:
+        int64 if no ``dtype`` is given. The order does not depend on the sbp.
+
+    Raises:
+        OpError: ``n`` is negative.
+
+    Example:
+        >>> flow.randperm(5).sort().values
+        tensor([0, 1, 2, 3, 4])
+    """
     if n < 0:
         raise OpError(message("randperm(n)", f"n={n}", "n must be non-negative", "randperm(len(data))"))
     static = (("n", as_int(n)), ("dtype", dtypes.int64.np if dtype is None else dtypes.of(dtype).np))
@@ -124,7 +175,20 @@ def normal(
     requires_grad=False,
     out=None,
 ) -> Tensor:
-    """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them."""
+    """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them.
+
+    Args:
+        mean: a number, or a tensor.
+        std: a number, or a tensor.
+        size: the shape, where both are numbers.
+
+    Returns:
+        The numbers do not depend on the sbp.
+
+    Example:
+        >>> flow.normal(0.0, 1.0, (2, 3)).shape
+        sbpjax.Size([2, 3])
+    """
     if out is not None:
         options = {"generator": generator, "device": device, "placement": placement, "sbp": sbp}
         return into_out(out, normal(mean, std, size, dtype=dtype, **options))
@@ -140,7 +204,19 @@ def normal(
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator=None, dtype=None, inplace: bool = False, out=None
 ) -> Tensor:
-    """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``."""
+    """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``.
+
+    Args:
+        input: probabilities.
+        p: one probability for all instead.
+
+    Returns:
+        The shape and the sbp of ``input``.
+
+    Example:
+        >>> flow.bernoulli(flow.tensor([0.0, 1.0]))
+        tensor([0., 1.])
+    """
     if inplace or dtype is not None:
         drawn = bernoulli(input, p, generator=generator)
         return input.copy_(drawn) if inplace else drawn.to(dtype)
@@ -156,7 +232,20 @@ def _filled(x: Tensor, value) -> Tensor:
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, generator=None) -> Tensor:
-    """Return indices drawn by the weights in ``input``."""
+    """Return indices drawn by the weights in ``input``.
+
+    Args:
+        input: weights ``(C,)`` or ``(N, C)``.
+        num_samples: how many are drawn.
+        replacement: whether one may be drawn again.
+
+    Returns:
+        int64 ``(num_samples,)`` or ``(N, num_samples)``; the draws do not depend on the sbp.
+
+    Example:
+        >>> flow.multinomial(flow.tensor([0.0, 1.0, 0.0]), 3, replacement=True)
+        tensor([1, 1, 1])
+    """
     key = generator_or_default(generator).key()
     static = (("num_samples", as_int(num_samples)), ("replacement", replacement))
     return dispatch.run(op_of(_random.multinomial, static), (key, input.detach()))
@@ -241,12 +330,40 @@ def _fill(x: Tensor, fn, static: tuple, generator, asked: str, inputs: tuple = (
 
 
 def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator=None) -> Tensor:
-    """Write uniform floats in [a, b)."""
+    """Write uniform floats in [a, b).
+
+    Args:
+        a: the least value.
+        b: the values stay below.
+
+    Returns:
+        The tensor, in its sbp, on which the numbers do not depend.
+
+    Example:
+        >>> x = flow.empty(100).uniform_(2, 3)
+        >>> (x >= 2).all() and (x < 3).all()
+        tensor(True)
+    """
     return _fill(self, _random.uniform, (("low", float(a)), ("high", float(b))), generator, "uniform_")
 
 
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Tensor:
-    """Write normal floats."""
+    """Write normal floats.
+
+    Args:
+        mean: their mean.
+        std: their deviation.
+
+    Returns:
+        The tensor, in its sbp, on which the numbers do not depend.
+
+    Raises:
+        OpError: ``std`` is negative.
+
+    Example:
+        >>> flow.empty(2, 3).normal_().shape
+        sbpjax.Size([2, 3])
+    """
     if std < 0:
         raise OpError(message("x.normal_(...)", f"std={std}", "normal expects std >= 0.0", "x.normal_(0, 1)"))
     return _fill(self, _random.normal, (), generator, "normal_", (float(mean), float(std)))

@@ -28,7 +28,7 @@ def _extreme(fn, other_fn, result, input, dim, keepdim, other, out):
     if dim is None:
         if keepdim:
             rule = "keepdim comes with dim"
-            raise OpTypeError(message(f"{fn.__name__}(keepdim=True)", "no dim", rule, f"am{fn.__name__}(keepdim=True)"))
+            raise OpTypeError(message(f"{fn.__name__}(keepdim=True)", "no dim", rule, f"a{fn.__name__}(keepdim=True)"))
         found = dispatch.unary(op_of(fn), input)
         return found if out is None else into_out(out, found)
     values = result(*dispatch.run(op_of(fn, (("dim", as_int(dim)), ("keepdim", keepdim))), (input,)))
@@ -36,12 +36,52 @@ def _extreme(fn, other_fn, result, input, dim, keepdim, other, out):
 
 
 def max(input: Tensor, dim=None, keepdim: bool = False, *, other=None, out=None):
-    """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+    """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum.
+
+    Args:
+        dim: the dim, or None for all elements; or the other tensor.
+        other: a tensor to compare with, element by element.
+
+    Returns:
+        A number; or with ``dim`` a named tuple of values and int64 indices. Splits of other dims stay. A split of the
+        dim itself is moved or reduced, whichever is cheaper; a partial sum is reduced first.
+
+    Raises:
+        OpTypeError: ``keepdim`` without ``dim``.
+        OpIndexError: there is no such dim.
+
+    Example:
+        >>> x = flow.tensor([[1.0, 5.0], [7.0, 3.0]])
+        >>> flow.max(x)
+        tensor(7.)
+        >>> flow.max(x, dim=1).indices
+        tensor([1, 0])
+    """
     return _extreme(reduce.max, "maximum", max_result, input, dim, keepdim, other, out)
 
 
 def min(input: Tensor, dim=None, keepdim: bool = False, *, other=None, out=None):
-    """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+    """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum.
+
+    Args:
+        dim: the dim, or None for all elements; or the other tensor.
+        other: a tensor to compare with, element by element.
+
+    Returns:
+        A number; or with ``dim`` a named tuple of values and int64 indices. Splits of other dims stay. A split of the
+        dim itself is moved or reduced, whichever is cheaper; a partial sum is reduced first.
+
+    Raises:
+        OpTypeError: ``keepdim`` without ``dim``.
+        OpIndexError: there is no such dim.
+
+    Example:
+        >>> x = flow.tensor([[1.0, 5.0], [7.0, 3.0]])
+        >>> flow.min(x)
+        tensor(1.)
+        >>> flow.min(x, dim=1).indices
+        tensor([0, 1])
+    """
     return _extreme(reduce.min, "minimum", min_result, input, dim, keepdim, other, out)
 
 
@@ -55,12 +95,46 @@ def _spread(fn, input, dim, unbiased, correction, keepdim):
 
 
 def var(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction=1) -> Tensor:
-    """Return the variance, over ``n - correction``."""
+    """Return the variance, over ``n - correction``.
+
+    Args:
+        dim: a dim, several, or None for all.
+        unbiased: the older form of ``correction``: 1 if true, 0 if not.
+        correction: what is taken from the count of elements.
+
+    Returns:
+        Splits of other dims stay; a partial sum is reduced first.
+
+    Raises:
+        OpTypeError: ``input`` is not floating point.
+
+    Example:
+        >>> x = flow.tensor([[1.0, 5.0], [7.0, 3.0]])
+        >>> flow.var(x, dim=1)
+        tensor([8., 8.])
+    """
     return _spread(reduce.var, input, dim, unbiased, correction, keepdim)
 
 
 def std(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction=1) -> Tensor:
-    """Return the standard deviation, over ``n - correction``."""
+    """Return the standard deviation, over ``n - correction``.
+
+    Args:
+        dim: a dim, several, or None for all.
+        unbiased: the older form of ``correction``: 1 if true, 0 if not.
+        correction: what is taken from the count of elements.
+
+    Returns:
+        Splits of other dims stay; a partial sum is reduced first.
+
+    Raises:
+        OpTypeError: ``input`` is not floating point.
+
+    Example:
+        >>> x = flow.tensor([[1.0, 5.0], [7.0, 3.0]])
+        >>> flow.std(x, dim=1)
+        tensor([2.8284, 2.8284])
+    """
     return _spread(reduce.std, input, dim, unbiased, correction, keepdim)
 
 
@@ -75,7 +149,19 @@ def std_mean(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: boo
 
 
 def norm(input: Tensor, p: float | str | None = "fro", dim=None, keepdim: bool = False, dtype=None, out=None) -> Tensor:
-    """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values."""
+    """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values.
+
+    Args:
+        p: a number, inf, -inf, ``"fro"`` or ``"nuc"``.
+        dim: a dim, several, or None for all.
+
+    Returns:
+        Splits of other dims stay; a partial sum is reduced first.
+
+    Example:
+        >>> flow.norm(flow.tensor([[3.0, 4.0], [0.0, 0.0]]), dim=1)
+        tensor([5., 0.])
+    """
     if out is not None:
         return into_out(out, norm(input, p, dim, keepdim, dtype))
     if p == "nuc":

@@ -65,7 +65,19 @@ def bucketize(input, boundaries: Tensor, *, out_int32: bool = False, right: bool
 
 
 def nonzero(input: Tensor, as_tuple: bool = False):
-    """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
+    """Return the indices of the elements that are not zero: one row each, or as one vector per dim.
+
+    Args:
+        as_tuple: one vector per dim instead.
+
+    Returns:
+        int64 ``(count, dims)``. Any sbp; the result is broadcast, since its size depends on values.
+
+    Example:
+        >>> flow.nonzero(flow.tensor([[0, 1], [2, 0]]))
+        tensor([[0, 1],
+                [1, 0]])
+    """
     found = np.nonzero(np.atleast_1d(host(input)))
     if as_tuple:
         return tuple(with_layout_of(part.astype(np.int64), input) for part in found)
@@ -74,7 +86,18 @@ def nonzero(input: Tensor, as_tuple: bool = False):
 
 
 def masked_select(input: Tensor, mask: Tensor, *, out=None) -> Tensor:
-    """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0."""
+    """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0.
+
+    Args:
+        mask: bools or numbers, broadcast with ``input``.
+
+    Returns:
+        A vector; of a split tensor a partial sum, each rank holding its own elements among zeros.
+
+    Example:
+        >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True]))
+        tensor([1, 3])
+    """
     if mask.dtype != dtypes.bool_:
         mask = mask != 0
     shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
@@ -103,6 +126,20 @@ def unique(
     """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
 
     Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+
+    Args:
+        sorted: accepted; elements are sorted always.
+        return_inverse: return also where each element is among them.
+        return_counts: return also how often each occurs.
+        dim: the dim whose slices are compared; None for single elements.
+        dtype: the dtype of indices and counts.
+
+    Returns:
+        The elements, alone or in a tuple. Any sbp; the result is broadcast, since its size depends on values.
+
+    Example:
+        >>> flow.unique(flow.tensor([3, 1, 3]), return_counts=True)
+        (tensor([1, 3]), tensor([1, 2]))
     """
     _has_order("unique", input)
     counted = dtypes.np_of(dtype or _positions())
@@ -142,7 +179,24 @@ def unique_consecutive(
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """Return how often each non-negative integer occurs, or the sum of its weights."""
+    """Return how often each non-negative integer occurs, or the sum of its weights.
+
+    Args:
+        input: a vector of integers, none negative.
+        weights: a weight per element.
+        minlength: the least size of the result.
+
+    Returns:
+        A vector, int64 or of the weights' dtype; of a split tensor a partial sum.
+
+    Raises:
+        OpTypeError: ``input`` is no vector of integers.
+        OpBoundsError: one is negative.
+
+    Example:
+        >>> flow.bincount(flow.tensor([0, 2, 2]))
+        tensor([1, 0, 2])
+    """
     if len(input.shape) != 1 or input.dtype.is_floating_point:
         raise OpTypeError(
             message(

@@ -27,8 +27,9 @@ _ORDER = ("Args", "Returns", "Raises", "Source", "Example")
 ARGUMENTS = {
     "out": "a tensor to write the result into, which is returned.",
     "inplace": "write the result into the first tensor.",
+    "generator": "draws the numbers; the default one if not given.",
+    "memory_format": "accepted; there is one format.",
     "dim": "the dim; a negative one counts from the back.",
-    "dims": "a dim, several, or None for all.",
     "keepdim": "keep the reduced dims with size 1.",
     "dtype": "cast to it first.",
     "reduction": '``"mean"`` or ``"sum"`` over all elements, or ``"none"``.',
@@ -36,6 +37,18 @@ ARGUMENTS = {
     "channel_pos": '``"channels_first"`` or ``"channels_last"``: where the channels of input and weight are.',
     "size_average": "the old form of `reduction`.",
     "reduce": "the old form of `reduction`.",
+}
+
+SEVERAL_DIMS = "a dim, several, or None for all."
+IGNORED = "taken and ignored."
+# What they mean where a tensor is made.
+MAKING = {
+    "size": "the shape, as numbers or one tuple.",
+    "dtype": "the dtype; the default dtype, or that of the values or the other tensor, if None.",
+    "device": "where a local tensor lies.",
+    "placement": "where a global tensor lies; comes with ``sbp``.",
+    "sbp": "how a global tensor lies.",
+    "requires_grad": "whether ops on it are recorded.",
 }
 
 # ----------------------------------------------------------------------------------------- what families have in common
@@ -71,6 +84,10 @@ FAMILIES = {
     "linalg.mm linalg.bmm linalg.matmul": PRODUCT,
     "activation.glu activation.prelu complex.isreal": "",  # not pointwise, or only in part: they say it themselves
 }
+VIEW = (
+    "A split stays with its dim, and with the first of dims that are joined. A part of a split dim is a partial sum, "
+    "without communication. A partial sum stays one."
+)
 _FAMILY_OF = {op: text for ops, text in FAMILIES.items() for op in ops.split()}
 
 # What the names of helpers in the code of an op imply: an error, or the dtype of the result.
@@ -107,7 +124,10 @@ def of_op(
         other = _parts(inspect.getdoc(getattr(inspect.getmodule(fn), like[1])) or "")[1]
         other.pop("Example", None)
         said = {**{title: _renamed(text, names) for title, text in other.items()}, **said}
-    said["Args"] = _arguments(said.get("Args", ""), home, tensors, parameters, ignores.split(), _uses(fn, "several"))
+    explained = {name: f"{_tensor(home, name, tensors)}." for name in tensors}
+    explained |= {name: IGNORED for name in ignores.split() if name not in ("size_average", "reduce")}
+    common = {**ARGUMENTS, "dim": SEVERAL_DIMS} if _uses(fn, "several") else ARGUMENTS
+    said["Args"] = _arguments(said.get("Args", ""), parameters, {**common, **explained})
     said.setdefault("Returns", _result(home, fn, tensors))
     said["Raises"] = said.get("Raises", "") + _errors(home, fn, tensors, check)
     return _joined(head, said)
@@ -116,6 +136,26 @@ def of_op(
 def _joined(head: str, said: dict[str, str]) -> str:
     """Return a text from what stands before its sections and these."""
     return "\n\n".join([head, *[f"{title}:\n{said[title].rstrip()}" for title in _ORDER if said.get(title)]])
+
+
+def of_written(home: str, function: Callable, parameters: list[str]) -> str:
+    """Return the text of a function that is written by hand: what it says, and arguments that are alike everywhere.
+
+    Args:
+        home: its module and name.
+        function: the function.
+        parameters: the names of all that it takes, as it is made public.
+    """
+    head, said = _parts(inspect.getdoc(function) or "")
+    own = inspect.signature(function).parameters
+    tensors = {
+        name: "a tensor." for name, p in own.items() if name == "input" or str(p.annotation).startswith("Tensor")
+    }
+    making = MAKING if "requires_grad" in own else {}
+    said["Args"] = _arguments(said.get("Args", ""), parameters, {**ARGUMENTS, **tensors, **making})
+    if home.startswith(("sbpjax.tensor.views.", "sbpjax.tensor.splitting.")):
+        said.setdefault("Returns", _filled(VIEW))
+    return _joined(head, said)
 
 
 def own_tensors(fn: Callable) -> list[str]:
@@ -141,23 +181,11 @@ def _renamed(text: str, names: dict[str, str]) -> str:
     return text
 
 
-def _arguments(given: str, home: str, tensors: list, parameters: list, ignored: list, several: bool) -> str:
-    """Return a line for each argument: what the op says of it, or what all such arguments are."""
+def _arguments(given: str, parameters: list[str], common: dict[str, str]) -> str:
+    """Return a line for each argument: what is said of it, or what all such arguments are."""
     told = {block.partition(":")[0].strip(): block for block in re.split(r"^(?=    \w)", given, flags=re.MULTILINE)}
-    lines = []
-    for name in parameters:
-        if name in told:
-            line = told[name]
-        elif name in tensors or name == "self":
-            line = f"    {name}: {_tensor(home, name, tensors)}.\n"
-        elif name in ignored and name not in ("size_average", "reduce"):
-            line = f"    {name}: taken and ignored.\n"
-        elif name in ARGUMENTS:
-            line = f"    {name}: {ARGUMENTS['dims' if name == 'dim' and several else name]}\n"
-        else:
-            continue
-        lines.append(line)
-    return "".join(lines)
+    alike = {name: f"    {name}: {text}\n" for name, text in common.items()}
+    return "".join(told.get(name) or alike.get(name, "") for name in parameters if name != "self" or name in told)
 
 
 def _tensor(home: str, name: str, tensors: list[str]) -> str:
@@ -236,7 +264,7 @@ class WithBase:
         more, of_base = _parts(inspect.getdoc(self.base) or "")
         said = {**of_base, **said}
         parameters = list(inspect.signature(owner.__init__).parameters)[1:]
-        said["Args"] = _arguments(said.get("Args", ""), "", [], parameters, [], False)
+        said["Args"] = _arguments(said.get("Args", ""), parameters, ARGUMENTS)
         return _joined(f"{head}\n\n{more}", said)
 
 

@@ -40,7 +40,12 @@ def dirac(tensor: _Tensor, groups: builtins.int = 1) -> _Tensor:
 def dirac_(tensor: _Tensor, groups: builtins.int = 1) -> _Tensor:
     """Make a convolution's weight keep as many input channels as possible, per group."""
 def eye(n: builtins.int, m: builtins.int | None = None, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return an ``n`` × ``m`` tensor with ones on the diagonal."""
+    """Return an ``n`` × ``m`` tensor with ones on the diagonal.
+
+    Args:
+        n: the rows.
+        m: the columns; as many as rows if None.
+    """
 def eye_(tensor: _Tensor) -> _Tensor:
     """Make a matrix the identity."""
 from sbpjax.ops.dims import fail as fail
@@ -78,7 +83,13 @@ def kaiming_uniform_(tensor: _Tensor, a: builtins.float = 0, mode: builtins.str 
     """
 from sbpjax.tensor.tape.grad_mode import no_grad as no_grad
 def normal(mean: builtins.float = 0.0, std: builtins.float = 1.0, size: _types.IntOrInts | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them."""
+    """Return normal floats, of a size with numbers for mean and std, or of the shape of tensors given for them.
+
+    Args:
+        mean: a number, or a tensor.
+        std: a number, or a tensor.
+        size: the shape, where both are numbers.
+    """
 def normal_(tensor: _Tensor, mean: builtins.float = 0.0, std: builtins.float = 1.0, generator: _Generator | None = None) -> _Tensor:
     """Fill with normal numbers."""
 def ones_(tensor: _Tensor) -> _Tensor:

@@ -341,7 +341,13 @@ class Attached:
     def all(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return whether all elements are nonzero; bool, or uint8 for uint8."""
     def allclose(self, other: _Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
-        """Return whether all elements are close."""
+        """Return whether all elements are close.
+
+        Args:
+            rtol: tolerance relative to ``other``.
+            atol: absolute tolerance.
+            equal_nan: whether NaN is close to NaN.
+        """
     def amax(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return the maximum over ``dim``; ties share the gradient evenly, NaN wins."""
     def amin(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -434,7 +440,14 @@ class Attached:
     def atanh_(self) -> _Tensor:
         """Write the result of `atanh` into the first tensor, which keeps its layout."""
     def backward(self, gradient: _Tensor | None = None, retain_graph: builtins.bool | None = None, create_graph: builtins.bool = False, inputs: collections.abc.Sequence[_Tensor] | None = None) -> None:
-        """Compute the gradients of this tensor with respect to the leaves; see `sbpjax.autograd.backward`."""
+        """Compute the gradients of this tensor with respect to the leaves; see `sbpjax.autograd.backward`.
+
+        Args:
+            gradient: of a tensor with several elements, the gradient of what is derived.
+            retain_graph: keep the graph for another backward; by default as ``create_graph``.
+            create_graph: record the backward, so that it can be differentiated.
+            inputs: if given, only these tensors get a ``.grad``.
+        """
     def baddbmm(self, batch1: _Tensor, batch2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return beta * input + alpha * (batch1 @ batch2) for stacks of matrices, with input broadcast.
 
@@ -447,13 +460,24 @@ class Attached:
     def batch_gather(self, indices: _Tensor) -> _Tensor:
         """Return ``x[b, index[b, m]]``: rows by an index per leading dims."""
     def bernoulli(self, p: builtins.float | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-        """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``."""
+        """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``.
+
+        Args:
+            input: probabilities.
+            p: one probability for all instead.
+        """
     def bernoulli_(self, p: _types.TensorLike = 0.5, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
         """Write 1 with probability ``p`` (a number or a tensor of probabilities), else 0; ``dtype`` is the tensor's own."""
     def bfloat16(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor in sbpjax.bfloat16."""
     def bincount(self, weights: _Tensor | None = None, minlength: builtins.int = 0) -> _Tensor:
-        """Return how often each non-negative integer occurs, or the sum of its weights."""
+        """Return how often each non-negative integer occurs, or the sum of its weights.
+
+        Args:
+            input: a vector of integers, none negative.
+            weights: a weight per element.
+            minlength: the least size of the result.
+        """
     def bitwise_and(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the bitwise conjunction of integers or bools."""
     def bitwise_and_(self, other: _types.TensorLike) -> _Tensor:
@@ -517,7 +541,11 @@ class Attached:
     def cholesky_solve(self, input2: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return x with ``A x = input``, where ``input2`` is the Cholesky factor of A."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
-        """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
+        """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter.
+
+        Args:
+            chunks: how many at most.
+        """
     def clamp(self, min: _types.TensorLike | None = None, max: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return input limited to [min, max]; at a bound the whole gradient goes to input, and a NaN has none.
 
@@ -564,7 +592,12 @@ class Attached:
     def contiguous_(self) -> _Tensor:
         """Make this tensor contiguous, with memory of its own if it is not."""
     def copy_(self, source: _Tensor, non_blocking: builtins.bool = False) -> _Tensor:
-        """Write another tensor's values, broadcast and cast, into this one."""
+        """Write another tensor's values, broadcast and cast, into this one.
+
+        Args:
+            source: a tensor that broadcasts to this one.
+            non_blocking: accepted.
+        """
     def copysign(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the size of input with the sign of other (also of -0.0)."""
     def copysign_(self, other: _types.TensorLike) -> _Tensor:
@@ -723,7 +756,11 @@ class Attached:
     def exp_(self) -> _Tensor:
         """Write the result of `exp` into the first tensor, which keeps its layout."""
     def expand(self, *sizes: _types.IntOrInts) -> _Tensor:
-        """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
+        """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size.
+
+        Args:
+            sizes: the sizes, as numbers or one tuple.
+        """
     def expand_as(self, other: _Tensor) -> _Tensor:
         """Return `expand` to the shape of another tensor."""
     def expm1(self, *, out: _Tensor | None = None) -> _Tensor:
@@ -733,7 +770,11 @@ class Attached:
     def exponential_(self, lambd: builtins.float = 1.0, generator: _Generator | None = None) -> _Tensor:
         """Write floats of the exponential distribution."""
     def fill_(self, value: _types.TensorLike) -> _Tensor:
-        """Write one number into every element."""
+        """Write one number into every element.
+
+        Args:
+            value: a number, or a tensor of one element.
+        """
     def fill_diagonal_(self, fill_value: _Tensor, wrap: builtins.bool = False) -> _Tensor:
         """Write the result of `fill_diagonal` into the first tensor, which keeps its layout."""
     def fix(self, *, out: _Tensor | None = None) -> _Tensor:
@@ -741,7 +782,12 @@ class Attached:
     def fix_(self) -> _Tensor:
         """Write the result of `trunc` into the first tensor, which keeps its layout."""
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> _Tensor:
-        """Return the dims from ``start_dim`` to ``end_dim`` as one."""
+        """Return the dims from ``start_dim`` to ``end_dim`` as one.
+
+        Args:
+            start_dim: the first dim that is joined.
+            end_dim: the last one.
+        """
     def flip(self, *dims: _types.IntOrInts) -> _Tensor:
         """Return input with the given dims reversed.
 
@@ -1173,7 +1219,11 @@ class Attached:
     def masked_scatter_(self, mask: _Tensor, source: _Tensor) -> _Tensor:
         """Write the result of `masked_scatter` into the first tensor, which keeps its layout."""
     def masked_select(self, mask: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0."""
+        """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0.
+
+        Args:
+            mask: bools or numbers, broadcast with ``input``.
+        """
     def matmul(self, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
         """Return ``alpha`` times the matrix product, with PyTorch's rules for 1-d inputs and batch dims.
 
@@ -1191,13 +1241,28 @@ class Attached:
         """Return the n-th power of square matrices by repeated squaring; a negative one is that of the inverse."""
     @typing.overload
     def max(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+        """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum.
+
+        Args:
+            dim: the dim, or None for all elements; or the other tensor.
+            other: a tensor to compare with, element by element.
+        """
     @typing.overload
     def max(self, dim: builtins.int, keepdim: builtins.bool = False, *, out: collections.abc.Sequence[_Tensor] | None = None) -> _ValuesIndices:
-        """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+        """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum.
+
+        Args:
+            dim: the dim, or None for all elements; or the other tensor.
+            other: a tensor to compare with, element by element.
+        """
     @typing.overload
     def max(self, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum."""
+        """Return the largest element; along ``dim`` with the indices; with another tensor the elementwise maximum.
+
+        Args:
+            dim: the dim, or None for all elements; or the other tensor.
+            other: a tensor to compare with, element by element.
+        """
     def maximum(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the larger element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
     def maximum_(self, other: _types.TensorLike) -> _Tensor:
@@ -1212,13 +1277,28 @@ class Attached:
         """Return the lower median; along ``dim`` with its index."""
     @typing.overload
     def min(self, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+        """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum.
+
+        Args:
+            dim: the dim, or None for all elements; or the other tensor.
+            other: a tensor to compare with, element by element.
+        """
     @typing.overload
     def min(self, dim: builtins.int, keepdim: builtins.bool = False, *, out: collections.abc.Sequence[_Tensor] | None = None) -> _ValuesIndices:
-        """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+        """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum.
+
+        Args:
+            dim: the dim, or None for all elements; or the other tensor.
+            other: a tensor to compare with, element by element.
+        """
     @typing.overload
     def min(self, other: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum."""
+        """Return the smallest element; along ``dim`` with the indices; with another tensor the elementwise minimum.
+
+        Args:
+            dim: the dim, or None for all elements; or the other tensor.
+            other: a tensor to compare with, element by element.
+        """
     def minimum(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the smaller element; NaN if either is NaN; a tie gives half of the gradient to each, NaN all of it."""
     def minimum_(self, other: _types.TensorLike) -> _Tensor:
@@ -1230,9 +1310,19 @@ class Attached:
     def mode(self, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
         """Return the most frequent element along ``dim`` (the smallest of equally frequent ones) and its last index."""
     def moveaxis(self, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
-        """Return a view with dims moved to other positions."""
+        """Return a view with dims moved to other positions.
+
+        Args:
+            source: a dim, or several.
+            destination: where they go.
+        """
     def movedim(self, source: _types.IntOrInts, destination: _types.IntOrInts) -> _Tensor:
-        """Return a view with dims moved to other positions."""
+        """Return a view with dims moved to other positions.
+
+        Args:
+            source: a dim, or several.
+            destination: where they go.
+        """
     def msort(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return input sorted along dim 0."""
     def mul(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
@@ -1240,7 +1330,13 @@ class Attached:
     def mul_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `mul` into the first tensor, which keeps its layout."""
     def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
-        """Return indices drawn by the weights in ``input``."""
+        """Return indices drawn by the weights in ``input``.
+
+        Args:
+            input: weights ``(C,)`` or ``(N, C)``.
+            num_samples: how many are drawn.
+            replacement: whether one may be drawn again.
+        """
     def multiply(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return input * other; of bools, their conjunction."""
     def multiply_(self, other: _types.TensorLike) -> _Tensor:
@@ -1271,7 +1367,12 @@ class Attached:
     def nansum(self, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
         """Return the sum over ``dim`` with NaN counted as 0."""
     def narrow(self, dim: builtins.int, start: builtins.float, length: builtins.int) -> _Tensor:
-        """Return ``length`` indices of a dim from ``start`` on."""
+        """Return ``length`` indices of a dim from ``start`` on.
+
+        Args:
+            start: the first index.
+            length: how many.
+        """
     def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> _Tensor:
         """Return a copy of what `narrow` shows."""
     @property
@@ -1313,16 +1414,33 @@ class Attached:
         """Write the result of `nextafter` into the first tensor, which keeps its layout."""
     @typing.overload
     def nonzero(self, as_tuple: typing.Literal[False] = False) -> _Tensor:
-        """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
+        """Return the indices of the elements that are not zero: one row each, or as one vector per dim.
+
+        Args:
+            as_tuple: one vector per dim instead.
+        """
     @typing.overload
     def nonzero(self, as_tuple: typing.Literal[True]) -> builtins.tuple[_Tensor, ...]:
-        """Return the indices of the elements that are not zero: one row each, or as one vector per dim."""
+        """Return the indices of the elements that are not zero: one row each, or as one vector per dim.
+
+        Args:
+            as_tuple: one vector per dim instead.
+        """
     def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = -1, out: _Tensor | None = None) -> _Tensor:
         """Return ``size`` rows of `nonzero`, those beyond the number of nonzero elements filled with a number."""
     def norm(self, p: builtins.float | builtins.str | None = 'fro', dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
-        """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values."""
+        """Return the p-norm over some dims; ``"fro"`` is the 2-norm, ``"nuc"`` the sum of a matrix's singular values.
+
+        Args:
+            p: a number, inf, -inf, ``"fro"`` or ``"nuc"``.
+        """
     def normal_(self, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
-        """Write normal floats."""
+        """Write normal floats.
+
+        Args:
+            mean: their mean.
+            std: their deviation.
+        """
     def not_equal(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return where input != other."""
     def not_equal_(self, other: _types.TensorLike) -> _Tensor:
@@ -1330,7 +1448,11 @@ class Attached:
     def numel(self) -> builtins.int:
         """Return the number of elements."""
     def numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
-        """Return the logical value as a NumPy array (a copy)."""
+        """Return the logical value as a NumPy array (a copy).
+
+        Args:
+            force: also of a tensor that requires grad.
+        """
     def offload(self) -> _Tensor:
         """Move the elements to the host's memory until `load`; on the CPU they are there."""
     def orgqr(self, input2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
@@ -1340,7 +1462,11 @@ class Attached:
     def outer(self, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the products of all pairs of two vectors' elements."""
     def permute(self, *dims: _types.IntOrInts) -> _Tensor:
-        """Return a view with the dims in another order."""
+        """Return a view with the dims in another order.
+
+        Args:
+            dims: all dims in their new order.
+        """
     def pin_memory(self) -> _Tensor:
         ...
     def pinverse(self, rcond: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
@@ -1431,9 +1557,18 @@ class Attached:
         """Return each element (along a dim) repeated; ``repeats`` is a number, or one number per index.
 
         Alone, ``input`` is taken for the repeats of 0, 1, 2, …
+
+        Args:
+            repeats: a number, or a tensor of one per index.
+            dim: the dim; None for the flattened tensor.
+            output_size: the size of the result in the dim, if it is known.
         """
     def reshape(self, *shape: _types.IntOrInts) -> _Tensor:
-        """Return the elements in another shape: a view where strides allow it, else a copy."""
+        """Return the elements in another shape: a view where strides allow it, else a copy.
+
+        Args:
+            shape: the sizes, as numbers or one tuple; one may be -1.
+        """
     def reshape_as(self, other: _Tensor) -> _Tensor:
         """Return `reshape` in the shape of another tensor."""
     def resize(self, *size: _types.IntOrInts) -> _Tensor:
@@ -1549,10 +1684,18 @@ class Attached:
         """Write the result of `sinh` into the first tensor, which keeps its layout."""
     @typing.overload
     def size(self, dim: None = None) -> _Size:
-        """Return the shape, or the size of one dim."""
+        """Return the shape, or the size of one dim.
+
+        Args:
+            dim: the dim; None for all.
+        """
     @typing.overload
     def size(self, dim: builtins.int) -> builtins.int:
-        """Return the shape, or the size of one dim."""
+        """Return the shape, or the size of one dim.
+
+        Args:
+            dim: the dim; None for all.
+        """
     def slice_scatter(self, src: _Tensor, dim: builtins.int = 0, start: builtins.int | None = None, end: builtins.int | None = None, step: builtins.int = 1, *, out: _Tensor | None = None) -> _Tensor:
         """Return input with src in a slice of a dim."""
     def slogdet(self, *, out: _Tensor | None = None) -> _SignLogabsdet:
@@ -1583,7 +1726,12 @@ class Attached:
             stable: accepted; sorting is stable always.
         """
     def split(self, split_size_or_sections: _types.IntOrInts | None = None, dim: builtins.int = 0, *, split_size: builtins.int | None = None) -> builtins.tuple[_Tensor, ...]:
-        """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
+        """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed.
+
+        Args:
+            split_size_or_sections: one size, or a list of sizes.
+            split_size: the size, by OneFlow's name.
+        """
     def split_with_sizes(self, split_sizes: collections.abc.Sequence[builtins.int], dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
         """Return views of parts of a dim of the sizes listed."""
     def sqrt(self, *, out: _Tensor | None = None) -> _Tensor:
@@ -1599,7 +1747,12 @@ class Attached:
     def squeeze_(self, dim: _types.IntOrInts | None = None) -> _Tensor:
         """Write `squeeze` into this tensor, which takes the new shape, and return it."""
     def std(self, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1, out: _Tensor | None = None) -> _Tensor:
-        """Return the standard deviation, over ``n - correction``."""
+        """Return the standard deviation, over ``n - correction``.
+
+        Args:
+            unbiased: the older form of ``correction``: 1 if true, 0 if not.
+            correction: what is taken from the count of elements.
+        """
     def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = None, win_length: builtins.int | None = None, window: _Tensor | None = None, center: builtins.bool = True, pad_mode: builtins.str = 'reflect', normalized: builtins.bool = False, onesided: builtins.bool | None = None, return_complex: builtins.bool | None = None) -> _Tensor:
         """Return the Fourier transforms of overlapping frames of a signal.
 
@@ -1656,11 +1809,23 @@ class Attached:
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out: _Tensor | None = None) -> _SVD:
         """Return U, S and V with ``input = U diag(S) V^H``."""
     def swapaxes(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
-        """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+        """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``.
+
+        Args:
+            dim0: one dim.
+            dim1: the other.
+            perm: all dims in their new order.
+        """
     def swapaxes_(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
         """Write `transpose` into this tensor, which takes the new shape, and return it."""
     def swapdims(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
-        """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+        """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``.
+
+        Args:
+            dim0: one dim.
+            dim1: the other.
+            perm: all dims in their new order.
+        """
     def swapdims_(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
         """Write `transpose` into this tensor, which takes the new shape, and return it."""
     def t(self) -> _Tensor:
@@ -1703,7 +1868,6 @@ class Attached:
             device: the device.
             copy: return a copy even if nothing changes.
             non_blocking: accepted; transfers never block.
-            memory_format: accepted; there is one format.
             other: the other tensor, by name.
         """
     @typing.overload
@@ -1717,7 +1881,6 @@ class Attached:
             device: the device.
             copy: return a copy even if nothing changes.
             non_blocking: accepted; transfers never block.
-            memory_format: accepted; there is one format.
             other: the other tensor, by name.
         """
     @typing.overload
@@ -1731,7 +1894,6 @@ class Attached:
             device: the device.
             copy: return a copy even if nothing changes.
             non_blocking: accepted; transfers never block.
-            memory_format: accepted; there is one format.
             other: the other tensor, by name.
         """
     def to_dense(self, dtype: _types.DTypeLike | None = None, *, masked_grad: builtins.bool = True) -> _Tensor:
@@ -1761,9 +1923,16 @@ class Attached:
         With several processes: the parts of this process's ranks joined along split dims, the value under broadcast, the
         sum of its summands under partial_sum; without elements where it owns no rank of the placement. Nothing is
         communicated.
+
+        Args:
+            copy: return a new tensor even if nothing has to be computed.
         """
     def to_numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
-        """Return the logical value as a NumPy array (a copy)."""
+        """Return the logical value as a NumPy array (a copy).
+
+        Args:
+            force: also of a tensor that requires grad.
+        """
     def tolist(self) -> typing.Any:
         """Return the value as nested lists of Python numbers."""
     def topk(self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out: _Tensor | None = None) -> _ValuesIndices:
@@ -1777,7 +1946,13 @@ class Attached:
     def trace(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return the sum of the main diagonal of a matrix; integers add up in int64."""
     def transpose(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
-        """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+        """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``.
+
+        Args:
+            dim0: one dim.
+            dim1: the other.
+            perm: all dims in their new order.
+        """
     def transpose_(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
         """Write `transpose` into this tensor, which takes the new shape, and return it."""
     def triangular_solve(self, A: _Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: _Tensor | None = None) -> _SolutionCoefficient:
@@ -1830,18 +2005,37 @@ class Attached:
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> _Tensor:
         """Return a view of all windows of ``size`` along a dim, every ``step``; the window is a new last dim."""
     def uniform_(self, a: builtins.float = 0.0, b: builtins.float = 1.0, *, generator: _Generator | None = None) -> _Tensor:
-        """Write uniform floats in [a, b)."""
+        """Write uniform floats in [a, b).
+
+        Args:
+            a: the least value.
+            b: the values stay below.
+        """
     @typing.overload
     def unique(self, sorted: builtins.bool = True, *, dim: builtins.int | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
         """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
 
         Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+
+        Args:
+            sorted: accepted; elements are sorted always.
+            return_inverse: return also where each element is among them.
+            return_counts: return also how often each occurs.
+            dim: the dim whose slices are compared; None for single elements.
+            dtype: the dtype of indices and counts.
         """
     @typing.overload
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None, *, dtype: _types.DTypeLike | None = None) -> builtins.tuple[_Tensor, ...]:
         """Return the distinct elements (or slices of a dim), sorted; if asked, each element's index in them, and counts.
 
         Indices and counts are of int64 (int32 under OneFlow's name, as there), or of the dtype that is asked for.
+
+        Args:
+            sorted: accepted; elements are sorted always.
+            return_inverse: return also where each element is among them.
+            return_counts: return also how often each occurs.
+            dim: the dim whose slices are compared; None for single elements.
+            dtype: the dtype of indices and counts.
         """
     @typing.overload
     def unique_consecutive(self, *, dim: builtins.int | None = None) -> _Tensor:
@@ -1850,21 +2044,38 @@ class Attached:
     def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim: builtins.int | None = None) -> builtins.tuple[_Tensor, ...]:
         """Return the elements (along a dim, the slices) that differ from their predecessor."""
     def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
-        """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
+        """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter.
+
+        Args:
+            chunks: how many at most.
+        """
     def unsafe_split(self, split_size: builtins.int, dim: builtins.int = 0) -> builtins.tuple[_Tensor, ...]:
         """Return `split` into parts of one size."""
     def unsqueeze(self, dim: builtins.int) -> _Tensor:
-        """Return a view with a new dim of size 1."""
+        """Return a view with a new dim of size 1.
+
+        Args:
+            dim: where the new dim is in the result.
+        """
     def unsqueeze_(self, dim: builtins.int) -> _Tensor:
         """Write `unsqueeze` into this tensor, which takes the new shape, and return it."""
     def untyped_storage(self) -> _Storage:
         """Return the memory that this tensor shares with its views, in bytes."""
     def var(self, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: _types.IntOrInts = 1, out: _Tensor | None = None) -> _Tensor:
-        """Return the variance, over ``n - correction``."""
+        """Return the variance, over ``n - correction``.
+
+        Args:
+            unbiased: the older form of ``correction``: 1 if true, 0 if not.
+            correction: what is taken from the count of elements.
+        """
     def vdot(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the dot product of two vectors, the first conjugated."""
     def view(self, *shape: _types.IntOrInts) -> _Tensor:
-        """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype."""
+        """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
+
+        Args:
+            shape: the sizes, as numbers or one tuple; one may be -1. Or a dtype.
+        """
     def view_as(self, other: _Tensor) -> _Tensor:
         """Return `view` in the shape of another tensor."""
     def vsplit(self, indices_or_sections: _types.IntOrInts) -> builtins.tuple[_Tensor, ...]:

@@ -98,8 +98,8 @@ def to_global(
         AgreementError: processes give different values for a broadcast tensor.
 
     Example:
-        >>> p = sbpjax.placement("cpu", [0, 1])
-        >>> sbpjax.ones(4, 4).to_global(p, sbpjax.sbp.split(0)).sbp
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> flow.ones(4, 4).to_global(p, flow.sbp.split(0)).sbp
         (sbpjax.sbp.split(dim=0),)
     """
     self._fresh()
@@ -273,8 +273,16 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
     sum of its summands under partial_sum; without elements where it owns no rank of the placement. Nothing is
     communicated.
 
+    Args:
+        copy: return a new tensor even if nothing has to be computed.
+
     Raises:
         MixedTensorError: the tensor is local already.
+
+    Example:
+        >>> x = flow.tensor([1.0, 2.0]).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> x.to_local()
+        tensor([1., 2.])
     """
     self._fresh()
     layout = self._layout
@@ -348,15 +356,33 @@ def _of_a_read(error: DistributedError) -> DistributedError:
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
-    """Return the logical value as a NumPy array (a copy)."""
+    """Return the logical value as a NumPy array (a copy).
+
+    Args:
+        force: also of a tensor that requires grad.
+
+    Returns:
+        The logical value, under any sbp.
+
+    Example:
+        >>> flow.tensor([1, 2]).numpy()
+        array([1, 2])
+    """
     return np.array(host(self))
 
 
 def item(self: Tensor):
     """Return the one element of a tensor as a Python number.
 
+    Returns:
+        The logical value, under any sbp.
+
     Raises:
         OpValueError: the tensor has not exactly one element.
+
+    Example:
+        >>> flow.tensor([2.5]).sum().item()
+        2.5
     """
     if self.shape.numel() != 1:
         raise OpValueError(  # a RuntimeError, as from item(), and a ValueError, as from int() and float()
@@ -371,7 +397,15 @@ def item(self: Tensor):
 
 
 def tolist(self: Tensor):
-    """Return the value as nested lists of Python numbers."""
+    """Return the value as nested lists of Python numbers.
+
+    Returns:
+        The logical value, under any sbp.
+
+    Example:
+        >>> flow.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+    """
     return host(self).tolist()
 
 

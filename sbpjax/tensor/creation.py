@@ -219,25 +219,54 @@ def zeros(*size, dtype=None, device=None, placement=None, sbp=None, requires_gra
         sbp: how a global tensor lies.
         requires_grad: whether ops on it are recorded.
 
+    Raises:
+        OpTypeError: a size that is no integer.
+        OpError: a negative size.
+        SbpTypeError: ``placement`` without ``sbp``, or with a ``device``.
+
     Example:
-        >>> sbpjax.zeros(2, 3).shape
-        sbpjax.Size([2, 3])
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.zeros(2, 3, placement=p, sbp=flow.sbp.split(0))
+        >>> x.shape, x.sbp
+        (sbpjax.Size([2, 3]), (sbpjax.sbp.split(dim=0),))
     """
     return _filled(0, size, dtype, (device, placement, sbp), requires_grad, "zeros(...)")
 
 
 def ones(*size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
-    """Return a tensor of ones; arguments as `zeros`."""
+    """Return a tensor of ones; arguments as `zeros`.
+
+    Example:
+        >>> flow.ones(2, 2)
+        tensor([[1., 1.],
+                [1., 1.]])
+    """
     return _filled(1, size, dtype, (device, placement, sbp), requires_grad, "ones(...)")
 
 
 def empty(*size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
-    """Return a tensor whose content is not specified (zeros, in fact); arguments as `zeros`."""
+    """Return a tensor whose content is not specified (zeros, in fact); arguments as `zeros`.
+
+    Example:
+        >>> flow.empty(2, 3).shape
+        sbpjax.Size([2, 3])
+    """
     return _filled(0, size, dtype, (device, placement, sbp), requires_grad, "empty(...)")
 
 
 def full(size, fill_value, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
-    """Return a tensor of one value; without ``dtype`` the value's own kind decides it."""
+    """Return a tensor of one value; without ``dtype`` the value's own kind decides it.
+
+    Args:
+        fill_value: the value.
+
+    Raises:
+        OpTypeError: the value is neither a number nor a 0-d tensor.
+
+    Example:
+        >>> flow.full((2,), 7.0), flow.full((2,), 7).dtype
+        (tensor([7., 7.]), sbpjax.int64)
+    """
     if isinstance(fill_value, Tensor):
         dtype = dtype or fill_value.dtype
         fill_value = fill_value.item()
@@ -267,7 +296,20 @@ def _dtype_of_number(value, dtype=None) -> np.dtype:
 def arange(
     start=None, end=None, step=1, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
-    """Return ``start, start + step, …`` below ``end``; int64 if all are integers."""
+    """Return ``start, start + step, …`` below ``end``; int64 if all are integers.
+
+    Args:
+        start: the first value; 0 if only one number is given.
+        end: the values stay below.
+        step: their distance.
+
+    Raises:
+        OpError: ``step`` is 0, or leads away from ``end``.
+
+    Example:
+        >>> flow.arange(1, 10, 3), flow.arange(0.0, 1.0, 0.5)
+        (tensor([1, 4, 7]), tensor([0.0000, 0.5000]))
+    """
     if end is None:
         start, end = 0, start
     if end is None:
@@ -305,7 +347,17 @@ def _check_count(asked: str, name: str, value) -> None:
 def linspace(
     start, end, steps: int, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
-    """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+    """Return ``steps`` evenly spaced values from ``start`` to ``end``, both included.
+
+    Args:
+        start: the first value.
+        end: the last value.
+        steps: how many.
+
+    Example:
+        >>> flow.linspace(0, 1, 5)
+        tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     _check_count("linspace(...)", "steps", steps)
     static = (("steps", int(steps)), ("dtype", _float_dtype(dtype)))
     return make(_linspace, static, (start, end), (device, placement, sbp), "linspace(...)", requires_grad)
@@ -324,7 +376,17 @@ def logspace(
 def eye(
     n: int, m: int | None = None, *, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
-    """Return an ``n`` × ``m`` tensor with ones on the diagonal."""
+    """Return an ``n`` × ``m`` tensor with ones on the diagonal.
+
+    Args:
+        n: the rows.
+        m: the columns; as many as rows if None.
+
+    Example:
+        >>> flow.eye(2, 3)
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
     shape = size_of((n, n if m is None else m), "eye(...)")
     static = (("n", shape[0]), ("m", shape[1]), ("dtype", _float_dtype(dtype)))
     return make(_eye, static, (), (device, placement, sbp), "eye(...)", requires_grad)

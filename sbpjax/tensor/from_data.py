@@ -103,6 +103,14 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
 
     Raises:
         OpTypeError: the data is no evenly nested collection of numbers.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> flow.tensor([[1, 2], [3, 4]])
+        tensor([[1, 2],
+                [3, 4]])
+        >>> flow.tensor([1.0, 2.0], placement=p, sbp=flow.sbp.split(0)).sbp
+        (sbpjax.sbp.split(dim=0),)
     """
     target, placement, sbp = where_to(device, placement, sbp, "tensor(...)")
     if isinstance(data, Tensor):
@@ -132,7 +140,20 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
 
 
 def as_tensor(data, dtype=None, device=None) -> Tensor:
-    """Return ``data`` as a tensor; a tensor that fits is returned itself."""
+    """Return ``data`` as a tensor; a tensor that fits is returned itself.
+
+    Args:
+        data: numbers, nested lists of them, a NumPy array, or a tensor.
+        dtype: the dtype; the data's if None.
+        device: where it lies.
+
+    Returns:
+        A local tensor; a global one stays as it is, with its sbp.
+
+    Example:
+        >>> flow.as_tensor([1.0, 2.0])
+        tensor([1., 2.])
+    """
     if isinstance(data, Tensor):
         return data if dtype is None and device is None else data.to(*[v for v in (device, dtype) if v is not None])
     return tensor(data, dtype=dtype, device=device)
@@ -142,6 +163,20 @@ def from_numpy(array: np.ndarray) -> Tensor:
     """Return a local tensor with a NumPy array's content: a copy, so what is written to the array later is not seen.
 
     A `jax.Array` never changes; programs that run later may still read it. See `docs/compatibility.md`.
+
+    Args:
+        array: any numbers or bools.
+
+    Returns:
+        A local tensor of the array's shape and dtype; `to_global` gives it an sbp.
+
+    Raises:
+        OpTypeError: ``array`` is no NumPy array.
+
+    Example:
+        >>> import numpy
+        >>> flow.from_numpy(numpy.arange(3))
+        tensor([0, 1, 2])
     """
     if not isinstance(array, np.ndarray):
         raise OpTypeError(

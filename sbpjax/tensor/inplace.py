@@ -277,7 +277,20 @@ COPY = Op(copy_into, name="copy")
 
 
 def copy_(self: Tensor, source, non_blocking: bool = False) -> Tensor:
-    """Write another tensor's values, broadcast and cast, into this one."""
+    """Write another tensor's values, broadcast and cast, into this one.
+
+    Args:
+        source: a tensor that broadcasts to this one.
+        non_blocking: accepted.
+
+    Returns:
+        The tensor, in its own sbp and dtype.
+
+    Example:
+        >>> flow.zeros(2, 2).copy_(flow.tensor([1.0, 2.0]))
+        tensor([[1., 2.],
+                [1., 2.]])
+    """
     if isinstance(source, Tensor) and source._fresh()._layout is not None and self._layout is not None:
         if source.placement != self.placement:
             source = source.to_global(self.placement, self.sbp if source.shape == self.shape else None)
@@ -287,7 +300,18 @@ def copy_(self: Tensor, source, non_blocking: bool = False) -> Tensor:
 
 
 def fill_(self: Tensor, value) -> Tensor:
-    """Write one number into every element."""
+    """Write one number into every element.
+
+    Args:
+        value: a number, or a tensor of one element.
+
+    Returns:
+        The tensor, in its own sbp.
+
+    Example:
+        >>> flow.ones(2).fill_(7)
+        tensor([7., 7.])
+    """
     return inplace(self, FILL, (value,))
 
 
@@ -295,7 +319,15 @@ FILL = Op(copy_into, name="fill")
 
 
 def zero_(self: Tensor) -> Tensor:
-    """Write zeros."""
+    """Write zeros.
+
+    Returns:
+        The tensor, in its own sbp.
+
+    Example:
+        >>> flow.ones(2).zero_()
+        tensor([0., 0.])
+    """
     return inplace(self, ZERO)
 
 

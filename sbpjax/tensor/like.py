@@ -54,14 +54,26 @@ def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, asked)
 def zeros_like(
     x: Tensor, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, *, memory_format=None
 ) -> Tensor:
-    """Return zeros of the shape, dtype and layout of ``x``, unless told otherwise."""
+    """Return zeros of the shape, dtype and layout of ``x``, unless told otherwise.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.ones(4, 2, placement=p, sbp=flow.sbp.split(0))
+        >>> flow.zeros_like(x).sbp
+        (sbpjax.sbp.split(dim=0),)
+    """
     return _like(x, 0, dtype, device, placement, sbp, requires_grad, "zeros_like(x)")
 
 
 def ones_like(
     x: Tensor, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False, *, memory_format=None
 ) -> Tensor:
-    """Return ones of the shape, dtype and layout of ``x``, unless told otherwise."""
+    """Return ones of the shape, dtype and layout of ``x``, unless told otherwise.
+
+    Example:
+        >>> flow.ones_like(flow.tensor([1, 2]))
+        tensor([1, 1])
+    """
     return _like(x, 1, dtype, device, placement, sbp, requires_grad, "ones_like(x)")
 
 
@@ -75,7 +87,15 @@ def empty_like(
 def full_like(
     x: Tensor, fill_value, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
 ) -> Tensor:
-    """Return one value in the shape, dtype and layout of ``x``, unless told otherwise."""
+    """Return one value in the shape, dtype and layout of ``x``, unless told otherwise.
+
+    Args:
+        fill_value: the value.
+
+    Example:
+        >>> flow.full_like(flow.tensor([1.0, 2.0]), 7)
+        tensor([7., 7.])
+    """
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np))

@@ -48,7 +48,19 @@ def _tied(x: Tensor, op, all_steps: list) -> tuple:
 
 
 def split(self: Tensor, split_size_or_sections=None, dim: int = 0, *, split_size=None) -> tuple:
-    """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed."""
+    """Return views of consecutive parts of a dim: of one size (the last may be shorter), or of the sizes listed.
+
+    Args:
+        split_size_or_sections: one size, or a list of sizes.
+        split_size: the size, by OneFlow's name.
+
+    Raises:
+        OpError: the sizes do not add up to the dim's.
+
+    Example:
+        >>> [part.tolist() for part in flow.arange(5).split(2)], [len(part) for part in flow.arange(5).split([1, 4])]
+        ([[0, 1], [2, 3], [4]], [1, 4])
+    """
     if split_size_or_sections is None:  # the method's name for it
         split_size_or_sections = split_size
     if split_size_or_sections is None:
@@ -76,7 +88,20 @@ def split(self: Tensor, split_size_or_sections=None, dim: int = 0, *, split_size
 
 
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
-    """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter."""
+    """Return at most ``chunks`` views of equal parts of a dim; the last may be shorter.
+
+    Args:
+        chunks: how many at most.
+
+    Raises:
+        OpError: ``chunks`` is not positive.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.ones(4, 6, placement=p, sbp=flow.sbp.split(0))
+        >>> [part.shape for part in x.chunk(2, dim=1)], x.chunk(2, dim=1)[0].sbp
+        ([sbpjax.Size([4, 3]), sbpjax.Size([4, 3])], (sbpjax.sbp.split(dim=0),))
+    """
     d = _dims.one(dim, self.ndim, "chunk")
     chunks = as_int(chunks)
     if chunks <= 0:
@@ -122,7 +147,12 @@ def _places(given: Tensor):
 
 
 def unbind(self: Tensor, dim: int = 0) -> tuple:
-    """Return a view of every index of a dim."""
+    """Return a view of every index of a dim.
+
+    Example:
+        >>> flow.tensor([[1, 2], [3, 4]]).unbind()
+        (tensor([1, 2]), tensor([3, 4]))
+    """
     d = _dims.one(dim, self.ndim, "unbind")
     if not self.shape[d]:
         return ()

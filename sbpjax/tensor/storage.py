@@ -305,7 +305,16 @@ def root_of(x: Tensor) -> Tensor:
 
 
 def detach(self: Tensor) -> Tensor:
-    """Return a tensor over the same storage that is a leaf without grad."""
+    """Return a tensor over the same storage that is a leaf without grad.
+
+    Returns:
+        The same shape, dtype and sbp.
+
+    Example:
+        >>> x = flow.ones(2, requires_grad=True)
+        >>> (x * 2).detach().requires_grad
+        False
+    """
     self._fresh()
     out = wrap_any(self._array, self._layout)
     share(self, out, ())

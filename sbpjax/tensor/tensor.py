@@ -241,8 +241,18 @@ class Tensor(Attached):
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Say whether a leaf gets a gradient, in place; returns itself.
 
+        Args:
+            requires_grad: whether it gets one.
+
+        Returns:
+            The tensor; its gradient has its sbp.
+
         Raises:
             AutogradError: the dtype has no gradient, or the tensor is no leaf and is asked to stop requiring grad.
+
+        Example:
+            >>> flow.ones(2).requires_grad_().requires_grad
+            True
         """
         from sbpjax.tensor.tape.node import AccumulateGrad
 

@@ -86,7 +86,15 @@ def _row_major(shape, strides) -> bool:
 
 
 def contiguous(self: Tensor, memory_format=None) -> Tensor:
-    """Return the tensor itself if it is contiguous, else a copy."""
+    """Return the tensor itself if it is contiguous, else a copy.
+
+    Returns:
+        The same shape and sbp.
+
+    Example:
+        >>> flow.ones(2, 3).t().contiguous().stride()
+        (2, 1)
+    """
     return self if is_contiguous(self) else self.clone()
 
 
@@ -129,8 +137,17 @@ def _shape_for(x: Tensor, shape: tuple, name: str) -> tuple[int, ...]:
 def view(self: Tensor, *shape) -> Tensor:
     """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
 
+    Args:
+        shape: the sizes, as numbers or one tuple; one may be -1. Or a dtype.
+
     Raises:
         OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
+
+    Example:
+        >>> x = flow.arange(6)
+        >>> x.view(2, 3)[0, 0] = 9
+        >>> x
+        tensor([9, 1, 2, 3, 4, 5])
     """
     key = _whole(self, shape)
     found = key and _known_view(self, key)
@@ -158,7 +175,21 @@ def view(self: Tensor, *shape) -> Tensor:
 
 
 def reshape(self: Tensor, *shape) -> Tensor:
-    """Return the elements in another shape: a view where strides allow it, else a copy."""
+    """Return the elements in another shape: a view where strides allow it, else a copy.
+
+    Args:
+        shape: the sizes, as numbers or one tuple; one may be -1.
+
+    Raises:
+        OpError: the number of elements differs.
+        OpTypeError: no shape.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.ones(4, 6, placement=p, sbp=flow.sbp.split(0))
+        >>> x.reshape(24).sbp, x.reshape(2, 2, -1).shape
+        ((sbpjax.sbp.split(dim=0),), sbpjax.Size([2, 2, 6]))
+    """
     key = _whole(self, shape)
     found = key and _known_view(self, key)
     if found is not None:
@@ -196,7 +227,19 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Return the dims from ``start_dim`` to ``end_dim`` as one."""
+    """Return the dims from ``start_dim`` to ``end_dim`` as one.
+
+    Args:
+        start_dim: the first dim that is joined.
+        end_dim: the last one.
+
+    Raises:
+        OpError: ``start_dim`` is behind ``end_dim``.
+
+    Example:
+        >>> flow.ones(2, 3, 4).flatten(1).shape
+        sbpjax.Size([2, 12])
+    """
     n = self.ndim
     start, end = _dims.one(start_dim, n, "flatten"), _dims.one(end_dim, n, "flatten")
     if n == 0:
@@ -247,7 +290,18 @@ def _bitcast(x: Tensor, dtype) -> Tensor:
 
 
 def permute(self: Tensor, *dims) -> Tensor:
-    """Return a view with the dims in another order."""
+    """Return a view with the dims in another order.
+
+    Args:
+        dims: all dims in their new order.
+
+    Raises:
+        OpError: not every dim is named once.
+
+    Example:
+        >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
+        sbpjax.Size([4, 2, 3])
+    """
     if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
         dims = tuple(dims[0])
     n = self.ndim
@@ -274,7 +328,19 @@ def permute(self: Tensor, *dims) -> Tensor:
 
 
 def transpose(self: Tensor, dim0: int = 0, dim1: int | None = None, *, perm=None) -> Tensor:
-    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``."""
+    """Return a view with two dims exchanged; or, as in OneFlow, all in the order of ``perm``.
+
+    Args:
+        dim0: one dim.
+        dim1: the other.
+        perm: all dims in their new order.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.ones(4, 6, placement=p, sbp=flow.sbp.split(0))
+        >>> x.transpose(0, 1).shape, x.transpose(0, 1).sbp
+        (sbpjax.Size([6, 4]), (sbpjax.sbp.split(dim=1),))
+    """
     if dim1 is None:
         return permute(self, *(dim0 if perm is None else perm))
     n = self.ndim
@@ -292,7 +358,16 @@ def transpose(self: Tensor, dim0: int = 0, dim1: int | None = None, *, perm=None
 
 
 def t(self: Tensor) -> Tensor:
-    """Return the transpose of a matrix; fewer dims stay."""
+    """Return the transpose of a matrix; fewer dims stay.
+
+    Raises:
+        OpError: more than 2 dims.
+
+    Example:
+        >>> flow.tensor([[1, 2], [3, 4]]).t()
+        tensor([[1, 3],
+                [2, 4]])
+    """
     if self.ndim > 2:
         raise OpError(
             message("t()", f"a tensor of {self.ndim} dims", "t() expects a tensor with <= 2 dims", "x.transpose(0, 1)")
@@ -306,7 +381,19 @@ def adjoint(self: Tensor) -> Tensor:
 
 
 def movedim(self: Tensor, source, destination) -> Tensor:
-    """Return a view with dims moved to other positions."""
+    """Return a view with dims moved to other positions.
+
+    Args:
+        source: a dim, or several.
+        destination: where they go.
+
+    Raises:
+        OpError: not as many places as dims, or one named twice.
+
+    Example:
+        >>> flow.movedim(flow.ones(2, 3, 4), 0, -1).shape
+        sbpjax.Size([3, 4, 2])
+    """
     source = (source,) if isinstance(source, int) else tuple(source)
     destination = (destination,) if isinstance(destination, int) else tuple(destination)
     n = self.ndim
@@ -329,7 +416,19 @@ def movedim(self: Tensor, source, destination) -> Tensor:
 
 
 def expand(self: Tensor, *sizes) -> Tensor:
-    """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size."""
+    """Return a view with dims of size 1 repeated, and new leading dims; -1 keeps a size.
+
+    Args:
+        sizes: the sizes, as numbers or one tuple.
+
+    Raises:
+        OpError: a size other than 1 is changed, or fewer sizes than dims.
+
+    Example:
+        >>> flow.tensor([[1], [2]]).expand(-1, 3)
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+    """
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
     elif not sizes:
@@ -359,7 +458,12 @@ def expand(self: Tensor, *sizes) -> Tensor:
 
 
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return `expand` to the shape of another tensor."""
+    """Return `expand` to the shape of another tensor.
+
+    Example:
+        >>> flow.ones(1, 3).expand_as(flow.ones(2, 3)).shape
+        sbpjax.Size([2, 3])
+    """
     return expand(self, tuple(other.shape))
 
 
@@ -369,7 +473,15 @@ def broadcast_to(self: Tensor, size) -> Tensor:
 
 
 def squeeze(self: Tensor, dim=None) -> Tensor:
-    """Return a view without dims of size 1: all of them, or those named."""
+    """Return a view without dims of size 1: all of them, or those named.
+
+    Args:
+        dim: a dim, several, or None for all.
+
+    Example:
+        >>> flow.ones(1, 3, 1).squeeze().shape, flow.ones(1, 3, 1).squeeze(0).shape
+        (sbpjax.Size([3]), sbpjax.Size([3, 1]))
+    """
     shape = tuple(self.shape)
     if dim is None:
         gone = tuple(d for d, n in enumerate(shape) if n == 1)
@@ -380,7 +492,15 @@ def squeeze(self: Tensor, dim=None) -> Tensor:
 
 
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
-    """Return a view with a new dim of size 1."""
+    """Return a view with a new dim of size 1.
+
+    Args:
+        dim: where the new dim is in the result.
+
+    Example:
+        >>> flow.ones(3).unsqueeze(0).shape, flow.ones(3).unsqueeze(-1).shape
+        (sbpjax.Size([1, 3]), sbpjax.Size([3, 1]))
+    """
     return view_of(self, view_steps.unsqueeze, (("dim", _dims.one(dim, self.ndim + 1, "unsqueeze")),))
 
 
@@ -409,7 +529,20 @@ def of_one_dim(ndim: int, dim: int, entry: tuple) -> tuple:
 
 
 def narrow(self: Tensor, dim: int, start, length: int) -> Tensor:
-    """Return ``length`` indices of a dim from ``start`` on."""
+    """Return ``length`` indices of a dim from ``start`` on.
+
+    Args:
+        start: the first index.
+        length: how many.
+
+    Raises:
+        OpIndexError: ``start`` is outside the dim.
+        OpError: the part reaches past the end.
+
+    Example:
+        >>> flow.tensor([1, 2, 3, 4]).narrow(0, 1, 2)
+        tensor([2, 3])
+    """
     d = _dims.one(dim, self.ndim, "narrow")
     n = self.shape[d]
     begin = as_int(start)
@@ -493,7 +626,18 @@ def _is_view(self: Tensor) -> bool:
 
 
 def size(self: Tensor, dim: int | None = None):
-    """Return the shape, or the size of one dim."""
+    """Return the shape, or the size of one dim.
+
+    Args:
+        dim: the dim; None for all.
+
+    Returns:
+        The logical size, under any sbp.
+
+    Example:
+        >>> flow.ones(2, 3).size(), flow.ones(2, 3).size(1)
+        (sbpjax.Size([2, 3]), 3)
+    """
     shape = self.shape
     return shape if dim is None else shape[_dims.one(dim, len(shape), "size")]
 

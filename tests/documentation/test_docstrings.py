@@ -15,19 +15,26 @@ import sbpjax as flow
 
 NAMES = {
     "": """
-        abs addcdiv addcmul addmm all amax amin any argmax argmin argsort baddbmm bmm cat ceil clamp cos count_nonzero
-        cumprod cumsum diag div dot eq erf exp flip floor floor_divide fmod gather ge gt hstack index_add index_select
-        isfinite isinf isnan le lerp log log1p log2 logical_and logical_not logical_or logsumexp lt masked_fill maximum
-        mean minimum mm mul mv ne neg outer prod quantile reciprocal remainder roll round rsqrt scatter scatter_add
-        sigmoid sign sin softmax sort sqrt square stack sub sum take_along_dim tanh tile topk tril triu vstack
+        abs add addcdiv addcmul addmm all allclose amax amin any arange argmax argmin argsort as_tensor baddbmm
+        bernoulli bincount bmm cat ceil clamp clone cos count_nonzero cumprod cumsum diag div dot einsum empty eq
+        equal erf exp eye flip floor floor_divide fmod from_numpy full full_like gather ge gt hstack index_add
+        index_select isfinite isinf isnan le lerp linspace log log1p log2 logical_and logical_not logical_or logsumexp
+        lt masked_fill masked_select matmul max maximum mean meshgrid min minimum mm movedim mul multinomial mv ne neg
+        nonzero norm normal numel ones ones_like outer pow prod quantile rand randint randn randperm reciprocal
+        remainder repeat_interleave roll round rsqrt scatter scatter_add sigmoid sign sin softmax sort sqrt square
+        stack std sub sum take_along_dim tanh tensor tile topk tril triu unique var vstack where zeros zeros_like
     """,
-    "Tensor": "repeat",
+    "Tensor": """
+        backward chunk contiguous copy_ cpu detach expand expand_as fill_ flatten item narrow normal_ numpy permute
+        repeat requires_grad_ reshape size split squeeze t to to_global to_local tolist transpose type_as unbind
+        uniform_ unsqueeze view zero_
+    """,
     "nn": """
-        AdaptiveAvgPool2d AvgPool2d BCELoss BCEWithLogitsLoss BatchNorm1d BatchNorm2d Conv1d Conv2d ConvTranspose2d
-        CrossEntropyLoss Dropout Embedding Flatten GELU GLU GRU GroupNorm Hardsigmoid Hardswish Identity
-        InstanceNorm2d KLDivLoss L1Loss LSTM LayerNorm LeakyReLU Linear LogSoftmax MSELoss MaxPool2d Module ModuleDict
-        ModuleList MultiheadAttention NLLLoss PReLU Parameter PixelShuffle RMSNorm ReLU ReLU6 ReflectionPad2d
-        Sequential SiLU Sigmoid SmoothL1Loss Softmax Softplus Tanh TransformerEncoderLayer Upsample ZeroPad2d
+        AdaptiveAvgPool2d AvgPool2d BatchNorm1d BatchNorm2d BCELoss BCEWithLogitsLoss Conv1d Conv2d ConvTranspose2d
+        CrossEntropyLoss Dropout Embedding Flatten GELU GLU GroupNorm GRU Hardsigmoid Hardswish Identity
+        InstanceNorm2d KLDivLoss L1Loss LayerNorm LeakyReLU Linear LogSoftmax LSTM MaxPool2d Module ModuleDict
+        ModuleList MSELoss MultiheadAttention NLLLoss Parameter PixelShuffle PReLU ReflectionPad2d ReLU ReLU6 RMSNorm
+        Sequential Sigmoid SiLU SmoothL1Loss Softmax Softplus Tanh TransformerEncoderLayer Upsample ZeroPad2d
     """,
     "nn.functional": """
         adaptive_avg_pool2d avg_pool2d batch_norm binary_cross_entropy binary_cross_entropy_with_logits conv1d conv2d

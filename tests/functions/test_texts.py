@@ -165,3 +165,36 @@ def test_a_dim_that_is_not_there_is_refused(home):
     if len(form.tensors) == 1 and {"dim", "dims"} & set(form.attributes):
         with pytest.raises(OpIndexError):
             result(home, (B,) * (2 if form.takes_list else 1), dim=9, dims=9 if home == "arrange.roll" else (9,))
+
+
+VIEWS = {  # name: the call, and where the dims of a (4, 6, 8) tensor are in the result
+    "transpose": (lambda x: x.transpose(0, 1), {0: 1, 1: 0}),
+    "permute": (lambda x: x.permute(2, 0, 1), {0: 1, 1: 2, 2: 0}),
+    "movedim": (lambda x: x.movedim(0, -1), {0: 2, 1: 0}),
+    "flatten": (lambda x: x.flatten(1), {0: 0, 1: 1}),
+    "reshape": (lambda x: x.reshape(4, 48), {0: 0, 1: 1}),
+    "view": (lambda x: x.view(24, 8), {0: 0, 2: 1}),
+    "unsqueeze": (lambda x: x.unsqueeze(0), {0: 1, 2: 3}),
+    "squeeze": (lambda x: x.unsqueeze(1).squeeze(), {0: 0, 1: 1}),
+    "expand": (lambda x: x.expand(3, 4, 6, 8), {0: 1, 1: 2}),
+    "contiguous": (lambda x: x.contiguous(), {0: 0, 2: 2}),
+    "narrow": (lambda x: x.narrow(2, 0, 4), {0: 0, 1: 1}),
+    "chunk": (lambda x: x.chunk(2, 2)[1], {0: 0, 1: 1}),
+    "split": (lambda x: x.split(4, 2)[1], {0: 0, 1: 1}),
+    "unbind": (lambda x: x.unbind(2)[3], {0: 0, 1: 1}),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views(name):
+    call, places = VIEWS[name]
+
+    def sbp_of_view(sbp):
+        with flow.abstract(), flow.boxing_policy("error"):
+            return call(flow.empty(4, 6, 8, placement=P, sbp=sbp)).sbp[0]
+
+    assert texts.VIEW[:30] in " ".join(getattr(flow.Tensor, name).__doc__.split()) or name == "contiguous"
+    assert {dim: sbp_of_view(S(dim)) for dim in places} == {dim: S(place) for dim, place in places.items()}
+    assert sbp_of_view(PARTIAL) == PARTIAL
+    if 2 not in places and name in ("narrow", "chunk", "split", "unbind"):
+        assert sbp_of_view(S(2)) == PARTIAL

@@ -245,7 +245,28 @@ def grad(
 
 
 def _backward_method(self: Tensor, gradient=None, retain_graph=None, create_graph: bool = False, inputs=None) -> None:
-    """Compute the gradients of this tensor with respect to the leaves; see `sbpjax.autograd.backward`."""
+    """Compute the gradients of this tensor with respect to the leaves; see `sbpjax.autograd.backward`.
+
+    Args:
+        gradient: of a tensor with several elements, the gradient of what is derived.
+        retain_graph: keep the graph for another backward; by default as ``create_graph``.
+        create_graph: record the backward, so that it can be differentiated.
+        inputs: if given, only these tensors get a ``.grad``.
+
+    Returns:
+        Nothing; a leaf's ``.grad`` has the leaf's own sbp.
+
+    Raises:
+        AutogradError: nothing requires grad, the graph was freed, or a saved tensor was changed in place.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> w = flow.ones(4, placement=p, sbp=flow.sbp.broadcast, requires_grad=True)
+        >>> x = flow.arange(4.0).to_global(p, flow.sbp.split(0))
+        >>> (w * x).sum().backward()
+        >>> w.grad.tolist(), w.grad.sbp
+        ([0.0, 1.0, 2.0, 3.0], (sbpjax.sbp.broadcast,))
+    """
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 

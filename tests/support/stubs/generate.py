@@ -20,7 +20,7 @@ from pathlib import Path
 
 import sbpjax
 from sbpjax.compat.late_names import ROOMS
-from sbpjax.functions.texts import ARGUMENTS
+from sbpjax.functions.texts import ARGUMENTS, IGNORED, MAKING, SEVERAL_DIMS
 from tests.support.stubs.call_forms import doc, forms, resolve, said_by_source
 from tests.support.stubs.render import Types
 from tests.support.stubs.vocabulary import NOT_PUBLIC, RESULT_CLASSES
@@ -178,7 +178,15 @@ def attribute(name: str, member: property, known: Types) -> list[str]:
     return lines
 
 
-ALIKE = {"a tensor.", "a tensor or a number.", "a list of tensors.", "taken and ignored.", *ARGUMENTS.values()}
+ALIKE = {
+    "a tensor.",
+    "a tensor or a number.",
+    "a list of tensors.",
+    IGNORED,
+    SEVERAL_DIMS,
+    *ARGUMENTS.values(),
+    *MAKING.values(),
+}
 
 
 def _docstring(text: str) -> list[str]:
