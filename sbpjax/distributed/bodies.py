@@ -1,4 +1,4 @@
-"""What each collective computes: functions of one rank's blocks inside `shard_map`.
+"""The computation of each collective: functions of one rank's blocks inside `shard_map`.
 
 ``n`` is the number of ranks, ``axis`` the mesh axis; a 0-d block is a 0-d array. Each returns a tuple of blocks.
 """

@@ -1,4 +1,4 @@
-"""What importing sbpjax sets in Python and JAX, before any backend starts.
+"""Settings of Python and JAX that importing sbpjax makes, before any backend starts.
 
 * 64-bit types are on: ``sbpjax.arange(3).dtype`` is ``int64``, as in PyTorch.
 * Compiled programs persist in a user cache directory, so the second start of a script does not compile again. A cache

@@ -1,4 +1,4 @@
-"""`Graph.explain`: what a step moves between devices, boxing by boxing, held against the compiled program.
+"""`Graph.explain`: the traffic of a step, boxing by boxing, compared with the compiled program.
 
     module            boxing              collective           bytes   times  for          line
     model.3           f32[64,256] S0 → B  all_gather(a0)      49,152       1  dot_general  train.py:31

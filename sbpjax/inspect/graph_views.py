@@ -1,4 +1,4 @@
-"""What the methods of `Graph` and of compiled functions that report return."""
+"""The reports that methods of `Graph` and of compiled functions return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step needs of one device's memory, before it runs: by kind, from the compiled program.
+"""The memory of one device that a step needs, before it runs: by kind, from the compiled program.
 
     memory per device of compile(step) on sbpjax.placement.topology("v5p:4x4x4", [8, 8]), compiled
     parameters          215.4 MB

@@ -1,4 +1,4 @@
-"""What a plan says a step moves, against what the compiler made of it, by kind of collective.
+"""Traffic of a step by kind of collective: as planned, and as compiled.
 
     kind             planned     compiled   difference
     all-gather       42.4 MB      42.4 MB        0.0 %

@@ -22,16 +22,13 @@ Flag = bool | None
 class _Margin(_Loss):
     """Base of the losses with a margin."""
 
-    def __init__(self, margin: float, size_average: Flag, reduce: Flag, reduction: str):
+    def __init__(self, margin: float = 0.0, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
 
 class MarginRankingLoss(_Margin):
     """max(0, -target (x1 - x2) + margin), reduced."""
-
-    def __init__(self, margin: float = 0.0, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"):
-        super().__init__(margin, size_average, reduce, reduction)
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
@@ -49,9 +46,6 @@ class HingeEmbeddingLoss(_Margin):
 
 class CosineEmbeddingLoss(_Margin):
     """1 - cos(x1, x2) where the target is 1, max(0, cos(x1, x2) - margin) where it is -1, reduced."""
-
-    def __init__(self, margin: float = 0.0, size_average: Flag = None, reduce: Flag = None, reduction: str = "mean"):
-        super().__init__(margin, size_average, reduce, reduction)
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
@@ -95,15 +89,6 @@ class MultiLabelMarginLoss(_Loss):
 
 class MultiLabelSoftMarginLoss(_Weighted):
     """The mean over the classes of the binary cross entropy of logits, reduced."""
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Flag = None,
-        reduce: Flag = None,
-        reduction: str = "mean",
-    ):
-        super().__init__(weight, size_average, reduce, reduction)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)

@@ -80,7 +80,12 @@ def _faked(x: Any, scale: Any, zero_point: Any, /, formula: str, bits: int, sche
 class _Options(Module):
     """Base of the modules of quantisation."""
 
-    def __init__(self, quantization_formula: str, quantization_bit: int, quantization_scheme: str):
+    def __init__(
+        self,
+        quantization_formula: str = "google",
+        quantization_bit: int = 8,
+        quantization_scheme: str = "symmetric",
+    ):
         super().__init__()
         _check(f"{type(self).__name__}(...)", quantization_formula, quantization_bit, quantization_scheme)
         self.quantization_formula = quantization_formula
@@ -178,14 +183,6 @@ class FakeQuantization(_Options):
         quantization_bit: bits of a quantised number.
         quantization_scheme: ``"symmetric"`` or ``"affine"``.
     """
-
-    def __init__(
-        self,
-        quantization_formula: str = "google",
-        quantization_bit: int = 8,
-        quantization_scheme: str = "symmetric",
-    ):
-        super().__init__(quantization_formula, quantization_bit, quantization_scheme)
 
     def forward(self, input: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
         """Return the rounded numbers, given a scale and a zero point from an observer."""

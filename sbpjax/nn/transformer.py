@@ -42,8 +42,8 @@ def _is_causal(mask: Tensor | None, is_causal: bool | None) -> bool:
     return bool(is_causal) and mask is not None
 
 
-class TransformerEncoderLayer(Module):
-    """Self-attention, then a network of two layers, each with a residual and a norm.
+class _Layer(Module):
+    """Base of both layers: attentions, then a network of two layers, each with a residual and a norm.
 
     Args:
         d_model: E, the features.
@@ -67,6 +67,8 @@ class TransformerEncoderLayer(Module):
         sbpjax.Size([3, 5, 8])
     """
 
+    _attentions = ("self_attn",)
+
     def __init__(
         self,
         d_model: int,
@@ -83,15 +85,32 @@ class TransformerEncoderLayer(Module):
     ):
         super().__init__()
         options = {"bias": bias, "device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **options)
+        for name in self._attentions:
+            attention = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **options)
+            setattr(self, name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, **options)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **options)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
+        residuals = range(1, len(self._attentions) + 2)
+        for i in residuals:
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, **options))
+        for i in residuals:
+            setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
+
+    def _attend(self, attention: Module, x: Tensor, keys: Tensor, mask, padding, is_causal: bool) -> Tensor:
+        options = {"attn_mask": mask, "key_padding_mask": padding, "need_weights": False}
+        return attention(x, keys, keys, **options, is_causal=_is_causal(mask, is_causal))[0]
+
+    def _network(self, x: Tensor) -> Tensor:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention, then a network of two layers, each with a residual and a norm."""
+
+    __doc__ = f"{__doc__}\n\n{_Layer.__doc__}"
 
     def forward(
         self,
@@ -108,65 +127,21 @@ class TransformerEncoderLayer(Module):
             src_key_padding_mask: `(N, L)`; true hides a key.
             is_causal: says that `src_mask` is the causal one.
         """
+        own = (src_mask, src_key_padding_mask, is_causal)
         x = src
         if self.norm_first:
-            x = x + self._attend(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
-            return x + self._network(self.norm2(x))
-        x = self.norm1(x + self._attend(x, src_mask, src_key_padding_mask, is_causal))
-        return self.norm2(x + self._network(x))
-
-    def _attend(self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool) -> Tensor:
-        options = {"attn_mask": mask, "key_padding_mask": padding, "need_weights": False}
-        return self.dropout1(self.self_attn(x, x, x, **options, is_causal=_is_causal(mask, is_causal))[0])
-
-    def _network(self, x: Tensor) -> Tensor:
-        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+            normed = self.norm1(x)
+            x = x + self.dropout1(self._attend(self.self_attn, normed, normed, *own))
+            return x + self.dropout2(self._network(self.norm2(x)))
+        x = self.norm1(x + self.dropout1(self._attend(self.self_attn, x, x, *own)))
+        return self.norm2(x + self.dropout2(self._network(x)))
 
 
-class TransformerDecoderLayer(Module):
-    """Self-attention, attention to an encoder's output, then a network; each with a residual and a norm.
+class TransformerDecoderLayer(_Layer):
+    """Self-attention, attention to an encoder's output, then a network; each with a residual and a norm."""
 
-    Args:
-        d_model: E, the features.
-        nhead: the number of heads.
-        dim_feedforward: the features between the two layers.
-        dropout: probability of a zero.
-        activation: ``"relu"``, ``"gelu"`` or a function.
-        layer_norm_eps: eps of the norms.
-        batch_first: `(N, L, E)` rather than `(L, N, E)`.
-        norm_first: norms stand before attention and network rather than behind the residuals.
-        bias: whether linear layers and norms have one.
-        device: where the parameters are made.
-        dtype: their dtype.
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
-        options = {"bias": bias, "device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **options)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **options)
-        self.linear1 = Linear(d_model, dim_feedforward, **options)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **options)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, **options)
-        self.dropout1, self.dropout2, self.dropout3 = Dropout(dropout), Dropout(dropout), Dropout(dropout)
-        self.activation = _activation(activation)
+    __doc__ = f"{__doc__}\n\n{_Layer.__doc__}"
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -198,17 +173,10 @@ class TransformerDecoderLayer(Module):
             normed = self.norm1(x)
             x = x + self.dropout1(self._attend(self.self_attn, normed, normed, *own))
             x = x + self.dropout2(self._attend(self.multihead_attn, self.norm2(x), memory, *other))
-            return x + self._network(self.norm3(x))
+            return x + self.dropout3(self._network(self.norm3(x)))
         x = self.norm1(x + self.dropout1(self._attend(self.self_attn, x, x, *own)))
         x = self.norm2(x + self.dropout2(self._attend(self.multihead_attn, x, memory, *other)))
-        return self.norm3(x + self._network(x))
-
-    def _attend(self, attention: Module, x: Tensor, keys: Tensor, mask, padding, is_causal: bool) -> Tensor:
-        options = {"attn_mask": mask, "key_padding_mask": padding, "need_weights": False}
-        return attention(x, keys, keys, **options, is_causal=_is_causal(mask, is_causal))[0]
-
-    def _network(self, x: Tensor) -> Tensor:
-        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return self.norm3(x + self.dropout3(self._network(x)))
 
 
 class TransformerEncoder(Module):

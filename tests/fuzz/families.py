@@ -17,6 +17,7 @@ from sbpjax.data.checkpoint.safetensors import open_safetensors
 from sbpjax.graph import manifest, reading
 from sbpjax.graph.auto import plan_file
 from tests.fuzz import mutations
+from tests.support import graphs
 
 
 class Family:
@@ -138,15 +139,8 @@ class Graph(Family):
     parsed_here = True
 
     def make(self, folder):
-        class Small(flow.nn.Graph):
-            def __init__(self):
-                super().__init__()
-                self.model = flow.nn.Linear(4, 3)
-
-            def build(self, x):
-                return {"y": self.model(x), "n": (1.5, None)}
-
-        Small().export(folder / "g", flow.ones(2, 4))
+        small = graphs.graph_of(lambda model, x: {"y": model(x), "n": (1.5, None)}, flow.nn.Linear(4, 3))
+        small.export(folder / "g", flow.ones(2, 4))
         for file in (folder / "g").iterdir():
             file.rename(folder / file.name)
         (folder / "g").rmdir()

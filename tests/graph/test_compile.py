@@ -6,6 +6,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import MixedTensorError
+from tests.support import graphs
 
 LAYOUTS = {
     "local": (None, None),
@@ -218,16 +219,8 @@ def test_a_learning_rate_that_stays_is_on_the_device_and_one_that_changes_takes_
         weight = nn.Parameter(flow.zeros(3, placement=everywhere, sbp=flow.sbp.broadcast))
     optimizer = flow.optim.SGD([weight], lr=1.0)
 
-    class Falling(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.weight = weight
-            self.add_optimizer(optimizer)
-
-        def build(self):
-            self.weight.sum().backward()
-
-    graph, expected, held = Falling(), 0.0, []
+    graph, expected, held = graphs.Plain(lambda graph: graph.weight.sum().backward(), weight=weight), 0.0, []
+    graph.add_optimizer(optimizer)
     for lr in (1.0, 1.0, 1.0, 0.5, 0.5, 1.0, 0.25, 1.0, 1.0, 1.0):
         optimizer.param_groups[0]["lr"] = lr
         graph()
@@ -257,16 +250,8 @@ def test_equal_layers_are_calls_of_one_function_on_one_cpu_device():
     expected = [(p - 0.1 * p.grad).numpy() for p in model.parameters()]
     model.zero_grad()
 
-    class Train(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.model = model
-            self.add_optimizer(optimizer)
-
-        def build(self, x):
-            self.model(x).square().sum().backward()
-
-    graph = Train()
+    graph = graphs.graph_of(lambda model, x: model(x).square().sum().backward(), model)
+    graph.add_optimizer(optimizer)
     graph(x)
     calls = [line for line in graph.program.lower().as_text().splitlines() if 'inlineable = "false"' in line]
     assert len(calls) >= 2 * 3  # of forward and backward, the layers at the ends apart

@@ -16,6 +16,7 @@ import sbpjax as flow
 from sbpjax.errors import ExportError, SignatureError
 from sbpjax.graph import reading
 from sbpjax.graph.custom_calls import callbacks, foreign, parsed
+from tests.support import graphs
 
 N = 30
 X = jax.ShapeDtypeStruct((N, N), jnp.float32)
@@ -160,19 +161,16 @@ def test_linear_algebra_as_jax_calls_it_is_allowed(name):
 # -- whole exports -----------------------------------------------------------------------------------------------------
 
 
-class Doubled(flow.nn.Graph):
-    def __init__(self):
-        super().__init__()
-        self.model = flow.nn.Linear(N, N)
-
-    def build(self, x):
-        return self.model(x) @ flow.linalg.cholesky(x @ x.T + flow.eye(N))
+def with_a_custom_call():
+    """Return a graph whose program calls LAPACK."""
+    model = flow.nn.Linear(N, N)
+    return graphs.graph_of(lambda model, x: model(x) @ flow.linalg.cholesky(x @ x.T + flow.eye(N)), model)
 
 
 @pytest.fixture(scope="module")
 def exports(tmp_path_factory):
     folder, key = tmp_path_factory.mktemp("exports"), secrets.token_bytes(32)
-    graph, x = Doubled(), flow.randn(N, N)
+    graph, x = with_a_custom_call(), flow.randn(N, N)
     graph.export(folder / "g", x, key=key)
     return folder / "g", key, x, graph(x).numpy()
 
@@ -278,12 +276,8 @@ def test_a_weight_that_changed_is_no_value(export):
 
 
 def test_a_free_batch_of_matrices_needs_a_signature(tmp_path):
-    class Lower(flow.nn.Graph):
-        def build(self, x):
-            return flow.linalg.cholesky(x)
-
     key = secrets.token_bytes(16)
-    Lower().export(tmp_path / "g", flow.eye(3)[None], dynamic_batch=True, key=key)
+    graphs.graph_of(flow.linalg.cholesky).export(tmp_path / "g", flow.eye(3)[None], dynamic_batch=True, key=key)
     with pytest.raises(ExportError, match="on a free batch"):
         flow.load_graph(tmp_path / "g")
     found = flow.load_graph(tmp_path / "g", key=key)(flow.stack([flow.eye(3), 4 * flow.eye(3)]))
@@ -292,5 +286,5 @@ def test_a_free_batch_of_matrices_needs_a_signature(tmp_path):
 
 def test_a_key_that_protects_nothing_is_refused(tmp_path):
     with pytest.raises(SignatureError, match="at least 16 bytes"):
-        Doubled().export(tmp_path / "g", flow.ones(N, N), key=b"")
+        with_a_custom_call().export(tmp_path / "g", flow.ones(N, N), key=b"")
     assert not list(tmp_path.iterdir())

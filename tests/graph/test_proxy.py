@@ -11,6 +11,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import GraphConfigError, GraphTypeError
 from sbpjax.nn import functional as F
+from tests.support import graphs
 
 
 class Block(nn.Module):
@@ -37,22 +38,14 @@ class Model(nn.Module):
         return self.heads["a"](x) * self.scale * self.factor
 
 
-class Train(nn.Graph):
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-        self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.1))
-
-    def build(self, x):
-        loss = self.model(x).square().mean()
-        loss.backward()
-        return loss
+def train(model):
+    return graphs.Train(model, flow.optim.SGD(model.parameters(), lr=0.1))
 
 
 def made():
     flow.manual_seed(0)
     model = Model()
-    return model, Train(model)
+    return model, train(model)
 
 
 def test_what_a_proxy_is():
@@ -115,7 +108,7 @@ def test_traversal_gives_proxies_under_their_names():
 
 def test_options_belong_to_one_graph():
     model, graph = made()
-    other = Train(model)
+    other = train(model)
     options = graph.model.blocks[0].to(GraphModule)
     assert options is graph.model.blocks[0].to(nn.graph.GraphModule)
     assert isinstance(options, GraphModule) and options.type == "MODULE"
@@ -166,20 +159,15 @@ def test_a_proxy_runs_outside_of_build_as_the_module():
 
 
 def test_parts_of_a_model_run_in_build():
-    class Parts(nn.Graph):
-        def __init__(self, model):
-            super().__init__()
-            self.model = model
-
-        def build(self, x):
-            for block in self.model.blocks[:2]:
-                x = block(x)
-            return self.model.heads["b"](x), self.model.heads.a.forward(x), x @ self.model.heads.a.weight.T
+    def parts(model, x):
+        for block in model.blocks[:2]:
+            x = block(x)
+        return model.heads["b"](x), model.heads.a.forward(x), x @ model.heads.a.weight.T
 
     model = Model().eval()
     x = flow.randn(2, 8)
     hidden = model.blocks[1](model.blocks[0](x))
-    b, a, product = Parts(model)(x)
+    b, a, product = graphs.graph_of(parts, model)(x)
     np.testing.assert_allclose(b.numpy(), model.heads["b"](hidden).numpy(), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(a.numpy(), model.heads["a"](hidden).numpy(), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(product.numpy(), (hidden @ model.heads["a"].weight.T).numpy(), rtol=1e-5, atol=1e-6)
@@ -193,15 +181,7 @@ def test_forward_sees_the_module_itself():
             seen.append(type(self))
             return super().forward(x)
 
-    class Runs(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.block = Super().eval()
-
-        def build(self, x):
-            return self.block(x)
-
-    Runs()(flow.ones(2, 8))
+    graphs.graph_of(lambda block, x: block(x), Super().eval())(flow.ones(2, 8))
     assert seen == [Super]
 
 
@@ -227,7 +207,7 @@ def losses(checkpoint, place=None, steps=3):
     if place is not None:
         model.to_global(place, "B")
         x = x.to_global(place, "S0")
-    graph = Train(model)
+    graph = train(model)
     for block in graph.model.blocks:
         block.to(GraphModule).activation_checkpointing = checkpoint
     flow.manual_seed(1)

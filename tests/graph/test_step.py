@@ -453,16 +453,9 @@ def test_batch_statistics_advance_once_per_micro_batch(place):
 
 
 def test_every_micro_batch_draws_its_own_numbers():
-    class Draws(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.config.set_gradient_accumulation_steps(4)
-
-        def build(self, x):
-            return F.dropout(x, 0.5)
-
     flow.manual_seed(3)
-    graph, x = Draws(), flow.ones(4, 64)
+    graph, x = graphs.graph_of(lambda x: F.dropout(x, 0.5)), flow.ones(4, 64)
+    graph.config.set_gradient_accumulation_steps(4)
     first, second = graph(x).numpy(), graph(x).numpy()
     assert len({row.tobytes() for row in np.concatenate([first, second])}) == 8
     flow.manual_seed(3)
@@ -537,18 +530,8 @@ def test_sparse_updates_leave_rows_without_gradient_alone():
     net = nn.Embedding(10, 4)
     optimizer = flow.optim.Adam(net.parameters(), lr=0.1)
 
-    class Sparse(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.net = net
-            self.add_optimizer(optimizer, is_sparse=True)
-
-        def build(self, ids):
-            loss = self.net(ids).sum()
-            loss.backward()
-            return loss
-
-    graph = Sparse()
+    graph = graphs.graph_of(lambda net, ids: net(ids).sum().backward(), net)
+    graph.add_optimizer(optimizer, is_sparse=True)
     graph(flow.tensor([1, 2]))
     before = net.weight.numpy()
     graph(flow.tensor([5]))
@@ -574,16 +557,8 @@ def test_a_schedule_that_follows_a_metric_is_stepped_by_the_user():
 def test_a_graph_with_an_optimizer_and_without_backward_is_an_error(count):
     model = nn.Linear(2, 2)
     model(flow.ones(2, 2)).sum().backward()  # a gradient from before is no training either
-
-    class Forgetful(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.model = model
-            self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.1))
-            self.config.set_gradient_accumulation_steps(count)
-
-        def build(self, x):
-            return self.model(x).sum()
-
+    graph = graphs.graph_of(lambda model, x: model(x).sum(), model)
+    graph.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.1))
+    graph.config.set_gradient_accumulation_steps(count)
     with pytest.raises(GraphError, match=r"(?s)add_optimizer\(SGD\).*calls backward\(\).*fix:.*loss.backward"):
-        Forgetful()(flow.ones(2, 2))
+        graph(flow.ones(2, 2))

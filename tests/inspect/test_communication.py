@@ -8,6 +8,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import GraphError, MixedTensorError
 from sbpjax.graph import TensorSpec
+from tests.support import graphs
 
 PLACES = {"data": ([0, 1, 2, 3], ["S0"], ["B"]), "tensor": ([0, 1, 2, 3], ["B"], ["S0"]),
           "grid": ([[0, 1], [2, 3]], ["S0", "B"], ["B", "S0"])}  # fmt: skip
@@ -101,20 +102,13 @@ def test_text_and_html():
 def test_bytes_inside_an_op_are_listed():
     place = flow.placement("cpu", [0, 1])
 
-    class Most(nn.Graph):
-        def build(self, x):
-            return x.argmax(0)
-
-    found = Most().explain(TensorSpec((64, 32), placement=place, sbp="S0"))
+    found = graphs.graph_of(lambda x: x.argmax(0)).explain(TensorSpec((64, 32), placement=place, sbp="S0"))
     assert sum(move.bytes for move in found.moves) == found.bytes
 
 
 def test_what_has_no_communication():
-    class Local(nn.Graph):
-        def build(self, x):
-            return x + 1
-
+    graph = graphs.graph_of(lambda x: x + 1)
     with pytest.raises(MixedTensorError, match=r"(?s)explain.*fix: .*to_global"):
-        Local().explain(flow.ones(2))
+        graph.explain(flow.ones(2))
     with pytest.raises(GraphError, match="not built"):
-        Local().explain()
+        graphs.graph_of(lambda x: x + 1).explain()

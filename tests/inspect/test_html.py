@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.graph import TensorSpec
+from tests.support import graphs
 
 
 class Balanced(HTMLParser):
@@ -78,15 +79,7 @@ def test_on_one_device_and_with_names_that_need_escapes():
         def forward(self, x):
             return x + 1
 
-    class Local(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.odd = Odd()
-
-        def build(self, x):
-            return self.odd(x)
-
-    graph = Local()
+    graph = graphs.graph_of(lambda odd, x: odd(x), Odd())
     graph(flow.ones(2))
     text = graph._repr_html_()
     Balanced(text)

@@ -209,21 +209,14 @@ class TestGraph:
         model, _, tokens = gpt_step(place([2, 4]), axes, layers=6)
         optimizer = optim.AdamW(model.parameters(), lr=1e-3)
 
-        class Train(nn.Graph):
-            def __init__(self):
-                super().__init__()
-                self.model = model
-                self.add_optimizer(optimizer)
-                self.config.enable_block_scan(scan)
-                for block in self.model.blocks if checkpoint else ():
-                    block.to(nn.graph.GraphModule).activation_checkpointing = True
+        class Train(graphs.Train):
+            loss = staticmethod(lambda model, x, y: model.loss(x, y))
 
-            def build(self, x, y):
-                loss = self.model.loss(x, y)
-                loss.backward()
-                return loss
-
-        return Train(), tokens
+        graph = Train(model, optimizer)
+        graph.config.enable_block_scan(scan)
+        for block in graph.model.blocks if checkpoint else ():
+            block.to(nn.graph.GraphModule).activation_checkpointing = True
+        return graph, tokens
 
     def test_stacks_are_what_their_layers_are(self):
         found = []

@@ -11,20 +11,7 @@ from sbpjax import nn
 from sbpjax.errors import GraphError
 from sbpjax.graph.module_names import Names
 from sbpjax.inspect.profile import _busy, _own_times
-
-
-class Train(nn.Graph):
-    def __init__(self, model, schedule=False):
-        super().__init__()
-        self.model = model
-        optimizer = flow.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-        lr_sch = flow.optim.lr_scheduler.StepLR(optimizer, 1) if schedule else None
-        self.add_optimizer(optimizer, lr_sch=lr_sch)
-
-    def build(self, x):
-        loss = (self.model(x) ** 2).mean()
-        loss.backward()
-        return loss
+from tests.support import graphs
 
 
 def made(place=None):
@@ -34,7 +21,8 @@ def made(place=None):
     if place is not None:
         model.to_global(place, "B")
         x = x.to_global(place, "S0")
-    return Train(model, schedule=True), x
+    optimizer = flow.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    return graphs.Train(model, optimizer, schedule=flow.optim.lr_scheduler.StepLR(optimizer, 1)), x
 
 
 @pytest.mark.parametrize("ranks", [None, [0, 1]])

@@ -11,6 +11,7 @@ import torch
 import sbpjax as flow
 from sbpjax.tensor import lazy_views, op, splitting, views
 from sbpjax.world.recent import Recent
+from tests.support import graphs
 
 
 def is_lazy(x) -> bool:
@@ -212,12 +213,7 @@ def test_read_within_a_trace():
     assert whole.tolist() == [12.0] * 4
     assert t.tolist() == [[1, 1]] * 3
     u = x.t()
-
-    class Doubled(flow.nn.Graph):
-        def build(self, y):
-            return y * u
-
-    assert Doubled()(flow.ones(3, 2)).tolist() == [[1, 1]] * 3
+    assert graphs.graph_of(lambda y: y * u)(flow.ones(3, 2)).tolist() == [[1, 1]] * 3
     assert u.tolist() == [[1, 1]] * 3
 
 

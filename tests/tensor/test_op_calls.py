@@ -10,6 +10,7 @@ from sbpjax.tensor import op_calls
 from sbpjax.tensor.dispatch import apply
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
+from tests.support import graphs
 
 
 class Net(nn.Module):
@@ -24,23 +25,17 @@ class Net(nn.Module):
         return x + self.last(y)
 
 
+class Train(graphs.Train):
+    loss = staticmethod(lambda model, x: model(x).square().mean())  # on a line of this file
+
+
 def graph_of(layers=2):
     model = nn.Sequential(*[Net() for _ in range(layers)])
     optimizer = optim.AdamW(model.parameters(), lr=1e-2)
 
-    class Train(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.model = model
-            self.add_optimizer(optimizer)
-            self.config.enable_block_scan(False)
-
-        def build(self, x):
-            loss = self.model(x).square().mean()
-            loss.backward()
-            return loss
-
-    return Train()
+    graph = Train(model, optimizer)
+    graph.config.enable_block_scan(False)
+    return graph
 
 
 def flat(graph, x):

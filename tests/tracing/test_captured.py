@@ -16,6 +16,7 @@ import sbpjax as flow
 from sbpjax import amp, func, nn
 from sbpjax.errors import AutogradError, OpError
 from sbpjax.tracing.compiled import CompiledFunction
+from tests.support import graphs
 
 X = np.random.default_rng(0).standard_normal((2, 4)).astype("f")
 TABLE = jnp.arange(4, dtype=jnp.float32)
@@ -25,11 +26,7 @@ STAGES = [flow.placement("cpu", [0]), flow.placement("cpu", [1])]
 
 
 def as_graph(fn):
-    class Step(nn.Graph):
-        def build(self, x):
-            return fn(x)
-
-    graph = Step()
+    graph = graphs.graph_of(fn)
     return graph, lambda: len(graph.program.captured)
 
 
@@ -48,11 +45,7 @@ def as_transform(fn):
 
 
 def as_pipeline(fn):
-    class Step(nn.Graph):
-        def build(self, x):
-            return fn(x.to_global(STAGES[1], S0))
-
-    graph = Step()
+    graph = graphs.graph_of(lambda x: fn(x.to_global(STAGES[1], S0)))
     graph.state = flow.zeros(4, placement=STAGES[1], sbp=B)  # what lies on a second placement makes a pipeline of it
     return lambda x: graph(x.to_global(STAGES[0], S0)), lambda: len(graph.program.captured)
 

@@ -1,4 +1,4 @@
-"""What each rank does by itself before all of them read or write together: if it fails on one, all raise.
+"""Work that each rank does by itself before all of them read or write together: if it fails on one, all raise.
 
 Rank 1 runs on a machine that does not see the directory. It raises at once; rank 0, which sees it, would wait for
 rank 1 in the middle of the reading. So the ranks tell each other how it went before they begin.

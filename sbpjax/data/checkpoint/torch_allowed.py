@@ -1,4 +1,4 @@
-"""What the user allows a ``.pth`` file to do beyond plain data: to name some classes, or anything.
+"""Permissions of a ``.pth`` file beyond plain data: to name some classes, or anything.
 
     add_safe_globals([argparse.Namespace])         # this class, in every file read from now on
     sbpjax.load("mine.pth", weights_only=False)    # whatever this file names: it runs code

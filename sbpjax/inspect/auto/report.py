@@ -1,4 +1,4 @@
-"""What auto parallelism chose, as tables: the plans side by side, then every parameter and boundary activation.
+"""The choice of auto parallelism as tables: the plans side by side, then every parameter and boundary activation.
 
     Train_0 on 8 ranks by the prices of h100: 14 of 16 layouts chosen, gap 0.00 %
 

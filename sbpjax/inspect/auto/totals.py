@@ -1,4 +1,4 @@
-"""What a plan costs in total: modelled time, bytes on the interconnect, bytes in memory.
+"""The total cost of a plan: modelled time, bytes on the interconnect, bytes in memory.
 
 For a plan of Adam on 8 ranks:
 

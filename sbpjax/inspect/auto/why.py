@@ -1,4 +1,4 @@
-"""`why`: what it would cost to lay one tensor otherwise.
+"""`why`: the cost of laying one tensor otherwise.
 
     >>> print(why(subject, plan, "h.*.wq", "B"))
     h.*.wq (2 tensors): S1 → B

@@ -1,4 +1,4 @@
-"""What a pipelined step needs and moves, stage by stage; nothing runs.
+"""Memory and traffic of a pipelined step, stage by stage; nothing runs.
 
     memory per device of Train_0.build on 2 stages, compiled
     stage  parameters  optimizer  inputs  activations  gradients  temporaries    total

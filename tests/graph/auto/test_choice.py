@@ -9,6 +9,7 @@ import sbpjax as flow
 from sbpjax import nn, sbp
 from sbpjax.errors import GraphConfigError
 from sbpjax.graph.auto import graph as auto
+from tests.support import graphs
 
 STEPS, BATCH, WIDTH, HIDDEN = 3, 32, 16, 256
 LINE = flow.placement("cpu", range(8))
@@ -159,17 +160,10 @@ def test_a_layout_is_chosen_once():
     graph.curve(rows=8)
     assert graph.laid() == before and len(graph._g.programs) == 2
 
-    class Eval(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.net = graph.net
-            self.config.enable_auto_parallel(True, placement=LINE)
-
-        def build(self, x):
-            return self.net(x)
-
+    evaluation = graphs.graph_of(lambda net, x: net(x), graph.net)
+    evaluation.config.enable_auto_parallel(True, placement=LINE)
     x = flow.randn(4, WIDTH)
-    got = Eval()(x)
+    got = evaluation(x)
     assert graph.laid() == before and got._layout is None
     alone = Train(layers=1)
     alone.net.load_state_dict({k: v.to_local() for k, v in graph.net.state_dict().items()})
@@ -215,14 +209,6 @@ def test_stages_of_a_pipeline_are_not_planned_as_one():
 
 
 def test_an_argument_that_is_state_too_comes_as_it_lies():
-    class Own(nn.Graph):
-        def __init__(self):
-            super().__init__()
-            self.x = flow.ones(8, 8)
-            self.config.enable_auto_parallel(True, placement=LINE)
-
-        def build(self, x):
-            return (x * self.x).sum()
-
-    graph = Own()
+    graph = graphs.Plain(lambda graph, x: (x * graph.x).sum(), x=flow.ones(8, 8))
+    graph.config.enable_auto_parallel(True, placement=LINE)
     assert float(graph(graph.x).numpy()) == 64.0 == float(graph(graph.x).numpy())

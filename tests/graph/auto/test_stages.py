@@ -12,6 +12,7 @@ from sbpjax.graph.auto.stages import check_apart, row_costs
 from sbpjax.graph.pipeline.stages import cut_unlike
 from sbpjax.pipeline import auto_stages
 from sbpjax.tracing.signature import TensorSpec
+from tests.support import graphs
 
 PLACES = [flow.placement("cpu", [0, 1]), flow.placement("cpu", [2, 3])]
 WORDS, WIDTH, BATCH = 512, 64, 64
@@ -24,24 +25,18 @@ def row():
     return nn.Sequential(nn.Embedding(WORDS, WIDTH), *blocks, nn.Tanh(), nn.Linear(WIDTH, WORDS))
 
 
-class Train(nn.Graph):
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-        self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.5))
+class Train(graphs.Train):
+    loss = staticmethod(graphs.cross_entropy)
 
-    def build(self, x, y):
-        loss = nn.functional.cross_entropy(self.model(x), y)
-        loss.backward()
-        return loss
 
-    def curve(self, places=None):
-        rng = np.random.default_rng(0)
-        x, y = (flow.tensor(rng.integers(0, WORDS, 2 * BATCH)) for _ in range(2))
-        if places is not None:
-            x, y = x.to_global(places[0], flow.sbp.broadcast), y.to_global(places[-1], flow.sbp.broadcast)
-        self.config.set_gradient_accumulation_steps(2)
-        return np.array([float(np.mean(self(x, y).numpy())) for _ in range(3)])
+def curve(model, places=None):
+    """Return the losses of three steps of two micro-batches."""
+    rng = np.random.default_rng(0)
+    x, y = (flow.tensor(rng.integers(0, WORDS, 2 * BATCH)) for _ in range(2))
+    if places is not None:
+        x, y = x.to_global(places[0], flow.sbp.broadcast), y.to_global(places[-1], flow.sbp.broadcast)
+    graph = Train(model, flow.optim.SGD(model.parameters(), lr=0.5), accumulate=2)
+    return np.array([float(np.mean(graph(x, y).numpy())) for _ in range(3)])
 
 
 def test_cuts_of_unlike_stages_are_the_best_ones():
@@ -80,7 +75,7 @@ def test_what_was_cut_by_plans_trains_as_on_one_device():
     assert found == sorted(found) and set(found) == {0, 1}
     laid = {p.placement for m, s in zip(model, found, strict=True) for p in m.parameters() if s == 1}
     assert laid == {PLACES[1]} and any(p._layout.codes != (-1,) for p in model.parameters())
-    np.testing.assert_allclose(Train(model).curve(PLACES), Train(row()).curve(), rtol=1e-5)
+    np.testing.assert_allclose(curve(model, PLACES), curve(row()), rtol=1e-5)
 
 
 def test_costs_are_planned_for_a_local_model_and_an_example():
