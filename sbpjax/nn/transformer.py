@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sbpjax.functions import nn as F
+from sbpjax.functions.texts import WithBase
 from sbpjax.nn import init
 from sbpjax.nn.attention import MultiheadAttention
 from sbpjax.nn.containers import ModuleList
@@ -43,7 +44,7 @@ def _is_causal(mask: Tensor | None, is_causal: bool | None) -> bool:
 
 
 class _Layer(Module):
-    """Base of both layers: attentions, then a network of two layers, each with a residual and a norm.
+    """A layer of attentions and a network.
 
     Args:
         d_model: E, the features.
@@ -57,14 +58,6 @@ class _Layer(Module):
         bias: whether linear layers and norms have one.
         device: where the parameters are made.
         dtype: their dtype.
-
-    Returns:
-        The input's shape. A split of the batch stays.
-
-    Example:
-        >>> layer = flow.nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, batch_first=True)
-        >>> layer(flow.ones(3, 5, 8)).shape
-        sbpjax.Size([3, 5, 8])
     """
 
     _attentions = ("self_attn",)
@@ -108,9 +101,18 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention, then a network of two layers, each with a residual and a norm."""
+    """Self-attention, then a network of two layers, each with a residual and a norm.
 
-    __doc__ = f"{__doc__}\n\n{_Layer.__doc__}"
+    Returns:
+        The input's shape. A split of the batch stays.
+
+    Example:
+        >>> layer = flow.nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, batch_first=True)
+        >>> layer(flow.ones(3, 5, 8)).shape
+        sbpjax.Size([3, 5, 8])
+    """
+
+    __doc__ = WithBase(__doc__, _Layer)
 
     def forward(
         self,
@@ -140,7 +142,7 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to an encoder's output, then a network; each with a residual and a norm."""
 
-    __doc__ = f"{__doc__}\n\n{_Layer.__doc__}"
+    __doc__ = WithBase(__doc__, _Layer)
     _attentions = ("self_attn", "multihead_attn")
 
     def forward(
