@@ -12,8 +12,30 @@ from .world.pause import Pause as _Pause  # isort: skip  # first of all
 _resting = _Pause()
 
 from .distributed import jax_settings as _settings  # isort: skip  # noqa: F401  # first: it configures JAX
-from .functions import attached as _attached  # isort: skip  # noqa: F401
+import sbpjax.functions.complex_numbers as _complex_numbers  # isort: skip  # noqa: F401  # these attach methods
+import sbpjax.functions.conversions as _conversions  # isort: skip  # noqa: F401
+import sbpjax.functions.printing as _printing  # isort: skip  # noqa: F401
+import sbpjax.functions.protocols as _protocols  # isort: skip  # noqa: F401
+import sbpjax.functions.strides as _strides  # isort: skip  # noqa: F401
+from .tensor import indexing as _indexing  # isort: skip  # noqa: F401
+from .tensor.tape import backward as _backward  # isort: skip  # noqa: F401
 from .functions.printing import set_printoptions as set_printoptions
+from .functions.settings import channels_last as channels_last
+from .functions.settings import channels_last_3d as channels_last_3d
+from .functions.settings import contiguous_format as contiguous_format
+from .functions.settings import e as e
+from .functions.settings import inf as inf
+from .functions.settings import layout as layout
+from .functions.settings import memory_format as memory_format
+from .functions.settings import nan as nan
+from .functions.settings import newaxis as newaxis
+from .functions.settings import pi as pi
+from .functions.settings import preserve_format as preserve_format
+from .functions.settings import record as record
+from .functions.settings import sparse_coo as sparse_coo
+from .functions.settings import sparse_csr as sparse_csr
+from .functions.settings import strided as strided
+from .functions.settings import tensor_buffer as tensor_buffer
 from .sbp.placement import placement as placement
 from .sbp.policy import boxing_policy as boxing_policy
 from .tensor.abstract import abstract as abstract
@@ -86,12 +108,17 @@ from .distributed import env as env  # isort: skip
 from . import errors as errors  # isort: skip
 from . import sbp as sbp  # isort: skip
 from .naming import VERSION as __version__  # isort: skip  # noqa: F401
-from .compat.late_names import attribute as __getattr__  # isort: skip  # noqa: F401
-from .compat.late_names import names as __dir__  # isort: skip  # noqa: F401
+from .compat import rooms as _rooms  # isort: skip  # noqa: F401  # from here on its modules can be imported
+from .compat import upper_rows as _upper_rows  # isort: skip  # noqa: F401
+from .functions.table import face as _face  # isort: skip
 from .tensor.wrong_call import tell as _tell  # isort: skip
 
+_MODULES = """_C _oneflow_internal amp asyncs auto autograd backends boxing checkpoint comm cuda data=data distributed
+ distributions fft func fx=compat.torch_names.fx graph GradScaler=amp:GradScaler hub inspect=inspect linalg mock_oneflow
+ mock_torch nn one_embedding optim profiler special tracing=tracing unittest utils"""
+__getattr__, __dir__ = _face("", globals(), modules=_MODULES)
 _tell(globals())
 _tell(Tensor)
 
 
-del _resting, _tell
+del _face, _resting, _tell

@@ -123,8 +123,14 @@ def addmv_(input: _Tensor, mat: _Tensor, vec: _Tensor, beta: builtins.float = 1,
 def addr(input: _Tensor, vec1: _Tensor, vec2: _Tensor, beta: builtins.float = 1, alpha: builtins.float = 1, *, out: _Tensor | None = None) -> _Tensor:
     """Return beta * input + alpha * outer(vec1, vec2)."""
 from sbpjax.tensor.views import adjoint as adjoint
-def affine_grid_generator(theta: _Tensor, size: _types.IntOrInts, align_corners: builtins.bool) -> _Tensor:
-    """Return `nn.functional.affine_grid`, of maps of any dtype."""
+def affine_grid_generator(theta: _Tensor, size: collections.abc.Sequence[builtins.int], align_corners: builtins.bool) -> _Tensor:
+    """Return the places ``(N, [D,] H, W, n)`` that affine maps send the points of a regular grid to.
+
+    Args:
+        theta: ``(N, n, n + 1)``, n is 2 or 3.
+        size: ``(N, C, [D,] H, W)`` of the image that will be made.
+        align_corners: -1 and 1 are the centres of the corner pixels rather than their edges.
+    """
 def alias_copy(input: _Tensor, *args: builtins.object, out: _Tensor | None = None, **options: builtins.object) -> _Tensor:
     """Return a copy of what `alias` shows."""
 def all(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -285,7 +291,7 @@ def bartlett_window(window_length: builtins.int, periodic: builtins.bool = True,
     """Return a triangle from 0 to 1 and back."""
 def batch_gather(input: _Tensor, indices: _Tensor) -> _Tensor:
     """Return ``x[b, index[b, m]]``: rows by an index per leading dims."""
-from sbpjax.functions.nn.norm import batch_norm as batch_norm
+from sbpjax.functions.layers.norm import batch_norm as batch_norm
 def bernoulli(input: _Tensor, p: builtins.float | None = None, *, generator: _Generator | None = None, dtype: _types.DTypeLike | None = None, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return 1 with the probabilities in ``input`` (or with ``p``), else 0; in a dtype, or written into ``input``.
 
@@ -343,7 +349,7 @@ def bmm(input: _Tensor, mat2: _Tensor, transpose_a: builtins.bool = False, trans
 bool: _dtype
 from sbpjax import boxing as boxing
 from sbpjax.sbp.policy import boxing_policy as boxing_policy
-from sbpjax.functions.oneflow_c import broadcast_like as broadcast_like
+from sbpjax.functions.oneflow_kernels import broadcast_like as broadcast_like
 def broadcast_shapes(*shapes: collections.abc.Sequence[builtins.int]) -> _Size:
     """Return the common shape of several shapes."""
 def broadcast_tensors(*tensors: _Tensor | collections.abc.Sequence[_Tensor]) -> builtins.tuple[_Tensor, ...]:
@@ -387,7 +393,7 @@ channels_last_3d: _memory_format
 char: _dtype
 from sbpjax import checkpoint as checkpoint
 def cholesky(input: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the lower (or upper) Cholesky factor."""
+    """Return ``linalg.cholesky(input, upper=upper)``."""
 def cholesky_inverse(L: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverse of the matrix whose Cholesky factor is given."""
 def cholesky_solve(input: _Tensor, input2: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -602,8 +608,7 @@ def cov(input: _Tensor, *, correction: builtins.int = 1, fweights: _Tensor | Non
         fweights: how often each sample counts: integers ``(N,)``.
         aweights: how much each sample counts: floats ``(N,)``.
     """
-def cross(input: _Tensor, other: _Tensor, dim: builtins.int | None = None, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the cross product along a dim of size 3; by default the first such dim."""
+from sbpjax.functions.elementwise import cross as cross
 def ctc_loss(log_probs: _Tensor, targets: _Tensor, input_lengths: _Tensor, target_lengths: _Tensor, blank: builtins.int = 0, reduction: builtins.str = 'mean', zero_infinity: builtins.bool = False) -> _Tensor:
     """Return minus the log probability of label sequences, over all alignments, reduced.
 
@@ -733,7 +738,8 @@ def dsplit(input: _Tensor, indices_or_sections: _types.IntOrInts) -> builtins.tu
 def dstack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
     """Return the arrays along dim 2."""
 from sbpjax.tensor.dtype import dtype as dtype
-from sbpjax.functions.settings import all_dtypes as dtypes
+def dtypes() -> builtins.list[_dtype]:
+    """Return every element type."""
 e: builtins.float
 def einsum(equation: builtins.str, *operands: _Tensor | collections.abc.Sequence[_Tensor]) -> _Tensor:
     """Return the sum of products that an equation such as ``"bij,bjk->bik"`` names.
@@ -744,7 +750,7 @@ def einsum(equation: builtins.str, *operands: _Tensor | collections.abc.Sequence
         equation: letters for the dims of every tensor, and of the result behind ``->``.
         operands: the tensors.
     """
-from sbpjax.functions.nn.embedding import embedding_bag as embedding_bag
+from sbpjax.functions.layers.embedding import embedding_bag as embedding_bag
 def empty(*size: _types.IntOrInts, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return a tensor whose content is not specified (zeros, in fact); arguments as `zeros`."""
 def empty_like(x: _Tensor, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, requires_grad: builtins.bool = False, *, memory_format: _memory_format | None = None) -> _Tensor:
@@ -818,7 +824,7 @@ def feature_alpha_dropout_(input: _Tensor, p: builtins.float = 0.5, training: bu
     """Return `(N, C, ...)` with whole channels at selu's lower limit, scaled to keep mean and variance."""
 from sbpjax import fft as fft
 def fill(input: _Tensor, value: _types.TensorLike) -> _Tensor:
-    """Return a tensor of the same shape with one number everywhere."""
+    """Return ``input.clone().fill_(value)``."""
 def fill_(input: _Tensor, value: _types.TensorLike) -> _Tensor:
     """Write one number into every element.
 
@@ -955,7 +961,8 @@ def greater_(input: _Tensor, other: _types.TensorLike) -> _Tensor:
     """Write the result of `gt` into the first tensor, which keeps its layout."""
 def greater_equal(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where input >= other."""
-from sbpjax.functions.low_rank import grid_sampler as grid_sampler
+def grid_sampler(input: _Tensor, grid: _Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> _Tensor:
+    """Return `nn.functional.grid_sample` with modes by number."""
 def grid_sampler_2d(input: _Tensor, grid: _Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> _Tensor:
     """Return `nn.functional.grid_sample` with modes by number."""
 def grid_sampler_3d(input: _Tensor, grid: _Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> _Tensor:
@@ -1040,7 +1047,7 @@ from sbpjax.tensor.tape.grad_mode import inference_mode as inference_mode
 from sbpjax.tensor.generator import initial_seed as initial_seed
 def inner(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the inner products over the last dims: ``(..., K)`` and ``(___, K)`` give ``(..., ___)``."""
-from sbpjax.functions.nn.norm import instance_norm as instance_norm
+from sbpjax.functions.layers.norm import instance_norm as instance_norm
 int: _dtype
 int16: _dtype
 int32: _dtype
@@ -1084,12 +1091,29 @@ def isreal(input: _Tensor) -> _Tensor:
 from sbpjax.functions.signal import istft as istft
 def kaiser_window(window_length: builtins.int, periodic: builtins.bool = True, beta: builtins.float = 12.0, *, dtype: _types.DTypeLike | None = None, layout: _layout | None = None, device: _types.DeviceLike | None = None, placement: _placement | None = None, sbp: _types.SbpLike | None = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False) -> _Tensor:
     """Return Kaiser's window with shape parameter ``beta``."""
-from sbpjax.functions.nn.loss import kl_div as kl_div
+def kl_div(input: _Tensor, target: _Tensor, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean', log_target: builtins.bool = False) -> _Tensor:
+    """Return ``target * (log(target) - input)`` reduced; ``"batchmean"`` divides by the first dim's size.
+
+    Args:
+        input: log-probabilities.
+        target: probabilities, or log-probabilities with ``log_target``.
+        reduction: ``"none"``, ``"mean"``, ``"sum"`` or ``"batchmean"``.
+        log_target: whether the target is given as logarithms.
+    """
 def kron(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the Kronecker product."""
 def kthvalue(input: _Tensor, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
     """Return the k-th smallest element along ``dim`` (k from 1) and its int64 index."""
-from sbpjax.functions.nn.norm import layer_norm as layer_norm
+def layer_norm(input: _Tensor, normalized_shape: builtins.int | builtins.tuple[builtins.int, ...], weight: _Tensor | None = None, bias: _Tensor | None = None, eps: builtins.float = 1e-05) -> _Tensor:
+    """Return input with mean 0 and variance 1 over its last dims, scaled and shifted.
+
+    Args:
+        input: ``(..., *normalized_shape)``, floats; a split of any other dim needs no communication.
+        normalized_shape: sizes of the last dims; by default those of the weight.
+        weight: of ``normalized_shape``, or None.
+        bias: of ``normalized_shape``, or None.
+        eps: added to the variance.
+    """
 from sbpjax.functions.settings import layout as layout
 def lcm(input: _Tensor, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return the least common multiples, never negative."""
@@ -1210,9 +1234,9 @@ long: _dtype
 def lt(input: _Tensor, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
     """Return where input < other."""
 def lu(A: _Tensor, *, pivot: builtins.bool = True, get_infos: builtins.bool = False, out: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor] | builtins.tuple[_Tensor, _Tensor, _Tensor]:
-    """Return L and U in one matrix, the pivots, and if asked where U is singular."""
+    """Return ``tuple(linalg.lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]``."""
 def lu_solve(b: _Tensor, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``A x = b`` for what `linalg.lu_factor` gave of A."""
+    """Return ``linalg.lu_solve(LU_data, LU_pivots, b)``."""
 def lu_unpack(LU_data: _Tensor, LU_pivots: _Tensor, unpack_data: builtins.bool = True, unpack_pivots: builtins.bool = True, *, out: _Tensor | None = None) -> _PLU:
     """Return P, L and U of what `lu_factor` gave; empty ones that are not asked for."""
 from sbpjax.tensor.generator import manual_seed as manual_seed
@@ -1229,12 +1253,7 @@ def masked_fill_(input: _Tensor, mask: _Tensor, value: _Tensor) -> _Tensor:
     """Write the result of `masked_fill` into the first tensor, which keeps its layout."""
 def masked_scatter(input: _Tensor, mask: _Tensor, source: _Tensor) -> _Tensor:
     """Return input with the elements of ``source``, in order, at the places where the mask holds."""
-def masked_select(input: _Tensor, mask: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-    """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0.
-
-    Args:
-        mask: bools or numbers, broadcast with ``input``.
-    """
+from sbpjax.functions.selection import masked_select as masked_select
 def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
     """Return ``alpha`` times the matrix product, with PyTorch's rules for 1-d inputs and batch dims.
 
@@ -1670,7 +1689,7 @@ def promote_types(type1: _types.DTypeLike, type2: _types.DTypeLike) -> _dtype:
 def put(input: _Tensor, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
     """Return input with elements of source written (or added) where a flat index names, counted from the end if < 0."""
 def qr(input: _Tensor, some: builtins.bool = True, *, out: _Tensor | None = None) -> _QR:
-    """Return Q and R, with as many columns as the smaller dim, or all."""
+    """Return ``linalg.qr(input, 'reduced' if some else 'complete')``."""
 def quantile(input: _Tensor, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
     """Return the q-quantiles along ``dim`` (or of all elements); NaN where there is any NaN.
 
@@ -1756,7 +1775,15 @@ from sbpjax.functions.complex_numbers import resolve_conj as resolve_conj
 from sbpjax.functions.complex_numbers import resolve_neg as resolve_neg
 def result_type(tensor: _types.ArrayLike, other: _types.TensorLike) -> _dtype:
     """Return the dtype of an arithmetic op on two tensors or numbers."""
-from sbpjax.functions.nn.norm import rms_norm as rms_norm
+def rms_norm(input: _Tensor, normalized_shape: builtins.int | builtins.tuple[builtins.int, ...], weight: _Tensor | None = None, eps: builtins.float | None = None) -> _Tensor:
+    """Return input divided by its root mean square over the last dims, times the weight.
+
+    Args:
+        input: ``(..., *normalized_shape)``, floats.
+        normalized_shape: sizes of the last dims; by default those of the weight.
+        weight: of ``normalized_shape``, or None.
+        eps: added to the mean square; by default the smallest step of the computing dtype.
+    """
 from sbpjax.functions.oneflow_kernels import roc_auc_score as roc_auc_score
 from sbpjax.functions.boxes import roi_align as roi_align
 def roll(input: _Tensor, shifts: _types.IntOrInts, dims: _types.IntOrInts | None = None) -> _Tensor:
@@ -1778,8 +1805,8 @@ def round_(input: _Tensor, decimals: builtins.int = 0) -> _Tensor:
     """Write the result of `round` into the first tensor, which keeps its layout."""
 def row_stack(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
     """Return the arrays one below the other; vectors are rows."""
-from sbpjax.functions.nn.activation import rrelu as rrelu
-from sbpjax.functions.nn.activation import rrelu_ as rrelu_
+from sbpjax.functions.layers.activation import rrelu as rrelu
+from sbpjax.functions.layers.activation import rrelu_ as rrelu_
 def rsqrt(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return 1 / sqrt(input)."""
 def rsqrt_(input: _Tensor) -> _Tensor:
@@ -2137,7 +2164,7 @@ def trapezoid(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float = 1.0,
 def trapz(y: _Tensor, x: _Tensor | None = None, *, dx: builtins.float = 1.0, dim: builtins.int = -1) -> _Tensor:
     """Return the integral along a dim by trapezoids, between samples ``dx`` apart or at x."""
 def triangular_solve(b: _Tensor, A: _Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: _Tensor | None = None) -> _SolutionCoefficient:
-    """Return x with ``A x = b`` (``A^T x = b`` with ``transpose``) for triangular matrices, and A."""
+    """Return ``(linalg.solve_triangular(A.mT if transpose else A, b, upper=upper != transpose, unitriangular=unitriangular), A.clone())``."""
 def tril(input: _Tensor, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
     """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0.
 

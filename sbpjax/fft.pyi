@@ -15,7 +15,7 @@ def fftfreq(n: builtins.int, d: builtins.float = 1.0, *, dtype: _types.DTypeLike
 def fftn(input: _Tensor, s: _types.IntOrInts | None = None, dim: _types.IntOrInts | None = None, norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the Fourier transform along some dims, all by default, cut or padded to the lengths ``s`` first."""
 def fftshift(input: _Tensor, dim: _types.IntOrInts | None = None) -> _Tensor:
-    """Return the tensor with the zero frequency in the middle of dims (all by default)."""
+    """Return input with the zero frequency in the middle of dims (all by default)."""
 def hfft(input: _Tensor, n: builtins.int | None = None, dim: builtins.int = -1, norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return the real transform of half a Hermitian signal along one dim; it is cut or padded to length ``n`` first."""
 def hfft2(input: _Tensor, s: _types.IntOrInts | None = None, dim: _types.IntOrInts = (-2, -1), norm: builtins.str | None = None, *, out: _Tensor | None = None) -> _Tensor:

@@ -21,16 +21,27 @@ from sbpjax.tensor.tensor import Tensor as _Tensor
 
 from sbpjax.errors import LinAlgError as LinAlgError
 def cholesky(A: _Tensor, *, upper: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
-    """Return the lower (or upper) Cholesky factor of Hermitian positive definite matrices."""
+    """Return the lower (or upper) Cholesky factor of Hermitian positive definite matrices.
+
+    Args:
+        A: ``(..., N, N)``; the lower triangle is read, the upper one with ``upper``.
+        upper: return the upper factor U of ``U^H U``.
+    """
 def cholesky_ex(A: _Tensor, *, upper: builtins.bool = False, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _LInfo:
-    """Return the Cholesky factor, and `info`: 0, or 1 where the matrix is not positive definite."""
+    """Return the Cholesky factor of Hermitian matrices and where they are not positive definite.
+
+    Args:
+        A: ``(..., N, N)``; the lower triangle is read, the upper one with ``upper``.
+        upper: return the upper factor U of ``U^H U``.
+    """
 def cond(A: _Tensor, p: _types.TensorLike | None = None, *, out: _Tensor | None = None) -> _Tensor:
     """Return condition numbers: the norm of a matrix times that of its inverse; infinite for a singular one."""
 def cross(input: _Tensor, other: _Tensor, *, dim: builtins.int = -1, out: _Tensor | None = None) -> _Tensor:
     """Return the cross product along a dim of size 3."""
 def det(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the determinants of square matrices; the gradient at a singular one is 0, as torch's."""
-from sbpjax.functions.linear_algebra import diagonal as diagonal
+def diagonal(A: _Tensor, *, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> _Tensor:
+    """Return ``diagonal(A, offset, dim1, dim2)``."""
 def eig(A: _Tensor, *, out: _Tensor | None = None) -> _Eigen:
     """Return the complex eigenvalues of square matrices and their eigenvectors, of length 1, as columns."""
 def eigh(A: _Tensor, UPLO: builtins.str = 'L', *, out: _Tensor | None = None) -> _Eigen:
@@ -44,17 +55,20 @@ def householder_product(A: _Tensor, tau: _Tensor, *, out: _Tensor | None = None)
 def inv(A: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return the inverses of matrices."""
 def inv_ex(A: _Tensor, *, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _InverseInfo:
-    """Return the inverses of matrices, and `info`: where there is none."""
+    """Return the inverses of square matrices, and where there is none (int32, 0 for nowhere)."""
 def ldl_factor(A: _Tensor, *, hermitian: builtins.bool = False, out: _Tensor | None = None) -> _LDPivots:
-    """Return L and D of ``A = L D L^T`` in one matrix, and the pivots: negative for a block of two, counted from 1."""
-def ldl_factor_ex(A: _Tensor, *, hermitian: builtins.bool = False, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _LDPivotsInfo:
-    """Return L and D of ``A = L D L^T`` in one matrix, the pivots, and `info`: the first column where D is singular.
+    """Return L and D of ``A = L D L^T`` in one matrix, and the pivots: negative for a block of two, from 1.
 
     Args:
-        A: ``(..., N, N)``, symmetric, or Hermitian with ``hermitian``; the lower triangle is read.
-        hermitian: read a complex matrix as Hermitian, ``A = L D L^H``.
-        check_errors: raise where D is singular.
-        out: where the results go.
+        A: ``(..., N, N)``, symmetric, or Hermitian where so said; only the lower triangle is read.
+        hermitian: whether the other triangle of a complex matrix is the conjugate.
+    """
+def ldl_factor_ex(A: _Tensor, *, hermitian: builtins.bool = False, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _LDPivotsInfo:
+    """Return L and D in one matrix, the pivots, and the first column where D is singular (int32, 0 for nowhere).
+
+    Args:
+        A: ``(..., N, N)``, symmetric, or Hermitian where so said; only the lower triangle is read.
+        hermitian: whether the other triangle of a complex matrix is the conjugate.
     """
 def ldl_solve(LD: _Tensor, pivots: _Tensor, B: _Tensor, *, hermitian: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return the solution of ``A x = B`` for what `ldl_factor_ex` gave.
@@ -76,7 +90,7 @@ def lu(A: _Tensor, *, pivot: builtins.bool = True, out: _Tensor | None = None) -
 def lu_factor(A: _Tensor, *, pivot: builtins.bool = True, out: _Tensor | None = None) -> _LUPivots:
     """Return L and U in one matrix, and the pivots counted from 1."""
 def lu_factor_ex(A: _Tensor, *, pivot: builtins.bool = True, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _LUPivotsInfo:
-    """Return L and U in one matrix, the pivots counted from 1, and `info`: where U is singular."""
+    """Return LU in one matrix, LAPACK's pivots counted from 1, and where U is singular (int32, 0 for nowhere)."""
 def lu_solve(LU: _Tensor, pivots: _Tensor, B: _Tensor, left: builtins.bool = True, adjoint: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
     """Return the solution for what `lu_factor` gave; with ``adjoint`` for A^H."""
 def matmul(input: _Tensor, other: _Tensor, transpose_a: builtins.bool = False, transpose_b: builtins.bool = False, alpha: builtins.float = 1.0, *, out: _Tensor | None = None) -> _Tensor:
@@ -108,14 +122,13 @@ def matrix_rank(A: _Tensor, tol: builtins.float | None = None, hermitian: builti
     """Return the number of singular values above ``max(atol, rtol * the largest)``."""
 def multi_dot(tensors: collections.abc.Sequence[_Tensor], *, out: _Tensor | None = None) -> _Tensor:
     """Return the product of several matrices in the cheapest order; the first and the last may be vectors."""
-def norm(A: _Tensor, ord: builtins.float | builtins.str | None = None, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, out: _Tensor | None = None, dtype: _types.DTypeLike | None = None) -> _Tensor:
+def norm(A: _Tensor, ord: builtins.float | builtins.str | None = None, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return a vector or matrix norm.
 
     Args:
         A: the tensor.
         ord: the order; None is the 2-norm of all elements named.
         dim: an int for a vector norm, two for a matrix norm; None is all, which for an order asks for 1 or 2 dims.
-        out: where the result goes.
         dtype: compute in this dtype.
     """
 def pinv(A: _Tensor, rcond: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
@@ -130,9 +143,21 @@ def qr(A: _Tensor, mode: builtins.str = 'reduced', *, out: _Tensor | None = None
 def slogdet(A: _Tensor, *, out: _Tensor | None = None) -> _SignLogabsdet:
     """Return the sign (a unit complex number) and the logarithm of the absolute value of determinants."""
 def solve(A: _Tensor, B: _Tensor, *, left: builtins.bool = True, out: _Tensor | None = None) -> _Tensor:
-    """Return x with ``A x = B`` (``x A = B`` if not ``left``)."""
+    """Return x with ``A x = B`` (``x A = B`` if not ``left``).
+
+    Args:
+        A: ``(..., N, N)``.
+        B: ``(..., N, K)``, or vectors ``(..., N)`` in the batch shape of a.
+        left: on which side of x the matrix stands.
+    """
 def solve_ex(A: _Tensor, B: _Tensor, *, left: builtins.bool = True, check_errors: builtins.bool = False, out: _Tensor | None = None) -> _ResultInfo:
-    """Return x with ``A x = B`` (``x A = B`` if not ``left``), and `info`: where A is singular."""
+    """Return x with ``a x = B`` (``x a = B`` if not ``left``) and where a is singular (int32, 0 for nowhere).
+
+    Args:
+        A: ``(..., N, N)``.
+        B: ``(..., N, K)``, or vectors ``(..., N)`` in the batch shape of a.
+        left: on which side of x the matrix stands.
+    """
 def solve_triangular(A: _Tensor, B: _Tensor, *, upper: builtins.bool, left: builtins.bool = True, unitriangular: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return x with ``a x = B`` for triangular matrices; the other triangle is not read."""
 def svd(A: _Tensor, full_matrices: builtins.bool = True, *, driver: builtins.str | None = None, out: _Tensor | None = None) -> _SVDh:
@@ -150,7 +175,6 @@ def tensorsolve(A: _Tensor, B: _Tensor, dims: builtins.tuple[builtins.int, ...] 
     """Return x with ``tensordot(A, x, x.ndim) = B``; ``dims`` of a go behind the others first."""
 def vander(x: _Tensor, N: builtins.int | None = None, increasing: builtins.bool = True, *, out: _Tensor | None = None) -> _Tensor:
     """Return the powers 0 to N - 1 of the last dim's elements along a new last dim; those of integers are int64."""
-def vecdot(x: _Tensor, y: _Tensor, *, dim: builtins.int = -1, out: _Tensor | None = None) -> _Tensor:
-    """Return the inner products of vectors along a dim, the first conjugated."""
+from sbpjax.functions.linear_algebra import vecdot as vecdot
 def vector_norm(x: _Tensor, ord: builtins.float | builtins.str = 2, dim: _types.IntOrInts | None = None, keepdim: builtins.bool = False, *, dtype: _types.DTypeLike | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the norm of the elements as one vector, or along dims."""

@@ -36,7 +36,7 @@ hypothesis.settings.load_profile("sbpjax")
 # Of the cases of a test one in so many runs by default, the others are exhaustive tests: the suite fits into twenty
 # minutes on two cores, most of which are XLA compiling what the cases ask for. Of the tests of functions each function
 # (the first parameter) keeps a case. Which cases stay differs from test to test, so that meshes and layouts take turns.
-OF_EACH_FUNCTION = {"ops": 8, "nn/test_module": 3, "functions/nn/test_functional": 3}
+OF_EACH_FUNCTION = {"ops": 8, "nn/test_module": 3, "functions/layers/test_functional": 3}
 OF_A_TEST = {  # the first that a path begins with
     "compiler": 4,
     "distributions": 6,

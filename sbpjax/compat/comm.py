@@ -8,9 +8,9 @@ from sbpjax.distributed.collectives import barrier as barrier
 from sbpjax.distributed.collectives import broadcast as broadcast
 from sbpjax.distributed.p2p import recv_facts as _recv_facts
 from sbpjax.distributed.p2p import send_facts as _send_facts
+from sbpjax.functions.public import take_oneflow as _take_oneflow
 from sbpjax.tensor.creation import empty as _empty
 from sbpjax.tensor.dtype import dtype as _dtype
-from sbpjax.tensor.oneflow_arguments import take_oneflow as _take_oneflow
 from sbpjax.tensor.tensor import Tensor as _Tensor
 
 

@@ -11,7 +11,6 @@ from sbpjax.ops import boxes as rules
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.convert import host
 from sbpjax.tensor.indexing import with_layout_of
-from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tensor import Tensor
 
 
@@ -44,12 +43,14 @@ def roi_align(
         sizes = (host(rois.detach())[:, 3:5] - host(rois.detach())[:, 1:3]) * spatial_scale
         largest = np.maximum(sizes, 0 if aligned else 1).max(0)
         most = max(1, math.ceil(largest[1] / pooled_h), math.ceil(largest[0] / pooled_w))
-    static = (
-        ("spatial_scale", float(spatial_scale)),
-        ("pooled_h", as_int(pooled_h)),
-        ("pooled_w", as_int(pooled_w)),
-        ("sampling_ratio", as_int(sampling_ratio)),
-        ("aligned", aligned),
-        ("most", most),
+    return dispatch.apply(
+        rules.roi_align,
+        x,
+        rois,
+        spatial_scale=float(spatial_scale),
+        pooled_h=as_int(pooled_h),
+        pooled_w=as_int(pooled_w),
+        sampling_ratio=as_int(sampling_ratio),
+        aligned=aligned,
+        most=most,
     )
-    return dispatch.run(op_of(rules.roi_align, static), (x, rois))

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError, OpValueError, message
 from sbpjax.tensor import bounds
-from sbpjax.tensor.bounds import check_dim, check_size, check_tuples
+from sbpjax.tensor.bounds import check_dim, check_rows, check_size, check_tuples
+from sbpjax.tensor.tensor import Tensor
 
 
 def _call(asked: str, *rest) -> str:
@@ -95,6 +96,33 @@ def size_is_natural(asked: str, size) -> None:
     if size < 0:
         rule = f"{asked}: 'size' must be an non-negative integer"
         raise OpError(message(f"{asked}(size={size})", str(size), rule, "size=1"))
+
+
+def class_numbers(asked: str, input, target, ignore_index) -> None:
+    """Raise `OpIndexError` unless every target is a class of logits (C,) or (N, C, ...), or is `ignore_index`."""
+    dim = 1 if isinstance(input, Tensor) and input.ndim > 1 else 0
+    check_rows(f"{asked}(input, target)", target, input, dim, ignore_index)
+
+
+def depth_is_classes(asked: str, logits, depth) -> None:
+    """Raise `OpError` unless OneFlow's `depth` is the number of classes, where it is given."""
+    if depth is not None and depth != logits.shape[-1]:
+        seen, rule = f"logits with {logits.shape[-1]} classes", "depth is the number of classes"
+        raise OpError(message(f"{asked}(depth={depth})", seen, rule, "leave depth out"))
+
+
+def floating_maps(asked: str, theta) -> None:
+    """Raise `OpValueError` unless affine maps are of floats."""
+    if not theta.dtype.is_floating_point:
+        rule = "Expected theta to have floating point type"
+        raise OpValueError(message(f"{asked}(theta, size)", f"theta of {theta.dtype.name}", rule, "theta.float()"))
+
+
+def pivoting(asked: str, pivot) -> None:
+    """Raise `OpError` for an LU factorisation without pivoting."""
+    if not pivot:
+        rule = "LU without pivoting is not implemented on the CPU, and not here"
+        raise OpError(message(f"{asked}(A, pivot=False)", "pivot=False", rule, "pivot=True"))
 
 
 def reduced_by(size_average: bool | str | None, reduce: bool | None, reduction: str) -> str:

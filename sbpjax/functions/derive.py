@@ -16,6 +16,7 @@ form. A call of one or two tensors and nothing else goes to dispatch at once.
 from __future__ import annotations
 import __future__
 
+import ast
 import functools
 import importlib
 import inspect
@@ -27,9 +28,10 @@ from typing import Any
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.argument_names import NUMPY, REST
-from sbpjax.tensor.binding import hashable, into_out, listed
+from sbpjax.tensor.binding import into_out, listed
 from sbpjax.tensor.inplace import inplace as write_into
 from sbpjax.tensor.op import op_of
+from sbpjax.tensor.scalars import hashable
 from sbpjax.tensor.tensor import Tensor
 
 from . import texts
@@ -43,18 +45,21 @@ _FOLDER = os.path.dirname(__file__)  # derived functions are the library's own i
 _WITH_NUMBERS = ("arithmetic.", "compare.")  # ops whose further tensors may be numbers
 
 
-def derived(row: Row, kind: str) -> Callable:
+def derived(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> Callable:
     """Return what a row gives: its ``"function"``, the one of `nn.functional` (``"nn"``), or what writes in place.
 
     The method that writes (``"inplace"``) and the function (``"inplace function"``) differ in the first name.
+    ``at`` gives what the table has in a room under a name, for an alias.
     """
     if row.written:
         written = row.resolve()
         function = public(written, row.names, row.oneflow, row.out, row.strict)
         function.__doc__ = texts.of_written(row.home, written, list(inspect.signature(function).parameters))
         return named(function, row.name, function.__doc__, row.room) if function.__name__ != row.name else function
+    if row.call:
+        return public(_of_call(row, at), row.names, row.oneflow, row.out, row.strict)
     if kind == "method":
-        return _with_several(derived(row, "function"))
+        return _with_several(derived(row, "function", at))
     form = Form(row, row.resolve())
     plain = form.compiled(kind)
     if row.channels:
@@ -65,6 +70,37 @@ def derived(row: Row, kind: str) -> Callable:
     if not form.attributes and not row.check:
         function = _fast(kind, form, function)
     return function
+
+
+def _of_call(row: Row, at: Callable[[str, str], Callable | None]) -> Any:
+    """Return the function of an alias: it evaluates the expression that it stands for."""
+    own = {p.arg for p in ast.walk(ast.parse(f"def f({row.arguments}): 0")) if isinstance(p, ast.arg)}
+    space: dict[str, Any] = {"Tensor": Tensor, "Sequence": Sequence, "__name__": __name__}
+    call = ast.unparse(_Named(own, space, at).visit(ast.parse(row.call, mode="eval")))
+    if row.result:
+        space["_Result"] = _named_tuple(row)
+        call = f"_Result(*{call})"
+    function = source_to_function(row.name, [row.arguments], [f"return {call}"], space, row.path, row.returns)
+    return named(function, row.name, row.text or f"Return ``{row.call}``.", row.room)
+
+
+def _named_tuple(row: Row) -> Any:
+    return namedtuple(row.path.replace(".", "_"), row.result)
+
+
+class _Named(ast.NodeTransformer):
+    """Puts the table's functions into a namespace where an expression calls them: `nn.functional.gelu` of gelu."""
+
+    def __init__(self, own: set[str], space: dict[str, Any], at: Callable[[str, str], Callable | None]) -> None:
+        self.own, self.space, self.at = own, space, at
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        room, _, name = ast.unparse(node.func).rpartition(".")
+        if f"{room}.{name}".strip(".").partition(".")[0] not in self.own and (function := self.at(room, name)):
+            target = f"_of_{room}_{name}".replace(".", "_")
+            self.space[target] = function
+            node.func = ast.Name(target)
+        return self.generic_visit(node)
 
 
 def _with_several(function: Any) -> Any:
@@ -129,11 +165,11 @@ class Form:
 
     def __init__(self, row: Row, fn: Callable, given: str | None = None) -> None:
         self.row, self.fn = row, fn
-        given = row.form.partition("(")[2].removesuffix(")") if given is None else given
-        self.parameters = list(inspect.signature(eval(f"lambda {given}: 0")).parameters.values())
+        form = source_to_function("form", [row.arguments if given is None else given], ["pass"], {}, row.path)
+        self.parameters = list(inspect.signature(form).parameters.values())
         of_op = list(inspect.signature(fn).parameters.values())
         self.types = {p.name: _said(p.annotation) for p in of_op if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
-        ignored = row.ignores.split()
+        ignored = [*row.ignores.split(), *["check_errors"] * bool(row.fails)]
         self.attributes = [p.name for p in self.parameters if p.name in self.types]
         self.tensors = [p.name for p in self.parameters if p.name not in self.types and p.name not in ignored]
         self.defaults = {f"_default_{p.name}": p.default for p in self.parameters if p.default is not _MISSING}
@@ -144,8 +180,8 @@ class Form:
         row = self.row
         writes = kind.startswith("inplace")
         name = f"{row.name}_" if writes else row.name
-        returns = "tuple" if row.result else "Tensor"
-        function = source_to_function(name, self._arguments(kind), self._body(kind), self._space(), row.path, returns)
+        arguments, body = self._arguments(kind), self._body(kind)
+        function = source_to_function(name, arguments, body, self._space(), row.path, row.returns)
         doc = self.text(list(inspect.signature(function).parameters), "self" if kind == "inplace" else "")
         if writes:
             doc = f"Write the result of `{row.name}` into the first tensor, which keeps its layout.\n\n{doc}"
@@ -153,10 +189,10 @@ class Form:
 
     def text(self, parameters: list[str], first: str = "") -> str:
         """Return the text of a function with these parameters, the first tensor of which may have another name."""
-        check = _check_of(self.row) if self.row.check else None
+        row, check = self.row, _check_of(self.row) if self.row.check else None
         tensors = [first, *self.tensors[1:]] if first else self.tensors
-        parameters = [*parameters, *self.row.channels.split()[:1]]
-        return texts.of_op(self.row.home, self.fn, tensors, parameters, self.row.ignores, check)
+        parameters = [*parameters, *row.channels.split()[:1]]
+        return texts.of_op(row.home, self.fn, tensors, parameters, row.ignores, check, row.text)
 
     def _arguments(self, kind: str) -> list[str]:
         """Return the arguments of the function as source."""
@@ -191,6 +227,8 @@ class Form:
         return [p.name for p in self.parameters] == ["input", "other"]
 
     def _type(self, p: inspect.Parameter, place: int) -> str:
+        if p.annotation is not _MISSING:
+            return p.annotation
         if p.name in self.tensors:
             if self.takes_list:
                 return "Sequence[Tensor]"
@@ -213,6 +251,7 @@ class Form:
             lines.append("reduction = _reduced_by(size_average, reduce, reduction)")
         if self.attributes:
             pairs = "".join(f'("{a}", {self._value(a)}), ' for a in self.attributes)
+            pairs += "".join(f"{pair!r}, " for pair in row.fixed.items())
             as_ever = " and ".join(
                 f"{p.name} is _default_{p.name}" for p in self.parameters if p.name in self.attributes
             )
@@ -229,6 +268,12 @@ class Form:
         if self._takes_inplace(kind) or (kind == "function" and self._is_pair()):
             lines += ["if inplace:", f"    return _write_into({first}, op, ({rest}))"]
         lines.append(f"result = _run(op, {inputs})")
+        if row.fails:
+            asked_for = f"{row.path.removesuffix('_ex')}({', '.join(self.tensors)})"
+            asked = "if check_errors: " if any(p.name == "check_errors" for p in self.parameters) else ""
+            lines.append(f"{asked}_fails({asked_for!r}, result[-1])")
+            if "info" not in row.result:
+                lines.append("result = result[:-1]" if row.result else "result = result[0]")
         if row.result:
             lines.append("result = _Result(*result)")
         if row.habit:
@@ -250,7 +295,7 @@ class Form:
     def _defaults(self) -> tuple | None:
         """Return the attributes of a call that says nothing of them, None if it has to."""
         found = [(p.name, p.default) for p in self.parameters if p.name in self.attributes]
-        return None if any(value is _MISSING for _, value in found) else tuple(found)
+        return None if any(value is _MISSING for _, value in found) else (*found, *self.row.fixed.items())
 
     def _space(self) -> dict[str, Any]:
         row, fn, defaults = self.row, self.fn, self._defaults()
@@ -263,8 +308,10 @@ class Form:
         }  # fmt: skip
         if row.check:
             space["_check"] = _check_of(row)
+        if row.fails:
+            space["_fails"] = getattr(importlib.import_module("sbpjax.functions.failures"), row.fails)
         if row.result:
-            space["_Result"] = namedtuple(row.path.replace(".", "_"), row.result)
+            space["_Result"] = _named_tuple(row)
         if row.habit:
             space["_habit"] = getattr(importlib.import_module("sbpjax.functions.habits"), row.habit)
         return space

@@ -12,10 +12,11 @@ from sbpjax.ops import arithmetic, arrange, elementwise, linalg, matrix
 from sbpjax.ops import einsum as _einsum
 from sbpjax.tensor import dispatch, lazy_views
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.binding import hashable, into_out, must_be_tensor
+from sbpjax.tensor.binding import into_out, must_be_tensor
 from sbpjax.tensor.inplace import inplace as write_into
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.payload import payload
+from sbpjax.tensor.scalars import hashable
 from sbpjax.tensor.tensor import Tensor
 
 # ------------------------------------------------------------------------------------------------------ arithmetic
@@ -124,7 +125,7 @@ def where(condition: Tensor, input=None, other=None, *, out=None):
     """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
-    return _finish(dispatch.run(op_of(arithmetic.where), (condition, input, other)), out)
+    return _finish(dispatch.apply(arithmetic.where, condition, input, other), out)
 
 
 # ---------------------------------------------------------------------------------------------------- linear algebra
@@ -164,8 +165,12 @@ def matmul(
         (sbpjax.Size([4, 2]), (sbpjax.sbp.partial_sum,), [6.0, 6.0])
     """
     if transpose_a or transpose_b or alpha != 1.0:
-        static = (("transpose_a", bool(transpose_a)), ("transpose_b", bool(transpose_b)), ("alpha", hashable(alpha)))
-        return _finish(dispatch.run(op_of(linalg.matmul, static), (input, other)), out)
+        return _finish(
+            dispatch.apply(
+                linalg.matmul, input, other, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b), alpha=alpha
+            ),
+            out,
+        )
     return _finish(_two(_MATMUL, input, other), out)
 
 
@@ -178,7 +183,7 @@ def tensordot(a: Tensor, b: Tensor, dims=2, out=None) -> Tensor:
         dims = dims.tolist()
     if out is not None:
         return into_out(out, tensordot(a, b, dims))
-    return dispatch.run(op_of(linalg.tensordot, (("dims", hashable(dims)),)), (a, b))
+    return dispatch.apply(linalg.tensordot, a, b, dims=dims)
 
 
 def einsum(equation: Any, *operands) -> Tensor:
@@ -209,15 +214,15 @@ def einsum(equation: Any, *operands) -> Tensor:
     if not isinstance(equation, str):
         rule = "the equation is a string, and comes first"
         raise OpTypeError(message("einsum(...)", f"a {type(equation).__name__}", rule, 'einsum("ij,jk->ik", x, y)'))
-    return dispatch.run(op_of(_einsum.einsum, (("equation", equation),)), tuple(operands))
+    return dispatch.apply(_einsum.einsum, *operands, equation=equation)
 
 
-def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out=None) -> Tensor:
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Return the cross product along a dim of size 3; by default the first such dim."""
     if dim is None:
         shape = common_shape("cross(x, y)", input, other)
         dim = next((d for d, n in enumerate(shape) if n == 3), -1)
-    return _finish(dispatch.run(op_of(matrix.cross, (("dim", as_int(dim)),)), (input, other)), out)
+    return dispatch.apply(matrix.cross, input, other, dim=as_int(dim))
 
 
 # ------------------------------------------------------------------------------------------------------- arrangement
@@ -245,7 +250,7 @@ def repeat_interleave(input: Tensor, repeats=None, dim: int | None = None, outpu
 
         input, repeats, dim = arange(input.shape[0], dtype=input.dtype, device=input.device), input, 0
     repeats = tuple(repeats.tolist()) if isinstance(repeats, Tensor) and repeats.ndim else hashable(repeats)
-    return dispatch.run(op_of(arrange.repeat_interleave, (("repeats", repeats), ("dim", dim))), (input,))
+    return dispatch.apply(arrange.repeat_interleave, input, repeats=repeats, dim=dim)
 
 
 def meshgrid(*tensors, indexing: str = "ij") -> tuple:
@@ -271,7 +276,7 @@ def meshgrid(*tensors, indexing: str = "ij") -> tuple:
         tensors = tuple(tensors[0])
     if not tensors:
         raise OpError(message("meshgrid()", "no tensors", "there is at least one tensor", "meshgrid(x, y)"))
-    return dispatch.run(op_of(arrange.meshgrid, (("indexing", indexing),)), tuple(tensors))
+    return dispatch.apply(arrange.meshgrid, *tensors, indexing=indexing)
 
 
 def _atleast(n: int):

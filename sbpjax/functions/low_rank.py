@@ -1,4 +1,4 @@
-"""Approximations of low rank by random projections, and the unblocked forms that few scripts call."""
+"""Approximations of low rank by random projections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from . import linalg
 from .random import randn
 
 svd_result = namedtuple("svd_lowrank", "U S V")
-native_layer_norm_result = namedtuple("native_layer_norm", "output mean rstd")
 
 
 def _range(A: Tensor, q: int, niter: int) -> Tensor:
@@ -54,67 +53,3 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     """Return `svd_lowrank` of A with the mean of every column taken off."""
     q = min(6, *A.shape[-2:]) if q is None else q
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
-
-
-def native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float):
-    """Return `nn.functional.layer_norm`, the means and the reciprocal deviations."""
-    from .nn import layer_norm
-
-    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
-    mean = input.mean(dims, keepdim=True)
-    deviation = (input.var(dims, correction=0, keepdim=True) + eps).rsqrt()
-    return native_layer_norm_result(layer_norm(input, normalized_shape, weight, bias, eps), mean, deviation)
-
-
-def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple:
-    """Return `nn.functional.dropout`, and where elements were kept."""
-    from .nn import dropout
-
-    if not train:
-        return input.clone(), input.new_ones(*input.shape).bool()
-    kept = dropout(input.detach().new_ones(*input.shape), p) != 0
-    return input * kept / (1 - p if p < 1 else 1), kept
-
-
-def fill(input: Tensor, value) -> Tensor:
-    """Return a tensor of the same shape with one number everywhere."""
-    return input.clone().fill_(value)
-
-
-def grid_sampler(
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Tensor:
-    """Return `nn.functional.grid_sample` with modes by number."""
-    from .nn import grid_sample
-
-    mode, padding = (
-        ("bilinear", "nearest", "bicubic")[interpolation_mode],
-        ("zeros", "border", "reflection")[padding_mode],
-    )
-    return grid_sample(input, grid, mode, padding, align_corners)
-
-
-grid_sampler_2d = grid_sampler_3d = grid_sampler
-
-
-def affine_grid_generator(theta: Tensor, size, align_corners: bool) -> Tensor:
-    """Return `nn.functional.affine_grid`, of maps of any dtype."""
-    from sbpjax.functions.nn.grid import affine_grid_generator as generated
-
-    return generated(theta, size, align_corners)
-
-
-def _inplace(name: str):
-    def function(input: Tensor, *args, **options) -> Tensor:
-        from . import nn as functional
-
-        return getattr(functional, name)(input, *args, inplace=True, **options)
-
-    function.__name__ = function.__qualname__ = f"{name}_"
-    function.__doc__ = f"Write `nn.functional.{name}` into a tensor and return it."
-    return function
-
-
-dropout_, alpha_dropout_, feature_alpha_dropout_ = (
-    _inplace(n) for n in ("dropout", "alpha_dropout", "feature_alpha_dropout")
-)

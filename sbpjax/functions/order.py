@@ -11,7 +11,7 @@ from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import cumulative, sort
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.binding import into_out, must_be_tensor
+from sbpjax.tensor.binding import must_be_tensor
 from sbpjax.tensor.convert import host
 from sbpjax.tensor.indexing import with_layout_of
 from sbpjax.tensor.inplace import inplace
@@ -23,8 +23,8 @@ _results = {name: namedtuple(name, ["values", "indices"]) for name in ("median",
 
 def _middle(name: str, fn, input: Tensor, dim, keepdim: bool):
     if dim is None:
-        return dispatch.run(op_of(fn), (input,))
-    return _results[name](*dispatch.run(op_of(fn, (("dim", as_int(dim)), ("keepdim", keepdim))), (input,)))
+        return dispatch.apply(fn, input)
+    return _results[name](*dispatch.apply(fn, input, dim=as_int(dim), keepdim=keepdim))
 
 
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False):
@@ -37,14 +37,13 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False):
     return _middle("nanmedian", sort.nanmedian, input, dim, keepdim)
 
 
-def diff(input: Tensor, n: int = 1, dim: int = -1, prepend=None, append=None, *, out=None) -> Tensor:
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend=None, append=None) -> Tensor:
     """Return the differences of neighbours along a dim, n times over; of the tensor between two others, if given."""
     if prepend is not None or append is not None:
         from sbpjax.functions import cat
 
         input = cat([x for x in (prepend, input, append) if x is not None], dim)
-    found = dispatch.run(op_of(cumulative.diff, (("n", as_int(n)), ("dim", as_int(dim)))), (input,))
-    return found if out is None else into_out(out, found)
+    return dispatch.apply(cumulative.diff, input, n=as_int(n), dim=as_int(dim))
 
 
 def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False) -> Tensor:

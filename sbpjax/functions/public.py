@@ -17,7 +17,7 @@ from typing import Any
 
 from sbpjax.tensor.argument_names import NOTHING, REST, renamed
 from sbpjax.tensor.binding import into_out
-from sbpjax.tensor.oneflow_arguments import are_flags, in_oneflow, parts
+from sbpjax.tensor.oneflow_arguments import FORMS, are_flags, in_oneflow, parts
 from sbpjax.tensor.wrong_call import misfit, of_call, told
 
 
@@ -35,7 +35,8 @@ def public(
     """
     parameters = inspect.signature(function).parameters
     first = next(iter(parameters), "")
-    names = {**dict.fromkeys(("x", "input") if first in ("self", "input") else (), first), **names}
+    if first in ("self", "input") and function.__name__ != "__init__":
+        names = {**dict.fromkeys(("x", "input"), first), **names}
     takes = {there: here for there, here in names.items() if here in parameters or here in (REST, NOTHING)}
     takes.update((there, here) for there, here in parts(oneflow) if there != here)
     takes = {
@@ -78,6 +79,23 @@ def public(
     if out:
         chosen.__signature__ = _with_out(inspect.signature(function))
     return chosen
+
+
+def take_oneflow(space: dict[str, Any], room: str) -> None:
+    """Let functions and classes of a module take OneFlow's arguments as well.
+
+    Args:
+        space: the module's ``globals()``, whose functions are replaced.
+        room: which part of `FORMS`.
+    """
+    for form, names in FORMS[room].items():
+        for name in names.split():
+            found = space.get(name)
+            if isinstance(found, type):
+                if getattr(found.__init__, "oneflow", None) != form:
+                    found.__init__ = public(found.__init__, {}, form)
+            elif found is not None:
+                space[name] = public(found, {}, form)
 
 
 def _with_out(signature: inspect.Signature) -> inspect.Signature:

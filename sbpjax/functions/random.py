@@ -20,7 +20,6 @@ from sbpjax.tensor.generator import generator_or_default
 from sbpjax.tensor.inplace import COPY, check_writable, inplace
 from sbpjax.tensor.like import place_like
 from sbpjax.tensor.mode import mode
-from sbpjax.tensor.op import op_of
 from sbpjax.tensor.payload import put_from, refreshed
 from sbpjax.tensor.tensor import Tensor
 
@@ -194,7 +193,7 @@ def normal(
         return into_out(out, normal(mean, std, size, dtype=dtype, **options))
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         key = generator_or_default(generator).key()
-        return dispatch.run(op_of(_random.normal), (key, mean, std))
+        return dispatch.apply(_random.normal, key, mean, std)
     shape = () if size is None else size_of((size,), "normal(...)")
     static = (("shape", shape), ("dtype", _float_dtype(dtype)))
     options = (device, placement, sbp)
@@ -222,7 +221,7 @@ def bernoulli(
         return input.copy_(drawn) if inplace else drawn.to(dtype)
     key = generator_or_default(generator).key()
     probabilities = input.detach() if p is None else _filled(input, p)
-    return dispatch.run(op_of(_random.bernoulli), (key, probabilities))
+    return dispatch.apply(_random.bernoulli, key, probabilities)
 
 
 def _filled(x: Tensor, value) -> Tensor:
@@ -247,13 +246,14 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, gene
         tensor([1, 1, 1])
     """
     key = generator_or_default(generator).key()
-    static = (("num_samples", as_int(num_samples)), ("replacement", replacement))
-    return dispatch.run(op_of(_random.multinomial, static), (key, input.detach()))
+    return dispatch.apply(
+        _random.multinomial, key, input.detach(), num_samples=as_int(num_samples), replacement=replacement
+    )
 
 
 def poisson(input: Tensor, *, generator=None) -> Tensor:
     """Return Poisson counts with the rates in ``input``."""
-    return dispatch.run(op_of(_random.poisson), (generator_or_default(generator).key(), input.detach()))
+    return dispatch.apply(_random.poisson, generator_or_default(generator).key(), input.detach())
 
 
 def _without_data(input: Tensor, dtype, placement, sbp, requires_grad: bool = False) -> Tensor:
@@ -411,4 +411,4 @@ def bernoulli_(self: Tensor, p=0.5, *, generator=None, dtype=None) -> Tensor:
 
     probabilities = p if isinstance(p, Tensor) else full_like(self, p, dtype=dtypes.float32)
     key = generator_or_default(generator).key()
-    return inplace(self, COPY, (dispatch.run(op_of(_random.bernoulli), (key, probabilities)).to(self.dtype),))
+    return inplace(self, COPY, (dispatch.apply(_random.bernoulli, key, probabilities).to(self.dtype),))

@@ -9,7 +9,7 @@ from sbpjax.errors import OpTypeError, message
 from sbpjax.ops import reduce
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.binding import hashable, into_out
+from sbpjax.tensor.binding import into_out
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tensor import Tensor
 
@@ -23,7 +23,7 @@ def _extreme(fn, other_fn, result, input, dim, keepdim, other, out):
     if other is not None:
         from sbpjax.ops import arithmetic
 
-        found = dispatch.run(op_of(getattr(arithmetic, other_fn)), (input, other))
+        found = dispatch.apply(getattr(arithmetic, other_fn), input, other)
         return found if out is None else into_out(out, found)
     if dim is None:
         if keepdim:
@@ -31,7 +31,7 @@ def _extreme(fn, other_fn, result, input, dim, keepdim, other, out):
             raise OpTypeError(message(f"{fn.__name__}(keepdim=True)", "no dim", rule, f"a{fn.__name__}(keepdim=True)"))
         found = dispatch.unary(op_of(fn), input)
         return found if out is None else into_out(out, found)
-    values = result(*dispatch.run(op_of(fn, (("dim", as_int(dim)), ("keepdim", keepdim))), (input,)))
+    values = result(*dispatch.apply(fn, input, dim=as_int(dim), keepdim=keepdim))
     return values if out is None else into_out(out, tuple(values))
 
 
@@ -90,8 +90,7 @@ def _spread(fn, input, dim, unbiased, correction, keepdim):
         dim, unbiased = None, dim
     if unbiased is not None:
         correction = int(unbiased)
-    static = (("dim", hashable(dim)), ("correction", hashable(correction)), ("keepdim", keepdim))
-    return dispatch.run(op_of(fn, static), (input,))
+    return dispatch.apply(fn, input, dim=dim, correction=correction, keepdim=keepdim)
 
 
 def var(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction=1) -> Tensor:
@@ -167,11 +166,8 @@ def norm(input: Tensor, p: float | str | None = "fro", dim=None, keepdim: bool =
     if p == "nuc":
         from sbpjax.ops.matrix_norm import matrix_norm  # which few scripts need
 
-        dims = (0, 1) if dim is None else hashable(dim)
-        static = (("ord", "nuc"), ("dim", dims), ("keepdim", bool(keepdim)), ("dtype", dtypes.np_of(dtype)))
-        return dispatch.run(op_of(matrix_norm, static), (input,))
+        dims = (0, 1) if dim is None else dim
+        return dispatch.apply(matrix_norm, input, ord="nuc", dim=dims, keepdim=bool(keepdim), dtype=dtypes.np_of(dtype))
     p = 2.0 if p is None or p == "fro" else p
-    static = [("p", float(p) if not isinstance(p, str) else p), ("dim", hashable(dim)), ("keepdim", keepdim)]
-    if dtype is not None:
-        static.append(("dtype", dtypes.of(dtype).np))
-    return dispatch.run(op_of(reduce.norm, tuple(static)), (input,))
+    cast = {} if dtype is None else {"dtype": dtypes.of(dtype)}
+    return dispatch.apply(reduce.norm, input, p=p if isinstance(p, str) else float(p), dim=dim, keepdim=keepdim, **cast)

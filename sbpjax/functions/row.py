@@ -27,6 +27,11 @@ class Row:
         shows: where the op shows, flags of this module.
         also: further names of all that the row gives, by spaces; a dotted one is a function of that room.
         written: whether `home` is a function with logic of its own, made public as it is.
+        call: of another form of calls that exist, the expression that it stands for.
+        text: the docstring, where the op's serves several rows.
+        fixed: attributes of the op that the form does not name.
+        fails: a function of `sbpjax.functions.failures`, which raises where the op's last result says that it failed;
+            with `check_errors` in the form only if that is true. Without ``info`` in `result` that is left out.
         names: other names of arguments, as `sbpjax.tensor.argument_names.take_names` has them.
         oneflow: the form in OneFlow, where it is another one; see `sbpjax.tensor.oneflow_arguments`.
         ignores: arguments of the form that mean nothing here; `size_average` and `reduce` change the reduction.
@@ -48,6 +53,10 @@ class Row:
     shows: int = FN
     also: str = ""
     written: bool = False
+    call: str = ""
+    text: str = ""
+    fixed: dict[str, Any] = field(default_factory=dict)
+    fails: str = ""
     names: dict[str, str] = field(default_factory=dict)
     oneflow: str = ""
     ignores: str = ""
@@ -66,6 +75,17 @@ class Row:
     def path(self) -> str:
         """The dotted name."""
         return self.form.partition("(")[0]
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the form as source, with the types that it says."""
+        return self.form.partition("(")[2].rpartition(")")[0]
+
+    @property
+    def returns(self) -> str:
+        """The type of the result as source."""
+        said = self.form.rpartition(")")[2].removeprefix(" -> ") if "(" in self.form else ""
+        return said or ("tuple" if self.result else "Tensor")
 
     @property
     def room(self) -> str:

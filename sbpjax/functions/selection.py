@@ -14,11 +14,9 @@ from sbpjax.ops import embedding
 from sbpjax.ops.dims import one
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.binding import into_out
 from sbpjax.tensor.bounds import check_natural
 from sbpjax.tensor.convert import host
 from sbpjax.tensor.indexing import getitem, with_layout_of
-from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tensor import Tensor
 
 
@@ -48,7 +46,7 @@ def searchsorted(
         raise OpValueError(message("searchsorted(x, values)", f"side={side!r}, right={right}", rule, "side='right'"))
     right = right or side == "right"
     dtype = (dtypes.int32 if out_int32 else dtypes.int64).np
-    return dispatch.run(op_of(embedding.searchsorted, (("right", right), ("dtype", dtype))), (sorted_sequence, values))
+    return dispatch.apply(embedding.searchsorted, sorted_sequence, values, right=right, dtype=dtype)
 
 
 def bucketize(input, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
@@ -57,7 +55,7 @@ def bucketize(input, boundaries: Tensor, *, out_int32: bool = False, right: bool
         rule = f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})"
         raise OpError(message("bucketize(x, boundaries)", f"boundaries {list(boundaries.shape)}", rule, "flatten them"))
     dtype = (dtypes.int32 if out_int32 else dtypes.int64).np
-    return dispatch.run(op_of(embedding.bucketize, (("right", right), ("dtype", dtype))), (input, boundaries))
+    return dispatch.apply(embedding.bucketize, input, boundaries, right=right, dtype=dtype)
 
 
 # ----------------------------------------------------------------------------------------- shapes that depend on the
@@ -85,7 +83,7 @@ def nonzero(input: Tensor, as_tuple: bool = False):
     return with_layout_of(rows[:, : input.ndim], input)
 
 
-def masked_select(input: Tensor, mask: Tensor, *, out=None) -> Tensor:
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements where the mask holds (both broadcast) as a vector; a number holds that is not 0.
 
     Args:
@@ -105,7 +103,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out=None) -> Tensor:
     mask = mask if tuple(mask.shape) == shape else mask.expand(shape)
     if not shape:
         x, mask = x.reshape(1), mask.reshape(1)
-    return getitem(x, mask) if out is None else into_out(out, getitem(x, mask))
+    return getitem(x, mask)
 
 
 def _has_order(name: str, input: Tensor) -> None:
@@ -210,7 +208,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     weights = weights if input.shape.numel() else None  # without elements PyTorch gives int64, whatever the weights
     largest = int(input.max().item()) + 1 if input.shape.numel() else 0
     length = max(largest, int(minlength))
-    return dispatch.run(op_of(embedding.bincount, (("length", length),)), (input, weights))
+    return dispatch.apply(embedding.bincount, input, weights, length=length)
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:

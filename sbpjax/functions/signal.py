@@ -11,7 +11,6 @@ from sbpjax.ops import signal
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.from_data import tensor as _tensor
-from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tensor import Tensor
 
 
@@ -47,16 +46,18 @@ def stft(
             rule = "stft requires the return_complex parameter be given for real inputs"
             raise OpError(message("stft(x, ...)", f"a {input.dtype!r} signal", rule, "return_complex=True"))
         return_complex = True
-    static = (
-        ("n_fft", as_int(n_fft)),
-        ("hop_length", hop_length),
-        ("win_length", win_length),
-        ("center", center),
-        ("pad_mode", pad_mode),
-        ("normalized", normalized),
-        ("onesided", not complex_input if onesided is None else bool(onesided)),
+    out = dispatch.apply(
+        signal.stft,
+        input,
+        window,
+        n_fft=as_int(n_fft),
+        hop_length=hop_length,
+        win_length=win_length,
+        center=center,
+        pad_mode=pad_mode,
+        normalized=normalized,
+        onesided=not complex_input if onesided is None else bool(onesided),
     )
-    out = dispatch.run(op_of(signal.stft, static), (input, window))
     if return_complex:
         return out
     from .complex_numbers import view_as_real
@@ -82,17 +83,19 @@ def istft(
         raise OpError(message("istft(x, ...)", f"a {input.dtype!r} tensor", rule, "view_as_complex(x)"))
     if onesided is None:
         onesided = input.shape[-2] != n_fft
-    static = (
-        ("n_fft", as_int(n_fft)),
-        ("hop_length", hop_length),
-        ("win_length", win_length),
-        ("center", center),
-        ("normalized", normalized),
-        ("onesided", onesided),
-        ("length", length),
-        ("return_complex", return_complex),
+    return dispatch.apply(
+        signal.istft,
+        input,
+        window,
+        n_fft=as_int(n_fft),
+        hop_length=hop_length,
+        win_length=win_length,
+        center=center,
+        normalized=normalized,
+        onesided=onesided,
+        length=length,
+        return_complex=return_complex,
     )
-    return dispatch.run(op_of(signal.istft, static), (input, window))
 
 
 def _shape_of(name: str, n: int, **options) -> np.ndarray:

@@ -11,18 +11,13 @@ from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.ops import stats
 from sbpjax.ops.dims import one
 from sbpjax.tensor import dispatch
-from sbpjax.tensor.binding import hashable, into_out
 from sbpjax.tensor.convert import host
 from sbpjax.tensor.indexing import with_layout_of
-from sbpjax.tensor.op import op_of
+from sbpjax.tensor.scalars import hashable
 from sbpjax.tensor.tensor import Tensor
 
 histogram_result = namedtuple("histogram", "hist bin_edges")
 histogramdd_result = namedtuple("histogramdd", "hist bin_edges")
-
-
-def _run(fn, inputs: tuple, /, **static) -> Tensor:
-    return dispatch.run(op_of(fn, tuple((k, hashable(v)) for k, v in static.items())), inputs)
 
 
 def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tuple:
@@ -48,7 +43,7 @@ def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tupl
     found = []
     for d, s in zip(dims, spacing, strict=True):
         at, distance_of = (s, 1.0) if isinstance(s, Tensor) and s.ndim else (None, hashable(s))
-        found.append(_run(stats.gradient_along, (input, at), dim=d, spacing=distance_of, edge_order=edge_order))
+        found.append(dispatch.apply(stats.gradient_along, input, at, dim=d, spacing=distance_of, edge_order=edge_order))
     return tuple(found)
 
 
@@ -72,16 +67,14 @@ def histogram(
     range: tuple[float, float] | None = None,
     weight: Tensor | None = None,
     density: bool = False,
-    out=None,
 ):
     """Return the number (or the weight) of elements in each bin, and the edges of the bins."""
     if not input.dtype.is_floating_point:
         rule = "histogram: not implemented for integers"
         raise OpTypeError(message("histogram(x)", f"a {input.dtype!r} tensor", rule, "x.float()"))
     edges = _edges(input, bins, range)
-    counts = _run(stats.histogram_counts, (input.detach(), edges, weight), density=density)
-    found = histogram_result(counts, edges)
-    return found if out is None else into_out(out, tuple(found))
+    counts = dispatch.apply(stats.histogram_counts, input.detach(), edges, weight, density=density)
+    return histogram_result(counts, edges)
 
 
 def histogramdd(input: Tensor, bins, *, range=None, weight: Tensor | None = None, density: bool = False):
@@ -150,7 +143,7 @@ def binomial(count: Tensor, prob: Tensor, generator=None) -> Tensor:
     from sbpjax.tensor.generator import default_generator
 
     key = (default_generator if generator is None else generator).key()
-    return dispatch.run(op_of(_binomial), (key, count.detach(), prob.detach()))
+    return dispatch.apply(_binomial, key, count.detach(), prob.detach())
 
 
 def _binomial(key, count, prob, /):

@@ -12,12 +12,12 @@ import math
 
 from sbpjax.errors import OpError, OpTypeError, message
 from sbpjax.tensor import dispatch, view_steps, views
-from sbpjax.tensor.binding import hashable
 from sbpjax.tensor.creation import empty
 from sbpjax.tensor.inplace import check_writable
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.payload import edge_of, hang, payload, put
+from sbpjax.tensor.scalars import hashable
 from sbpjax.tensor.storage import cell_of, root_of, set_data, steps_of
 from sbpjax.tensor.tensor import Tensor, attach
 

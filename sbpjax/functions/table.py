@@ -7,7 +7,8 @@ a signature, a docstring, and errors in the usual words. The rows stand in `sbpj
 
 * the call form is what users write. Names that the pure op in `sbpjax.ops` has as attributes are attributes, the
   others are its tensors, in order. The types of attributes are the op's.
-* `op` rows are derived from the form; `written` rows name a function with logic of its own, which is made public.
+* `op` rows are derived from the form; `written` rows name a function with logic of its own, which is made public;
+  `alias` rows are other forms of calls that exist: ``alias("_C.rint(x: Tensor)", "x.round()")``.
 * a dotted name, ``special.entr(input)``, lives in that room of the package; `also` gives further names.
 * importing sbpjax reads the rows and imports no op: a name is made when it is first asked for (`found`), a method by a
   `Late` that stands in the class until then.
@@ -19,6 +20,7 @@ imports `sbpjax.ops.pairs`, `derive` writes the function, and the package keeps 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -72,6 +74,19 @@ def written(
     for one in name.split():
         note(one, saves, amp)
         _add(Row(one, f"{module}.{own or one.rpartition('.')[2]}", shows, written=True, **{"out": False, **facts}))
+
+
+def alias(form: str, call: str, shows: int = FN, **facts: Any) -> Row:
+    """Add a row for another form of calls that exist.
+
+    Args:
+        form: how users write the call, with types as Python has them; it returns a tensor unless it says otherwise.
+        call: the expression that it stands for. Functions have the names that they have in the package:
+            ``nn.functional.gelu(x, approximate='tanh')``.
+        shows: where it shows.
+        **facts: further columns, see `Row`; ``out=True`` gives it ``out=``.
+    """
+    return _add(Row(form, "", shows, call=call, **{"out": False, **facts}))
 
 
 def note(names: str, saves: str = "", amp: str = "") -> None:
@@ -137,8 +152,12 @@ def found(room: str, name: str) -> Callable:
     if function is None:
         from .derive import derived
 
-        function = row.made[kind] = derived(row, kind)
+        function = row.made[kind] = derived(row, kind, _at)
     return function
+
+
+def _at(room: str, name: str) -> Callable | None:
+    return found(room, name) if has(room, name) else None
 
 
 def has(room: str, name: str) -> bool:
@@ -151,23 +170,41 @@ def names(room: str) -> list[str]:
     return list(_SHOWN.get(room, ()))
 
 
-def face(room: str, space: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def face(
+    room: str, space: dict[str, Any], *beside: str, modules: str = ""
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a module that shows a room of the table.
 
     Args:
         room: the room.
         space: the module's ``globals()``.
+        beside: rooms whose names it has too, the first of them first; ``"Tensor"`` has all methods.
+        modules: modules of the package that are imported when they are asked for: ``name``, or ``name=module``, or
+            ``name=module:class`` for a class.
     """
+    places = {name: place or name for name, _, place in (each.partition("=") for each in modules.split())}
 
     def attribute(name: str) -> Any:
-        if not has(room, name):
+        if name == "__all__" and room:  # what ``from sbpjax.fft import *`` takes
+            return [name for name in listed() if not name.startswith("_")]
+        if name in places:
+            place, _, inside = places[name].partition(":")
+            module = importlib.import_module(f"sbpjax.{place}")
+            return getattr(module, inside) if inside else module
+        home = next((place for place in (room, *beside) if has(place, name)), None)
+        if home is None:
+            if "Tensor" in beside and callable(getattr(Tensor, name, None)):
+                return getattr(Tensor, name)
             from sbpjax.world.absent import absent
 
             raise absent(room, name)
-        value = space[name] = found(room, name)
+        value = space[name] = found(home, name)
         return value
 
-    return attribute, lambda: sorted({*space, *names(room)})
+    def listed() -> list[str]:
+        return sorted({*space, *names(room), *places})
+
+    return attribute, listed
 
 
 def layers() -> Iterator[Row]:

@@ -102,7 +102,13 @@ FLOATS = "Integers and bools become float32."
 
 
 def of_op(
-    home: str, fn: Callable, tensors: list[str], parameters: list[str], ignores: str = "", check: Any = None
+    home: str,
+    fn: Callable,
+    tensors: list[str],
+    parameters: list[str],
+    ignores: str = "",
+    check: Any = None,
+    own_text: str = "",
 ) -> str:
     """Return the text of a function that is derived from a pure op.
 
@@ -113,8 +119,13 @@ def of_op(
         parameters: the names of all that the function takes.
         ignores: those that mean nothing.
         check: the row's `check`.
+        own_text: the row's `text`, of which only the arguments are the op's.
     """
     head, said = _parts(inspect.getdoc(fn) or "")
+    if own_text:
+        arguments = said.get("Args", "")
+        head, said = _parts(own_text)
+        said["Args"] = arguments
     own = own_tensors(fn)
     names = {a: b for a, b in zip(own, tensors) if a != b}
     head = _renamed(head, names)

@@ -1,52 +1,5 @@
-"""The functions behind the layers, with PyTorch's signatures; one family per file."""
+"""The functions behind the layers, with PyTorch's signatures."""
 
-from sbpjax.functions.nn import adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices
-from sbpjax.functions.nn import adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices
-from sbpjax.functions.nn import adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices
-from sbpjax.functions.nn import affine_grid as affine_grid
-from sbpjax.functions.nn import alpha_dropout as alpha_dropout
-from sbpjax.functions.nn import batch_norm as batch_norm
-from sbpjax.functions.nn import combined_margin_loss as combined_margin_loss
-from sbpjax.functions.nn import cross_entropy as cross_entropy
-from sbpjax.functions.nn import ctc_greedy_decoder as ctc_greedy_decoder
-from sbpjax.functions.nn import ctc_loss as ctc_loss
-from sbpjax.functions.nn import deform_conv2d as deform_conv2d
-from sbpjax.functions.nn import depend as depend
-from sbpjax.functions.nn import dropout as dropout
-from sbpjax.functions.nn import dropout1d as dropout1d
-from sbpjax.functions.nn import dropout2d as dropout2d
-from sbpjax.functions.nn import dropout3d as dropout3d
-from sbpjax.functions.nn import embedding as embedding
-from sbpjax.functions.nn import embedding_bag as embedding_bag
-from sbpjax.functions.nn import feature_alpha_dropout as feature_alpha_dropout
-from sbpjax.functions.nn import fractional_max_pool2d as fractional_max_pool2d
-from sbpjax.functions.nn import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
-from sbpjax.functions.nn import fractional_max_pool3d as fractional_max_pool3d
-from sbpjax.functions.nn import fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices
-from sbpjax.functions.nn import gaussian_nll_loss as gaussian_nll_loss
-from sbpjax.functions.nn import grid_sample as grid_sample
-from sbpjax.functions.nn import huber_loss as huber_loss
-from sbpjax.functions.nn import instance_norm as instance_norm
-from sbpjax.functions.nn import interpolate as interpolate
-from sbpjax.functions.nn import interpolate_like as interpolate_like
-from sbpjax.functions.nn import kl_div as kl_div
-from sbpjax.functions.nn import l1_loss as l1_loss
-from sbpjax.functions.nn import layer_norm as layer_norm
-from sbpjax.functions.nn import max_pool1d_with_indices as max_pool1d_with_indices
-from sbpjax.functions.nn import max_pool2d_with_indices as max_pool2d_with_indices
-from sbpjax.functions.nn import max_pool3d_with_indices as max_pool3d_with_indices
-from sbpjax.functions.nn import mse_loss as mse_loss
-from sbpjax.functions.nn import multi_head_attention_forward as multi_head_attention_forward
-from sbpjax.functions.nn import nll_loss as nll_loss
-from sbpjax.functions.nn import one_hot as one_hot
-from sbpjax.functions.nn import rms_norm as rms_norm
-from sbpjax.functions.nn import scaled_dot_product_attention as scaled_dot_product_attention
-from sbpjax.functions.nn import smooth_l1_loss as smooth_l1_loss
-from sbpjax.functions.nn import sparse_softmax_cross_entropy as sparse_softmax_cross_entropy
-from sbpjax.functions.nn import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
-from sbpjax.functions.nn import upsample as upsample
-from sbpjax.functions.nn import upsample_bilinear as upsample_bilinear
-from sbpjax.functions.nn import upsample_nearest as upsample_nearest
 from sbpjax.functions.table import face as _face
 
 __getattr__, __dir__ = _face("nn.functional", globals())

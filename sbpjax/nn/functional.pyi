@@ -1,7 +1,8 @@
 """Written by `make stubs` from the live package; do not edit."""
-# The functions behind the layers, with PyTorch's signatures; one family per file.
+# The functions behind the layers, with PyTorch's signatures.
 
 import builtins
+import collections.abc
 import typing
 import sbpjax.tensor.types as _types
 from sbpjax.tensor.generator import Generator as _Generator
@@ -50,12 +51,12 @@ def adaptive_max_pool3d(input: _Tensor, output_size: _types.IntOrInts, return_in
     """Return maxima of windows that cover the last 3 dims, and their flat places if wanted."""
 def adaptive_max_pool3d_with_indices(input: _Tensor, output_size: _types.IntOrInts, return_indices: builtins.bool = False) -> _Tensor:
     """Return maxima of windows that cover the last 3 dims, and their flat places if wanted."""
-def affine_grid(theta: _Tensor, size: _types.IntOrInts, align_corners: builtins.bool | None = None) -> _Tensor:
-    """Return the places that affine maps send the points of a regular grid to.
+def affine_grid(theta: _Tensor, size: collections.abc.Sequence[builtins.int], align_corners: builtins.bool | None = None) -> _Tensor:
+    """Return the places ``(N, [D,] H, W, n)`` that affine maps send the points of a regular grid to.
 
     Args:
-        theta: `(N, 2, 3)` or `(N, 3, 4)`.
-        size: `(N, C, H, W)` or `(N, C, D, H, W)` of the image that will be made.
+        theta: ``(N, n, n + 1)``, n is 2 or 3.
+        size: ``(N, C, [D,] H, W)`` of the image that will be made.
         align_corners: -1 and 1 are the centres of the corner pixels rather than their edges.
     """
 def alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
@@ -96,7 +97,7 @@ def avg_pool3d(input: _Tensor, kernel_size: _types.IntOrInts, stride: _types.Int
         count_include_pad: whether those zeros count in the mean.
         divisor_override: divide by it instead of by the number of cells.
     """
-from sbpjax.functions.nn.norm import batch_norm as batch_norm
+from sbpjax.functions.layers.norm import batch_norm as batch_norm
 def bilinear(input1: _Tensor, input2: _Tensor, weight: _Tensor, bias: _Tensor | None = None) -> _Tensor:
     """Return x1 A x2 + b.
 
@@ -131,7 +132,8 @@ def celu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
     """Write the result of `celu` into the first tensor, which keeps its layout."""
 def channel_shuffle(input: _Tensor, groups: builtins.int) -> _Tensor:
     """Return input with its channels dealt out to ``groups`` in turn."""
-from sbpjax.functions.nn.losses import combined_margin_loss as combined_margin_loss
+def combined_margin_loss(input: _Tensor, label: _Tensor, m1: builtins.float = 1.0, m2: builtins.float = 0.0, m3: builtins.float = 0.0) -> _Tensor:
+    """Return cosines ``(N, C)`` with the target's replaced by ``cos(m1 * acos(input) + m2) - m3``."""
 def conv1d(input: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = 1, padding: _types.IntOrInts | builtins.str = 0, dilation: _types.IntOrInts = 1, groups: builtins.int = 1, channel_pos: builtins.str = 'channels_first') -> _Tensor:
     """Return the convolution of `(N, C, L)` with kernels.
 
@@ -218,8 +220,27 @@ def cosine_similarity(x1: _Tensor, x2: _Tensor, dim: builtins.int = 1, eps: buil
     Args:
         eps: the least that a norm counts.
     """
-from sbpjax.functions.nn.loss import cross_entropy as cross_entropy
-from sbpjax.functions.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+def cross_entropy(input: _Tensor, target: _Tensor, weight: _Tensor | None = None, size_average: builtins.bool | None = None, ignore_index: builtins.int = -100, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean', label_smoothing: builtins.float = 0.0) -> _Tensor:
+    """Return the cross entropy of logits with class indices, or with class probabilities.
+
+    Args:
+        input: logits ``(C,)`` or ``(N, C, ...)``; any sbp, also split over C.
+        target: integers of input's shape without C, or probabilities of input's shape.
+        weight: ``(C,)`` or None.
+        ignore_index: a class index that does not count.
+        reduction: ``"none"``, ``"sum"``, or ``"mean"`` over the weights of the targets that count.
+        label_smoothing: share of the uniform distribution mixed into the target.
+    """
+def ctc_greedy_decoder(log_probs: _Tensor, input_lengths: _Tensor, merge_repeated: builtins.bool = True) -> builtins.tuple[_Tensor, _Tensor]:
+    """Return the labels of the best class per step without blanks, and minus the sum of the best scores.
+
+    The blank is the last class, unlike that of `ctc_loss`; OneFlow has it so.
+
+    Args:
+        log_probs: ``(T, N, C)``.
+        input_lengths: ``(N,)``.
+        merge_repeated: equal classes in consecutive steps count once.
+    """
 def ctc_loss(log_probs: _Tensor, targets: _Tensor, input_lengths: _Tensor, target_lengths: _Tensor, blank: builtins.int = 0, reduction: builtins.str = 'mean', zero_infinity: builtins.bool = False) -> _Tensor:
     """Return minus the log probability of label sequences, over all alignments, reduced.
 
@@ -233,19 +254,19 @@ def ctc_loss(log_probs: _Tensor, targets: _Tensor, input_lengths: _Tensor, targe
         zero_infinity: an impossible sequence costs 0, without a gradient, rather than infinity.
     """
 def deform_conv2d(input: _Tensor, offset: _Tensor, weight: _Tensor, bias: _Tensor | None = None, stride: _types.IntOrInts = (1, 1), padding: _types.IntOrInts = (0, 0), dilation: _types.IntOrInts = (1, 1), mask: _Tensor | None = None) -> _Tensor:
-    """Return a convolution whose kernel's cells are moved by offsets.
+    """Return a convolution whose kernel's cells are moved by offsets, linearly between pixels.
 
     Args:
-        input: `(N, C, H, W)`.
-        offset: `(N, 2 * G * kh * kw, Ho, Wo)`: per offset group and cell how far down, and how far right.
-        weight: `(O, C / groups, kh, kw)`.
-        bias: `(O,)` or None.
-        stride: step of the kernel.
-        padding: zeros added on both sides.
-        dilation: distance of the kernel's cells.
-        mask: `(N, G * kh * kw, Ho, Wo)`, a factor per read, or None.
+        input: ``(N, C, H, W)``.
+        offset: ``(N, 2 * G * kh * kw, Ho, Wo)``: per offset group and cell how far down, and how far right.
+        weight: ``(O, C / groups, kh, kw)``.
+        bias: ``(O,)`` or None.
+        stride: number(s).
+        padding: number(s).
+        dilation: number(s).
+        mask: ``(N, G * kh * kw, Ho, Wo)``, a factor per read, or None.
     """
-from sbpjax.functions.nn.depend import depend as depend
+from sbpjax.functions.layers.depend import depend as depend
 def dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = True, inplace: builtins.bool = False, generator: _Generator | None = None, *, addend: _Tensor | None = None) -> _Tensor:
     """Return x with each element zero with probability p and the others divided by 1 - p.
 
@@ -271,8 +292,8 @@ def elu(input: _Tensor, alpha: builtins.float = 1.0, inplace: builtins.bool = Fa
     """
 def elu_(input: _Tensor, alpha: builtins.float = 1.0) -> _Tensor:
     """Write the result of `elu` into the first tensor, which keeps its layout."""
-from sbpjax.functions.nn.embedding import embedding as embedding
-from sbpjax.functions.nn.embedding import embedding_bag as embedding_bag
+from sbpjax.functions.layers.embedding import embedding as embedding
+from sbpjax.functions.layers.embedding import embedding_bag as embedding_bag
 def feature_alpha_dropout(input: _Tensor, p: builtins.float = 0.5, training: builtins.bool = False, inplace: builtins.bool = False, generator: _Generator | None = None) -> _Tensor:
     """Return `(N, C, ...)` with whole channels at selu's lower limit, scaled to keep mean and variance."""
 def fold(input: _Tensor, output_size: _types.IntOrInts, kernel_size: _types.IntOrInts, dilation: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, stride: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
@@ -367,7 +388,16 @@ def glu(input: _Tensor, dim: builtins.int = -1) -> _Tensor:
     Args:
         dim: the dim that is halved.
     """
-from sbpjax.functions.nn.grid import grid_sample as grid_sample
+def grid_sample(input: _Tensor, grid: _Tensor, mode: builtins.str = 'bilinear', padding_mode: builtins.str = 'zeros', align_corners: builtins.bool | None = None) -> _Tensor:
+    """Return input read at the places of a grid.
+
+    Args:
+        input: ``(N, C, H, W)`` or ``(N, C, D, H, W)``; splits of the batch and the channels need no communication.
+        grid: ``(N, Ho, Wo, 2)`` or ``(N, Do, Ho, Wo, 3)``: places in [-1, 1], input first.
+        mode: ``"bilinear"``, ``"nearest"`` or, for images, ``"bicubic"``.
+        padding_mode: what lies outside: ``"zeros"``, ``"border"`` or ``"reflection"``.
+        align_corners: -1 and 1 are the centres of the corner pixels rather than their edges.
+    """
 def group_norm(input: _Tensor, num_groups: builtins.int, weight: _Tensor | None = None, bias: _Tensor | None = None, eps: builtins.float = 1e-05) -> _Tensor:
     """Return input normalised over groups of channels and all other dims but the batch.
 
@@ -406,25 +436,60 @@ def hardtanh_(input: _Tensor, min_val: builtins.float = -1.0, max_val: builtins.
     """Write the result of `hardtanh` into the first tensor, which keeps its layout."""
 def hinge_embedding_loss(input: _Tensor, target: _Tensor, margin: builtins.float = 1.0, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
     """Return input where the target is 1, max(0, margin - input) where it is -1, reduced; input and target broadcast."""
-from sbpjax.functions.nn.loss import huber_loss as huber_loss
-from sbpjax.functions.nn.norm import instance_norm as instance_norm
-def interpolate(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None, mode: builtins.str = 'nearest', align_corners: builtins.bool | None = None, recompute_scale_factor: builtins.bool | None = None, antialias: builtins.bool = False) -> _Tensor:
-    """Return `(N, C, ...)` with its dims behind the channels resized.
+def huber_loss(input: _Tensor, target: _Tensor, reduction: builtins.str = 'mean', delta: builtins.float = 1.0, weight: _Tensor | None = None) -> _Tensor:
+    """Return d² / 2 where the difference d is at most delta, else delta * (|d| - delta / 2), reduced.
 
     Args:
-        input: `(N, C, ...)`.
-        size: the new sizes, a number or one per dim; or
-        scale_factor: what the sizes are multiplied by.
-        mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"``, ``"bilinear"``, ``"bicubic"``, ``"trilinear"`` or
+        input: numbers of any shape.
+        target: a tensor that broadcasts with it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        delta: where the parabola becomes a line.
+        weight: a factor per element, broadcast, or None; the mean is over them.
+    """
+from sbpjax.functions.layers.norm import instance_norm as instance_norm
+def interpolate(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None, mode: builtins.str = 'nearest', align_corners: builtins.bool | None = None, recompute_scale_factor: builtins.bool | None = None, antialias: builtins.bool = False) -> _Tensor:
+    """Return input with its spatial dims resized.
+
+    Args:
+        input: ``(N, C, ...)`` with 1 to 3 spatial dims.
+        size: the new size(s), or None.
+        scale_factor: the factor(s), if no size is given; the new size is rounded down.
+        mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"``, ``"bilinear"``, ``"trilinear"``, ``"bicubic"`` or
             ``"area"``.
-        align_corners: let the corners' centres coincide rather than their edges.
-        recompute_scale_factor: compute the scale anew from the rounded sizes.
+        align_corners: let the corner elements keep their places; only the linear and cubic modes take it.
+        recompute_scale_factor: take the factor from the rounded size.
         antialias: average over what an output element covers when an image shrinks (bilinear and bicubic modes).
     """
-from sbpjax.functions.nn.resize import interpolate_like as interpolate_like
-from sbpjax.functions.nn.loss import kl_div as kl_div
-from sbpjax.functions.nn.loss import l1_loss as l1_loss
-from sbpjax.functions.nn.norm import layer_norm as layer_norm
+def interpolate_like(input: _Tensor, like: _Tensor, mode: builtins.str = 'nearest', align_corners: builtins.bool | None = None) -> _Tensor:
+    """Return ``nn.functional.interpolate(input, tuple(like.shape[2:]), None, mode, align_corners)``."""
+def kl_div(input: _Tensor, target: _Tensor, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean', log_target: builtins.bool = False) -> _Tensor:
+    """Return ``target * (log(target) - input)`` reduced; ``"batchmean"`` divides by the first dim's size.
+
+    Args:
+        input: log-probabilities.
+        target: probabilities, or log-probabilities with ``log_target``.
+        reduction: ``"none"``, ``"mean"``, ``"sum"`` or ``"batchmean"``.
+        log_target: whether the target is given as logarithms.
+    """
+def l1_loss(input: _Tensor, target: _Tensor, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean', weight: _Tensor | None = None) -> _Tensor:
+    """Return the absolute differences, reduced; the gradient at 0 is 0.
+
+    Args:
+        input: numbers of any shape.
+        target: a tensor that broadcasts with it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        weight: a factor per element, broadcast, or None; the mean is over them.
+    """
+def layer_norm(input: _Tensor, normalized_shape: builtins.int | builtins.tuple[builtins.int, ...], weight: _Tensor | None = None, bias: _Tensor | None = None, eps: builtins.float = 1e-05) -> _Tensor:
+    """Return input with mean 0 and variance 1 over its last dims, scaled and shifted.
+
+    Args:
+        input: ``(..., *normalized_shape)``, floats; a split of any other dim needs no communication.
+        normalized_shape: sizes of the last dims; by default those of the weight.
+        weight: of ``normalized_shape``, or None.
+        bias: of ``normalized_shape``, or None.
+        eps: added to the variance.
+    """
 def leaky_relu(input: _Tensor, negative_slope: builtins.float = 0.01, inplace: builtins.bool = False) -> _Tensor:
     """Return input where positive, else negative_slope * input.
 
@@ -676,8 +741,16 @@ def max_unpool3d(input: _Tensor, indices: _Tensor, kernel_size: _types.IntOrInts
     """
 def mish(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return input * tanh(softplus(input))."""
-from sbpjax.functions.nn.loss import mse_loss as mse_loss
-from sbpjax.functions.nn.multihead import multi_head_attention_forward as multi_head_attention_forward
+def mse_loss(input: _Tensor, target: _Tensor, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean', weight: _Tensor | None = None) -> _Tensor:
+    """Return the squared differences, reduced; the mean of weighted ones is over the weights.
+
+    Args:
+        input: numbers of any shape.
+        target: broadcast to input.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        weight: a factor per element, broadcast, or None.
+    """
+from sbpjax.functions.layers.multihead import multi_head_attention_forward as multi_head_attention_forward
 def multi_margin_loss(input: _Tensor, target: _Tensor, p: builtins.float = 1, margin: builtins.float = 1.0, weight: _Tensor | None = None, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
     """Return the mean over the other classes of ``max(0, margin - input[target] + input[i]) ** p``, reduced.
 
@@ -708,7 +781,16 @@ def multilabel_soft_margin_loss(input: _Tensor, target: _Tensor, weight: _Tensor
     """
 def native_channel_shuffle(input: _Tensor, groups: builtins.int) -> _Tensor:
     """Return input with its channels dealt out to ``groups`` in turn."""
-from sbpjax.functions.nn.loss import nll_loss as nll_loss
+def nll_loss(input: _Tensor, target: _Tensor, weight: _Tensor | None = None, size_average: builtins.bool | None = None, ignore_index: builtins.int = -100, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
+    """Return ``-weight[t] * input[t]``, reduced; the mean divides by the sum of the weights of targets that count.
+
+    Args:
+        input: log-probabilities ``(C,)`` or ``(N, C, ...)``.
+        target: class indices, of input's shape without C.
+        weight: ``(C,)`` or None.
+        ignore_index: a target that does not count.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
 def normalize(input: _Tensor, p: builtins.float = 2.0, dim: _types.IntOrInts = 1, eps: builtins.float = 1e-12) -> _Tensor:
     """Return input divided by its p-norm over ``dim``, or by ``eps`` where that is larger.
 
@@ -716,7 +798,7 @@ def normalize(input: _Tensor, p: builtins.float = 2.0, dim: _types.IntOrInts = 1
         p: the power of the norm.
         eps: the least that is divided by.
     """
-from sbpjax.functions.nn.embedding import one_hot as one_hot
+from sbpjax.functions.layers.embedding import one_hot as one_hot
 def pad(input: _Tensor, pad: builtins.tuple[builtins.int, ...], mode: builtins.str = 'constant', value: builtins.float | None = None) -> _Tensor:
     """Return input widened at both ends of its last dims.
 
@@ -764,10 +846,18 @@ def relu6(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return min(max(input, 0), 6)."""
 def relu_(input: _Tensor) -> _Tensor:
     """Write the result of `relu` into the first tensor, which keeps its layout."""
-from sbpjax.functions.nn.norm import rms_norm as rms_norm
-from sbpjax.functions.nn.activation import rrelu as rrelu
-from sbpjax.functions.nn.activation import rrelu_ as rrelu_
-from sbpjax.functions.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
+def rms_norm(input: _Tensor, normalized_shape: builtins.int | builtins.tuple[builtins.int, ...], weight: _Tensor | None = None, eps: builtins.float | None = None) -> _Tensor:
+    """Return input divided by its root mean square over the last dims, times the weight.
+
+    Args:
+        input: ``(..., *normalized_shape)``, floats.
+        normalized_shape: sizes of the last dims; by default those of the weight.
+        weight: of ``normalized_shape``, or None.
+        eps: added to the mean square; by default the smallest step of the computing dtype.
+    """
+from sbpjax.functions.layers.activation import rrelu as rrelu
+from sbpjax.functions.layers.activation import rrelu_ as rrelu_
+from sbpjax.functions.layers.attention import scaled_dot_product_attention as scaled_dot_product_attention
 def selu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return the self-normalising elu."""
 def selu_(input: _Tensor) -> _Tensor:
@@ -776,7 +866,15 @@ def sigmoid(input: _Tensor) -> _Tensor:
     """Return 1 / (1 + e**-input)."""
 def silu(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return input * sigmoid(input)."""
-from sbpjax.functions.nn.loss import smooth_l1_loss as smooth_l1_loss
+def smooth_l1_loss(input: _Tensor, target: _Tensor, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean', beta: builtins.float = 1.0) -> _Tensor:
+    """Return d² / (2 beta) where the difference d is below beta, else |d| - beta / 2, reduced.
+
+    Args:
+        input: numbers of any shape.
+        target: a tensor that broadcasts with it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        beta: where the parabola becomes a line.
+    """
 def soft_margin_loss(input: _Tensor, target: _Tensor, size_average: builtins.bool | None = None, reduce: builtins.bool | None = None, reduction: builtins.str = 'mean') -> _Tensor:
     """Return log(1 + e**(-target * input)), reduced."""
 def softmax(input: _Tensor, dim: builtins.int | None = None, _stacklevel: builtins.int = 3, dtype: _types.DTypeLike | None = None) -> _Tensor:
@@ -799,7 +897,8 @@ def softshrink(input: _Tensor, lambd: builtins.float = 0.5, inplace: builtins.bo
     """Return input moved by lambd towards 0, and 0 where |input| <= lambd."""
 def softsign(input: _Tensor, inplace: builtins.bool = False) -> _Tensor:
     """Return input / (1 + |input|)."""
-from sbpjax.functions.nn.losses import sparse_softmax_cross_entropy as sparse_softmax_cross_entropy
+def sparse_softmax_cross_entropy(labels: _Tensor, logits: _Tensor) -> _Tensor:
+    """Return ``_C.sparse_softmax_cross_entropy(logits, labels)``."""
 def square_relu(input: _Tensor) -> _Tensor:
     """Return max(input, 0)²."""
 def tanh(input: _Tensor) -> _Tensor:
@@ -823,7 +922,7 @@ def triplet_margin_loss(anchor: _Tensor, positive: _Tensor, negative: _Tensor, m
         swap: take the smaller of the negative's distances to anchor and positive.
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
     """
-from sbpjax.functions.nn.losses import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
+from sbpjax.functions.layers.loss import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 def unfold(input: _Tensor, kernel_size: _types.IntOrInts, dilation: _types.IntOrInts = 1, padding: _types.IntOrInts = 0, stride: _types.IntOrInts = 1, data_format: builtins.str = 'channels_first') -> _Tensor:
     """Return the patches of images as columns: (N, C, H, W) gives (N, C * kh * kw, number of patches).
 
@@ -834,8 +933,8 @@ def unfold(input: _Tensor, kernel_size: _types.IntOrInts, dilation: _types.IntOr
         stride: step of the patches.
     """
 def upsample(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None, mode: builtins.str = 'nearest', align_corners: builtins.bool | None = None) -> _Tensor:
-    """Return `interpolate` of x; the older name."""
+    """Return ``nn.functional.interpolate(input, size, scale_factor, mode, align_corners)``."""
 def upsample_bilinear(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None) -> _Tensor:
-    """Return `interpolate` of x, bilinear with aligned corners; the older name."""
+    """Return ``nn.functional.interpolate(input, size, scale_factor, mode='bilinear', align_corners=True)``."""
 def upsample_nearest(input: _Tensor, size: _types.IntOrInts | None = None, scale_factor: _types.FloatOrFloats | None = None) -> _Tensor:
-    """Return `interpolate` of x with the nearest pixels; the older name."""
+    """Return ``nn.functional.interpolate(input, size, scale_factor)``."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sbpjax.functions import nn as F
 from sbpjax.functions.checks import reduced_by
+from sbpjax.functions.public import take_oneflow
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.oneflow_arguments import take_oneflow
 
 _REDUCTIONS = ("none", "mean", "sum")
 

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from sbpjax.functions import nn as F
+from sbpjax.functions.public import take_oneflow
 from sbpjax.nn.distance import PairwiseDistance
 from sbpjax.nn.loss import NLLLoss, _Loss, _Weighted
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.oneflow_arguments import take_oneflow
 
 Flag = bool | None
 

@@ -91,12 +91,12 @@ class _Options(Module):
         self.quantization_formula = quantization_formula
         self.quantization_bit, self.quantization_scheme = quantization_bit, quantization_scheme
 
-    def _static(self) -> tuple:
-        return (
-            ("formula", self.quantization_formula),
-            ("bits", self.quantization_bit),
-            ("scheme", self.quantization_scheme),
-        )
+    def _static(self) -> dict[str, Any]:
+        return {
+            "formula": self.quantization_formula,
+            "bits": self.quantization_bit,
+            "scheme": self.quantization_scheme,
+        }
 
 
 class MinMaxObserver(_Options):
@@ -121,7 +121,7 @@ class MinMaxObserver(_Options):
 
     def forward(self, input: Tensor) -> tuple[Tensor, Tensor]:
         """Return `(scale, zero_point)`, each `(1,)` or of dim 0's size."""
-        return apply(_observed, (input.detach(),), (*self._static(), ("per_layer", self.per_layer_quantization)))
+        return apply(_observed, input.detach(), **self._static(), per_layer=self.per_layer_quantization)
 
 
 class MovingAverageMinMaxObserver(_Options):
@@ -164,7 +164,7 @@ class MovingAverageMinMaxObserver(_Options):
                 self.moving_min.copy_(self._moved(self.moving_min, values.min().reshape(1), step))
                 if current_train_step is None:
                     self.current_train_step.add_(1)
-        return apply(_range_scale, (self.moving_min, self.moving_max), self._static())
+        return apply(_range_scale, self.moving_min, self.moving_max, **self._static())
 
     def _moved(self, old: Tensor, new: Tensor, step: Tensor) -> Tensor:
         followed = functions.where(step == 0, new, old * self.momentum + new * (1 - self.momentum))
@@ -186,7 +186,7 @@ class FakeQuantization(_Options):
 
     def forward(self, input: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
         """Return the rounded numbers, given a scale and a zero point from an observer."""
-        return apply(_faked, (input, scale, zero_point), self._static())
+        return apply(_faked, input, scale, zero_point, **self._static())
 
 
 class Quantization(FakeQuantization):
@@ -200,7 +200,7 @@ class Quantization(FakeQuantization):
 
     def forward(self, input: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
         """Return the numbers of steps, given a scale and a zero point from an observer."""
-        return apply(_quantised, (input, scale, zero_point), self._static())
+        return apply(_quantised, input, scale, zero_point, **self._static())
 
 
 class _Qat:

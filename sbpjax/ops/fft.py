@@ -57,6 +57,7 @@ def _complex(x):
 
 def _checked(x, s, dim, op: str):
     """Return x as floats, its dims to transform, and the lengths given for them (None for their own)."""
+    s, dim = ((n,) if isinstance(n, int) else n for n in (s, dim))
     if category(x.dtype) < 2:
         x = cast(x, DEFAULT_FLOAT)
     if x.dtype.itemsize < 4:
@@ -106,9 +107,9 @@ def _scaled(x, factor: float):
     return x if factor == 1.0 else x * np.asarray(factor, jnp.real(x).dtype)
 
 
-def c2c(x, /, s=None, dim=None, norm: str | None = None, inverse: bool = False, op: str = "fftn"):
+def c2c(x, /, s=None, dim=None, norm: str | None = None, inverse=False, op="fftn", n: int | None = None):
     """Return the transform of complex (or real) numbers."""
-    x, dims, given = _checked(x, s, dim, op)
+    x, dims, given = _checked(x, s if n is None else n, dim, op)
     sizes = _lengths(x, dims, given, op)
     if not dims:
         return _complex(x)
@@ -116,11 +117,13 @@ def c2c(x, /, s=None, dim=None, norm: str | None = None, inverse: bool = False, 
     return _scaled(out, _scale(norm, math.prod(sizes), inverse, op))
 
 
-def r2c(x, /, s=None, dim=None, norm: str | None = None, inverse: bool = False, op: str = "rfftn"):
+def r2c(
+    x, /, s=None, dim=None, norm: str | None = None, inverse: bool = False, op: str = "rfftn", n: int | None = None
+):
     """Return the half of the transform of real numbers that says all, along the last dim named."""
     if category(x.dtype) == 3:
         fail("shape", f"fft.{op}(x)", f"x of {x.dtype}", "expects a real input tensor", "fft.fft(x)")
-    x, dims, given = _checked(x, s, dim, op)
+    x, dims, given = _checked(x, s if n is None else n, dim, op)
     sizes = _lengths(x, dims, given, op)
     if not dims:
         fail("shape", f"fft.{op}(dim={dim})", f"x {x.shape}", "must transform at least one axis", "dim=(-1,)")
@@ -132,9 +135,11 @@ def r2c(x, /, s=None, dim=None, norm: str | None = None, inverse: bool = False, 
     return _scaled(out, _scale(norm, math.prod(sizes), inverse, op))
 
 
-def c2r(x, /, s=None, dim=None, norm: str | None = None, inverse: bool = True, op: str = "irfftn"):
+def c2r(
+    x, /, s=None, dim=None, norm: str | None = None, inverse: bool = True, op: str = "irfftn", n: int | None = None
+):
     """Return the real transform of what is the half of a Hermitian spectrum, along the last dim named."""
-    x, dims, given = _checked(x, s, dim, op)
+    x, dims, given = _checked(x, s if n is None else n, dim, op)
     if not dims:
         fail("shape", f"fft.{op}(dim={dim})", f"x {x.shape}", "must transform at least one axis", "dim=(-1,)")
     sizes = _lengths(x, dims, given, op, last=2 * (x.shape[dims[-1]] - 1))

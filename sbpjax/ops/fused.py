@@ -18,7 +18,7 @@ from .promote import cast, spread
 from .random import dropout
 
 
-def along(x, bias, axis: int):
+def bias_add(x, bias, /, axis: int = 1):
     """Return x + bias, with the vector along dim ``axis``."""
     axis = axis % x.ndim
     if bias.shape != (x.shape[axis],):
@@ -30,12 +30,12 @@ def along(x, bias, axis: int):
 
 def bias_add_gelu(x, bias, /, axis: int):
     """Return gelu(x + bias)."""
-    return gelu(along(x, bias, axis))
+    return gelu(bias_add(x, bias, axis))
 
 
 def bias_add_dropout(x, bias, key, /, p: float, axis: int):
     """Return x + bias with elements dropped."""
-    return dropout(key, along(x, bias, axis), p=p)
+    return dropout(key, bias_add(x, bias, axis), p=p)
 
 
 def fast_gelu_mul(x, multiplier, /):
@@ -95,13 +95,6 @@ def self_attention(x, /, head_size: int, alpha: float):
     q, k, v = (lax.squeeze(lax.slice_in_dim(parts, i, i + 1, axis=3), (3,)) for i in range(3))  # (T, B, H, D)
     scores = lax.dot_general(q, k, (((3,), (3,)), ((1, 2), (1, 2))))  # (B, H, T, T)
     return lax.mul(scores, cast(alpha, x.dtype)), lax.transpose(v, (1, 2, 0, 3))
-
-
-def rows_normed(x, weight=None, bias=None, /, axis: int = 1, eps: float = 1e-5):
-    """Return x normalised over its dims from ``axis`` on, times weight plus bias."""
-    from .norm import layer_norm
-
-    return layer_norm(x, weight, bias, normalized_shape=x.shape[axis % x.ndim :], eps=eps)
 
 
 def glu(x, w, b=None, v=None, c=None, /, activation: str = "none"):

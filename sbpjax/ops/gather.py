@@ -71,6 +71,18 @@ def take_rows(x, index, dim: int):
     return lax.gather(x, lax.expand_dims(index, (index.ndim,)), numbers, sizes, mode=FILL)
 
 
+def slices(x, indices, /, axis: int = 0):
+    """Return slices of x along a dim; negative indices count from its end.
+
+    Args:
+        x: any shape.
+        indices: integers of any shape; their dims replace the dim.
+        axis: the dim.
+    """
+    axis = axis % x.ndim
+    return take_rows(x, wrap(indices, x.shape[axis]), axis)
+
+
 def put_rows(x, index, source, dim: int, add: bool):
     """Return x with whole slices along ``dim`` written, or added."""
     window = tuple(d for d in range(x.ndim) if d != dim)

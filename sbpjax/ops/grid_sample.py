@@ -19,7 +19,7 @@ from .gather import take_along
 from .promote import INT64, cast
 
 
-def affine_grid(theta, /, size: tuple[int, ...], align_corners: bool = False):
+def affine_grid(theta, /, size: tuple[int, ...], align_corners: bool | None = None):
     """Return the places ``(N, [D,] H, W, n)`` that affine maps send the points of a regular grid to.
 
     Args:
@@ -137,11 +137,11 @@ def _cubic(x, places, padding_mode: str, align_corners: bool):
     return total
 
 
-def grid_sample(x, grid, /, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = False):
+def grid_sample(x, grid, /, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None):
     """Return x read at the places of a grid.
 
     Args:
-        x: ``(N, C, H, W)`` or ``(N, C, D, H, W)``.
+        x: ``(N, C, H, W)`` or ``(N, C, D, H, W)``; splits of the batch and the channels need no communication.
         grid: ``(N, Ho, Wo, 2)`` or ``(N, Do, Ho, Wo, 3)``: places in [-1, 1], x first.
         mode: ``"bilinear"``, ``"nearest"`` or, for images, ``"bicubic"``.
         padding_mode: what lies outside: ``"zeros"``, ``"border"`` or ``"reflection"``.
@@ -149,6 +149,11 @@ def grid_sample(x, grid, /, mode: str = "bilinear", padding_mode: str = "zeros",
 
     Returns:
         ``(N, C, Ho, Wo)`` or ``(N, C, Do, Ho, Wo)``.
+
+    Example:
+        >>> x, grid = flow.arange(4.0).reshape(1, 1, 2, 2), flow.tensor([[[[0.0, 0.0], [-1.0, -1.0]]]])
+        >>> flow.nn.functional.grid_sample(x, grid, align_corners=True)
+        tensor([[[[1.5000, 0.0000]]]])
     """
     n = x.ndim - 2
     if mode not in ("bilinear", "nearest", "bicubic") or padding_mode not in ("zeros", "border", "reflection"):

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from .activation import log_softmax
-from .arithmetic import add, between, clamp_min, difference, minimum, sub, where, xlogy
+from .arithmetic import add, between, clamp_min, difference, minimum, mul, sub, where, xlogy
 from .dims import fail, restore, same_dtype
 from .elementwise import magnitude
 from .gather import pick, take_rows
@@ -59,19 +59,79 @@ def _pair(x, target, op: str):
     return promote(x, target)
 
 
-def mse_loss(x, target, /, reduction: str = "mean"):
-    """Return the squared differences, reduced."""
-    return _reduced(lax.square(difference(x, target)), reduction)
+def _weighted_mean(loss, weight, reduction: str):
+    """Return a loss per element times its weight, reduced; the mean divides by the sum of the weights."""
+    if weight is None:
+        return _reduced(loss, reduction)
+    weight = spread(weight, loss.shape)
+    return _reduced(mul(loss, weight), reduction, _total(weight) if reduction == "mean" else None)
 
 
-def l1_loss(x, target, /, reduction: str = "mean"):
-    """Return the absolute differences, reduced; the gradient at 0 is 0."""
+def mse_loss(x, target, weight=None, /, reduction: str = "mean"):
+    """Return the squared differences, reduced; the mean of weighted ones is over the weights.
+
+    Args:
+        x: numbers of any shape.
+        target: broadcast to x.
+        weight: a factor per element, broadcast, or None.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Returns:
+        The broadcast shape, or a number. Splits stay; a mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> p = flow.placement("cpu", [0, 1])
+        >>> x = flow.tensor([1.0, 3.0]).to_global(p, flow.sbp.split(0))
+        >>> loss = flow.nn.functional.mse_loss(x, flow.zeros_like(x))
+        >>> loss.item(), loss.sbp
+        (5.0, (sbpjax.sbp.partial_sum,))
+    """
+    return _weighted_mean(lax.square(difference(x, target)), weight, reduction)
+
+
+def l1_loss(x, target, weight=None, /, reduction: str = "mean"):
+    """Return the absolute differences, reduced; the gradient at 0 is 0.
+
+    Args:
+        x: numbers of any shape.
+        target: a tensor that broadcasts with it.
+        weight: a factor per element, broadcast, or None; the mean is over them.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Returns:
+        The broadcast shape, or a number. Splits stay; a mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> flow.nn.functional.l1_loss(flow.tensor([1.0, -3.0]), flow.zeros(2))
+        tensor(2.)
+    """
     apart = sub(x, target)
-    return _reduced(lax.abs(apart) if np.issubdtype(apart.dtype, np.complexfloating) else magnitude(apart), reduction)
+    loss = lax.abs(apart) if np.issubdtype(apart.dtype, np.complexfloating) else magnitude(apart)
+    return _weighted_mean(loss, weight, reduction)
 
 
 def smooth_l1_loss(x, target, /, reduction: str = "mean", beta: float = 1.0):
-    """Return d² / (2 beta) where the difference d is below beta, else |d| - beta / 2, reduced."""
+    """Return d² / (2 beta) where the difference d is below beta, else |d| - beta / 2, reduced.
+
+    Args:
+        x: numbers of any shape.
+        target: a tensor that broadcasts with it.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        beta: where the parabola becomes a line.
+
+    Returns:
+        The broadcast shape, or a number. Splits stay; a mean or sum of split elements is a partial sum.
+
+    Raises:
+        OpError: ``beta`` is negative.
+
+    Example:
+        >>> flow.nn.functional.smooth_l1_loss(flow.tensor([0.5, 3.0]), flow.zeros(2), reduction="none")
+        tensor([0.1250, 2.5000])
+    """
+    if beta < 0:
+        rule = "smooth_l1_loss does not support negative values for beta"
+        fail("shape", f"smooth_l1_loss(beta={beta})", f"beta={beta}", rule, "beta=1.0")
     if beta == 0:
         return l1_loss(x, target, reduction=reduction)
     apart = difference(x, target)
@@ -90,8 +150,25 @@ def smooth_l1_loss(x, target, /, reduction: str = "mean", beta: float = 1.0):
     return _reduced(smooth(apart), reduction)
 
 
-def huber_loss(x, target, /, reduction: str = "mean", delta: float = 1.0):
-    """Return d² / 2 where the difference d is at most delta, else delta * (|d| - delta / 2), reduced."""
+def huber_loss(x, target, weight=None, /, reduction: str = "mean", delta: float = 1.0):
+    """Return d² / 2 where the difference d is at most delta, else delta * (|d| - delta / 2), reduced.
+
+    Args:
+        x: numbers of any shape.
+        target: a tensor that broadcasts with it.
+        weight: a factor per element, broadcast, or None; the mean is over them.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        delta: where the parabola becomes a line.
+
+    Returns:
+        The broadcast shape, or a number. Splits stay; a mean or sum of split elements is a partial sum.
+
+    Raises:
+        OpError: ``delta`` is not positive.
+    """
+    if delta <= 0:
+        rule = "huber_loss does not support non-positive values for delta"
+        fail("shape", f"huber_loss(delta={delta})", f"delta={delta}", rule, "delta=1.0")
     apart = difference(x, target)
 
     def slope(t, out, d):
@@ -105,7 +182,7 @@ def huber_loss(x, target, /, reduction: str = "mean", delta: float = 1.0):
         near = lax.mul(half, lax.square(distance))
         return lax.select_n(lax.le(distance, delta_), far, near)
 
-    return _reduced(huber(apart), reduction)
+    return _weighted_mean(huber(apart), weight, reduction)
 
 
 def binary_cross_entropy(x, target, weight=None, /, reduction: str = "mean"):
@@ -190,6 +267,14 @@ def kl_div(x, target, /, reduction: str = "mean", log_target: bool = False):
         target: probabilities, or log-probabilities with ``log_target``.
         reduction: ``"none"``, ``"mean"``, ``"sum"`` or ``"batchmean"``.
         log_target: whether the target is given as logarithms.
+
+    Returns:
+        The broadcast shape, or a number. Splits stay; a mean or sum of split elements is a partial sum.
+
+    Example:
+        >>> x, target = flow.tensor([[0.5, 0.5]]).log(), flow.tensor([[0.25, 0.75]])
+        >>> flow.nn.functional.kl_div(x, target, reduction="batchmean")
+        tensor(0.1308)
     """
     x, target = promote(x, target)
     if not is_float(x.dtype):
@@ -242,6 +327,14 @@ def nll_loss(x, target, weight=None, /, ignore_index: int = -100, reduction: str
         weight: ``(C,)`` or None.
         ignore_index: a target that does not count.
         reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+
+    Returns:
+        The target's shape, or a number. Splits of the batch stay; a mean or sum over a split batch is a partial sum.
+
+    Example:
+        >>> x = flow.tensor([[0.25, 0.75], [0.5, 0.5]]).log()
+        >>> flow.nn.functional.nll_loss(x, flow.tensor([1, 0]), reduction="none")
+        tensor([0.2877, 0.6931])
     """
     dim = _class_dim(x, target, "nll_loss")
     picked, weights, _ = _picked(x, target, weight, dim, ignore_index)
@@ -267,7 +360,12 @@ def cross_entropy(
         label_smoothing: share of the uniform distribution mixed into the target.
 
     Returns:
-        A scalar, or with ``"none"`` the target's shape without C; in x's dtype.
+        The target's shape, or a number. Splits of the batch stay; a mean or sum over a split batch is a partial sum.
+
+    Example:
+        >>> x = flow.tensor([[2.0, 0.0], [0.0, 1.0]])
+        >>> flow.nn.functional.cross_entropy(x, flow.tensor([0, 0]), reduction="none")
+        tensor([0.1269, 1.3133])
     """
     if not 0.0 <= label_smoothing <= 1.0:
         fail(

@@ -64,15 +64,24 @@ def _check_affine(op: str, shape, **values) -> None:
             )
 
 
-def layer_norm(x, weight=None, bias=None, /, normalized_shape=None, eps: float = 1e-5):
+def layer_norm(x, weight=None, bias=None, /, normalized_shape: int | tuple[int, ...] | None = None, eps: float = 1e-5):
     """Return x with mean 0 and variance 1 over its last dims, scaled and shifted.
 
     Args:
-        x: ``(..., *normalized_shape)``, floats.
+        x: ``(..., *normalized_shape)``, floats; a split of any other dim needs no communication.
         weight: of ``normalized_shape``, or None.
         bias: of ``normalized_shape``, or None.
         normalized_shape: sizes of the last dims; by default those of the weight.
         eps: added to the variance.
+
+    Returns:
+        The shape of ``x``; a partial sum is reduced first.
+
+    Example:
+        >>> x = flow.tensor([[1.0, 3.0], [0.0, 4.0]]).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
+        >>> y = flow.nn.functional.layer_norm(x, (2,), eps=0.0)
+        >>> y.tolist(), y.sbp
+        ([[-1.0, 1.0], [-1.0, 1.0]], (sbpjax.sbp.split(dim=0),))
 
     Source:
         Ba et al., https://arxiv.org/abs/1607.06450
@@ -84,7 +93,7 @@ def layer_norm(x, weight=None, bias=None, /, normalized_shape=None, eps: float =
     return cast(_affine(_scaled(centered, variance, eps), weight, bias, axes), x.dtype)
 
 
-def rms_norm(x, weight=None, /, normalized_shape=None, eps: float | None = None):
+def rms_norm(x, weight=None, /, normalized_shape: int | tuple[int, ...] | None = None, eps: float | None = None):
     """Return x divided by its root mean square over the last dims, times the weight.
 
     Args:

@@ -29,8 +29,8 @@ def interpolate(
     size=None,
     scale_factor=None,
     mode: str = "nearest",
-    align_corners: bool = False,
-    recompute_scale_factor: bool = False,
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ):
     """Return x with its spatial dims resized.
@@ -41,10 +41,25 @@ def interpolate(
         scale_factor: the factor(s), if no size is given; the new size is rounded down.
         mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"``, ``"bilinear"``, ``"trilinear"``, ``"bicubic"`` or
             ``"area"``.
-        align_corners: let the corner elements keep their places (the linear and cubic modes).
+        align_corners: let the corner elements keep their places; only the linear and cubic modes take it.
         recompute_scale_factor: take the factor from the rounded size.
         antialias: average over what an output element covers when an image shrinks (bilinear and bicubic modes).
+
+    Returns:
+        ``(N, C, ...)``. Splits of the batch and the channels stay; a partial sum stays one.
+
+    Raises:
+        OpValueError: ``align_corners`` with a mode that has no corners.
+
+    Example:
+        >>> flow.nn.functional.interpolate(flow.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
     """
+    if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
+        rule = (
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
+        fail("value", f"interpolate(mode={mode!r})", f"align_corners={align_corners}", rule, "align_corners=None")
     n = x.ndim - 2
     if mode not in ("nearest", "nearest-exact", "area", *_RANKS) or _RANKS.get(mode, n) != n or not 1 <= n <= 3:
         fail(

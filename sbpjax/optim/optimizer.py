@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from sbpjax.errors import ModuleMethodError, message
+from sbpjax.functions.public import take_oneflow
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import checked_implementation, is_on, params_type, params_value
 from sbpjax.optim.options import Choices, Item, clips
@@ -31,7 +32,6 @@ from sbpjax.tensor import Tensor
 from sbpjax.tensor.change_mark import Fields, Group, Items, States, changes
 from sbpjax.tensor.dtype import float32
 from sbpjax.tensor.mode import mode
-from sbpjax.tensor.oneflow_arguments import take_oneflow
 from sbpjax.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax.tensor.tape.node import RemovableHandle
 from sbpjax.tensor.tape.zeroing import zero_grads

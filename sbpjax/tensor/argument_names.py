@@ -7,32 +7,11 @@ reshape(input=x, shape=(6,))        # x.reshape(6)
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 NUMPY = {"axis": "dim", "keepdims": "keepdim"}
 REST = "*"
 NOTHING = ""  # what an argument means that is taken and ignored
-
-
-def taking(function: Callable, names: dict[str, str]) -> Callable:
-    """Return a function that takes other names for some arguments; itself, if it takes some already."""
-    if hasattr(function, "takes"):  # one frame more per call is enough
-        function.takes.update(names)
-        return function
-    names = dict(names)
-    first = next(iter(inspect.signature(function).parameters), "")
-
-    @functools.wraps(function)
-    def public(*args, **options):
-        if options and not names.keys().isdisjoint(options):
-            args, options = renamed(first, names, args, options)
-        return function(*args, **options)
-
-    public.takes = names  # type: ignore[attr-defined]
-    return public
 
 
 def renamed(first: str, names: dict[str, str], args: tuple, options: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:

@@ -535,7 +535,7 @@ class Attached:
     def check_meta_consistency(self) -> None:
         """Do nothing: one process makes a global tensor, so its ranks cannot disagree on shape, dtype or sbp."""
     def cholesky(self, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
-        """Return the lower (or upper) Cholesky factor."""
+        """Return ``linalg.cholesky(input, upper=upper)``."""
     def cholesky_inverse(self, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
         """Return the inverse of the matrix whose Cholesky factor is given."""
     def cholesky_solve(self, input2: _Tensor, upper: builtins.bool = False, *, out: _Tensor | None = None) -> _Tensor:
@@ -1068,10 +1068,21 @@ class Attached:
             self: a tensor; a global one without partial sums and without unevenly split dims.
             mesh: name the mesh axes as this mesh does.
         """
-    def kaiming_normal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.kaiming_normal_` of this tensor."""
-    def kaiming_uniform_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.kaiming_uniform_` of this tensor."""
+    def kaiming_normal_(self, a: builtins.float = 0, mode: builtins.str = 'fan_in', nonlinearity: builtins.str = 'leaky_relu', generator: _Generator | None = None, *, data_format: builtins.str = 'NCHW') -> _Tensor:
+        """Fill normally with deviation gain / sqrt(fan); arguments as in `kaiming_uniform_`."""
+    def kaiming_uniform_(self, a: builtins.float = 0, mode: builtins.str = 'fan_in', nonlinearity: builtins.str = 'leaky_relu', generator: _Generator | None = None, *, data_format: builtins.str = 'NCHW') -> _Tensor:
+        """Fill uniformly in ±gain * sqrt(3 / fan).
+
+        Args:
+            tensor: the weight.
+            a: the negative slope of the leaky relu behind the layer.
+            mode: ``"fan_in"`` keeps the variance forwards, ``"fan_out"`` backwards.
+            nonlinearity: what follows the layer.
+            generator: where the numbers come from.
+            data_format: ``"NCHW"`` for a weight `(out, in, kernel...)`, ``"NHWC"`` for `(out, kernel..., in)`.
+
+        Source: He et al., Delving Deep into Rectifiers (2015).
+        """
     def kron(self, other: _Tensor, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return the Kronecker product."""
     def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False, *, out: _Tensor | None = None) -> _ValuesIndices:
@@ -1192,9 +1203,9 @@ class Attached:
     def lt_(self, other: _types.TensorLike) -> _Tensor:
         """Write the result of `lt` into the first tensor, which keeps its layout."""
     def lu(self, *, pivot: builtins.bool = True, get_infos: builtins.bool = False, out: _Tensor | None = None) -> builtins.tuple[_Tensor, _Tensor] | builtins.tuple[_Tensor, _Tensor, _Tensor]:
-        """Return L and U in one matrix, the pivots, and if asked where U is singular."""
+        """Return ``tuple(linalg.lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]``."""
     def lu_solve(self, LU_data: _Tensor, LU_pivots: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
-        """Return x with ``A x = b`` for what `linalg.lu_factor` gave of A."""
+        """Return ``linalg.lu_solve(LU_data, LU_pivots, b)``."""
     @property
     def mH(self) -> _Tensor:
         """Return matrices with their last two dims exchanged and, if complex, conjugated."""
@@ -1457,8 +1468,11 @@ class Attached:
         """Move the elements to the host's memory until `load`; on the CPU they are there."""
     def orgqr(self, input2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
-    def orthogonal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.orthogonal_` of this tensor."""
+    def orthogonal_(self, gain: builtins.float = 1, generator: _Generator | None = None) -> _Tensor:
+        """Fill with a (semi-)orthogonal matrix; dims behind the first count as one.
+
+        Source: Saxe et al., Exact solutions to the nonlinear dynamics of learning in deep linear neural networks (2014).
+        """
     def outer(self, vec2: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
         """Return the products of all pairs of two vectors' elements."""
     def permute(self, *dims: _types.IntOrInts) -> _Tensor:
@@ -1501,7 +1515,7 @@ class Attached:
     def put_(self, index: _Tensor, source: _Tensor, accumulate: builtins.bool = False) -> _Tensor:
         """Write the result of `put` into the first tensor, which keeps its layout."""
     def qr(self, some: builtins.bool = True, *, out: _Tensor | None = None) -> _QR:
-        """Return Q and R, with as many columns as the smaller dim, or all."""
+        """Return ``linalg.qr(input, 'reduced' if some else 'complete')``."""
     def quantile(self, q: builtins.float | builtins.tuple[builtins.float, ...], dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: builtins.str = 'linear', out: _Tensor | None = None) -> _Tensor:
         """Return the q-quantiles along ``dim`` (or of all elements); NaN where there is any NaN.
 
@@ -1956,7 +1970,7 @@ class Attached:
     def transpose_(self, dim0: builtins.int = 0, dim1: builtins.int | None = None, *, perm: _types.IntOrInts | None = None) -> _Tensor:
         """Write `transpose` into this tensor, which takes the new shape, and return it."""
     def triangular_solve(self, A: _Tensor, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False, *, out: _Tensor | None = None) -> _SolutionCoefficient:
-        """Return x with ``A x = b`` (``A^T x = b`` with ``transpose``) for triangular matrices, and A."""
+        """Return ``(linalg.solve_triangular(A.mT if transpose else A, b, upper=upper != transpose, unitriangular=unitriangular), A.clone())``."""
     def tril(self, diagonal: builtins.int = 0, *, out: _Tensor | None = None) -> _Tensor:
         """Return the lower triangle of the last two dims, up to ``diagonal``; the rest is 0.
 
@@ -2085,10 +2099,13 @@ class Attached:
 
         The condition may also come first, of bools or integers as in OneFlow: ``condition.where(x, y)``.
         """
-    def xavier_normal_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.xavier_normal_` of this tensor."""
-    def xavier_uniform_(self, *args: builtins.object, **options: builtins.object) -> _Tensor:
-        """Return `sbpjax.xavier_uniform_` of this tensor."""
+    def xavier_normal_(self, gain: builtins.float = 1.0, generator: _Generator | None = None, *, data_format: builtins.str = 'NCHW') -> _Tensor:
+        """Fill normally with deviation gain * sqrt(2 / (fan_in + fan_out))."""
+    def xavier_uniform_(self, gain: builtins.float = 1.0, generator: _Generator | None = None, *, data_format: builtins.str = 'NCHW') -> _Tensor:
+        """Fill uniformly in ±gain * sqrt(6 / (fan_in + fan_out)).
+
+        Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks (2010).
+        """
     def xlogy(self, other: _types.TensorLike, *, out: _Tensor | None = None, inplace: builtins.bool = False) -> _Tensor:
         """Return input * log(other), and 0 where input is 0 and other is not NaN."""
     def xlogy_(self, other: _types.TensorLike) -> _Tensor:

@@ -1,31 +1,10 @@
-"""What public functions do with their arguments: static attributes, ``out=``, lists of tensors, what is no tensor."""
+"""What public functions do with their arguments: ``out=``, lists of tensors, what is no tensor."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from sbpjax.errors import OpTypeError, message
 
-from . import dtype as dtypes
 from .tensor import Tensor
-
-
-def hashable(value):
-    """Return a static attribute as a hashable value: lists become tuples, 0-d tensors numbers, dtypes NumPy dtypes."""
-    # By far the most common, and not worth the chain of `isinstance` below.
-    if value.__class__ is int or value.__class__ is float or value is None:
-        return value
-    if isinstance(value, (list, tuple)):
-        return tuple([hashable(v) for v in value])
-    if isinstance(value, Tensor):
-        return value.item()
-    if isinstance(value, dtypes.dtype):
-        return value.np
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return tuple(hashable(v) for v in value.tolist())
-    return value
 
 
 def into_out(out, result):

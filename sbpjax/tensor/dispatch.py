@@ -28,7 +28,7 @@ from .failure import mixed, translate
 from .local import LocalNode
 from .mode import mode
 from .op import Op, entry_of, op_of
-from .scalars import scalar_array, wrap_input
+from .scalars import hashable, scalar_array, wrap_input
 from .tape.op_node import record_op
 from .tensor import ABSTRACT, LOCAL, OTHER, PLACED, TRACED, Tensor, attach
 
@@ -38,15 +38,15 @@ _ref = weakref.ref
 _RUN = {LOCAL: local.run, OTHER: local.run, ABSTRACT: abstract.run, PLACED: placed.run, TRACED: traced.run}
 
 
-def apply(fn, inputs, static: tuple = ()) -> Any:
+def apply(fn, /, *inputs, **static) -> Any:
     """Run a pure function on tensors and return a tensor, or a tuple of tensors.
 
     Args:
         fn: a function of arrays in the global view, from `sbpjax.ops`.
         inputs: tensors, Python or NumPy scalars, None.
-        static: ``(name, value)`` pairs of hashable attributes.
+        static: its attributes, see `hashable`.
     """
-    return run(op_of(fn, static), inputs)
+    return run(op_of(fn, tuple([(name, hashable(value)) for name, value in static.items()])), inputs)
 
 
 def run(op: Op, inputs: tuple, out_sbps=None) -> Any:

@@ -2,7 +2,7 @@
 
 Functions here have PyTorch's signatures; OneFlow's have other names for some arguments, take some in order that
 PyTorch takes by name alone, and have a few of their own. The table of ops says so for its functions (`oneflow=`), and
-`FORMS` for classes and the rest, to which `take_oneflow` applies it where a module's names are made public:
+`FORMS` for classes and the rest; `sbpjax.functions.public` applies it where names are made public:
 
     relu(x=t)                       # relu(input=t)
     bmm(a=s, b=t)                   # bmm(s, t)
@@ -17,28 +17,12 @@ both orders have in common, arguments given in order are understood in OneFlow's
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable
 
-from .argument_names import NOTHING, taking
-
-_NN_X = """celu elu gelu hardshrink hardswish hardtanh log_softmax logsigmoid mish pad quick_gelu relu selu sigmoid silu
- softmax softplus softsign tanh threshold adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d"""
+from .argument_names import NOTHING
 
 # room: {form: functions}
 FORMS: dict[str, dict[str, str]] = {
-    "nn.functional.": {
-        "x=input": _NN_X,
-        "x=input alpha=negative_slope": "leaky_relu",
-        "x=input alpha=weight": "prelu",
-        "x=input alpha=lambd": "softshrink",
-        "x=logits": "gumbel_softmax",
-        "input=tensor": "one_hot",
-        "flags logits=input label=target beta reduction": "smooth_l1_loss",
-        "flags input target weight ignore_index reduction label_smoothing": "cross_entropy",
-        "flags input target log_target reduction": "kl_div",
-    },
     "nn.": {
         "flags self reduction beta": "SmoothL1Loss",
         "flags self weight reduction pos_weight": "BCEWithLogitsLoss",
@@ -47,7 +31,6 @@ FORMS: dict[str, dict[str, str]] = {
         "flags self reduction log_target": "KLDivLoss",
     },
     "comm.": {"input=tensor": "send"},
-    "_C.": {"in=x": "amp_black_identity amp_white_identity"},
     "optim.": {"self parameters=params options=defaults": "Optimizer"},
 }
 
@@ -66,49 +49,6 @@ def parts(form: str) -> list[tuple[str, str]]:
         there, _, here = part.partition("=")
         found.append((there[:-1], NOTHING) if there.endswith("!") else (there, here or there))
     return found
-
-
-def take_oneflow(space: dict, room: str = "") -> None:
-    """Let functions of a module, classes among them, take OneFlow's arguments as well.
-
-    Args:
-        space: the module's ``globals()``, whose functions are replaced.
-        room: which part of `FORMS`.
-    """
-    for form, names in FORMS[room].items():
-        for name in names.split():
-            found = space.get(name)
-            if not callable(found) or getattr(found, "oneflow", None) == form:  # rows of the table say their own
-                continue
-            if isinstance(found, type):
-                found.__init__ = adapted(found.__init__, form)
-            else:
-                space[name] = adapted(found, form)
-
-
-def adapted(function: Callable, form: str) -> Callable:
-    """Return a function that takes arguments in a form of OneFlow's too."""
-    own = {*getattr(function, "also_takes", ()), *inspect.signature(function).parameters}  # without a wrapper
-    names = {there: here for there, here in parts(form) if there != here and there not in own}
-    order, same = in_oneflow(form, list(inspect.signature(function).parameters.values()))
-    if order:
-        function = _ordered(function, order, same, form.startswith("flags "))
-    function = taking(function, names) if names else function
-    function.oneflow = form  # type: ignore[attr-defined]
-    return function
-
-
-def _ordered(function: Callable, order: list[str], same: int, flags: bool) -> Callable:
-    @functools.wraps(function)
-    def public(*args, **options):
-        more = len(args) - same
-        if 0 < more <= len(order) - same and not (flags and are_flags(args[same : same + 2])):
-            given = {name: value for name, value in zip(order[same:], args[same:]) if name != NOTHING}
-            if given.keys().isdisjoint(options):
-                return function(*args[:same], **given, **options)
-        return function(*args, **options)
-
-    return public
 
 
 def are_flags(values: tuple) -> bool:

@@ -1,4 +1,4 @@
-"""Numbers and arrays among the inputs of ops."""
+"""Numbers and arrays among the inputs of ops, and values as static attributes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from sbpjax.errors import OpTypeError, message
 
-from .tensor import wrap_any
+from . import dtype as dtypes
+from .tensor import Tensor, wrap_any
 
 
 def wrap_input(x):
@@ -55,3 +56,21 @@ def scalar_array(value):
     elif value == 0 and str(value) != str(cls(0)):
         found = jnp.asarray(value)
     return found
+
+
+def hashable(value):
+    """Return a static attribute as a hashable value: lists become tuples, 0-d tensors numbers, dtypes NumPy dtypes."""
+    # By far the most common, and not worth the chain of `isinstance` below.
+    if value.__class__ is int or value.__class__ is float or value is None:
+        return value
+    if isinstance(value, (list, tuple)):
+        return tuple([hashable(v) for v in value])
+    if isinstance(value, Tensor):
+        return value.item()
+    if isinstance(value, dtypes.dtype):
+        return value.np
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return tuple(hashable(v) for v in value.tolist())
+    return value

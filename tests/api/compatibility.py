@@ -62,7 +62,8 @@ def section() -> str:
     for name, paths in sorted(of.items()):
         shown = _code(sorted(set(paths)))
         lines.append(f"| `{name}` | {shown} | {({**IGNORED, **WITHOUT_EFFECT})[name]} |")
-    lines += ["", "### Other names", "", "| there | here | of |", "| --- | --- | --- |"]
+    lines += ["", "### Other names", "", "Every function takes `x` for a first argument `input`.", ""]
+    lines += ["| there | here | of |", "| --- | --- | --- |"]
     renamed = collections.defaultdict(list)
     for path, there, here in taken():
         if here != NOTHING:

@@ -11,7 +11,7 @@ from tests.support.rooms import ROOMS, room
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = {*ROOMS[: ROOMS.index("functions") + 1], "distributed"}
-ALSO = {"__init__.py", "compat/__init__.py", "compat/late_names.py", "compat/rooms.py"}  # they list the late names
+ALSO = {"__init__.py", "compat/__init__.py", "compat/upper_rows.py", "compat/rooms.py"}  # they list the late names
 CODE = """
 import json, sys, jax
 before = set(sys.modules)

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import sbpjax as flow
-from sbpjax.tensor.oneflow_arguments import FORMS, IGNORED, adapted
+from sbpjax.functions.public import public
+from sbpjax.tensor.oneflow_arguments import FORMS, IGNORED
 from tests.api import compatibility, coverage, signatures
 
 
@@ -87,7 +88,7 @@ def test_a_form_is_applied_once_and_given_twice_is_an_error():
     def function(a, b=None, *, c=None):
         return a, b, c
 
-    taking = adapted(function, "x=a b c useless!")
+    taking = public(function, {}, "x=a b c useless!")
     assert taking(1, 2, 3) == (1, 2, 3)
     assert taking(x=1, useless=5) == (1, None, None)
     assert taking(1, 2, 3, 4) == (1, 2, 3)
@@ -96,7 +97,7 @@ def test_a_form_is_applied_once_and_given_twice_is_an_error():
     with pytest.raises(TypeError):
         taking(1, 2, 3, 4, 5)
     with pytest.raises(TypeError):
-        adapted(function, "x=a b * useless!")(1, 2, 3)
+        public(function, {}, "x=a b * useless!")(1, 2, 3)
 
 
 def test_channels_last():

@@ -33,7 +33,7 @@ NEEDED = {
 @functools.cache
 def rows():
     """Return a row of every pure op of the table, with its form."""
-    found = {row.home: row for row in table.ROWS if not row.written}
+    found = {row.home: row for row in table.ROWS if not (row.written or row.call)}
     return {home: (row, Form(row, row.resolve())) for home, row in sorted(found.items())}
 
 

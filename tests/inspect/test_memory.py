@@ -326,7 +326,7 @@ class TestTraffic:
             def turns(x):
                 return jax.lax.scan(lambda c, _: (c - c.max(0) + c.max(1, keepdims=True), None), x, None, length=5)[0]
 
-            return apply(turns, (x,))
+            return apply(turns, x)
 
         found = flow.compile(loop).traffic(x)
         assert found.planned == found.compiled

@@ -92,7 +92,7 @@ def test_an_op_is_traced_once_per_shape():
     def build(x):
         y = x
         for _ in range(5):
-            y = apply(counted, (y,))
+            y = apply(counted, y)
         y.sum().backward()
         return y
 

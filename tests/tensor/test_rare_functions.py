@@ -187,16 +187,17 @@ def test_settings():
 
 
 def test_every_late_name_is_there():
-    from sbpjax.compat import late_names
+    from sbpjax.functions.table import ROWS
 
-    own = [n for n, (module, _) in late_names._HOME.items() if module.startswith(("sbpjax.functions", "sbpjax.nn"))]
-    assert all(getattr(sbpjax, n, own) is not own for n in own) and set(own) <= set(dir(sbpjax))
-    import importlib
-
-    for module, names in late_names.METHODS.items():
-        for name in names.split():
-            assert callable(getattr(importlib.import_module(module), name)), name
-            assert callable(getattr(sbpjax.Tensor, name)), name
+    above = [
+        row for row in ROWS if row.home.startswith(("sbpjax.nn.", "sbpjax.tracing.", "sbpjax.graph.", "sbpjax.data."))
+    ]
+    assert len(above) == 14
+    for row in above:
+        if row.room == "Tensor":
+            assert getattr(sbpjax.Tensor, row.name).__wrapped__ is row.resolve()
+        else:
+            assert getattr(sbpjax, row.name).__wrapped__ is row.resolve() and row.name in dir(sbpjax)
 
 
 FORMS = """

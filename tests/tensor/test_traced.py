@@ -99,7 +99,7 @@ def test_flops_of_value_and_grad():
     from sbpjax.tensor import dispatch
 
     def loss(x, w):
-        return dispatch.apply(scan_loss, (x, w))
+        return dispatch.apply(scan_loss, x, w)
 
     ours = gradients(loss).lower(X, W).compile().cost_analysis()["flops"]
     theirs = jax.jit(jax.value_and_grad(scan_loss, (0, 1))).lower(X, W).compile().cost_analysis()["flops"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..table import FN, INPLACE, INPLACE_FN, METHOD, NN, NN_INPLACE, OUTPUT, op, written
 
-ACTIVATION = "sbpjax.functions.nn.activation"
+ACTIVATION = "sbpjax.functions.layers.activation"
 READ = FN | METHOD
 
 op("relu(input)", "activation.relu", READ | INPLACE | INPLACE_FN | NN | NN_INPLACE, inplace=FN | NN, saves=OUTPUT,
@@ -57,4 +57,4 @@ op("nn.functional.softmin(input, dim=None, _stacklevel=3, dtype=None)", "activat
    amp="accelerator:float32", layer="Softmin(dim=None)")  # fmt: skip
 written("nn.functional.rrelu", ACTIVATION, also=".rrelu")
 written("nn.functional.rrelu_", ACTIVATION, also=".rrelu_")
-written("nn.functional.gumbel_softmax", ACTIVATION)
+written("nn.functional.gumbel_softmax", ACTIVATION, names={"x": "logits"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..table import FN, METHOD, op, written
+from ..table import FN, METHOD, alias, op, written
 
 FUNCTIONS = "sbpjax.functions.elementwise"
 READ = FN | METHOD
@@ -24,4 +24,5 @@ op("rot90(input, k=1, dims=(0, 1))", "arrange.rot90", READ)
 written("repeat_interleave", FUNCTIONS, READ, names=AXIS, strict=True)
 written("meshgrid atleast_1d atleast_2d atleast_3d broadcast_tensors", FUNCTIONS)
 written("is_floating_point is_complex is_nonzero numel clone", FUNCTIONS, READ)
+alias("fill(input: Tensor, value)", "input.clone().fill_(value)")
 written("is_tensor result_type promote_types can_cast", FUNCTIONS)

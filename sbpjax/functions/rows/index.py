@@ -28,7 +28,7 @@ op("scatter_nd(index, update, shape)", "embedding.scatter_nd", check="index_of_t
 op("tensor_scatter_nd_update(tensor, indices, updates)", "embedding.tensor_scatter_nd_update",
    also="_C.tensor_scatter_nd_update", check="indices_of_tuples", out=False)  # fmt: skip
 written("nonzero", SELECTION, READ, out=True)
-written("masked_select", SELECTION, READ)
+written("masked_select", SELECTION, READ, out=True)
 written("histc", SELECTION, READ, out=True)
 written("unique unique_consecutive bincount argwhere", SELECTION, READ)
 written("searchsorted bucketize", SELECTION, out=True)
@@ -47,4 +47,4 @@ op("cartesian_prod(*tensors)", "place.cartesian_prod", out=False)
 op("combinations(input, r=2, with_replacement=False)", "place.combinations", strict=True, out=False)
 op("constant_pad_nd(input, pad, value=0)", "arrange.pad", out=False)
 op("in_top_k(targets, predictions, k)", "embedding.in_top_k", READ, also="_C.in_top_k", out=False)
-written("tril_indices triu_indices", "sbpjax.functions.making", strict=True)
+written("tril_indices triu_indices", "sbpjax.functions.creation", strict=True)

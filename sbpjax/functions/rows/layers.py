@@ -5,9 +5,12 @@ A split batch needs no communication; what a split of other dims costs is said w
 
 from __future__ import annotations
 
-from ..table import op
+from ..table import alias, note, op, written
 
 WHERE = "data_format"
+LAYERS = "sbpjax.functions.layers"
+
+note("recurrent cell", amp="lower")  # ops behind layers, which no row gives
 
 op("nn.functional.linear(input, weight, bias=None)", "linalg.linear", amp="lower")
 op("nn.functional.bilinear(input1, input2, weight, bias=None)", "linalg.bilinear", also=".bilinear",
@@ -19,8 +22,8 @@ for _n in (1, 2, 3):
     op(f"nn.functional.conv{_n}d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)",
        f"conv.conv{_n}d", also=f".conv{_n}d", channels="channel_pos weight", amp="lower")  # fmt: skip
     op(f"nn.functional.conv_transpose{_n}d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, "
-       "dilation=1)", f"conv.conv_transpose{_n}d", also=f".conv_transpose{_n}d", channels="data_format first",
-       amp="lower")  # fmt: skip
+       "dilation=1)", f"conv.conv_transpose{_n}d", also=f".conv_transpose{_n}d _C.deconv{_n}d",
+       channels="data_format first", amp="lower")  # fmt: skip
     _amp = "cpu:float32" if _n == 3 else ""
     op(f"nn.functional.max_pool{_n}d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, "
        "return_indices=False)", f"pool.max_pool{_n}d", also=f".max_pool{_n}d", channels=WHERE, amp=_amp)  # fmt: skip
@@ -31,10 +34,21 @@ for _n in (1, 2, 3):
        also=f".adaptive_avg_pool{_n}d", strict=True, amp=_amp)  # fmt: skip
     op(f"nn.functional.adaptive_max_pool{_n}d(input, output_size, return_indices=False)",
        f"pool.adaptive_max_pool{_n}d", strict=True, amp=_amp)  # fmt: skip
+    for _pool in (f"max_pool{_n}d", f"adaptive_max_pool{_n}d"):
+        alias(f"nn.functional.{_pool}_with_indices(input: Tensor, *args, **options) -> tuple[Tensor, Tensor]",
+              f"nn.functional.{_pool}(input, *args, **{{**options, 'return_indices': True}})",
+              also=".adaptive_max_pool1d" * (_pool == "adaptive_max_pool1d"))  # fmt: skip
     op(f"nn.functional.max_unpool{_n}d(input, indices, kernel_size, stride=None, padding=0, output_size=None)",
        f"unpool.max_unpool{_n}d")  # fmt: skip
     op(f"nn.functional.lp_pool{_n}d(input, norm_type, kernel_size, stride=None, ceil_mode=False)",
        f"unpool.lp_pool{_n}d")  # fmt: skip
+
+for _n in (2, 3):
+    written(f"nn.functional.fractional_max_pool{_n}d", f"{LAYERS}.unpool")
+    alias(
+        f"nn.functional.fractional_max_pool{_n}d_with_indices(input: Tensor, kernel_size, *args, **options) -> tuple",
+        f"nn.functional.fractional_max_pool{_n}d(input, kernel_size, *args, **{{**options, 'return_indices': True}})",
+    )
 
 op("nn.functional.group_norm(input, num_groups, weight=None, bias=None, eps=1e-05)", "norm.group_norm",
    also=".group_norm", amp="accelerator:float32")  # fmt: skip
@@ -46,6 +60,57 @@ op("nn.functional.pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False)", "
    also=".pairwise_distance", amp="accelerator:float32")  # fmt: skip
 op("nn.functional.local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0)", "norm.local_response_norm")
 
+op("nn.functional.layer_norm(input, normalized_shape: int | tuple[int, ...], weight=None, bias=None, eps=1e-05)",
+   "norm.layer_norm", also=".layer_norm", amp="accelerator:float32")  # fmt: skip
+op("nn.functional.rms_norm(input, normalized_shape: int | tuple[int, ...], weight=None, eps=None)", "norm.rms_norm",
+   also=".rms_norm", amp="accelerator:float32")  # fmt: skip
+written("native_layer_norm", f"{LAYERS}.norm")
+written("native_dropout", f"{LAYERS}.dropout")
+written("nn.functional.batch_norm", f"{LAYERS}.norm", also=".batch_norm")
+written("nn.functional.instance_norm", f"{LAYERS}.norm", also=".instance_norm")
+written("nn.functional.scaled_dot_product_attention", f"{LAYERS}.attention", amp="lower")
+written("nn.functional.multi_head_attention_forward", f"{LAYERS}.multihead")
+written("nn.functional.dropout", f"{LAYERS}.dropout", also=".dropout")
+written("nn.functional.alpha_dropout", f"{LAYERS}.dropout", also=".alpha_dropout", strict=True)
+written("nn.functional.feature_alpha_dropout", f"{LAYERS}.dropout", also=".feature_alpha_dropout", strict=True)
+written("nn.functional.dropout1d nn.functional.dropout2d nn.functional.dropout3d", f"{LAYERS}.dropout", strict=True)
+for _name in ("dropout", "alpha_dropout", "feature_alpha_dropout"):
+    alias(f"{_name}_(input: Tensor, *args, **options)", f"nn.functional.{_name}(input, *args, inplace=True, **options)",
+          text=f"Write `nn.functional.{_name}` into a tensor and return it.")  # fmt: skip
+written("nn.functional.embedding", f"{LAYERS}.embedding")
+written("nn.functional.embedding_bag", f"{LAYERS}.embedding", also=".embedding_bag")
+written("nn.functional.one_hot", f"{LAYERS}.embedding", names={"input": "tensor"})
+written("nn.functional.depend", f"{LAYERS}.depend")
+
+# ------------------------------------------------------------------------------------------------------------- images
+
+op(
+    "nn.functional.affine_grid(theta, size: Sequence[int], align_corners=None)",
+    "grid_sample.affine_grid",
+    check="floating_maps",
+)
+op("affine_grid_generator(theta, size: Sequence[int], align_corners: bool)", "grid_sample.affine_grid", out=False)
+op("nn.functional.grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corners=None)",
+   "grid_sample.grid_sample")  # fmt: skip
+alias("grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool)",
+      "nn.functional.grid_sample(input, grid, ('bilinear', 'nearest', 'bicubic')[interpolation_mode], "
+      "('zeros', 'border', 'reflection')[padding_mode], align_corners)", also="grid_sampler_2d grid_sampler_3d",
+      text="Return `nn.functional.grid_sample` with modes by number.")  # fmt: skip
+op("nn.functional.deform_conv2d(input, offset, weight, bias=None, stride=(1, 1), padding=(0, 0), dilation=(1, 1), "
+   "mask=None)", "grid_sample.deform_conv2d")  # fmt: skip
+op("nn.functional.interpolate(input, size=None, scale_factor=None, mode='nearest', align_corners=None, "
+   "recompute_scale_factor=None, antialias=False)", "resize.interpolate")  # fmt: skip
+alias("nn.functional.upsample(input: Tensor, size=None, scale_factor=None, mode: str = 'nearest', "
+      "align_corners: bool | None = None)",
+      "nn.functional.interpolate(input, size, scale_factor, mode, align_corners)")  # fmt: skip
+alias("nn.functional.upsample_nearest(input: Tensor, size=None, scale_factor=None)",
+      "nn.functional.interpolate(input, size, scale_factor)")  # fmt: skip
+alias("nn.functional.upsample_bilinear(input: Tensor, size=None, scale_factor=None)",
+      "nn.functional.interpolate(input, size, scale_factor, mode='bilinear', align_corners=True)")  # fmt: skip
+alias("nn.functional.interpolate_like(input: Tensor, like: Tensor, mode: str = 'nearest', "
+      "align_corners: bool | None = None)",
+      "nn.functional.interpolate(input, tuple(like.shape[2:]), None, mode, align_corners)")  # fmt: skip
+written("nms roi_align", "sbpjax.functions.boxes")
 op("nn.functional.unfold(input, kernel_size, dilation=1, padding=0, stride=1)", "resize.unfold",
    channels="data_format first")  # fmt: skip
 op("nn.functional.fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1)", "resize.fold",
@@ -57,6 +122,23 @@ op("nn.functional.channel_shuffle(input, groups)", "resize.channel_shuffle",
 
 # PyTorch's `size_average` and `reduce`, which it gave up for `reduction`, decide where they are given
 OLD = "size_average reduce"
+op("nn.functional.mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)",
+   "loss.mse_loss", ignores=OLD, amp="float32")  # fmt: skip
+op("nn.functional.l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None)",
+   "loss.l1_loss", ignores=OLD, amp="float32")  # fmt: skip
+op("nn.functional.smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0)",
+   "loss.smooth_l1_loss", ignores=OLD, oneflow="flags logits=input label=target beta reduction",
+   amp="float32")  # fmt: skip
+op("nn.functional.huber_loss(input, target, reduction='mean', delta=1.0, weight=None)", "loss.huber_loss",
+   amp="float32")  # fmt: skip
+op("nn.functional.kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False)",
+   "loss.kl_div", ignores=OLD, also=".kl_div", oneflow="flags input target log_target reduction",
+   amp="float32")  # fmt: skip
+op("nn.functional.cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, "
+   "reduction='mean', label_smoothing=0.0)", "loss.cross_entropy", ignores=OLD, check="class_numbers",
+   oneflow="flags input target weight ignore_index reduction label_smoothing", amp="float32")  # fmt: skip
+op("nn.functional.nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, "
+   "reduction='mean')", "loss.nll_loss", ignores=OLD, check="class_numbers", amp="float32")  # fmt: skip
 op("nn.functional.binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')",
    "loss.binary_cross_entropy", ignores=OLD, amp="float32")  # fmt: skip
 op("nn.functional.binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, "
@@ -84,3 +166,11 @@ op("nn.functional.multilabel_margin_loss(input, target, size_average=None, reduc
    "losses.multilabel_margin_loss", ignores=OLD)  # fmt: skip
 op("nn.functional.multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, "
    "reduction='mean')", "losses.multilabel_soft_margin_loss", ignores=OLD)  # fmt: skip
+op("nn.functional.combined_margin_loss(input, label, m1=1.0, m2=0.0, m3=0.0)", "losses.combined_margin_loss")
+note("sparse_softmax_cross_entropy", amp="float32")
+alias("nn.functional.sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor)",
+      "_C.sparse_softmax_cross_entropy(logits, labels)")  # fmt: skip
+written("nn.functional.gaussian_nll_loss nn.functional.triplet_margin_with_distance_loss", f"{LAYERS}.loss")
+written("nn.functional.ctc_loss", f"{LAYERS}.ctc", also=".ctc_loss")
+op("nn.functional.ctc_greedy_decoder(log_probs, input_lengths, merge_repeated=True) -> tuple[Tensor, Tensor]",
+   "ctc.ctc_greedy_decoder")  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..table import FN, INPLACE, INPLACE_FN, METHOD, OUTPUT, op, written
+from ..table import FN, INPLACE, INPLACE_FN, METHOD, OUTPUT, note, op, written
 
 FUNCTIONS = "sbpjax.functions.elementwise"
 READ = FN | METHOD
@@ -72,6 +72,7 @@ op("mul(input, other)", "arithmetic.mul", ALL, also="multiply")
 op("div(input, other, *, rounding_mode=None)", "arithmetic.div", ALL, also="divide true_divide")
 written("pow", FUNCTIONS, READ, amp="accelerator:float32")
 written("Tensor.pow_", FUNCTIONS)
+note("pow_scalar rpow_scalar", amp="accelerator:float32")  # the ops of ``x ** 2`` and ``2 ** x``
 op("floor_divide(input, other)", "arithmetic.floor_divide", WRITE)
 op("remainder(input, other)", "arithmetic.remainder", WRITE)
 op("fmod(input, other)", "arithmetic.fmod", WRITE)

@@ -30,7 +30,7 @@ op("addmv(input, mat, vec, beta=1, alpha=1)", "linalg.addmv", WRITE | INPLACE_FN
 op("addr(input, vec1, vec2, beta=1, alpha=1)", "linalg.addr", WRITE, amp="cpu:widest accelerator:lower")
 written("tensordot", FUNCTIONS, amp="cpu:lower accelerator:widest")
 written("einsum", FUNCTIONS, amp="lower")
-written("cross", FUNCTIONS, READ, amp="accelerator:widest")
+written("cross", FUNCTIONS, READ, out=True, amp="accelerator:widest")
 op("vdot(input, other)", "place.vdot", READ)
 op("tril(input, diagonal=0)", "matrix.tril", WRITE)
 op("triu(input, diagonal=0)", "matrix.triu", WRITE)

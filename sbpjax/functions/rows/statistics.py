@@ -17,7 +17,7 @@ op("trapezoid(y, x=None, *, dx=1.0, dim=-1)", "stats.trapezoid", also="trapz", o
 op("cumulative_trapezoid(y, x=None, *, dx=1.0, dim=-1)", "stats.cumulative_trapezoid", out=False)
 op("nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear')", "stats.nanquantile", READ)
 written("gradient histogramdd", STATISTICS)
-written("histogram", STATISTICS, READ, strict=True)
+written("histogram", STATISTICS, READ, strict=True, out=True)
 written("norm_except_dim", STATISTICS, strict=True)
 written("frobenius_norm nuclear_norm", STATISTICS, out=True)
 written("binomial unravel_index", STATISTICS)

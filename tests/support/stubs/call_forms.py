@@ -116,21 +116,13 @@ def _spoken(path: str) -> tuple[Callable, bool]:
     owner, _, name = path.rpartition(".")
     inplace = False
     for candidate in _candidates(owner, name):
-        found = _loaded(resolve(candidate))
+        found = resolve(candidate)
         if found is None:
             continue
         inplace = name.endswith("_") and not name.endswith("__") and not candidate.endswith("_")
         if not _hands_on(found):
             return found, inplace
     return resolve(path), False
-
-
-def _loaded(found: object) -> object:
-    """Return the function that a method fetches when it is first called."""
-    cells = inspect.getclosurevars(found).nonlocals if inspect.isfunction(found) else {}
-    if isinstance(cells.get("module"), str) and isinstance(cells.get("name"), str):
-        return getattr(importlib.import_module(cells["module"]), cells["name"], found)
-    return found
 
 
 def _candidates(owner: str, name: str) -> list[str]:

@@ -19,7 +19,6 @@ import types
 from pathlib import Path
 
 import sbpjax
-from sbpjax.compat.late_names import ROOMS
 from sbpjax.functions.texts import ARGUMENTS, IGNORED, MAKING, SEVERAL_DIMS
 from tests.support.stubs.call_forms import doc, forms, resolve, said_by_source
 from tests.support.stubs.render import Types
@@ -29,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 OF_TENSORS = ("", "_C", "fft", "linalg", "special", "nn.functional", "nn.init")
 FACES = (*OF_TENSORS, "nn", "nn.utils", "utils", "utils.data")  # the last ones show what stands elsewhere as it is
 LATE = {  # names that `dir` does not show before they are asked for, and folders that are loaded then
-    "": ROOMS,
+    "": tuple(name for name in sbpjax._MODULES.split() if "=" not in name),
     "nn": ("Graph", "graph", "modules", "parameter"),
     "nn.utils": ("parametrizations", "parametrize", "prune", "stateless"),
     "utils": ("checkpoint", "data", "hooks", "load_library", "model_zoo", "tensor"),

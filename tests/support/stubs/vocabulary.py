@@ -89,8 +89,7 @@ RESULTS = _table(
     tuple[Tensor, Tensor]: max_pool2d_with_indices max_pool3d_with_indices fractional_max_pool2d_with_indices
     tuple[Tensor, Tensor, Tensor]: distributed_partial_fc_sample
     tuple[Tensor, Tensor]: fused_bias_add_scale_mask_softmax_dropout fused_scale_mask_softmax_dropout
-    tuple[Tensor, Tensor]: fused_scale_tril_softmax_mask_scale
-    tuple[Tensor, Tensor, Tensor]: fused_self_attention
+    tuple[Tensor, Tensor]: fused_scale_tril_softmax_mask_scale fused_self_attention
     Iterator[Tensor]: __iter__
     RemovableHandle: register_hook register_post_accumulate_grad_hook
     ValuesIndices: cummax cummin kthvalue mode sort topk

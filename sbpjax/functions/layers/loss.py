@@ -1,4 +1,4 @@
-"""The rarer losses of tensors; `sbpjax.ops.losses` holds the formulas."""
+"""Losses that take a number or a function beside tensors; the table has the others (`rows/layers.py`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from sbpjax.functions.table import found
-from sbpjax.ops import distance
 from sbpjax.ops import loss as loss_ops
 from sbpjax.ops import losses as ops
 from sbpjax.ops.dims import fail
@@ -31,8 +30,7 @@ def gaussian_nll_loss(
         if var < 0:
             fail("value", "gaussian_nll_loss(...)", f"var={var}", "var has negative entry/entries", "var=1.0")
         var = input.detach() * 0 + float(var)
-    static = (("full", full), ("eps", float(eps)), ("reduction", reduction))
-    return apply(ops.gaussian_nll_loss, (input, target, var), static)
+    return apply(ops.gaussian_nll_loss, input, target, var, full=full, eps=float(eps), reduction=reduction)
 
 
 def triplet_margin_with_distance_loss(
@@ -68,24 +66,8 @@ def triplet_margin_with_distance_loss(
     near, far = distance_function(anchor, positive), distance_function(anchor, negative)
     if swap:
         far = far.minimum(distance_function(positive, negative))
-    return apply(_limited, (near, far), (("margin", float(margin)), ("reduction", reduction)))
+    return apply(_limited, near, far, margin=float(margin), reduction=reduction)
 
 
 def _limited(near: Any, far: Any, /, margin: float, reduction: str) -> Any:
     return loss_ops._reduced(loss_ops.clamp_min(near - far + margin, 0.0), reduction)
-
-
-def combined_margin_loss(input: Tensor, label: Tensor, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> Tensor:
-    """Return cosines `(N, C)` with the label's replaced by ``cos(m1 * acos(x) + m2) - m3``."""
-    static = (("m1", float(m1)), ("m2", float(m2)), ("m3", float(m3)))
-    return apply(ops.combined_margin_loss, (input, label), static)
-
-
-def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
-    """Return the cross entropy of each row of logits `(..., C)` with class numbers `(...)`."""
-    return apply(loss_ops.sparse_softmax_cross_entropy, (logits, labels))
-
-
-def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """Return the p-norms of the differences of all pairs of rows of `(N, M)`."""
-    return apply(distance.pdist, (input,), (("p", float(p)),))

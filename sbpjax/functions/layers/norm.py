@@ -1,63 +1,17 @@
-"""Normalisations of tensors."""
+"""Normalisations that move running statistics; the table has the others (`rows/layers.py`)."""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
+from sbpjax.functions import table
 from sbpjax.ops import norm as ops
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import apply, run
-from sbpjax.tensor.oneflow_arguments import take_oneflow
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tape.grad_mode import no_grad
-
-
-def layer_norm(
-    input: Tensor,
-    normalized_shape: int | tuple[int, ...],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Return x with mean 0 and variance 1 over its last dims, scaled and shifted.
-
-    Args:
-        input: `(..., *normalized_shape)`; a split of any other dim needs no communication.
-        normalized_shape: the sizes of the dims to normalise over.
-        weight: of `normalized_shape`, or None.
-        bias: of `normalized_shape`, or None.
-        eps: added to the variance.
-
-    Returns:
-        The shape of ``input``; a partial sum is reduced first.
-
-    Example:
-        >>> x = flow.tensor([[1.0, 3.0], [0.0, 4.0]]).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
-        >>> y = flow.nn.functional.layer_norm(x, (2,), eps=0.0)
-        >>> y.tolist(), y.sbp
-        ([[-1.0, 1.0], [-1.0, 1.0]], (sbpjax.sbp.split(dim=0),))
-    """
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    return run(op_of(ops.layer_norm, (("normalized_shape", shape), ("eps", eps))), (input, weight, bias))
-
-
-def rms_norm(
-    input: Tensor,
-    normalized_shape: int | tuple[int, ...],
-    weight: Tensor | None = None,
-    eps: float | None = None,
-) -> Tensor:
-    """Return x divided by the root of its mean square over its last dims, scaled.
-
-    Args:
-        input: `(..., *normalized_shape)`.
-        normalized_shape: the sizes of the dims to normalise over.
-        weight: of `normalized_shape`, or None.
-        eps: added to the mean square; None takes the dtype's machine epsilon.
-    """
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    return run(op_of(ops.rms_norm, (("normalized_shape", shape), ("eps", eps))), (input, weight))
 
 
 def _normalised(x: Any, weight: Any, bias: Any, /, eps: float) -> Any:
@@ -111,9 +65,9 @@ def batch_norm(
                 "Expected running_mean and running_var to be defined when training=False",
                 "training=True takes the batch's own statistics",
             )
-        return apply(_with_statistics, (input, running_mean, running_var, weight, bias), (("eps", eps),))
+        return apply(_with_statistics, input, running_mean, running_var, weight, bias, eps=eps)
     if running_mean is None or running_var is None:
-        return apply(_normalised, (input, weight, bias), (("eps", eps),))
+        return apply(_normalised, input, weight, bias, eps=eps)
     moving = isinstance(momentum, Tensor)
     static = (("training", True), ("momentum", 1.0 if moving else momentum), ("eps", eps))
     pins = None
@@ -155,7 +109,7 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     if running_mean is None or running_var is None:
-        return apply(_per_sample, (input, weight, bias), (("eps", eps),))
+        return apply(_per_sample, input, weight, bias, eps=eps)
     static = (("momentum", momentum), ("eps", eps))
     pins = None
     if running_mean.is_global and not running_mean.is_lazy and running_mean.layout.shape is not None:
@@ -171,4 +125,13 @@ def _per_sample(x: Any, weight: Any, bias: Any, /, eps: float) -> Any:
     return ops.instance_norm(x, None, None, weight, bias, eps=eps)[0]
 
 
-take_oneflow(globals(), "nn.functional.")
+native_layer_norm_result = namedtuple("native_layer_norm", "output mean rstd")
+
+
+def native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float):
+    """Return `nn.functional.layer_norm`, the means and the reciprocal deviations."""
+    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    mean = input.mean(dims, keepdim=True)
+    deviation = (input.var(dims, correction=0, keepdim=True) + eps).rsqrt()
+    out = table.found("nn.functional", "layer_norm")(input, normalized_shape, weight, bias, eps)
+    return native_layer_norm_result(out, mean, deviation)

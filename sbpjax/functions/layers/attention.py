@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from sbpjax.ops import attention as ops
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.dispatch import run
+from sbpjax.tensor.dispatch import apply
 from sbpjax.tensor.generator import default_generator
-from sbpjax.tensor.op import op_of
 
 
 def scaled_dot_product_attention(
@@ -40,11 +39,16 @@ def scaled_dot_product_attention(
         >>> y.shape, y.sbp
         (sbpjax.Size([2, 4, 8, 16]), (sbpjax.sbp.split(dim=1),))
     """
-    static = (
-        ("dropout_p", float(dropout_p)),
-        ("is_causal", is_causal),
-        ("scale", None if scale is None else float(scale)),
-        ("enable_gqa", enable_gqa),
-    )
     random = default_generator.key() if dropout_p > 0 else None
-    return run(op_of(ops.scaled_dot_product_attention, static), (query, key, value, attn_mask, random))
+    return apply(
+        ops.scaled_dot_product_attention,
+        query,
+        key,
+        value,
+        attn_mask,
+        random,
+        dropout_p=float(dropout_p),
+        is_causal=is_causal,
+        scale=None if scale is None else float(scale),
+        enable_gqa=enable_gqa,
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..table import FN, METHOD, written
 
-MAKING = "sbpjax.functions.making"
+OWN = "sbpjax.functions.creation"
 CREATION = "sbpjax.tensor.creation"
 LIKE = "sbpjax.tensor.like"
 RANDOM = "sbpjax.functions.random"
@@ -38,6 +38,7 @@ written("Tensor.random_", RANDOM, names={"from": "start"})
 written("Tensor.trunc_normal_ Tensor.exponential_ Tensor.cauchy_ Tensor.bernoulli_", RANDOM)
 written("tensor", DATA, oneflow="data * pin_memory!")
 written("as_tensor from_jax", DATA)
+written("from_dlpack to_dlpack", "sbpjax.functions.protocols")
 written("from_numpy", DATA, names={"obj": "array"})
 written("cast", "sbpjax.functions.elementwise", READ, own="to_dtype", oneflow="x=input dtype pin_memory!")
 written("to_global", CONVERT, READ, oneflow="self placement sbp check_meta copy", also="Tensor.local_to_global")
@@ -57,6 +58,6 @@ written(
 )
 written("fill_ zero_", "sbpjax.tensor.inplace", READ)
 written("Tensor.copy_", "sbpjax.tensor.inplace", names={"other": "source"})
-written("asarray frombuffer distributed_partial_fc_sample", MAKING)
-written("scalar_tensor", MAKING, strict=True)
-written("range", MAKING, own="range_")
+written("asarray frombuffer distributed_partial_fc_sample", OWN)
+written("scalar_tensor", OWN, strict=True)
+written("range", OWN, own="range_", out=True)

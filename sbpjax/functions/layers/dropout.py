@@ -30,16 +30,25 @@ def _alpha_channels(x: Any, key: Any, /, p: float) -> Any:
     return ops.alpha_dropout(key, x, p=p, channels=True)
 
 
-def _drop(fn: Any, input: Tensor, p: float, training: bool, inplace: bool, generator: Any = None) -> Tensor:
+def drawn_key(p: float, training: bool, generator: Any) -> Tensor | None:
+    """Return a key to draw the zeros of a dropout with; None where there are none.
+
+    Raises:
+        OpValueError: p is no probability.
+    """
     if not 0 <= p <= 1:
         raise OpValueError(
             message("dropout", f"p={p}", "a dropout probability lies between 0 and 1", "F.dropout(x, p=0.5)")
         )
+    return generator_or_default(generator).key() if training and p > 0 else None
+
+
+def _drop(fn: Any, input: Tensor, p: float, training: bool, inplace: bool, generator: Any = None) -> Tensor:
     must_be_tensor("dropout", input)
-    if not training or p == 0:
+    key = drawn_key(p, training, generator)
+    if key is None:
         return input
     op = op_of(fn, (("p", float(p)),))
-    key = generator_or_default(generator).key()
     return write_into(input, op, (key,)) if inplace else run(op, (input, key))
 
 
@@ -107,3 +116,11 @@ def feature_alpha_dropout(
 ) -> Tensor:
     """Return `(N, C, ...)` with whole channels at selu's lower limit, scaled to keep mean and variance."""
     return _drop(_alpha_channels, input, p, training, inplace, generator)
+
+
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple:
+    """Return `nn.functional.dropout`, and where elements were kept."""
+    if not train:
+        return input.clone(), input.new_ones(*input.shape).bool()
+    kept = dropout(input.detach().new_ones(*input.shape), p) != 0
+    return input * kept / (1 - p if p < 1 else 1), kept

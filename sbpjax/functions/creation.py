@@ -6,7 +6,6 @@ import numpy as np
 
 from sbpjax.errors import OpError, message
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.binding import into_out
 from sbpjax.tensor.convert import host
 from sbpjax.tensor.creation import arange
 from sbpjax.tensor.from_data import as_tensor, tensor
@@ -36,14 +35,13 @@ def scalar_tensor(s: float | complex | Tensor, *, dtype=None, device=None, requi
     )
 
 
-def range_(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False, out=None) -> Tensor:
+def range_(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """Return ``start``, ``start + step``, … up to and including ``end``."""
     start, end = (0, start) if end is None else (start, end)
     dtype = dtypes.get_default_dtype() if dtype is None else dtype
     count = int((end - start) / step) + 1
     found = (arange(count, dtype=dtype, device=device) * step + start).to(dtype)
-    found = found.requires_grad_() if requires_grad else found
-    return found if out is None else into_out(out, found)
+    return found.requires_grad_() if requires_grad else found
 
 
 def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:

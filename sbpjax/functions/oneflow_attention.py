@@ -1,92 +1,15 @@
-"""The fused functions of OneFlow's ``_C`` in OneFlow's call forms; each is one op, so it is planned as a whole."""
+"""OneFlow's attention of tensors in layouts such as ``"BM(HK)"``; one op, so it is planned as a whole."""
 
 from __future__ import annotations
-
-from operator import index as as_int
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from sbpjax.errors import OpValueError, message
-from sbpjax.ops import attention, fused
+from sbpjax.ops import attention
 from sbpjax.tensor import dispatch
-from sbpjax.tensor.generator import default_generator
-from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tensor import Tensor
-
-
-def _key(p: float, training: bool, generator):
-    if not 0 <= p <= 1:
-        raise OpValueError(message("dropout", f"p={p}", "a dropout probability lies between 0 and 1", "p=0.5"))
-    return (default_generator if generator is None else generator).key() if training and p > 0 else None
-
-
-def fused_bias_add_dropout(a: Tensor, b: Tensor, *, p: float = 0.5, axis: int, generator=None) -> Tensor:
-    """Return ``a`` plus a vector along dim ``axis``, with elements dropped."""
-    key = _key(p, True, generator)
-    if key is None:
-        return dispatch.run(op_of(_biased, (("axis", axis),)), (a, b))
-    return dispatch.run(op_of(fused.bias_add_dropout, (("p", float(p)), ("axis", axis))), (a, b, key))
-
-
-def _biased(x, bias, /, axis: int):
-    return fused.along(x, bias, axis)
-
-
-def fused_scale_mask_softmax_dropout(
-    x: Tensor,
-    mask: Tensor,
-    *,
-    fill_value: float = 0.0,
-    scale: float = 1.0,
-    p: float = 0.5,
-    training: bool = True,
-    generator=None,
-) -> tuple:
-    """Return the masked softmax of ``scale * x`` after dropout, and before."""
-    static = (("fill_value", float(fill_value)), ("scale", float(scale)), ("p", float(p)))
-    inputs = (x, mask, _key(p, training, generator))
-    return dispatch.run(op_of(fused.scale_mask_softmax_dropout, static), inputs)
-
-
-def fused_bias_add_scale_mask_softmax_dropout(
-    x: Tensor,
-    bias: Tensor,
-    mask: Tensor,
-    *,
-    fill_value: float = 0.0,
-    scale: float = 1.0,
-    p: float = 0.5,
-    training: bool = True,
-    generator=None,
-) -> tuple:
-    """Return the masked softmax of ``scale * (x + bias)`` after dropout, and before."""
-    static = (("fill_value", float(fill_value)), ("scale", float(scale)), ("p", float(p)))
-    inputs = (x, bias, mask, _key(p, training, generator))
-    return dispatch.run(op_of(fused.bias_add_scale_mask_softmax_dropout, static), inputs)
-
-
-def fused_scale_tril_softmax_mask_scale(
-    a: Tensor, *, p: float = 0.5, diagonal: int, tril_scale_value: float, tril_fill_value: float = 0.0, generator=None
-) -> tuple:
-    """Return the softmax of the scaled lower triangle after dropout, and before."""
-    static = (
-        ("p", float(p)),
-        ("diagonal", as_int(diagonal)),
-        ("tril_scale_value", float(tril_scale_value)),
-        ("tril_fill_value", float(tril_fill_value)),
-    )
-    return dispatch.run(op_of(fused.scale_tril_softmax_mask_scale, static), (a, _key(p, True, generator)))
-
-
-def fused_self_attention(hidden_states: Tensor, head_size: int = 8, alpha: float = 1.0) -> tuple:
-    """Return the scaled scores and the values of ``(T, B, heads * 3 * head_size)``."""
-    static = (("head_size", as_int(head_size)), ("alpha", float(alpha)))
-    return dispatch.run(op_of(fused.self_attention, static), (hidden_states,))
-
-
-# ------------------------------------------------------------------------------------------------ attention by layout
 
 _PACKED = {"H3K": 3, "H2K": 2}
 _PLACES = {"query": {3: 0}, "key": {3: 1, 2: 0}, "value": {3: 2, 2: 1}}
@@ -187,12 +110,17 @@ def fused_multi_head_attention_inference_v2(
         rule = f"attn_mask_type is one of {', '.join(offsets)}"
         raise OpValueError(message(asked, f"attn_mask_type={mask_type!r}", rule, 'attn_mask_type="none"'))
     offset = offsets[mask_type]
-    static = (
-        ("scale", scale),
-        ("diagonal", None if offset is None else offset + causal_diagonal_offset),
-        ("batch_first", output_layout[0] == "B"),
+    return dispatch.apply(
+        _attended,
+        q,
+        k,
+        v,
+        attn_bias,
+        key_seq_len,
+        scale=scale,
+        diagonal=None if offset is None else offset + causal_diagonal_offset,
+        batch_first=output_layout[0] == "B",
     )
-    return dispatch.run(op_of(_attended, static), (q, k, v, attn_bias, key_seq_len))
 
 
 def _attended(q, k, v, bias=None, lengths=None, /, scale=None, diagonal=None, batch_first=True):
@@ -211,13 +139,3 @@ def _attended(q, k, v, bias=None, lengths=None, /, scale=None, diagonal=None, ba
     out = attention.scaled_dot_product_attention(q, k, v, mask, scale=scale)  # (B, H, M, K)
     out = lax.transpose(out, (0, 2, 1, 3) if batch_first else (2, 0, 1, 3))
     return lax.reshape(out, (*out.shape[:2], out.shape[2] * out.shape[3]))
-
-
-def fused_multi_head_attention_inference(
-    query: Tensor, key: Tensor, value: Tensor, num_heads: int, causal: bool = False
-) -> Tensor:
-    """Return attention of ``(B, M, heads * K)`` tensors."""
-    size = query.shape[-1] // num_heads
-    return fused_multi_head_attention_inference_v2(
-        query=query, query_layout="BM(HK)", query_head_size=size, key=key, value=value, causal=causal
-    )

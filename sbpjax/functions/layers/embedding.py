@@ -11,10 +11,8 @@ from sbpjax.errors import OpNotSupportedError, message
 from sbpjax.ops import arithmetic
 from sbpjax.ops import embedding as ops
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.binding import hashable
 from sbpjax.tensor.bounds import check_natural, check_rows, check_size
-from sbpjax.tensor.dispatch import run
-from sbpjax.tensor.oneflow_arguments import take_oneflow
+from sbpjax.tensor.dispatch import apply, run
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tape.grad_mode import no_grad
 
@@ -56,8 +54,7 @@ def embedding(
         _limit_rows(weight, input, max_norm, norm_type)
     if padding_idx is None and not scale_grad_by_freq:
         return run(_EMBEDDING, (input, weight))
-    static = (("padding_idx", padding_idx), ("scale_grad_by_freq", scale_grad_by_freq))
-    return run(op_of(ops.embedding, static), (input, weight))
+    return apply(ops.embedding, input, weight, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq)
 
 
 def _limited(weight: Any, input: Any, /, max_norm: float, norm_type: float) -> Any:
@@ -70,9 +67,8 @@ def _limited(weight: Any, input: Any, /, max_norm: float, norm_type: float) -> A
 
 
 def _limit_rows(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
-    static = (("max_norm", float(max_norm)), ("norm_type", float(norm_type)))
     with no_grad():
-        weight.copy_(run(op_of(_limited, static), (weight, input)))
+        weight.copy_(apply(_limited, weight, input, max_norm=float(max_norm), norm_type=float(norm_type)))
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_value: float = 0) -> Tensor:
@@ -97,11 +93,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_valu
         num_classes = int(tensor.max().item()) + 1 if tensor.numel() else 0
     else:
         check_size(f"one_hot(x, {num_classes})", tensor, num_classes, tensor.ndim)
-    hot = run(op_of(ops.one_hot, (("num_classes", as_int(num_classes)),)), (tensor,))
+    hot = apply(ops.one_hot, tensor, num_classes=as_int(num_classes))
     if (on_value, off_value) == (1, 0) and not isinstance(on_value, float) and not isinstance(off_value, float):
         return hot
     dtype = np.dtype(np.float32 if isinstance(on_value, float) or isinstance(off_value, float) else np.int64)
-    return run(op_of(_valued, (("on", hashable(on_value)), ("off", hashable(off_value)), ("dtype", dtype))), (hot,))
+    return apply(_valued, hot, on=on_value, off=off_value, dtype=dtype)
 
 
 def _valued(hot: Any, /, on: float, off: float, dtype: Any) -> Any:
@@ -142,13 +138,14 @@ def embedding_bag(
     check_rows("embedding_bag(input, weight)", input, weight, 0)
     if max_norm is not None:
         _limit_rows(weight, input, max_norm, norm_type)
-    static = (
-        ("mode", mode),
-        ("include_last_offset", include_last_offset),
-        ("padding_idx", padding_idx),
-        ("scale_grad_by_freq", scale_grad_by_freq),
+    return apply(
+        ops.embedding_bag,
+        input,
+        weight,
+        offsets,
+        per_sample_weights,
+        mode=mode,
+        include_last_offset=include_last_offset,
+        padding_idx=padding_idx,
+        scale_grad_by_freq=scale_grad_by_freq,
     )
-    return run(op_of(ops.embedding_bag, static), (input, weight, offsets, per_sample_weights))
-
-
-take_oneflow(globals(), "nn.functional.")

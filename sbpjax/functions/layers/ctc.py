@@ -11,8 +11,7 @@ from sbpjax.ops import ctc as ops
 from sbpjax.sbp.algebra import broadcast
 from sbpjax.tensor import Tensor, from_data
 from sbpjax.tensor import dtype as dtypes
-from sbpjax.tensor.dispatch import apply, run
-from sbpjax.tensor.op import op_of
+from sbpjax.tensor.dispatch import apply
 
 
 def _lengths(lengths: Any, like: Tensor) -> tuple[Tensor, list[int] | None]:
@@ -53,19 +52,14 @@ def ctc_loss(
     given, _ = _lengths(input_lengths, log_probs)
     wanted, values = _lengths(target_lengths, log_probs)
     bound = max(values, default=0) if values is not None else targets.shape[-1]
-    static = (("blank", blank), ("longest", bound), ("reduction", reduction), ("zero_infinity", zero_infinity))
-    return apply(ops.ctc_loss, (log_probs, targets, given, wanted), static)
-
-
-def ctc_greedy_decoder(log_probs: Tensor, input_lengths: Tensor, merge_repeated: bool = True) -> tuple[Tensor, Tensor]:
-    """Return the labels of the best class per step without blanks, and minus the sum of the best scores.
-
-    The blank is the last class, unlike that of `ctc_loss`; OneFlow has it so.
-
-    Args:
-        log_probs: `(T, N, C)`.
-        input_lengths: `(N,)`.
-        merge_repeated: equal classes in consecutive steps count once.
-    """
-    op = op_of(ops.ctc_greedy_decoder, (("merge_repeated", merge_repeated),))
-    return run(op, (log_probs, input_lengths))
+    return apply(
+        ops.ctc_loss,
+        log_probs,
+        targets,
+        given,
+        wanted,
+        blank=blank,
+        longest=bound,
+        reduction=reduction,
+        zero_infinity=zero_infinity,
+    )

@@ -30,4 +30,4 @@ def depend(input: Tensor, depend: Tensor | Sequence[Tensor]) -> Tensor:
         depend: what is computed first; one tensor or several.
     """
     others = (depend,) if isinstance(depend, Tensor) else tuple(depend)
-    return apply(_after, (input, *[o.detach() for o in others]))
+    return apply(_after, input, *[o.detach() for o in others])

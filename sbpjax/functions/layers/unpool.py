@@ -7,13 +7,7 @@ from typing import Any
 from sbpjax.ops import unpool as ops
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
-from sbpjax.tensor.binding import hashable
-from sbpjax.tensor.dispatch import run
-from sbpjax.tensor.op import op_of
-
-
-def _run(fn: Any, *inputs: Any, **options: Any) -> Any:
-    return run(op_of(fn, tuple((k, hashable(v)) for k, v in options.items())), inputs)
+from sbpjax.tensor.dispatch import apply
 
 
 def _fractional(fn: Any, n: int, input: Tensor, kernel_size, output_size, output_ratio, return_indices, samples):
@@ -31,7 +25,7 @@ def _fractional(fn: Any, n: int, input: Tensor, kernel_size, output_size, output
         where = {"placement": input.placement, "sbp": [broadcast] * len(input.sbp)} if input.is_global else {}
         samples = rand(batch, input.shape[-n - 1], n, dtype=input.dtype, **where)
     options = {"kernel_size": kernel_size, "output_size": output_size, "return_indices": bool(return_indices)}
-    return _run(fn, input, samples, **options)
+    return apply(fn, input, samples, **options)
 
 
 def fractional_max_pool2d(
@@ -69,13 +63,3 @@ def fractional_max_pool3d(
     return _fractional(
         ops.fractional_max_pool3d, 3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
     )
-
-
-def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Any, *args: Any, **options: Any) -> Any:
-    """Return `fractional_max_pool2d` with the place of each maximum."""
-    return fractional_max_pool2d(input, kernel_size, *args, **{**options, "return_indices": True})
-
-
-def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Any, *args: Any, **options: Any) -> Any:
-    """Return `fractional_max_pool3d` with the place of each maximum."""
-    return fractional_max_pool3d(input, kernel_size, *args, **{**options, "return_indices": True})
