@@ -198,3 +198,36 @@ def test_views(name):
     assert sbp_of_view(PARTIAL) == PARTIAL
     if 2 not in places and name in ("narrow", "chunk", "split", "unbind"):
         assert sbp_of_view(S(2)) == PARTIAL
+
+
+F = flow.nn.functional
+IMAGES, KERNELS, TURNED = (8, 4, 16, 16), (6, 4, 3, 3), (4, 6, 3, 3)
+# What texts of functions of layers say: the call, shapes and sbps of its tensors, sbp of the result; nothing is moved.
+LAYERS = [
+    *[(F.conv2d, (IMAGES, KERNELS), *case) for case in ((S(0), B, S(0)), (B, S(0), S(1)), (S(1), S(1), PARTIAL))],
+    *[
+        (F.conv_transpose2d, (IMAGES, TURNED), *case)
+        for case in ((S(0), B, S(0)), (B, S(1), S(1)), (S(1), S(0), PARTIAL))
+    ],
+    *[(lambda x: F.max_pool2d(x, 2), (IMAGES,), s, s) for s in (S(0), S(1))],
+    *[(lambda x: F.avg_pool2d(x, 2), (IMAGES,), s, s) for s in (S(0), S(1), PARTIAL)],
+    *[(lambda x: F.adaptive_avg_pool2d(x, 4), (IMAGES,), s, s) for s in (S(0), S(1), PARTIAL)],
+    *[(lambda x: F.interpolate(x, scale_factor=2), (IMAGES,), s, s) for s in (S(0), S(1), PARTIAL)],
+    *[(lambda x: F.layer_norm(x, (16,)), (IMAGES,), s, s) for s in (S(0), S(1), S(2))],
+    *[(F.dropout, (IMAGES,), s, s) for s in (S(0), S(1))],
+    *[(f, (IMAGES, IMAGES), S(0), S(0), PARTIAL) for f in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.kl_div)],
+    (F.binary_cross_entropy_with_logits, (IMAGES, IMAGES), S(0), S(0), PARTIAL),
+    (lambda x, y: F.mse_loss(x, y, reduction="none"), (IMAGES, IMAGES), S(1), S(1), S(1)),
+    *[(F.scaled_dot_product_attention, (IMAGES,) * 3, s, s, s, s) for s in (S(0), S(1))],
+    *[(lambda x: F.pixel_shuffle(x, 2), (IMAGES,), s, s) for s in (S(0), PARTIAL)],
+    *[(lambda x: F.unfold(x, 2), (IMAGES,), s, s) for s in (S(0), S(1), PARTIAL)],
+    *[(lambda x: F.group_norm(x, 2), (IMAGES,), s, s) for s in (S(0), S(1))],
+    (lambda x: F.normalize(x, dim=1), (IMAGES,), S(2), S(2)),
+]
+
+
+@pytest.mark.parametrize("case", range(len(LAYERS)))
+def test_functions_of_layers(case):
+    call, shapes, *sbps, want = LAYERS[case]
+    with flow.abstract(), flow.boxing_policy("error"):
+        assert call(*[flow.empty(shape, placement=P, sbp=s) for shape, s in zip(shapes, sbps)]).sbp[0] == want
