@@ -215,7 +215,8 @@ def _input_structs(jaxpr: ClosedJaxpr, place: Placement | None, arrays: list, la
 
 def _outlined(closed, flat: FlatProgram, donated: Sequence[int]) -> Callable:
     """Return a program of one device as a function; on CPU its repeated layers are calls of one function."""
-    kinds = [[(v.aval.shape, v.aval.dtype) for v in variables] for variables in (flat.invars, flat.outvars)]
+    sides: list[Any] = [flat.invars, flat.outvars]
+    kinds = [[(v.aval.shape, v.aval.dtype) for v in variables] for variables in sides]
     written = in_place(flat, partners(*kinds, donated))
     if jax.default_backend() != "cpu":
         return jaxpr_as_fun(closed) if written is flat else lambda *arrays: run_program(written, arrays)

@@ -29,7 +29,8 @@ class SavedProgram:
     """
 
     def __init__(self, found: dict, placement: Placement | None, tensors: list[Tensor]) -> None:
-        self._found, self._placement, self._tensors = found, placement, tensors
+        self._found, self._tensors = found, tensors
+        self._placement: Any = placement
 
     def program(self, exported: Any, target: Any, captured: list[Tensor]) -> Program:
         """Return the program, ready to run.
