@@ -48,7 +48,7 @@ _LAYERS = {
         "nn.lazy:LazyModuleMixin,UninitializedTensorMixin _UninitializedTensorMixin=UninitializedTensorMixin",
     ),
     "linear": ("linear layers", "nn.linear:Bilinear,Identity,*Linear nn.lazy:LazyLinear"),
-    "loss": ("losses", "nn.loss nn.losses _WeightedLoss=_Weighted"),
+    "loss": ("losses", "nn.loss nn.margin_loss _WeightedLoss=_Weighted"),
     "min_max_observer": ("ranges", "nn.quantization:MinMaxObserver"),
     "module": (
         "the base class",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sbpjax.functions import nn as F
 from sbpjax.functions.checks import reduced_by
 from sbpjax.functions.public import take_oneflow
 from sbpjax.nn.module import Module
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
+
+Flag = bool | None
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -307,6 +311,60 @@ class KLDivLoss(_Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
+class PoissonNLLLoss(_Loss):
+    """The negative log likelihood of counts under a Poisson distribution, reduced."""
+
+    def __init__(
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average: Flag = None,
+        eps: float = 1e-8,
+        reduce: Flag = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(size_average, reduce, reduction)
+        self.log_input, self.full, self.eps = log_input, full, eps
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        options = {"log_input": self.log_input, "full": self.full, "eps": self.eps}
+        return F.poisson_nll_loss(input, target, **options, reduction=self.reduction)
+
+
+class GaussianNLLLoss(_Loss):
+    """The negative log likelihood under normal distributions with the given variances, reduced."""
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
+        super().__init__(reduction=reduction)
+        self.full, self.eps = full, eps
+
+    def forward(self, input: Tensor, target: Tensor, var: Any) -> Tensor:
+        return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
+
+
+class CTCLoss(_Loss):
+    """Minus the log probability of label sequences, over all alignments.
+
+    Args:
+        blank: the class of no label.
+        reduction: ``"mean"`` (of the losses divided by their targets' lengths), ``"sum"`` or ``"none"``.
+        zero_infinity: an impossible sequence costs 0, without a gradient, rather than infinity.
+    """
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
+        super().__init__(reduction=reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
+        return F.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
+        )
+
+
+class NLLLoss2d(NLLLoss):
+    """The old name of `NLLLoss` for images."""
 
 
 take_oneflow(globals(), "nn.")

@@ -19,7 +19,7 @@ from .dims import fail, restore, same_dtype
 from .elementwise import magnitude
 from .gather import pick, take_rows
 from .norm import cosine_similarity, pairwise_distance
-from .promote import arrays, cast, compute_dtype, is_float, promote, spread
+from .promote import arrays, cast, compute_dtype, floats, is_float, promote, spread
 from .slopes import slopes
 
 
@@ -285,6 +285,52 @@ def kl_div(x, target, /, reduction: str = "mean", log_target: bool = False):
         loss = sub(xlogy(target, target), lax.mul(target, x))
     if reduction == "batchmean":
         return lax.div(_reduced(loss, "sum"), np.asarray(x.shape[0] if x.ndim else 1, loss.dtype))
+    return _reduced(loss, reduction)
+
+
+def poisson_nll_loss(
+    x, target, /, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+):
+    """Return the negative log likelihood of counts under a Poisson distribution, reduced.
+
+    Args:
+        x: the expected counts, or with `log_input` their logarithms.
+        target: the counts.
+        log_input: the loss is ``exp(x) - target * x``, otherwise ``x - target * log(x + eps)``.
+        full: add Stirling's term for targets above 1.
+        eps: keeps the logarithm finite.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+    """
+    x, target = promote(floats(x), target)
+    loss = lax.exp(x) - target * x if log_input else x - target * lax.log(x + eps)
+    if full:
+        large = lax.gt(target, np.ones((), target.dtype))
+        safe = lax.select_n(large, lax.full_like(target, 1), target)
+        stirling = safe * lax.log(safe) - safe + 0.5 * lax.log(2 * math.pi * safe)
+        loss = loss + lax.select_n(large, lax.full_like(target, 0), stirling)
+    return _reduced(loss, reduction)
+
+
+def gaussian_nll_loss(x, target, var, /, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
+    """Return the negative log likelihood under normal distributions with the given variances, reduced.
+
+    Args:
+        x: expectations.
+        target: samples.
+        var: variances, of x's shape, or with a last dim of 1 or none; at least `eps` counts, without a gradient.
+        full: add the constant term.
+        eps: the smallest variance.
+        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
+    """
+    if var.shape != x.shape:
+        if var.shape == x.shape[:-1]:
+            var = lax.expand_dims(var, (var.ndim,))
+        elif var.ndim != x.ndim or any(a not in (b, 1) for a, b in zip(var.shape, x.shape)):
+            fail("value", "gaussian_nll_loss", f"x {x.shape}, var {var.shape}", "var is of incorrect size", "x's shape")
+    limited = var + lax.stop_gradient(lax.max(var, np.asarray(eps, var.dtype)) - var)
+    loss = 0.5 * (lax.log(limited) + lax.square(x - target) / limited)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
     return _reduced(loss, reduction)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from sbpjax.functions.table import found
 from sbpjax.ops import loss as loss_ops
-from sbpjax.ops import losses as ops
 from sbpjax.ops.dims import fail
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import apply
@@ -30,7 +29,7 @@ def gaussian_nll_loss(
         if var < 0:
             fail("value", "gaussian_nll_loss(...)", f"var={var}", "var has negative entry/entries", "var=1.0")
         var = input.detach() * 0 + float(var)
-    return apply(ops.gaussian_nll_loss, input, target, var, full=full, eps=float(eps), reduction=reduction)
+    return apply(loss_ops.gaussian_nll_loss, input, target, var, full=full, eps=float(eps), reduction=reduction)
 
 
 def triplet_margin_with_distance_loss(

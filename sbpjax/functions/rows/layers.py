@@ -159,14 +159,14 @@ op("nn.functional.triplet_margin_loss(anchor, positive, negative, margin=1.0, p=
    "size_average=None, reduce=None, reduction='mean')", "loss.triplet_margin_loss", ignores=OLD,
    also=".triplet_margin_loss", amp="float32")  # fmt: skip
 op("nn.functional.poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08, "
-   "reduce=None, reduction='mean')", "losses.poisson_nll_loss", ignores=OLD, also=".poisson_nll_loss")  # fmt: skip
+   "reduce=None, reduction='mean')", "loss.poisson_nll_loss", ignores=OLD, also=".poisson_nll_loss")  # fmt: skip
 op("nn.functional.multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, "
-   "reduction='mean')", "losses.multi_margin_loss", ignores=OLD)  # fmt: skip
+   "reduction='mean')", "margin_loss.multi_margin_loss", ignores=OLD)  # fmt: skip
 op("nn.functional.multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')",
-   "losses.multilabel_margin_loss", ignores=OLD)  # fmt: skip
+   "margin_loss.multilabel_margin_loss", ignores=OLD)  # fmt: skip
 op("nn.functional.multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, "
-   "reduction='mean')", "losses.multilabel_soft_margin_loss", ignores=OLD)  # fmt: skip
-op("nn.functional.combined_margin_loss(input, label, m1=1.0, m2=0.0, m3=0.0)", "losses.combined_margin_loss")
+   "reduction='mean')", "margin_loss.multilabel_soft_margin_loss", ignores=OLD)  # fmt: skip
+op("nn.functional.combined_margin_loss(input, label, m1=1.0, m2=0.0, m3=0.0)", "margin_loss.combined_margin_loss")
 note("sparse_softmax_cross_entropy", amp="float32")
 alias("nn.functional.sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor)",
       "_C.sparse_softmax_cross_entropy(logits, labels)")  # fmt: skip

@@ -1,16 +1,18 @@
-"""The rarer losses against torch."""
+"""Losses with a margin, and of counts and variances, against torch."""
 
 import numpy as np
 import torch
 import torch.nn.functional as tf
 
-from sbpjax.ops import distance
-from sbpjax.ops import losses as lo
+from sbpjax.ops import distance, loss
+from sbpjax.ops import margin_loss as lo
 from tests.ops.checker import A, F, I, case, run
 
 
 def both(name, *inputs, ref_attrs=None, **kw):
-    return case(getattr(lo, name), getattr(tf, name), *inputs, ref_attrs=ref_attrs, **kw)
+    return case(
+        getattr(loss if name.endswith("nll_loss") else lo, name), getattr(tf, name), *inputs, ref_attrs=ref_attrs, **kw
+    )
 
 
 X, Y, V = F(4, 5), F(4, 5, seed=1), F(4, 5, low=0.1, high=2.0)

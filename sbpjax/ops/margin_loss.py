@@ -1,12 +1,10 @@
-"""The rarer losses: counts, variances, margins between classes, several labels at once.
+"""Losses with a margin between classes, of one label or several.
 
 Worked case: `multi_margin_loss` of scores `[0.1, 0.2, 0.4]` with class 2 and margin 1 is
 `(max(0, 1 - 0.4 + 0.1) + max(0, 1 - 0.4 + 0.2)) / 3 = 0.5`.
 """
 
 from __future__ import annotations
-
-import math
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,53 +14,7 @@ from .activation import logsigmoid
 from .dims import fail
 from .gather import check_index, pick, scatter, take_along
 from .loss import _reduced, _weighted
-from .promote import cast, floats, promote, spread
-
-
-def poisson_nll_loss(
-    x, target, /, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
-):
-    """Return the negative log likelihood of counts under a Poisson distribution, reduced.
-
-    Args:
-        x: the expected counts, or with `log_input` their logarithms.
-        target: the counts.
-        log_input: the loss is ``exp(x) - target * x``, otherwise ``x - target * log(x + eps)``.
-        full: add Stirling's term for targets above 1.
-        eps: keeps the logarithm finite.
-        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-    """
-    x, target = promote(floats(x), target)
-    loss = lax.exp(x) - target * x if log_input else x - target * lax.log(x + eps)
-    if full:
-        large = lax.gt(target, np.ones((), target.dtype))
-        safe = lax.select_n(large, lax.full_like(target, 1), target)
-        stirling = safe * lax.log(safe) - safe + 0.5 * lax.log(2 * math.pi * safe)
-        loss = loss + lax.select_n(large, lax.full_like(target, 0), stirling)
-    return _reduced(loss, reduction)
-
-
-def gaussian_nll_loss(x, target, var, /, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
-    """Return the negative log likelihood under normal distributions with the given variances, reduced.
-
-    Args:
-        x: expectations.
-        target: samples.
-        var: variances, of x's shape, or with a last dim of 1 or none; at least `eps` counts, without a gradient.
-        full: add the constant term.
-        eps: the smallest variance.
-        reduction: ``"none"``, ``"mean"`` or ``"sum"``.
-    """
-    if var.shape != x.shape:
-        if var.shape == x.shape[:-1]:
-            var = lax.expand_dims(var, (var.ndim,))
-        elif var.ndim != x.ndim or any(a not in (b, 1) for a, b in zip(var.shape, x.shape)):
-            fail("value", "gaussian_nll_loss", f"x {x.shape}, var {var.shape}", "var is of incorrect size", "x's shape")
-    limited = var + lax.stop_gradient(lax.max(var, np.asarray(eps, var.dtype)) - var)
-    loss = 0.5 * (lax.log(limited) + lax.square(x - target) / limited)
-    if full:
-        loss = loss + 0.5 * math.log(2 * math.pi)
-    return _reduced(loss, reduction)
+from .promote import cast, spread
 
 
 def _rows(x, op: str):
