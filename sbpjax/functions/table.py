@@ -185,7 +185,7 @@ def face(
     places = {name: place or name for name, _, place in (each.partition("=") for each in modules.split())}
 
     def attribute(name: str) -> Any:
-        if name == "__all__" and room:  # what ``from sbpjax.fft import *`` takes
+        if name == "__all__":  # what a star import takes
             return [name for name in listed() if not name.startswith("_")]
         if name in places:
             place, _, inside = places[name].partition(":")

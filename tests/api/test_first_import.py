@@ -51,3 +51,12 @@ assert set(dir(sbpjax.Tensor)) == methods
 print(sbpjax.compile.__wrapped__ is sbpjax.graph.compile)
 """
     assert run(code) == "True\n"
+
+
+def test_a_star_import_brings_the_late_names_too():
+    code = """
+from sbpjax import *
+import sbpjax
+print(set(name for name in dir(sbpjax) if not name.startswith("_")) - set(dir()), nn.Linear(2, 3)(randn(2)).shape)
+"""
+    assert run(code) == "set() sbpjax.Size([3])\n"
