@@ -30,7 +30,7 @@ def _alpha_channels(x: Any, key: Any, /, p: float) -> Any:
     return ops.alpha_dropout(key, x, p=p, channels=True)
 
 
-def drawn_key(p: float, training: bool, generator: Any) -> Tensor | None:
+def drawn_key(p: float, training: bool, generator: Any) -> Any:
     """Return a key to draw the zeros of a dropout with; None where there are none.
 
     Raises:
