@@ -176,14 +176,14 @@ def dtypes(spec: Spec, call: Call) -> bool:
     def shapes(result):
         return walk(result, lambda p: (p.dtype, p.array.shape) if isinstance(p, Plain) else None)
 
-    def ours() -> Outcome:
+    def abstractly() -> Outcome:
         package = local().package
         with package.abstract():
             args, kwargs, _ = Shapes().build(call, grad=False)
             found = ours(spec)(*args, **kwargs)
         return Outcome(_abstract(found, package))
 
-    got = attempt(ours)
+    got = attempt(abstractly)
     if isinstance(got.error, local().package.errors.AbstractError):
         return False  # it reads values
     if got.error is not None:
