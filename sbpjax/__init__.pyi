@@ -1151,8 +1151,9 @@ def linspace(start: builtins.float, end: _types.TensorLike, steps: builtins.int,
 def load(path: builtins.str | os.PathLike, global_src_rank: builtins.int | None = None, map_location: builtins.object = None, *, support_pytorch_format: builtins.bool = True, weights_only: builtins.bool | None = None) -> typing.Any:
     """Return what `save` wrote; tensors come back as local ones unless a placement or a rank is given.
 
-    A file is read as one of ``torch.save`` with a plain state in it, a directory with OneFlow's ``pickled_data`` as
-    one of ``oneflow.save``: no code in them runs, unless ``weights_only=False`` says that it may.
+    A file named ``*.safetensors`` is read as one, any other file as one of ``torch.save`` with a plain state in it
+    (``.pth``, ``.pt``, ``.bin``), a directory with OneFlow's ``pickled_data`` as one of ``oneflow.save``: no code in
+    them runs, unless ``weights_only=False`` says that it may.
 
     Args:
         path: the directory, or the file.
@@ -1636,6 +1637,7 @@ def permute_copy(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
 pi: builtins.float
 def pinverse(A: _Tensor, rcond: builtins.float | None = None, hermitian: builtins.bool = False, *, atol: builtins.float | None = None, rtol: builtins.float | None = None, out: _Tensor | None = None) -> _Tensor:
     """Return the pseudoinverses; singular values up to ``max(atol, rtol * the largest)`` count as 0."""
+from sbpjax import pipeline as pipeline
 def pixel_shuffle(input: _Tensor, upscale_factor: builtins.int | builtins.tuple[builtins.int, builtins.int]) -> _Tensor:
     """Return (..., C * a * b, H, W) as (..., C, H * a, W * b); one factor is both.
 
@@ -1813,6 +1815,7 @@ def rsqrt_(input: _Tensor) -> _Tensor:
     """Write the result of `rsqrt` into the first tensor, which keeps its layout."""
 def rsub(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1) -> _Tensor:
     """Return other - alpha * input."""
+from sbpjax import run as run
 def save(obj: _types.ArrayLike, path: builtins.str | os.PathLike, global_dst_rank: builtins.int | None = None) -> None:
     """Write an object as the directory `path`; an older one there is replaced at the end.
 
@@ -2101,6 +2104,7 @@ def tensordot(a: _Tensor, b: _Tensor, dims: _types.IntOrInts = 2, out: _Tensor |
 
     A contracted dim of size 1 broadcasts to the other's size.
     """
+from sbpjax import testing as testing
 def threshold(input: _Tensor, threshold: builtins.float, value: builtins.float, *, out: _Tensor | None = None) -> _Tensor:
     """Return input where it is above the threshold, else ``value``."""
 def threshold_(input: _Tensor, threshold: builtins.float, value: builtins.float) -> _Tensor:

@@ -8,6 +8,7 @@ that no place formats it on its own.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 import os
 import sys
@@ -15,7 +16,7 @@ import sysconfig
 import threading
 import traceback
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 _LIBRARY = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -68,6 +69,17 @@ def message(asked: str, seen: str, rule: str, fix: str) -> str:
     return f"{asked} (at {user_line()})\n  seen: {seen}\n  rule: {rule}\n  fix:  {fix}"
 
 
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that somebody may have meant by a wrong one, None if nothing is near; private ones last."""
+    known: dict[str, list[str]] = {}
+    for one in names:
+        if name.startswith("_") or not one.startswith("_"):
+            known.setdefault(one.lower(), []).append(one)
+    near = difflib.get_close_matches(name.lower(), known, 1, 0.65)
+    alike = (lambda one: difflib.SequenceMatcher(None, name, one).ratio()) if near else None
+    return max(known[near[0]], key=alike) if near else None
+
+
 # Rule and fix, wherever ranks wait because only some of them read a global tensor.
 READ_BY_ALL = (
     "reading a global tensor is collective: item(), numpy(), tolist() and print(x) run on every rank",
@@ -95,9 +107,15 @@ def folded(error: BaseException) -> Iterator[None]:
     divides by zero. An error of another class from inside sbpjax, JAX or NumPy is a defect, and shows all frames. The
     same holds for each error that this one was raised from; those that never left the library are left out.
 
-    Nothing is folded under ``SBPJAX_FULL_TRACEBACK=1``.
+    Nothing is folded under ``SBPJAX_FULL_TRACEBACK=1``. A wrong name of a tensor, a graph or a module of sbpjax shows
+    the nearest right one, if any: Python itself says it in terminals alone, and of small classes.
     """
     before, explained = [], []
+    named = [(one, one.args, one.obj) for one in _chain(error) if isinstance(one, AttributeError) and _is_ours(one)]
+    for one, args, obj in named:
+        near = nearest(one.name, dir(obj))
+        if near is not None:
+            one.args, one.obj = (f"{args[0]}. Did you mean: {near!r}?",), None  # Python's own would stand there twice
     for one in [] if full_tracebacks() else _chain(error):
         before.append((one, one.__traceback__, one.__cause__, one.__suppress_context__))
         told = isinstance(one, SbpjaxError) and not isinstance(one, RuleError)
@@ -114,6 +132,8 @@ def folded(error: BaseException) -> Iterator[None]:
     finally:
         for one, trace, cause, suppressed in before:
             one.__traceback__, one.__cause__, one.__suppress_context__ = trace, cause, suppressed
+        for one, args, obj in named:
+            one.args, one.obj = args, obj
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
@@ -126,6 +146,20 @@ def _chain(error: BaseException | None) -> list[BaseException]:
             found.append(one)
             ahead += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
     return found
+
+
+def _is_ours(error: AttributeError) -> bool:
+    """Return whether an error says no name yet, and is about something of sbpjax; a module answers for itself."""
+    if error.name is None or error.obj is None or not error.args:
+        return False
+    if isinstance(error, SbpjaxError) and not isinstance(error, UnknownNameError):
+        return False
+    homes = [error.obj.__name__] if isinstance(error.obj, types.ModuleType) else _homes(type(error.obj))
+    return isinstance(error, UnknownNameError) or any(home.partition(".")[0] == "sbpjax" for home in homes)
+
+
+def _homes(cls: type) -> list[str]:
+    return [str(one.__module__) for one in cls.__mro__]
 
 
 def _files(trace: types.TracebackType | None) -> list[str]:
@@ -475,6 +509,23 @@ class WorkerTimeoutError(WorkerError, TimeoutError):
 
 class UnknownNameError(SbpjaxError, AttributeError):
     """Under an alias (`sbpjax.mock_torch`) a name was used that sbpjax lacks; see docs/api_coverage.md."""
+
+
+class MissingNameError(SbpjaxError, AttributeError):
+    """A module of sbpjax has no such name; the text says the nearest name that it has."""
+
+    module = ""
+
+    @classmethod
+    def of(cls, module: str, name: str) -> MissingNameError:
+        """Return the error for a name of a module."""
+        self = cls(f"module {module!r} has no attribute {name!r}", name=name)
+        self.module = module
+        return self
+
+    def __str__(self) -> str:  # here, since many ask with `hasattr` and read no text
+        near = None if self.name is None else nearest(self.name, dir(sys.modules.get(self.module)))
+        return super().__str__() + (f". Did you mean: {near!r}?" if near else "")
 
 
 class UnknownModuleError(SbpjaxError, ModuleNotFoundError):

@@ -192,3 +192,65 @@ def test_errors_of_a_group():
 def test_all_frames_are_shown_to_who_asks(monkeypatch):
     monkeypatch.setenv("SBPJAX_FULL_TRACEBACK", "1")
     assert LIBRARY in shown(lambda: flow.ones(2, 3) @ flow.ones(2, 3))
+
+
+# --------------------------------------------------------------------------------------------------------- wrong names
+
+
+@pytest.mark.parametrize(
+    ("space", "name", "meant"),
+    [
+        (flow, "rnadn", "randn"),
+        (flow, "pipelin", "pipeline"),
+        (flow.nn, "Liner", "Linear"),
+        (flow.nn.functional, "rleu", "relu"),
+        (flow.linalg, "nrom", "norm"),
+    ],
+)
+def test_a_name_that_a_module_lacks(space, name, meant):
+    with pytest.raises(AttributeError) as caught:
+        getattr(space, name)
+    assert str(caught.value) == f"module {space.__name__!r} has no attribute {name!r}. Did you mean: {meant!r}?"
+    assert not hasattr(space, name) and caught.value.name == name
+
+
+def test_a_name_that_nothing_is_near_to():
+    with pytest.raises(AttributeError, match=r"has no attribute 'xyzzyx'$"):
+        flow.xyzzyx  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        (lambda: flow.ones(2).sofmax, "softmax"),
+        (lambda: flow.optim.Admw, "AdamW"),
+        (lambda: flow.sbp.splt(0), "split"),
+        (lambda: flow.nn.Graph().comple, "compile"),
+    ],
+)
+def test_a_wrong_name_is_shown_with_the_nearest(wrong, meant):
+    with pytest.raises(AttributeError) as caught:
+        wrong()
+    before = str(caught.value)
+    with folded(caught.value):
+        assert str(caught.value) == f"{before}. Did you mean: {meant!r}?"
+    assert str(caught.value) == before and "Did you mean" not in before
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("flow.ones(2).sofmax", "softmax"), ("flow.rnadn", "randn")])
+def test_a_terminal_shows_the_nearest_once(wrong, meant, tmp_path):
+    text = ran(f"import sbpjax as flow\n{wrong}", tmp_path=tmp_path)
+    assert text.count("Did you mean") == 1 and text.endswith(f". Did you mean: {meant!r}?\n")
+    assert f'File "{LIBRARY}' not in text
+
+
+def test_a_wrong_name_in_a_notebook(tmp_path):
+    text = ran(NOTEBOOK + "import sbpjax as flow\nshell.run(lambda: flow.ones(2).sofmax)\n", tmp_path=tmp_path)
+    assert text.count("Did you mean: 'softmax'?") == 1
+
+
+def test_a_wrong_name_of_the_users_own_stays_as_it_is(tmp_path):
+    with pytest.raises(AttributeError) as caught:
+        Path().nmae  # noqa: B018
+    with folded(caught.value):
+        assert "Did you mean" not in str(caught.value) and caught.value.obj == Path()

@@ -58,8 +58,9 @@ def load(
 ) -> Any:
     """Return what `save` wrote; tensors come back as local ones unless a placement or a rank is given.
 
-    A file is read as one of ``torch.save`` with a plain state in it, a directory with OneFlow's ``pickled_data`` as
-    one of ``oneflow.save``: no code in them runs, unless ``weights_only=False`` says that it may.
+    A file named ``*.safetensors`` is read as one, any other file as one of ``torch.save`` with a plain state in it
+    (``.pth``, ``.pt``, ``.bin``), a directory with OneFlow's ``pickled_data`` as one of ``oneflow.save``: no code in
+    them runs, unless ``weights_only=False`` says that it may.
 
     Args:
         path: the directory, or the file.
@@ -82,8 +83,11 @@ def load(
         global_src_rank, map_location = None, global_src_rank
     place, device = _where(map_location, global_src_rank)
     source = Path(path)
-    from .checkpoint import loading, oneflow_file, torch_file  # which build on this room's neighbours
+    from .checkpoint import loading, oneflow_file, safetensors, torch_file  # which build on this room's neighbours
 
+    if source.is_file() and source.suffix == ".safetensors":
+        place_array = _placing(map_location, global_src_rank)
+        return {name: place_array(np.array(array)) for name, array in safetensors.open_safetensors(source).items()}
     if source.is_file() and support_pytorch_format:
         place_array = _placing(map_location, global_src_rank)
         return torch_file.read_torch(source, place_array, weights_only=weights_only is not False)

@@ -4,7 +4,7 @@
     graph = sbpjax.load_graph("gpt")                   # elsewhere, without the classes of the model
     logits = graph(tokens)
 
-`program.stablehlo` is what `jax.export` serialises: StableHLO with the versions and devices it is good for.
+`program.jax_export` is what `jax.export` serialises: StableHLO with the versions and devices it is good for.
 `weights.safetensors` holds the state under the names that users know, each tensor whole, however the program keeps it;
 `manifest.json` says what goes in and out, and which inputs of the program are stacks of which layers' tensors
 (`sbpjax.graph.manifest`). A graph with optimizers is exported with their state, and its copy goes on training.
@@ -64,6 +64,8 @@ def export(
     folder = Path(path)
     _check_target(asked, folder)
     names = _checked_platforms(asked, platforms)
+    if not (args or kwargs) and graph._g.latest is not None:
+        args, kwargs = graph.program.arguments
     leaves, structure = tree.flatten((args, kwargs))
     args, kwargs = tree.unflatten(structure, map(as_tensor, leaves))
     if dynamic_batch:

@@ -409,6 +409,45 @@ class Graph:
         """
         return SHOWN["why"](self, *prepared_or_last(self, (), {}), name, sbp)
 
+    def stablehlo(self, *args: Any, **kwargs: Any) -> str:
+        """Return the text of the program that goes to the compiler; nothing is compiled.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            **kwargs: arguments by name.
+
+        Raises:
+            GraphError: no arguments, and the graph was not built; or it is a pipeline, which has a program per task.
+
+        Example:
+            >>> "stablehlo.dot_general" in graph.stablehlo(x)
+        """
+        return self._one_program("stablehlo", args, kwargs).lower().as_text()
+
+    def hlo(self, *args: Any, **kwargs: Any) -> str:
+        """Return the text of the compiled program, with its fusions and collectives; nothing runs.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            **kwargs: arguments by name.
+
+        Raises:
+            GraphError: no arguments, and the graph was not built; or it is a pipeline, which has a program per task.
+
+        Example:
+            >>> print(graph.hlo(x))
+        """
+        return self._one_program("hlo", args, kwargs).compile().as_text()
+
+    def _one_program(self, asked: str, args: tuple, kwargs: dict) -> Program:
+        program = prepared_or_last(self, args, kwargs)[1]
+        if program.pipeline is not None:
+            raise GraphError(
+                message(f"{self.name}.{asked}()", "a pipeline", "each task of a pipeline is a program of its own",
+                        "graph.pipeline_report() shows the tasks; put the model on one placement to read one program")
+            )  # fmt: skip
+        return program
+
     def _repr_html_(self) -> str:
         return SHOWN["page"](self)
 
@@ -424,8 +463,9 @@ class Graph:
         """Write the graph as files that `sbpjax.load_graph` runs without the code of the model.
 
         Args:
-            path: the directory to write: a StableHLO program, the weights as safetensors, and a manifest in JSON.
-            *args: example arguments of ``build``, abstract or not: the export has their signature.
+            path: the directory to write: a program of `jax.export`, the weights as safetensors, and a manifest in JSON.
+            *args: example arguments of ``build``, abstract or not: the export has their signature; none for those of
+                the last call.
             platforms: kinds of devices that it shall run on, of ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; by
                 default the present one.
             dynamic_batch: leave the size of dim 0 of all tensor arguments free (local graphs only).
@@ -440,6 +480,7 @@ class Graph:
 
         Example:
             >>> graph.export("classifier", TensorSpec((1, 784)), platforms=["cpu", "tpu"])
+            >>> graph.export("as-called")  # after a call: for arguments like its own
         """
         from .export import export
 

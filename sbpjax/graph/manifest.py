@@ -28,7 +28,7 @@ from sbpjax.tracing import tree
 from .manifest_check import check
 
 FORMAT, VERSION = "sbpjax.graph", 2
-MANIFEST, PROGRAM, WEIGHTS = "manifest.json", "program.stablehlo", "weights.safetensors"
+MANIFEST, PROGRAM, WEIGHTS = "manifest.json", "program.jax_export", "weights.safetensors"
 SIGNATURE = "manifest.sig"  # only of an export with a key
 FILES = (MANIFEST, PROGRAM, WEIGHTS, SIGNATURE)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import fnmatch
 
-from sbpjax.errors import AbsentError, message
+from sbpjax.errors import AbsentError, MissingNameError, message
 
 TABLE: tuple[tuple[str, str], ...] = (
     ("_C.dispatch_*_update", "sbpjax.optim: SGD, Adam, AdamW, LAMB, … and their step()"),
@@ -77,6 +77,6 @@ def absent(space: str, name: str) -> AttributeError:
     found = None if name.startswith("__") else row(full)
     package = f"sbpjax.{space}" if space else "sbpjax"
     if found is None:
-        return AttributeError(f"module {package!r} has no attribute {name!r}")
+        return MissingNameError.of(package, name)
     rule = "OneFlow's name for something that means nothing here"
     return AbsentError(message(f"{package}.{name}", "a name of OneFlow", rule, found[1]))

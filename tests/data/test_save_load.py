@@ -167,3 +167,29 @@ def test_files_of_pytorch_load_too(tmp_path):
     assert flow.load(file, place)["model"]["weight"].placement == place
     with pytest.raises(CheckpointError):
         flow.load(file, support_pytorch_format=False)
+
+
+@pytest.mark.parametrize("where", [None, "cpu", flow.placement("cpu", [0, 1])])
+def test_a_file_of_safetensors_loads_too(where, tmp_path):
+    state = {"w": flow.randn(3, 4), "b": flow.ones(3).bfloat16()}
+    flow.checkpoint.save_safetensors(state, tmp_path / "model.safetensors")
+    found = flow.load(tmp_path / "model.safetensors", map_location=where)
+    assert list(found) == ["b", "w"] or list(found) == ["w", "b"]
+    for name, value in state.items():
+        assert found[name].dtype == value.dtype and found[name].is_global == isinstance(where, flow.placement)
+        assert np.array_equal(found[name].float().numpy(), value.float().numpy())
+    assert where != "cpu" or found["w"].device == flow.device("cpu")
+
+
+def test_a_damaged_file_of_safetensors(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"\xff" * 64)
+    with pytest.raises(CheckpointError, match=r"reading '.*model.safetensors'"):
+        flow.load(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("ending", ["pth", "pt", "bin"])
+def test_weights_only_as_in_pytorch(ending, tmp_path):
+    torch = pytest.importorskip("torch", reason="needs PyTorch, which writes the file")
+    torch.save({"w": torch.arange(3.0)}, tmp_path / f"model.{ending}")
+    for options in ({}, {"weights_only": True}, {"weights_only": False}, {"map_location": "cpu", "weights_only": True}):
+        assert flow.load(tmp_path / f"model.{ending}", **options)["w"].tolist() == [0.0, 1.0, 2.0]

@@ -187,10 +187,10 @@ def export(exports, tmp_path):
 def exchanged(folder, fn):
     """Put another program into an export, with the digest that belongs to it."""
     found = json.loads((folder / "manifest.json").read_text())
-    old = jax.export.deserialize(bytearray((folder / "program.stablehlo").read_bytes()))
+    old = jax.export.deserialize(bytearray((folder / "program.jax_export").read_bytes()))
     avals = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in old.in_avals]
     made = bytes(serialised(fn, *avals, unchecked=UNCHECKED).serialize())
-    (folder / "program.stablehlo").write_bytes(made)
+    (folder / "program.jax_export").write_bytes(made)
     found["program"]["sha256"] = hashlib.sha256(made).hexdigest()
     (folder / "manifest.json").write_text(json.dumps(found))
 

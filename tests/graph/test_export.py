@@ -23,7 +23,7 @@ from tests.support import graphs
 from tests.support.graphs import Plain
 
 F = nn.functional
-FILES = {"manifest.json", "program.stablehlo", "weights.safetensors"}
+FILES = {"manifest.json", "program.jax_export", "weights.safetensors"}
 SUMS_IN_OTHER_ORDER = {"rtol": 1e-5, "atol": 1e-6}
 
 Out = namedtuple("Out", ["loss", "extra"])
@@ -541,6 +541,28 @@ def test_a_call_back_into_python_cannot_be_exported(tmp_path):
 
     with pytest.raises(ExportError, match=r"(?s)jax.export says.*no call back into Python"):
         Plain(noisy).export(tmp_path / "g", flow.ones(2))
+
+
+def test_after_a_call_an_export_needs_no_arguments(tmp_path):
+    graph, x = Plain(lambda g, x: g.model(x), model=nn.Linear(4, 8)), flow.ones(2, 4)
+    with pytest.raises(TypeError):
+        graph.export(tmp_path / "never-called")
+    graph(flow.ones(3, 4))
+    expected = graph(x)
+    loaded = flow.load_graph(graph.export(tmp_path / "last"))
+    assert np.array_equal(loaded(x).numpy(), expected.numpy())
+    with pytest.raises(GraphTypeError):
+        loaded(flow.ones(3, 4))
+
+
+def test_after_a_call_a_sharded_graph_exports_as_it_was_called(tmp_path):
+    p = flow.placement("cpu", [0, 1])
+    graph = Plain(lambda g, x: g.model(x), model=nn.Linear(4, 8).to_global(p, flow.sbp.broadcast))
+    x = flow.randn(2, 4, placement=p, sbp=flow.sbp.split(0))
+    expected = graph(x)
+    loaded = flow.load_graph(graph.export(tmp_path / "last"))
+    result = loaded(x)
+    assert result.sbp == expected.sbp and np.array_equal(result.numpy(), expected.numpy())
 
 
 def test_an_export_replaces_an_export_and_nothing_else(export, tmp_path):

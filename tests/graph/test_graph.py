@@ -340,6 +340,33 @@ def test_build_graph_traces_without_compiling():
 # -- small things
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_the_text_of_a_program(place):
+    graph, x = Plain(lambda g, x: g.model(x), model=model(place)), laid(flow.ones(8, 4), place)
+    assert "stablehlo.dot_general" in graph.stablehlo(x) and not graph.is_compiled
+    assert graph.stablehlo() == graph.stablehlo(x)
+    assert graph.hlo().startswith("HloModule") and graph.is_compiled
+
+
+def test_a_pipeline_has_no_text_of_one_program():
+    first_place, second_place = flow.placement("cpu", [0]), flow.placement("cpu", [1])
+
+    class Stages(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(2, 2).to_global(first_place, flow.sbp.broadcast)
+            self.second = nn.Linear(2, 2).to_global(second_place, flow.sbp.broadcast)
+
+        def build(self, x):
+            return self.second(self.first(x).to_global(placement=second_place))
+
+    graph = Stages()
+    graph(flow.ones(2, 2, placement=first_place, sbp=flow.sbp.broadcast))
+    for text in (graph.hlo, graph.stablehlo):
+        with pytest.raises(GraphError, match="each task of a pipeline is a program of its own"):
+            text()
+
+
 def test_names_count_per_class():
     class Named(nn.Graph):
         pass
