@@ -16,7 +16,7 @@ N       ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv test test-fast test-long api stubs exhaustive processes demo lint format lock clean
+.PHONY: help venv test test-fast test-long api stubs exhaustive processes demo lint format dist smoke lock clean
 
 help:
 	@sed -n '1,7s/^# \{0,1\}//p' Makefile
@@ -37,7 +37,7 @@ $(VENV)/.test: requirements-test.lock $(VENV)/.demo
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.test
-	$(PIP) install ruff pyright
+	$(PIP) install ruff pyright build twine
 	@touch $@
 
 # NPROC sizes XLA's CPU thread pool; a pool smaller than the queued collectives aborts the process.
@@ -81,14 +81,27 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Wheel and sdist, checked as the package index checks them. A tag of this commit is `v` and the version.
+dist: $(VENV)/.dev
+	@tag=$$(git describe --exact-match --tags 2>/dev/null); version=v$$($(BIN)/python -c "from sbpjax.naming import VERSION; print(VERSION)"); \
+	test -z "$$tag" || test "$$tag" = "$$version" || { echo "tag $$tag, version $$version"; exit 1; }
+	rm -rf dist build && $(BIN)/python -m build && $(BIN)/python -m twine check --strict dist/*
+
+# The wheel in an empty environment: `make smoke PYTHON=python3.12`, after `make dist`.
+smoke:
+	rm -rf .smoke-venv && $(PYTHON) -m venv .smoke-venv
+	.smoke-venv/bin/python -m pip --disable-pip-version-check --quiet install dist/*.whl
+	cp tests/packaging/smoke.py .smoke-venv && cd .smoke-venv && JAX_PLATFORMS=cpu bin/python smoke.py
+	rm -rf .smoke-venv
+
 # Write the lock files anew from the newest versions that pyproject.toml allows.
 lock:
 	rm -rf .lock-venv && $(PYTHON) -m venv .lock-venv
-	.lock-venv/bin/python -m pip --quiet install 'setuptools>=70.1' && .lock-venv/bin/python -m pip --quiet install '.[demo]'
+	.lock-venv/bin/python -m pip --quiet install 'setuptools>=77' && .lock-venv/bin/python -m pip --quiet install '.[demo]'
 	.lock-venv/bin/python -m pip list --format=freeze | grep -v -E '^(pip|sbpjax)==' > requirements-demo.lock
 	.lock-venv/bin/python -m pip --quiet install '.[test]'
 	.lock-venv/bin/python -m pip list --format=freeze | grep -v -E '^(pip|sbpjax)==' | sed 's/+cpu$$//' > requirements-test.lock
 	rm -rf .lock-venv build sbpjax.egg-info
 
 clean:
-	rm -rf $(VENV) .lock-venv build *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) .lock-venv .smoke-venv build dist *.egg-info .pytest_cache .ruff_cache

@@ -80,6 +80,12 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     return max(known[near[0]], key=alike) if near else None
 
 
+def page(name: str) -> str:
+    """Return where a page of the documentation lies: beside the package, or in it where it was installed as a wheel."""
+    inside = os.path.join(_LIBRARY, "docs", name)
+    return inside if os.path.exists(inside) else os.path.join(os.path.dirname(os.path.dirname(_LIBRARY)), "docs", name)
+
+
 # Rule and fix, wherever ranks wait because only some of them read a global tensor.
 READ_BY_ALL = (
     "reading a global tensor is collective: item(), numpy(), tolist() and print(x) run on every rank",

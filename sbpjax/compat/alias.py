@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from sbpjax import naming
-from sbpjax.errors import UnknownNameError, message
+from sbpjax.errors import UnknownNameError, message, page
 
 from .missing import Missing
 
@@ -72,7 +72,7 @@ class Alias(ModuleType):
                 f"{full}",
                 f"no such name in {', '.join(fields['_sources'])}",
                 f"under the name {self.__name__!r} stands what sbpjax has",
-                "see docs/api_coverage.md for what there is",
+                f"see {page('api_coverage.md')} for what there is",
             ),
             name=name,
             obj=self,

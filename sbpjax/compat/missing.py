@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import UnknownNameError, message
+from sbpjax.errors import UnknownNameError, message, page
 
 
 class Missing:
@@ -23,7 +23,7 @@ class Missing:
                 f"{self._name}",
                 "a placeholder, from an alias that was enabled with lazy=True",
                 f"sbpjax has nothing under this name of {self._peer}",
-                "see docs/api_coverage.md for what there is",
+                f"see {page('api_coverage.md')} for what there is",
             ),
             name=self._name.rpartition(".")[2],
             obj=self,

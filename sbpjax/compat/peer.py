@@ -16,7 +16,7 @@ from importlib.abc import Loader, MetaPathFinder
 from types import FrameType, ModuleType
 
 from sbpjax import naming
-from sbpjax.errors import UnknownModuleError, message
+from sbpjax.errors import UnknownModuleError, message, page
 
 from .alias import Alias
 
@@ -105,7 +105,7 @@ class Peer(MetaPathFinder, Loader):
                         f"import {fullname}",
                         "no module of sbpjax answers to this name",
                         f"under the name {self.name!r} stands what sbpjax has",
-                        "see docs/api_coverage.md for what there is",
+                        f"see {page('api_coverage.md')} for what there is",
                     ),
                     name=fullname,
                 )

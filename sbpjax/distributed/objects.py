@@ -18,7 +18,15 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.errors import EncodingError, EncodingTypeError, ForeignMessageError, OpValueError, SignatureError, message
+from sbpjax.errors import (
+    EncodingError,
+    EncodingTypeError,
+    ForeignMessageError,
+    OpValueError,
+    SignatureError,
+    message,
+    page,
+)
 from sbpjax.world import encoding, signing
 from sbpjax.world import processes as _world
 
@@ -94,7 +102,7 @@ def _same_kind(asked: str, kinds: np.ndarray, allow_pickle: bool, group: Process
 
 def _foreign(asked: str, seen: str) -> ForeignMessageError:
     rule = "only what ranks with the secret of this job send is read; this was not"
-    fix = "keep strangers from the network between the ranks; see docs/security.md"
+    fix = f"keep strangers from the network between the ranks; see {page('security.md')}"
     return ForeignMessageError(message(asked, seen, rule, fix))
 
 

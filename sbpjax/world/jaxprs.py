@@ -4,7 +4,7 @@ Importing any part of ``jax.extend`` loads Pallas, a fifth of the time that impo
 uses it. The public names stand for the same objects; `tests/world/test_jaxprs.py` says so.
 """
 
-from jax._src.core import ClosedJaxpr as ClosedJaxpr
+from jax._src import core as _core
 from jax._src.core import DropVar as DropVar
 from jax._src.core import JaxprEqn as JaxprEqn
 from jax._src.core import Literal as Literal
@@ -13,3 +13,6 @@ from jax._src.core import Var as Var
 from jax._src.core import jaxpr_as_fun as jaxpr_as_fun
 from jax._src.core import new_jaxpr_eqn as new_jaxpr_eqn
 from jax._src.core import no_effects as no_effects
+
+# From JAX 0.12 on a jaxpr holds its constants itself, and `jax.extend.core` gives that class under both names.
+ClosedJaxpr = getattr(_core, "ClosedJaxpr", None) or _core.Jaxpr

@@ -22,7 +22,7 @@ import pathlib
 import secrets
 import stat
 
-from sbpjax.errors import SignatureError, UnsafeFileError, message
+from sbpjax.errors import SignatureError, UnsafeFileError, message, page
 
 TAG_BYTES = 32
 SECRET = "SBPJAX_JOB_SECRET"
@@ -51,7 +51,7 @@ def verified(key: bytes, context: str, data: bytes) -> bytes:
                 f"reading {context}",
                 f"{len(data)} bytes whose signature is not of this key",
                 "only what a holder of the key signed for this place is read",
-                "remove it if a program of yours did not write it; see docs/security.md",
+                f"remove it if a program of yours did not write it; see {page('security.md')}",
             )
         )
     return body

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from sbpjax.errors import EncodingError, ForeignMessageError, SignatureError, message
+from sbpjax.errors import EncodingError, ForeignMessageError, SignatureError, message, page
 
 from . import encoding, signing
 
@@ -92,6 +92,6 @@ class Store:
                     f"reading {name} from the store of the coordinator",
                     f"{len(data)} bytes that no rank of this run signed",
                     "only what ranks with the secret of this job wrote is read; this was not, and nothing of it ran",
-                    "keep strangers from the coordinator's port; give all ranks one secret (see docs/security.md)",
+                    "keep strangers from the coordinator's port; give all ranks one secret; see " + page("security.md"),
                 )
             ) from None

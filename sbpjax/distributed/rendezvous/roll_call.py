@@ -18,7 +18,15 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from sbpjax.errors import AgreementError, EncodingError, ForeignMessageError, LostRankError, SignatureError, message
+from sbpjax.errors import (
+    AgreementError,
+    EncodingError,
+    ForeignMessageError,
+    LostRankError,
+    SignatureError,
+    message,
+    page,
+)
 from sbpjax.world import signing
 
 from . import roll_messages, roll_server
@@ -97,7 +105,8 @@ def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeo
         time.sleep(_RETRY_S)
     if refused:
         rule = "all ranks have the same secret: that of the launcher, of SBPJAX_JOB_SECRET(_FILE), or of one user"
-        fix = f'export {signing.SECRET}="$(openssl rand -hex 32)" with one value on all machines; see docs/security.md'
+        value = f'export {signing.SECRET}="$(openssl rand -hex 32)"'
+        fix = f"{value} with one value on all machines; see {page('security.md')}"
         seen = refused if refused_since is not None else f"{refused}; then: {why}"
         raise ForeignMessageError(message(asked, seen, rule, fix))
     raise LostRankError(

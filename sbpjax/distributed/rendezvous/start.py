@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from sbpjax.errors import DeviceStateError, DistributedError, OpValueError, message
+from sbpjax.errors import DeviceStateError, DistributedError, OpValueError, message, page
 from sbpjax.world import processes as world
 from sbpjax.world import signing
 
@@ -76,7 +76,8 @@ def _job_key(asked: str) -> bytes:
         rule = (
             "the ranks of a job share a secret that nobody else knows; without one it is made of a key of this user's"
         )
-        fix = f'export {signing.SECRET}="$(openssl rand -hex 32)", the same on all ranks; see docs/security.md'
+        value = f'export {signing.SECRET}="$(openssl rand -hex 32)"'
+        fix = f"{value}, the same on all ranks; see {page('security.md')}"
         raise DistributedError(message(asked, str(error), rule, fix)) from None
 
 

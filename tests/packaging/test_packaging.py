@@ -1,0 +1,105 @@
+"""What is handed out: metadata, licence, changelog, and a wheel that works where nothing else of the project is."""
+
+import re
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+import sbpjax as flow
+from sbpjax import errors, naming
+
+ROOT = Path(__file__).parents[2]
+SMOKE = Path(__file__).with_name("smoke.py")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_the_version_stands_in_one_place():
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"]["attr"] == "sbpjax.naming.VERSION"
+    assert flow.__version__ == naming.VERSION
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == naming.VERSION
+    assert naming.VERSION in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_licence():
+    assert PROJECT["project"]["license"] == "Apache-2.0"
+    text = (ROOT / "LICENSE").read_text()
+    assert "Apache License" in text and "Version 2.0, January 2004" in text and "END OF TERMS AND CONDITIONS" in text
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["license"] == "Apache-2.0"
+
+
+def test_every_extra_has_a_reason():
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    for extra in PROJECT["project"]["optional-dependencies"]:
+        assert f"`{extra}`" in page, extra
+
+
+def test_pages_that_errors_name_are_there():
+    named = set()
+    for file in (ROOT / "sbpjax").rglob("*.py"):
+        code = file.read_text()
+        named |= set(re.findall(r"\bpage\([\"']([\w/.]+)[\"']\)", code))
+    assert {"security.md", "api_coverage.md"} <= named
+    for name in named:
+        assert Path(errors.page(name)) == ROOT / "docs" / name and Path(errors.page(name)).is_file()
+
+
+def build(hook, source, target):
+    """Call a hook of the build backend, as pip does, in the environment of the tests."""
+    pytest.importorskip("setuptools", minversion="77", reason="needs setuptools 77")
+    code = f"from setuptools import build_meta; print(build_meta.{hook}({str(target)!r}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=source, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return target / done.stdout.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Return a wheel that was made from an sdist that was made from the files of this repository."""
+    folder = tmp_path_factory.mktemp("built")
+    source, unpacked = folder / "source", folder / "unpacked"
+    source.mkdir()
+    for name in ("sbpjax", "docs", *(p.name for p in ROOT.iterdir() if p.is_file() and p.name != ".git")):
+        (source / name).symlink_to(ROOT / name)
+    with tarfile.open(build("build_sdist", source, folder)) as archive:
+        archive.extractall(unpacked, filter="data")
+    (inside,) = unpacked.iterdir()
+    assert {"LICENSE", "CHANGELOG.md", "CITATION.cff", "setup.py", "docs"} <= {p.name for p in inside.iterdir()}
+    return build("build_wheel", inside, folder)
+
+
+@pytest.mark.slow
+def test_what_the_wheel_holds(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        (facts,) = (archive.read(name).decode() for name in names if name.endswith("/METADATA"))
+    code = {p.relative_to(ROOT).as_posix() for end in ("py", "pyi") for p in (ROOT / "sbpjax").rglob(f"*.{end}")}
+    pages = {f"sbpjax/{p.relative_to(ROOT).as_posix()}" for p in (ROOT / "docs").rglob("*.md")}
+    info = f"sbpjax-{naming.VERSION}.dist-info/"
+    assert {name for name in names if not name.startswith(info)} == {*code, *pages, "sbpjax/py.typed"}
+    assert f"{info}licenses/LICENSE" in names and "License-Expression: Apache-2.0" in facts
+    assert f"Version: {naming.VERSION}\n" in facts
+
+
+@pytest.mark.slow
+def test_the_wheel_works_where_nothing_else_of_the_project_is(wheel, tmp_path):
+    """The dependencies are those of the tests, and sbpjax is the wheel."""
+    venv.create(tmp_path / "env", symlinks=True)
+    python = tmp_path / "env" / "bin" / "python"
+    asked = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    site = Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")  # .pth files there are not read
+    where = {"JAX_PLATFORMS": "cpu", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    done = subprocess.run([python, SMOKE], cwd=tmp_path, env=where, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert f"sbpjax {naming.VERSION} works on Python" in done.stdout
