@@ -23,6 +23,7 @@ from sbpjax.tensor.payload import payload, payloads, refreshed
 from sbpjax.tensor.tensor import Tensor
 from sbpjax.world import calls
 from sbpjax.world import processes as _world
+from sbpjax.world.ranks_text import ranks_text
 
 
 class ReduceOp(Enum):
@@ -232,7 +233,7 @@ def _agree(asked: str, given: dict[int, Any]) -> None:
     kinds = _world.by_value(given)
     if len(kinds) > 1:
         seen = "; ".join(
-            f"ranks {ranks}: {', '.join(f'{d}{list(s)}' for s, d in facts)} {dict(static) or ''}".rstrip()
+            f"ranks {ranks_text(ranks)}: {', '.join(f'{d}{list(s)}' for s, d in facts)} {dict(static) or ''}".rstrip()
             for (facts, static), ranks in kinds.items()
         )
         rule = "all ranks of the group pass tensors of one shape and dtype, and the same options"

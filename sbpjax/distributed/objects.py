@@ -29,6 +29,7 @@ from sbpjax.errors import (
 )
 from sbpjax.world import encoding, signing
 from sbpjax.world import processes as _world
+from sbpjax.world.ranks_text import ranks_text
 
 from . import bodies
 from .group import ProcessGroup, group_of, run
@@ -95,7 +96,7 @@ def _same_kind(asked: str, kinds: np.ndarray, allow_pickle: bool, group: Process
     plain = [rank for rank in group.ranks if rank not in pickles]
     mine = kinds[group.rank()] == (_PICKLED if allow_pickle else _PLAIN)  # else it was changed on the way
     if (pickles and plain) or not mine:
-        seen = f"ranks {pickles} pass allow_pickle=True, ranks {plain} do not"
+        seen = f"ranks {ranks_text(pickles)} pass allow_pickle=True, ranks {ranks_text(plain)} do not"
         rule = "reading a pickle runs code of its writer's choice, which every rank has to allow"
         raise EncodingTypeError(message(asked, seen, rule, "pass allow_pickle=True on all ranks, or on none"))
 

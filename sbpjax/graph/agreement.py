@@ -14,6 +14,7 @@ import zlib
 
 from sbpjax.errors import AgreementError, message
 from sbpjax.world import processes as _world
+from sbpjax.world.ranks_text import ranks_text
 
 
 def agree(asked: str, inputs: list[str], text: str) -> None:
@@ -40,7 +41,7 @@ def agree(asked: str, inputs: list[str], text: str) -> None:
     (first, others), *rest = ranks.items()
     seen = _first_input(first[1], others, rest) or _first_line(asked, text, world, others[0], rest[0][1][0])
     rule = "all ranks run the same program: same code, configuration, shapes and versions"
-    groups = ", ".join(str(r) for r in ranks.values())
+    groups = ", ".join(map(ranks_text, ranks.values()))
     fix = "build the model and its inputs alike on all ranks; look for what depends on the rank"
     raise AgreementError(message(asked, f"{len(ranks)} programs, on ranks {groups}; {seen}", rule, fix))
 
@@ -65,7 +66,7 @@ def agree_on_numbers(asked: str, state, values: list[float]) -> None:
     for i, name in enumerate(names):
         ranks = _world.by_value({rank: theirs[i] for rank, theirs in told.items()})
         if len(ranks) > 1:
-            seen = f"{name}: " + ", ".join(f"{value:g} on ranks {some}" for value, some in ranks.items())
+            seen = f"{name}: " + ", ".join(f"{value:g} on ranks {ranks_text(some)}" for value, some in ranks.items())
             rule = "all ranks run the same program with the same numbers"
             raise AgreementError(message(asked, seen, rule, "configure the optimizer alike on all ranks"))
 
@@ -74,9 +75,10 @@ def _first_input(mine: tuple, ranks: list[int], rest: list) -> str | None:
     for (_, theirs), others in rest:
         for i, (a, b) in enumerate(zip(mine, theirs, strict=False)):
             if a != b:
-                return f"the first difference is input {i}: {a} on ranks {ranks}, {b} on ranks {others}"
+                where = f"{a} on ranks {ranks_text(ranks)}, {b} on ranks {ranks_text(others)}"
+                return f"the first difference is input {i}: {where}"
         if len(mine) != len(theirs):
-            return f"{len(mine)} inputs on ranks {ranks}, {len(theirs)} on ranks {others}"
+            return f"{len(mine)} inputs on ranks {ranks_text(ranks)}, {len(theirs)} on ranks {ranks_text(others)}"
     return None
 
 

@@ -64,7 +64,7 @@ class Options:
     auto: Auto | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Program:
     """One program, ready to be compiled and run: traced and planned (`build_program`), or read from files (`loaded`).
 
@@ -139,6 +139,11 @@ class Program:
         stand_ins.lay_out(state.tensors, layouts_of_slots(self.slots, chosen))
 
     # -- compile ---------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        where = "one device" if self.placement is None else repr(self.placement)
+        how = "compiled" if self.is_compiled else "not compiled"
+        return f"<program of {self.asked} on {where}, {how}>"
 
     @property
     def is_compiled(self) -> bool:

@@ -2,7 +2,8 @@
 
     (GRAPH:Train_0:Train): (
       (CONFIG:config:GraphConfig(training=True, …))
-      (INPUT:x:tensor(size=(8, 8), dtype=sbpjax.float32, placement=…, sbp=(S0, B)))
+      (PLACEMENT:p0:sbpjax.placement(type="cpu", ranks=[[0, 1], [2, 3]]))
+      (INPUT:x:tensor(size=(8, 8), dtype=sbpjax.float32, placement=p0, sbp=(S0, B)))
       (MODULE:model:Linear(in_features=8, out_features=4, bias=True)): (
         (INPUT:input:tensor(size=(8, 8), …, sbp=(S0, B)))
         (PARAMETER:model.weight:tensor(size=(4, 8), …, sbp=(B, S0), requires_grad=True))
@@ -37,14 +38,15 @@ def text(graph: Any) -> str:
     own = graph._g
     program = None if own.latest is None else own.latest[1]
     sbps = None if program is None or program.plan is None else Sbps(program.plan)
-    lines = [_config(graph.config)]
+    names = _Names()
+    lines: list[str] = []
     if program is not None:
         leaves, structure = tree.flatten(program.arguments)
         for path, leaf in zip(argument_paths(structure, graph.build), leaves, strict=True):
             if isinstance(leaf, TensorSpec):
-                lines.append(f"(INPUT:{path}:{_spec(leaf)})")
+                lines.append(f"(INPUT:{path}:{_spec(leaf, names)})")
     for name, module in own.blocks.items():
-        lines += _module(graph, name, module, program, sbps)
+        lines += _module(graph, name, module, program, sbps, names)
     for i, entry in enumerate(own.optimizers):
         schedule = "" if entry.scheduler is None else f", lr_sch={type(entry.scheduler).__name__}"
         sparse = ", is_sparse=True" if entry.is_sparse else ""
@@ -54,10 +56,19 @@ def text(graph: Any) -> str:
     if own.scaler is not None:
         lines.append(f"(GRAD_SCALER:{type(own.scaler).__name__})")
     if program is not None:
-        lines += _outputs(program)
+        lines += _outputs(program, names)
         lines.append(f"(PROGRAM:{phases(program)})")
+    lines = [_config(graph.config), *(f"(PLACEMENT:{name}:{place!r})" for place, name in names.items()), *lines]
     body = "\n".join(_INDENT + line for entry in lines for line in entry.split("\n"))
     return f"(GRAPH:{graph.name}:{type(graph).__name__}): (\n{body}\n)"
+
+
+class _Names(dict):
+    """The placements of a graph, each named when it is first met; every tensor says the name."""
+
+    def __missing__(self, placement: Any) -> str:
+        name = self[placement] = f"p{len(self)}"
+        return name
 
 
 def _config(config: Any) -> str:
@@ -70,26 +81,26 @@ def _rates(entry: Any) -> str:
     return repr(rates[0] if len(set(rates)) == 1 else rates)
 
 
-def _spec(spec: Any) -> str:
+def _spec(spec: Any, names: _Names) -> str:
     sbp = None if spec.sbp is None else algebra.parse(spec.sbp, spec.placement.hierarchy, len(spec.shape))
-    return _tensor(spec.shape, spec.dtype, spec.placement, sbp)
+    return _tensor(spec.shape, spec.dtype, spec.placement, sbp, names)
 
 
-def _tensor(shape, dtype, placement, codes, more: str = "") -> str:
-    where = "" if placement is None else f", placement={placement!r}"
+def _tensor(shape, dtype, placement, codes, names: _Names | None, more: str = "") -> str:
+    where = "" if placement is None else f", placement={repr(placement) if names is None else names[placement]}"
     if placement is not None:
         where += f", sbp=({', '.join(map(algebra.name, codes))})" if codes is not None else ", sbp=?"
     return f"tensor(size={tuple(shape)}, dtype={dtype!r}{where}{more})"
 
 
-def _live(tensor: Tensor) -> str:
+def _live(tensor: Tensor, names: _Names) -> str:
     layout = tensor.layout
     placement, codes = (None, None) if layout is None else (layout.placement, layout.codes)
     more = ", requires_grad=True" if tensor.requires_grad else ""
-    return _tensor(tensor.shape, tensor.dtype, placement, codes, more)
+    return _tensor(tensor.shape, tensor.dtype, placement, codes, names, more)
 
 
-def _module(graph: Any, path: str, module: Any, program: Any, sbps: Sbps | None) -> list[str]:
+def _module(graph: Any, path: str, module: Any, program: Any, sbps: Sbps | None, names: _Names) -> list[str]:
     options = graph._g.options.get(module)
     head = type(module).__name__ + (f"({module.extra_repr()})" if not module._modules else "()")
     if options is not None and options.activation_checkpointing is not False:
@@ -99,35 +110,37 @@ def _module(graph: Any, path: str, module: Any, program: Any, sbps: Sbps | None)
     body = []
     calls = [] if program is None else program.scope.calls.get(path, [])
     for call in calls:
-        body += [f"(INPUT:{name}:{text})" for name, text in _inputs(path, module, call, sbps)]
+        body += [f"(INPUT:{name}:{text})" for name, text in _inputs(path, module, call, sbps, names)]
     for kind, table in (("PARAMETER", module._parameters), ("BUFFER", module._buffers)):
-        body += [f"({kind}:{path}.{name}:{_live(t)})" for name, t in table.items() if t is not None]
+        body += [f"({kind}:{path}.{name}:{_live(t, names)})" for name, t in table.items() if t is not None]
     for name, child in module._modules.items():
         if child is not None:
-            body += _module(graph, f"{path}.{name}", child, program, sbps)
+            body += _module(graph, f"{path}.{name}", child, program, sbps, names)
     for call in calls:
-        body += [f"(OUTPUT:{name}:{text})" for name, text in _results(path, call, sbps)]
+        body += [f"(OUTPUT:{name}:{text})" for name, text in _results(path, call, sbps, names)]
     if not body:
         return [f"(MODULE:{path}:{head}): ()"]
     return [f"(MODULE:{path}:{head}): (", *(_INDENT + line for entry in body for line in entry.split("\n")), ")"]
 
 
-def _inputs(path: str, module: Any, call: Any, sbps: Sbps | None) -> list[tuple[str, str]]:
+def _inputs(path: str, module: Any, call: Any, sbps: Sbps | None, places: _Names) -> list[tuple[str, str]]:
     names = argument_paths(call.arguments, module.forward)
-    return [(n, _seen(path, x, sbps, "ins")) for n, x in zip(names, call.inputs, strict=True) if x is not None]
+    return [(n, _seen(path, x, sbps, "ins", places)) for n, x in zip(names, call.inputs, strict=True) if x is not None]
 
 
-def _results(path: str, call: Any, sbps: Sbps | None) -> list[tuple[str, str]]:
+def _results(path: str, call: Any, sbps: Sbps | None, places: _Names) -> list[tuple[str, str]]:
     names = tree.paths(call.results, "output")
-    return [(n, _seen(path, x, sbps, "outs")) for n, x in zip(names, call.outputs, strict=True) if x is not None]
+    return [
+        (n, _seen(path, x, sbps, "outs", places)) for n, x in zip(names, call.outputs, strict=True) if x is not None
+    ]
 
 
-def _seen(path: str, seen: Any, sbps: Sbps | None, side: str) -> str:
+def _seen(path: str, seen: Any, sbps: Sbps | None, side: str, names: _Names | None = None) -> str:
     codes = None if sbps is None else sbps.find(path, side, seen.shape)
-    return _tensor(seen.shape, seen.dtype, seen.placement, codes)
+    return _tensor(seen.shape, seen.dtype, seen.placement, codes, names)
 
 
-def _outputs(program: Any) -> list[str]:
+def _outputs(program: Any, names: _Names) -> list[str]:
     found, results = [], program.outputs.results
     avals = program.jaxpr.out_avals[len(program.written) :]
     layouts = program.out_layouts[len(program.written) :]
@@ -137,7 +150,7 @@ def _outputs(program: Any) -> list[str]:
             continue
         aval, layout, is_global = next(tensors)
         placement, codes = (layout.placement, layout.codes) if is_global else (None, None)
-        found.append(f"(OUTPUT:{path}:{_tensor(aval.shape, _BY_NP[aval.dtype], placement, codes)})")
+        found.append(f"(OUTPUT:{path}:{_tensor(aval.shape, _BY_NP[aval.dtype], placement, codes, names)})")
     return found
 
 

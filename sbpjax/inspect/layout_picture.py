@@ -21,6 +21,7 @@ import numpy as np
 from sbpjax.sbp import algebra
 from sbpjax.sbp.algebra import P
 from sbpjax.sbp.layout import Layout
+from sbpjax.world.ranks_text import ranks_text
 
 from .display import svg
 
@@ -76,7 +77,7 @@ class Picture:
         lay = self.layout
         rank_blocks = sorted(((r, b) for b in blocks_of(lay) for r in b.ranks), key=lambda pair: pair[0])
         width = max(len(str(rank)) for rank, _ in rank_blocks)
-        lines = [f"{lay.dtype}{list(lay.shape)} as {algebra.nd_name(lay.codes)} on {lay.placement.ranks.tolist()}"]
+        lines = [f"{lay.dtype}{list(lay.shape)} as {algebra.nd_name(lay.codes)} on {ranks_text(lay.placement.ranks)}"]
         lines += [f"rank {rank:>{width}}  {block}" for rank, block in rank_blocks]
         return "\n".join(lines)
 

@@ -16,6 +16,7 @@ from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.payload import payload
 from sbpjax.world import calls
 from sbpjax.world import processes as _world
+from sbpjax.world.ranks_text import ranks_text
 
 if TYPE_CHECKING:
     from sbpjax.tensor.types import DeviceLike, DTypeLike, SbpLike
@@ -50,7 +51,8 @@ def warn_of_equal_parts(module: Any, placement: Any, sbp: Any) -> None:
     name, first = named[0]
     rule = "in a job of several processes every process's tensor is one part: split joins parts, partial_sum adds them"
     fix = "first module.to_global(placement, sbpjax.sbp.broadcast), then module.to_global(sbp=...) divides the whole"
-    seen = f"ranks {ranks} hold equal parameters, such as {name}, local {first.dtype.name}{list(first.shape)} on each"
+    like = f"{name}, local {first.dtype.name}{list(first.shape)} on each"
+    seen = f"ranks {ranks_text(ranks)} hold equal parameters, such as {like}"
     warnings.warn(message(asked, seen, rule, fix), stacklevel=3)
 
 

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.world.ranks_text import ranks_text
 
 from . import algebra
 from .algebra import B, P
@@ -51,7 +52,12 @@ def from_local_shards(blocks: Mapping[int, np.ndarray], placement: Placement, sb
     missing = [r for r in ranks if r not in blocks]
     if missing:
         raise OpError(
-            message(asked, f"no block of ranks {missing}", f"every rank of {placement!r} contributes one", "add them")
+            message(
+                asked,
+                f"no block of ranks {ranks_text(missing)}",
+                f"every rank of {placement!r} contributes one",
+                "add them",
+            )
         )
     given = {r: np.asarray(blocks[r]) for r in ranks}
     _check_kinds(asked, given)

@@ -22,6 +22,7 @@ import numpy as np
 from sbpjax.errors import AgreementError, OpError, OpTypeError, message
 from sbpjax.world import calls
 from sbpjax.world.processes import World, by_value
+from sbpjax.world.ranks_text import ranks_text
 
 from . import algebra, spread
 from .algebra import B
@@ -128,7 +129,9 @@ def _compare(asked: str, digests: dict[int, int], placement: Placement, layout: 
     groups = by_value(digests)
     if len(groups) == 1:
         return
-    shown = "; ".join(f"ranks {ranks}: values with digest {digest:016x}" for digest, ranks in groups.items())
+    shown = "; ".join(
+        f"ranks {ranks_text(ranks)}: values with digest {digest:016x}" for digest, ranks in groups.items()
+    )
     own = ", ".join(["sbpjax.sbp.split(0)", *["sbpjax.sbp.broadcast"] * (len(layout.codes) - 1)])
     raise AgreementError(
         message(

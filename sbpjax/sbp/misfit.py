@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sbpjax.world.processes import by_value
+from sbpjax.world.ranks_text import ranks_text
 
 from . import algebra
 
@@ -46,4 +47,4 @@ def _unequal(equal: str, split: list[int], codes: Sequence[int]) -> tuple[str, s
 
 
 def _named(ranks: list[int]) -> str:
-    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks}"
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks_text(ranks)}"

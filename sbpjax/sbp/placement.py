@@ -11,6 +11,7 @@ part of a split.
 from __future__ import annotations
 
 import functools
+import reprlib
 from collections.abc import Iterable
 
 import numpy as np
@@ -18,7 +19,11 @@ import numpy as np
 from sbpjax import naming
 from sbpjax.errors import PlacementError, PlacementTypeError, message
 from sbpjax.world.processes import current
+from sbpjax.world.ranks_text import ranks_text
 
+_SHORT = reprlib.Repr()  # of ranks that may be no grid
+_SHORT.maxlist = _SHORT.maxtuple = 16
+_SHORT.maxother = 60
 _PLATFORM = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "tpu": "tpu"}
 
 
@@ -192,8 +197,8 @@ class placement:
         if missing:
             raise PlacementError(
                 message(
-                    f"placement({self._type!r}, {self._ranks.tolist()})",
-                    f"ranks {missing}",
+                    f"placement({self._type!r}, {ranks_text(self._ranks)})",
+                    f"ranks {ranks_text(missing)}",
                     f"there are {count} {self._type} devices here: ranks 0 to {count - 1}",
                     "choose ranks in that range"
                     + (
@@ -289,7 +294,7 @@ class placement:
     def __repr__(self) -> str:
         if self._topology is not None:
             return f'{naming.package()}.placement.topology("{self._topology}", {list(self.hierarchy)})'
-        return f'{naming.package()}.placement(type="{self._type}", ranks={self._ranks.tolist()})'
+        return f'{naming.package()}.placement(type="{self._type}", ranks={ranks_text(self._ranks)})'
 
     def __reduce__(self):
         if self._topology is not None:
@@ -335,7 +340,7 @@ def one_per_process(type: str) -> placement:
 
 
 def _checked_ranks(type: str, ranks) -> np.ndarray:
-    asked = f"placement({type!r}, {ranks!r})"
+    asked = f"placement({type!r}, {_SHORT.repr(ranks)})"
     fix = "give each rank once, e.g. [[0, 1], [2, 3]]"
     if isinstance(ranks, dict):  # OneFlow's older form {node: [ranks]}
         ranks = [r for node in sorted(ranks) for r in ranks[node]]
@@ -353,6 +358,6 @@ def _checked_ranks(type: str, ranks) -> np.ndarray:
         raise PlacementTypeError(message(asked, f"ranks of dtype {array.dtype}", "ranks are integers", fix))
     values, counts = np.unique(array, return_counts=True)
     if (counts > 1).any():
-        twice = values[counts > 1].tolist()
+        twice = ranks_text(values[counts > 1])
         raise PlacementError(message(asked, f"ranks {twice} more than once", "a rank appears once", fix))
     return array.astype(np.int64)

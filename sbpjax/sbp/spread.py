@@ -19,6 +19,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from sbpjax.errors import AgreementError, message
 from sbpjax.world import calls
 from sbpjax.world.processes import by_value, current
+from sbpjax.world.ranks_text import ranks_text
 
 from .algebra import B
 from .layout import Layout, layout_of
@@ -47,7 +48,7 @@ def rendezvous(asked: str, devices: Any, facts: str = "") -> None:
     told = world.exchange(f"the first run of {asked} on processes {list(members)}", facts, members)
     ranks = by_value(told)
     if len(ranks) > 1:
-        seen = "; ".join(f"ranks {some}: {theirs[:400]}" for theirs, some in ranks.items())
+        seen = "; ".join(f"ranks {ranks_text(some)}: {theirs[:400]}" for theirs, some in ranks.items())
         rule = "all ranks run the same operations, with the same options and numbers, on tensors of the same layouts"
         raise AgreementError(message(asked, seen, rule, "look for what depends on the rank"))
 

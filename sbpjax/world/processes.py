@@ -27,6 +27,7 @@ import jax
 from jax._src import xla_bridge as _xla_bridge  # jax 0.10 has no public test of "are the backends started?"
 
 from sbpjax.errors import AT_ITS_END, AgreementError, ForeignMessageError, LostRankError, SbpjaxError, message
+from sbpjax.world.ranks_text import ranks_text
 
 from . import calls, signing
 from .store import Store
@@ -310,7 +311,7 @@ def agreed(given: dict[int, tuple[str, Any]]) -> dict[int, Any]:
     """
     asked = by_value({rank: what.split("\n")[0] for rank, (what, _) in sorted(given.items())})
     if len(asked) > 1:
-        seen = "; ".join(f"ranks {ranks}: {what}" for what, ranks in asked.items())
+        seen = "; ".join(f"ranks {ranks_text(ranks)}: {what}" for what, ranks in asked.items())
         rule = "every rank runs the same operations in the same order"
         fix = "move code that only some ranks run (if rank == 0: ...) away from operations of all ranks"
         raise AgreementError(message(next(iter(asked)), seen, rule, fix))
@@ -319,7 +320,7 @@ def agreed(given: dict[int, tuple[str, Any]]) -> dict[int, Any]:
 
 def lost(asked: str, missing: list[int], members, why: str) -> LostRankError:
     """Return the error for ranks that did not come to a meeting."""
-    seen = f"ranks {missing} of {list(members)} did not come; {why}" if missing else why
+    seen = f"ranks {ranks_text(missing)} of {ranks_text(members)} did not come; {why}" if missing else why
     return LostRankError(
         message(
             asked,

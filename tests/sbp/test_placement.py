@@ -1,6 +1,10 @@
 """Placements: any hierarchy, any order of ranks, and errors before any device is touched in vain."""
 
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -113,3 +117,38 @@ def test_a_type_without_devices():
     with pytest.raises(PlacementError) as error:
         placement("tpu", [0])
     assert "'tpu'" in four_parts(error)[0]
+
+
+MANY = """
+import numpy as np
+import sbpjax as flow
+import sbpjax
+for ranks in (range(64), np.arange(64).reshape(8, 8), np.arange(64).reshape(8, 8).T, range(63, -1, -1)):
+    place = flow.placement("cpu", ranks)
+    assert eval(repr(place)) == place and (place.ranks == np.asarray(ranks)).all()
+    print(place)
+print(flow.ones(64, placement=place, sbp="S0").sum())
+"""
+
+
+def test_many_ranks_print_as_ranges_that_are_taken_again():
+    where = {**os.environ, "SBPJAX_CPU_DEVICES": "64", "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", MANY], env=where, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    flat, grid, columns, back, *tensor = done.stdout.splitlines()
+    assert flat == 'sbpjax.placement(type="cpu", ranks=range(64))'
+    assert grid == 'sbpjax.placement(type="cpu", ranks=np.arange(64).reshape(8, 8))'
+    assert columns.startswith('sbpjax.placement(type="cpu", ranks=[range(0, 57, 8), range(1, 58, 8), ')
+    assert back == 'sbpjax.placement(type="cpu", ranks=range(63, -1, -1))'
+    assert "ranks=range(63, -1, -1)" in "".join(tensor) and "62, 61" not in done.stdout
+
+
+def test_errors_show_many_ranks_as_ranges():
+    with pytest.raises(PlacementError) as caught:
+        placement("cpu", range(1000))
+    assert str(caught.value).startswith("placement('cpu', range(1000))")
+    assert f"seen: ranks range({len(jax.devices('cpu'))}, 1000)" in str(caught.value)
+    with pytest.raises(PlacementError, match=r"placement\('cpu', \[0, 1, 2, (\d+, )*\.\.\.\]\)(?s:.*)ragged"):
+        placement("cpu", [*range(500), [500]])
+    with pytest.raises(PlacementError, match=r"ranks range\(20\) more than once"):
+        placement("cpu", [*range(20), *range(20)])

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sbpjax.errors import DistributedError, EncodingError, message
+from sbpjax.world.ranks_text import ranks_text
 
 from . import roll_messages
 
@@ -175,12 +176,12 @@ class Server:
     def _missing(self, timeout_s: float) -> dict:
         size = self.mine["size"]
         ranks = sorted(set(range(size)) - set(self.present))
-        here = f"here are {sorted(self.present)}"
+        here = f"here are {ranks_text(sorted(self.present))}"
         if self.dropped:
             here += f"; {len(self.dropped)} connections were dropped, the last from {self.dropped[-1]}"
         return {
             "kind": "lost",
-            "seen": f"ranks {ranks} of {size} did not come within {timeout_s:g} s; {here}",
+            "seen": f"ranks {ranks_text(ranks)} of {size} did not come within {timeout_s:g} s; {here}",
             "rule": "all processes start, with the same number of processes, the same coordinator and the same secret",
             "fix": "look at the output of the ranks that are missing, or give them longer: env.init(timeout=seconds)",
         }
