@@ -60,7 +60,7 @@ processes: $(VENV)/.test
 test-long: $(VENV)/.test
 	NPROC=32 SBPJAX_CPU_DEVICES=8 SBPJAX_TEST_SEEDS=$(SEEDS) $(BIN)/python -m pytest -n $(WORKERS) -m exhaustive tests/op_specs $(PYTEST)
 
-# Write docs/api_coverage.md and the tables of docs/compatibility.md anew.
+# Write docs/reference/api_coverage.md and the tables of docs/reference/compatibility.md anew.
 api: $(VENV)/.test
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.coverage
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 $(BIN)/python -m tests.api.compatibility

@@ -13,7 +13,7 @@ warms up JAX and the compiler; every graph is new. Steps are interleaved.
 printed beside. *off* is ``enable_block_scan(False)``, where every layer's Python runs; *reuse* is what a graph does by
 itself below its threshold: equal layers are traced once and not rolled.
 
-`docs/performance.md` has figures.
+`benchmarks/results/performance.md` has figures.
 """
 
 from __future__ import annotations

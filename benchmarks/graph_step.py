@@ -8,7 +8,7 @@ steps are compared.
     python -m benchmarks.graph_step                     # all models, about three minutes on two cores
     python -m benchmarks.graph_step --models mlp gpt2 --steps 101
 
-`docs/performance.md` has figures.
+`benchmarks/results/performance.md` has figures.
 """
 
 from __future__ import annotations

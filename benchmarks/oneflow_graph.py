@@ -10,7 +10,8 @@ the whole process.
     of/bin/pip install --no-deps nvidia-cudnn-cu11==8.9.6.50 nvidia-cublas-cu11==11.11.3.6
     python -m benchmarks.oneflow_graph --oneflow of/bin/python         # or ONEFLOW_PYTHON=of/bin/python
 
-The CUDA libraries are only needed to load OneFlow; nothing runs on a GPU. `docs/performance.md` has figures.
+The CUDA libraries are only needed to load OneFlow; nothing runs on a GPU.
+`benchmarks/results/performance.md` has figures.
 """
 
 from __future__ import annotations

@@ -316,8 +316,8 @@ class SignatureError(SbpjaxError, ValueError):
 class ForeignMessageError(DistributedError, SignatureError):
     """Something without the secret of this job wrote where only its ranks write, or a rank has another secret.
 
-    ``docs/security.md`` says which secret a job has. The launcher makes one; elsewhere ``SBPJAX_JOB_SECRET`` or
-    ``SBPJAX_JOB_SECRET_FILE`` names one, the same on every rank.
+    ``docs/explanation/security.md`` says which secret a job has. The launcher makes one; elsewhere
+    ``SBPJAX_JOB_SECRET`` or ``SBPJAX_JOB_SECRET_FILE`` names one, the same on every rank.
     """
 
 
@@ -514,7 +514,7 @@ class WorkerTimeoutError(WorkerError, TimeoutError):
 
 
 class UnknownNameError(SbpjaxError, AttributeError):
-    """Under an alias (`sbpjax.mock_torch`) a name was used that sbpjax lacks; see docs/api_coverage.md."""
+    """Under an alias (`sbpjax.mock_torch`) a name was used that sbpjax lacks; see docs/reference/api_coverage.md."""
 
 
 class MissingNameError(SbpjaxError, AttributeError):
@@ -545,5 +545,6 @@ class NotInJaxError(SbpjaxError, NotImplementedError, RuntimeError):
 class AbsentError(SbpjaxError, AttributeError):
     """A name of OneFlow that means nothing here: a kernel, a reader of its own files, a switch of its compiler.
 
-    The text says what to use instead; `docs/api_coverage.md` lists all of them. ``hasattr`` is False for such a name.
+    The text says what to use instead; `docs/reference/api_coverage.md` lists all of them.
+    ``hasattr`` is False for such a name.
     """

@@ -72,7 +72,7 @@ class Alias(ModuleType):
                 f"{full}",
                 f"no such name in {', '.join(fields['_sources'])}",
                 f"under the name {self.__name__!r} stands what sbpjax has",
-                f"see {page('api_coverage.md')} for what there is",
+                f"see {page('reference/api_coverage.md')} for what there is",
             ),
             name=name,
             obj=self,

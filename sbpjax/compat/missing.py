@@ -23,7 +23,7 @@ class Missing:
                 f"{self._name}",
                 "a placeholder, from an alias that was enabled with lazy=True",
                 f"sbpjax has nothing under this name of {self._peer}",
-                f"see {page('api_coverage.md')} for what there is",
+                f"see {page('reference/api_coverage.md')} for what there is",
             ),
             name=self._name.rpartition(".")[2],
             obj=self,

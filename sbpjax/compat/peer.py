@@ -105,7 +105,7 @@ class Peer(MetaPathFinder, Loader):
                         f"import {fullname}",
                         "no module of sbpjax answers to this name",
                         f"under the name {self.name!r} stands what sbpjax has",
-                        f"see {page('api_coverage.md')} for what there is",
+                        f"see {page('reference/api_coverage.md')} for what there is",
                     ),
                     name=fullname,
                 )

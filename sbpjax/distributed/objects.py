@@ -5,8 +5,8 @@
     distributed.all_gather_object(found, my_object, allow_pickle=True)                # anything, from trusted ranks
 
 Objects are the plain values of `sbpjax.world.encoding`. With ``allow_pickle=True``, on all ranks, they are pickled:
-reading a pickle runs what its writer chose, so it is read only if a rank of this run signed it (see docs/security.md).
-What one rank cannot send is an error on all.
+reading a pickle runs what its writer chose, so it is read only if a rank of this run signed it
+(see docs/explanation/security.md). What one rank cannot send is an error on all.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _same_kind(asked: str, kinds: np.ndarray, allow_pickle: bool, group: Process
 
 def _foreign(asked: str, seen: str) -> ForeignMessageError:
     rule = "only what ranks with the secret of this job send is read; this was not"
-    fix = f"keep strangers from the network between the ranks; see {page('security.md')}"
+    fix = f"keep strangers from the network between the ranks; see {page('explanation/security.md')}"
     return ForeignMessageError(message(asked, seen, rule, fix))
 
 

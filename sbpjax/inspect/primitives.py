@@ -1,7 +1,7 @@
-"""Which of JAX's primitives have rules: the page ``docs/primitives.md``.
+"""Which of JAX's primitives have rules: the page ``docs/reference/primitives.md``.
 
-``JAX_PLATFORMS=cpu python -m sbpjax.inspect.primitives > docs/primitives.md`` writes it, after a rule was added or JAX
-changed.
+``JAX_PLATFORMS=cpu python -m sbpjax.inspect.primitives > docs/reference/primitives.md`` writes it, after a rule was
+added or JAX changed.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def families() -> dict[str, list[str]]:
 
 
 def page() -> str:
-    """Return ``docs/primitives.md``."""
+    """Return ``docs/reference/primitives.md``."""
     import jax
 
     from sbpjax import planner as plan  # noqa: F401  # registers control flow
@@ -98,17 +98,17 @@ def page() -> str:
         "# Primitives",
         "",
         "What happens to each of JAX's primitives in a planned program",
-        "([How it works](design.md#rules-plans-lowering)).",
+        "([How it works](../explanation/design.md#rules-plans-lowering)).",
         "",
         "* A primitive with a **rule** has strategies, of which the plan takes one: each rank computes its part, or",
         "  the whole.",
         "* A primitive without a rule takes the **fallback**: its operands are boxed to broadcast, and every rank",
         "  computes the whole. The logger `sbpjax.rules` says so once for each name.",
         "  The same holds for any that is not listed.",
-        "* [CONTRIBUTING](../CONTRIBUTING.md#adding-) says how to add a rule.",
+        "* [CONTRIBUTING](../../CONTRIBUTING.md#adding-) says how to add a rule.",
         "",
         f"This page is generated from the rules and JAX {jax.__version__}. `JAX_PLATFORMS=cpu python -m",
-        "sbpjax.inspect.primitives` prints it; redirect that into `docs/primitives.md`.",
+        "sbpjax.inspect.primitives` prints it; redirect that into `docs/reference/primitives.md`.",
         "`tests/inspect/test_primitives.py` fails while the page is another.",
         "",
         "| Rule in `programs/rules/` (`control`: in `planner/`) | Primitives |",

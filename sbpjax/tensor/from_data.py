@@ -162,7 +162,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
 def from_numpy(array: np.ndarray) -> Tensor:
     """Return a local tensor with a NumPy array's content: a copy, so what is written to the array later is not seen.
 
-    A `jax.Array` never changes; programs that run later may still read it. See `docs/compatibility.md`.
+    A `jax.Array` never changes; programs that run later may still read it. See `docs/reference/compatibility.md`.
 
     Args:
         array: any numbers or bools.

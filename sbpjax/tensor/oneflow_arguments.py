@@ -9,9 +9,9 @@ PyTorch takes by name alone, and have a few of their own. The table of ops says 
     tensor([1.0], pin_memory=True)  # tensor([1.0])
 
 A form lists arguments in OneFlow's order: ``there=here`` has another name there, ``name!`` is taken and ignored
-(`IGNORED` says why; `docs/compatibility.md` lists them), and behind ``*`` are those given by name alone. Beyond what
-both orders have in common, arguments given in order are understood in OneFlow's, unless the form begins with
-``flags``: then they are PyTorch's `size_average` and `reduce`, if those that stand there are bools or None.
+(`IGNORED` says why; `docs/reference/compatibility.md` lists them), and behind ``*`` are those given by name alone.
+Beyond what both orders have in common, arguments given in order are understood in OneFlow's, unless the form begins
+with ``flags``: then they are PyTorch's `size_average` and `reduce`, if those that stand there are bools or None.
 `tests/api` holds this against what OneFlow 0.9 accepts.
 """
 

@@ -31,7 +31,7 @@ def to_pure(module, *, mutable: bool = False) -> tuple[Callable, dict[str, jax.A
 
     Example:
         >>> apply, params = nn.to_pure(nn.Linear(3, 1))
-        >>> jax.grad(lambda p, x: apply(p, x).sum())(params, jnp.ones((2, 3)))["bias"]
+        >>> jax.grad(lambda p, x: apply(p, x).sum())(params, jnp.ones((2, 3), "float32"))["bias"]
         Array([2.], dtype=float32)
     """
     from . import tree

@@ -8,7 +8,8 @@ purpose here:
     AbsentError: sbpjax._C.dispatch_adam_update …
       fix:  sbpjax.optim.Adam(...).step()
 
-The table goes from patterns to advice; the first that fits counts. It is written out in `docs/api_coverage.md`.
+The table goes from patterns to advice; the first that fits counts. It is written out in
+`docs/reference/api_coverage.md`.
 """
 
 from __future__ import annotations

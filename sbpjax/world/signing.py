@@ -8,7 +8,7 @@ what rank 2 says at meeting 4, and a cached program is not taken for another.
 
 There are two keys. The key of the *user* lies in ``~/.config/sbpjax/key``, made on first use, readable for the user
 alone; it signs what this user's programs leave on disk. The key of a *job* is known to its ranks: `job_key` says from
-where. ``docs/security.md`` says what each protects, and against whom.
+where. ``docs/explanation/security.md`` says what each protects, and against whom.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def verified(key: bytes, context: str, data: bytes) -> bytes:
                 f"reading {context}",
                 f"{len(data)} bytes whose signature is not of this key",
                 "only what a holder of the key signed for this place is read",
-                f"remove it if a program of yours did not write it; see {page('security.md')}",
+                f"remove it if a program of yours did not write it; see {page('explanation/security.md')}",
             )
         )
     return body

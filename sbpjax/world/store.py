@@ -92,6 +92,7 @@ class Store:
                     f"reading {name} from the store of the coordinator",
                     f"{len(data)} bytes that no rank of this run signed",
                     "only what ranks with the secret of this job wrote is read; this was not, and nothing of it ran",
-                    "keep strangers from the coordinator's port; give all ranks one secret; see " + page("security.md"),
+                    "keep strangers from the coordinator's port; give all ranks one secret; see "
+                    + page("explanation/security.md"),
                 )
             ) from None

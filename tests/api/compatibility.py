@@ -1,4 +1,4 @@
-"""Write `docs/compatibility.md`: how OneFlow's arguments are taken, from the tables that take them.
+"""Write `docs/reference/compatibility.md`: how OneFlow's arguments are taken, from the tables that take them.
 
 python -m tests.api.compatibility
 """
@@ -14,7 +14,7 @@ from sbpjax.tensor.oneflow_arguments import FORMS, IGNORED, parts
 from tests.api import signatures
 from tests.api.coverage import HERE, resolve
 
-PAGE = HERE.parent.parent / "docs" / "compatibility.md"
+PAGE = HERE.parent.parent / "docs" / "reference" / "compatibility.md"
 START, END = "<!-- arguments -->", "<!-- end of arguments -->"
 # Parameters that functions here have and do nothing with, by the reason.
 WITHOUT_EFFECT = {

@@ -1,4 +1,4 @@
-"""Which of OneFlow's public names exist here, and which of them have a spec; writes `docs/api_coverage.md`.
+"""Which of OneFlow's public names exist here, and which of them have a spec; writes `docs/reference/api_coverage.md`.
 
     python -m tests.api.coverage          # write the page
     python -m tests.api.coverage --print  # what is missing, by priority
@@ -25,7 +25,7 @@ from tests.op_specs.engine import SPECS
 from tests.op_specs.engine.excuses import EXCUSES
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent.parent / "docs" / "api_coverage.md"
+PAGE = HERE.parent.parent / "docs" / "reference" / "api_coverage.md"
 # Names that Python or the design leaves nothing to do for.
 NEEDLESS = {"oneflow.nn.Graph.__del__": "a graph holds nothing that Python does not release"}
 # Attributes that instances have and classes do not show.

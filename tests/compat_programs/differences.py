@@ -16,9 +16,9 @@ DIFFERENT = {
     ),
     "global_four/231_in_place_and_masks": (
         ("mixed",),
-        "split + broadcast stays split, for which each rank cuts its part out; OneFlow gathers (docs/differences.md)",
+        "split + broadcast stays split, for which each rank cuts its part out; OneFlow gathers (docs/reference/differences.md)",
     ),
-    "global_one/194_errors": (("device of global",), "x.device of a global tensor is a device (docs/differences.md)"),
+    "global_one/194_errors": (("device of global",), "x.device of a global tensor is a device (docs/reference/differences.md)"),
     "init/146_orthogonal_and_gains": (("orthogonal",), "the rows of OneFlow's orthogonal_ are not orthogonal"),
     "math/016_rounding": (
         ("%", "int //", "int %"),

@@ -1,4 +1,4 @@
-"""The three blocks of `docs/adding_an_op.md` are all that an op needs: they are run here, and used."""
+"""The three blocks of `docs/how_to/adding_an_op.md` are all that an op needs: they are run here, and used."""
 
 import doctest
 import inspect
@@ -17,7 +17,7 @@ from tests.op_specs import pointwise
 from tests.op_specs.engine import SPECS
 from tests.op_specs.engine.check import check
 
-PAGE = (Path(__file__).parents[2] / "docs" / "adding_an_op.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "how_to" / "adding_an_op.md").read_text()
 PURE, ROW, SPEC = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 NAMES = ["squareplus", "nn.functional.squareplus"]
 

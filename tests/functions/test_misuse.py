@@ -1,6 +1,7 @@
 """Bad input to tensors and functions, in PyTorch's words: the same builtin type is raised, told in four parts.
 
-What is raised where both refuse; what PyTorch accepts or refuses otherwise is listed in `docs/differences.md`.
+What is raised where both refuse; what PyTorch accepts or refuses otherwise is listed in
+`docs/reference/differences.md`.
 """
 
 import pytest

@@ -10,7 +10,7 @@ import sbpjax.planner  # noqa: F401  # registers control flow
 from sbpjax.inspect import primitives as report
 from sbpjax.programs.rules import only, table
 
-_PAGE = pathlib.Path(__file__).parents[2] / "docs" / "primitives.md"
+_PAGE = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "primitives.md"
 
 
 def test_page_is_up_to_date():
@@ -21,8 +21,8 @@ def test_page_is_up_to_date():
     if f"JAX {jax.__version__}." in text:
         # In a process of its own: what other tests import brings more primitives.
         command = [sys.executable, "-m", "sbpjax.inspect.primitives"]
-        page = subprocess.run(command, capture_output=True, text=True, check=True, cwd=_PAGE.parents[1]).stdout
-        assert text == page, "run `python -m sbpjax.inspect.primitives > docs/primitives.md`"
+        page = subprocess.run(command, capture_output=True, text=True, check=True, cwd=_PAGE.parents[2]).stdout
+        assert text == page, "run `python -m sbpjax.inspect.primitives > docs/reference/primitives.md`"
         assert "not looked at yet" not in text
 
 

@@ -1,7 +1,7 @@
 """Where sbpjax differs from OneFlow 0.9.0 on purpose: every class, its reason, and which facts are in it.
 
-A fact that is neither equal nor in a class fails the tests, and so does a class without facts. `docs/differences.md` is
-written from this table (`oracle.document`), and a test compares the two.
+A fact that is neither equal nor in a class fails the tests, and so does a class without facts.
+`docs/reference/differences.md` is written from this table (`oracle.document`), and a test compares the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`docs/differences.md`, written from the table of differences.
+"""`docs/reference/differences.md`, written from the table of differences.
 
 Write it anew after a change of the table, from the repository's root: ``python -m tests.oracle.document``.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.oracle.differences import SIGNATURES, SNIPPETS
 
-PATH = Path(__file__).parents[2] / "docs" / "differences.md"
+PATH = Path(__file__).parents[2] / "docs" / "reference" / "differences.md"
 WIDTH = 120
 
 _HEAD = """# Where sbpjax differs from OneFlow

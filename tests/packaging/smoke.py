@@ -20,7 +20,7 @@ assert home.is_relative_to(Path(sys.prefix).resolve()), f"not the installed pack
 assert metadata.version("sbpjax") == flow.__version__ == naming.VERSION
 assert metadata.metadata("sbpjax")["License-Expression"] == "Apache-2.0"
 assert (home / "py.typed").is_file() and (home / "nn" / "__init__.pyi").is_file()
-for name in ("security.md", "api_coverage.md"):
+for name in ("explanation/security.md", "reference/api_coverage.md"):
     assert Path(errors.page(name)) == home / "docs" / name and Path(errors.page(name)).is_file()
 
 

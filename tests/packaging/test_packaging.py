@@ -37,7 +37,7 @@ def test_the_licence():
 
 
 def test_every_extra_has_a_reason():
-    page = (ROOT / "docs" / "dependencies.md").read_text()
+    page = (ROOT / "docs" / "reference" / "dependencies.md").read_text()
     for extra in PROJECT["project"]["optional-dependencies"]:
         assert f"`{extra}`" in page, extra
 
@@ -47,7 +47,7 @@ def test_pages_that_errors_name_are_there():
     for file in (ROOT / "sbpjax").rglob("*.py"):
         code = file.read_text()
         named |= set(re.findall(r"\bpage\([\"']([\w/.]+)[\"']\)", code))
-    assert {"security.md", "api_coverage.md"} <= named
+    assert {"explanation/security.md", "reference/api_coverage.md"} <= named
     for name in named:
         assert Path(errors.page(name)) == ROOT / "docs" / name and Path(errors.page(name)).is_file()
 

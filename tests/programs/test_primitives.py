@@ -11,7 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 HOME = "sbpjax/programs/primitives.py"
 ROOMS = ("programs", "planner", "compiler", "trace", "graph", "inspect")
 MOST = 3  # names in one list
-EXCEPTIONS = {"sbpjax/inspect/primitives.py": "primitives that have no rule, with the reason, for docs/primitives.md"}
+EXCEPTIONS = {
+    "sbpjax/inspect/primitives.py": "primitives that have no rule, with the reason, for docs/reference/primitives.md"
+}
 KINDS = {name: kind for name, kind in vars(primitives).items() if isinstance(kind, frozenset)}
 
 

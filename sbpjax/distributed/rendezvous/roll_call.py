@@ -106,7 +106,7 @@ def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeo
     if refused:
         rule = "all ranks have the same secret: that of the launcher, of SBPJAX_JOB_SECRET(_FILE), or of one user"
         value = f'export {signing.SECRET}="$(openssl rand -hex 32)"'
-        fix = f"{value} with one value on all machines; see {page('security.md')}"
+        fix = f"{value} with one value on all machines; see {page('explanation/security.md')}"
         seen = refused if refused_since is not None else f"{refused}; then: {why}"
         raise ForeignMessageError(message(asked, seen, rule, fix))
     raise LostRankError(

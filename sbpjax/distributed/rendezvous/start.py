@@ -77,7 +77,7 @@ def _job_key(asked: str) -> bytes:
             "the ranks of a job share a secret that nobody else knows; without one it is made of a key of this user's"
         )
         value = f'export {signing.SECRET}="$(openssl rand -hex 32)"'
-        fix = f"{value}, the same on all ranks; see {page('security.md')}"
+        fix = f"{value}, the same on all ranks; see {page('explanation/security.md')}"
         raise DistributedError(message(asked, str(error), rule, fix)) from None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import sbpjax
 from sbpjax import checkpoint
 
-GUIDE = Path(sbpjax.__file__).parent.parent / "docs" / "checkpoints.md"
+GUIDE = Path(sbpjax.__file__).parent.parent / "docs" / "how_to" / "checkpoints.md"
 
 ENDS = {
     "its end": ("", 0, ""),

@@ -220,7 +220,7 @@ def test_what_is_unknown_is_refused_and_not_swallowed():
 
 
 def test_the_page_names_them_all():
-    text = (Path(__file__).parents[3] / "docs" / "data_workers.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "reference" / "data_workers.md").read_text()
     named = set(re.findall(r"`([\w.]+)`", text))
     assert not {*FUNCTIONS, *METHODS} - named
 

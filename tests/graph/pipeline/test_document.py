@@ -1,10 +1,10 @@
-"""docs/pipeline.md is true: its session prints what it says."""
+"""docs/how_to/pipeline.md is true: its session prints what it says."""
 
 import doctest
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "pipeline.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how_to" / "pipeline.md"
 
 
 def test_session():

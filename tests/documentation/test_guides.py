@@ -1,0 +1,181 @@
+"""Tutorials, how-to pages and the reference of options are true: their sessions print what they say, their code runs.
+
+Blocks with ``>>>`` are doctests; other blocks of Python run one after the other in one space of names. A block that
+begins with the name of a file is a program too, run by Python. Commands of the launcher and of `sbpjax.run` are parsed.
+"""
+
+import ast
+import doctest
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sbpjax as flow
+from sbpjax.distributed import launch
+from sbpjax.graph.config import GraphConfig
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+# Pages whose code other tests run, which know more about it.
+ELSEWHERE = {
+    "adding_a_rule": "tests/test_readme.py",
+    "absent": "tests/documentation/test_pages.py",
+    "adding_an_op": "tests/functions/test_adding_an_op.py",
+    "auto": "tests/documentation/test_pages.py",
+    "pipeline": "tests/graph/pipeline/test_document.py",
+}
+PAGES = sorted(page for page in DOCS.rglob("*.md") if "```python" in page.read_text() and page.stem not in ELSEWHERE)
+NEEDS_TRANSFORMERS = re.compile(r"^from transformers import", re.MULTILINE)
+
+
+def blocks(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+
+
+def test_other_tests_run_the_other_pages():
+    for name, test in ELSEWHERE.items():
+        assert name in (ROOT / test).read_text()
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if ">>>" in p.read_text()], ids=lambda p: p.stem)
+def test_a_session_prints_what_the_page_says(page):
+    source = "\n".join(block for block in blocks(page) if ">>>" in block)
+    session = doctest.DocTestParser().get_doctest(source, {}, page.stem, str(page), 0)
+    runner, report = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), []
+    runner.run(session, out=report.append)
+    assert runner.failures == 0, "".join(report)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_code_runs(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code = [block for block in blocks(page) if ">>>" not in block]
+    if any(map(NEEDS_TRANSFORMERS.search, code)):
+        first = next(i for i, block in enumerate(code) if NEEDS_TRANSFORMERS.search(block))
+        code = code[:first]  # the rest runs under the alias, below
+    names = {"__name__": "page"}
+    for block in code:
+        exec(compile(block, page.name, "exec"), names)
+
+
+PROGRAMS = [(p, b) for p in PAGES for b in blocks(p) if re.match(r"# \w+\.py\n", b)]
+
+
+@pytest.mark.parametrize("page, block", PROGRAMS, ids=lambda value: getattr(value, "stem", "program"))
+def test_a_program_runs(page, block, tmp_path):
+    program = tmp_path / block[2:].partition("\n")[0]
+    program.write_text(block)
+    run = [sys.executable, program]
+    subprocess.run(run, check=True, cwd=tmp_path, timeout=300, env=_environment())
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(importlib.util.find_spec("transformers") is None, reason="transformers is not installed")
+def test_a_llama_of_hugging_face_trains_unchanged_and_laid_out_by_the_planner(tmp_path):
+    code = blocks(DOCS / "how_to" / "torch_scripts.md")
+    first = next(i for i, block in enumerate(code) if NEEDS_TRANSFORMERS.search(block))
+    (tmp_path / "llama.py").write_text("\n".join(code[first:]))
+    run = [sys.executable, "-m", "sbpjax.run", "--as", "torch", "llama.py"]
+    found = subprocess.run(run, cwd=tmp_path, timeout=600, env=_environment(), capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr[-3000:]
+    losses = [float(loss) for loss in re.findall(r"^\d (\S+)$", found.stdout, flags=re.MULTILINE)]
+    assert len(losses) == 6 and losses[0] > losses[2] > losses[5]
+    assert "data parallel" in found.stdout
+
+
+def _environment():
+    import os
+
+    return {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", "SBPJAX_CPU_DEVICES": "8", "NPROC": "32"}
+
+
+COMMANDS = sorted(
+    {
+        line.strip()
+        for page in [ROOT / "README.md", *DOCS.rglob("*.md")]
+        for line in re.findall(
+            r"^ {4}(python -m sbpjax\.(?:distributed\.launch|run) .*)$", page.read_text(), re.MULTILINE
+        )
+        if "[" not in line
+    }
+)
+
+
+def test_there_are_commands():
+    assert len(COMMANDS) > 8
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_understood(command, monkeypatch):
+    words = shlex.split(command, comments=True)[2:]
+    if words[0] == "sbpjax.distributed.launch":
+        options = launch.parser().parse_args(words[1:])
+        assert options.nproc_per_node > 1 and 0 <= options.node_rank < options.nnodes
+        words = [options.training_script, *options.training_script_args]
+        if words[0] != "sbpjax.run":
+            return
+    known = {"--as", "--lazy", "--verbose", "-m"}
+    before = words[1 : next(i for i, word in enumerate(words) if word.endswith(".py") or word.startswith("project"))]
+    assert {word for word in before if word.startswith("-")} <= known
+
+
+def test_the_reference_has_every_option_of_the_launcher():
+    page = (DOCS / "reference" / "launcher.md").read_text()
+    options = {o for action in launch.parser()._actions for o in action.option_strings} - {"-h", "--help"}
+    assert options and all(f"`{option}`" in page for option in options)
+
+
+def test_the_reference_has_every_option_of_a_graph():
+    page = (DOCS / "reference" / "graph_options.md").read_text()
+    reads = {"key", "casting", "least_iterations", "auto", "prices"}
+    for name, value in vars(GraphConfig).items():
+        if callable(value) and not name.startswith("_") and name not in reads:
+            assert f"`{name}" in page, name
+    named = re.findall(
+        r"`(?:graph\.)?((?:set|enable|allow|add|explain|traffic|memory|why|debug|export)_?\w*)[`(]", page
+    )
+    assert len(named) > 20 and all(hasattr(GraphConfig, n) or hasattr(flow.nn.Graph, n) for n in named), named
+
+
+def test_guides_stay_short():
+    for page in [*(DOCS / "tutorials").glob("*.md"), *(DOCS / "how_to").glob("*.md")]:
+        words = [w for w in page.read_text().split() if re.search(r"\w", w)]
+        assert len(words) <= 1200, page.name
+
+
+def test_every_page_is_on_the_index_of_its_kind_and_in_the_readme():
+    readme = set(re.findall(r"\]\(docs/([^)#]*)\)", (ROOT / "README.md").read_text()))
+    for kind in ("tutorials", "how_to", "reference", "explanation"):
+        folder = DOCS / kind
+        pages = {page.name for page in folder.glob("*.md")} - {"index.md"}
+        linked = set(re.findall(r"^\| \[[^\]]*\]\((\w+\.md)\) \|", (folder / "index.md").read_text(), re.MULTILINE))
+        assert linked == pages
+        assert {f"{kind}/{name}" for name in pages} <= readme
+        assert f"]({kind}/index.md)" in (DOCS / "index.md").read_text()
+    assert {page.name for page in DOCS.glob("*.md")} == {"index.md"}
+
+
+def test_the_picture_is_what_its_script_draws():
+    names = {"__name__": "layouts", "__file__": str(DOCS / "pictures" / "layouts.py")}
+    exec((DOCS / "pictures" / "layouts.py").read_text(), names)
+    assert names["picture"]() == (DOCS / "pictures" / "layouts.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    "name", "load_graph wait sbpjax.run DataLoader export from_flax wrap_jax load_safetensors simulate".split()
+)
+def test_names_are_found_in_guides(name):
+    pages = [*(DOCS / "tutorials").glob("*.md"), *(DOCS / "how_to").glob("*.md")]
+    assert any(re.search(rf"\b{re.escape(name)}\b", page.read_text()) for page in pages)
+
+
+def test_code_of_guides_is_python():
+    for page in PAGES:
+        for block in blocks(page):
+            if ">>>" not in block:
+                ast.parse(block)
