@@ -13,6 +13,7 @@ from sbpjax.tensor.generator import Generator as _Generator
 from sbpjax.tensor.attached import HistogramEdges as _HistogramEdges
 from sbpjax.tensor.attached import MantissaExponent as _MantissaExponent
 from sbpjax.tensor.attached import MinMax as _MinMax
+from sbpjax.nn.module import Module as _Module
 from sbpjax.tensor.attached import NativeLayerNorm as _NativeLayerNorm
 from sbpjax.tensor.attached import PLU as _PLU
 from sbpjax.tensor.attached import QR as _QR
@@ -20,6 +21,7 @@ from sbpjax.tensor.attached import SVD as _SVD
 from sbpjax.tensor.attached import SignLogabsdet as _SignLogabsdet
 from sbpjax.tensor.size import Size as _Size
 from sbpjax.tensor.attached import SolutionCoefficient as _SolutionCoefficient
+from sbpjax.inspect.summary import Summary as _Summary
 from sbpjax.tensor.tensor import Tensor as _Tensor
 from sbpjax.tensor.attached import ValuesIndices as _ValuesIndices
 from sbpjax.tracing.wrap_jax import Wrapped as _Wrapped
@@ -2034,6 +2036,17 @@ def sum(input: _Tensor, dim: _types.IntOrInts | None = None, keepdim: builtins.b
         input: any dtype.
         dim: dim, dims or None.
         dtype: cast to it before summing; by default integers and bools go to int64.
+    """
+def summary(model: _Module, *args: builtins.object, **kwargs: builtins.object) -> _Summary:
+    """Return the modules of a model with their results, parameters, sbp and bytes per device; nothing runs.
+
+    The forward is called on tensors without data, in evaluation mode, and leaves the model as it was.
+
+    Args:
+        model: the model, its tensors local, global, or without data.
+        *args: example arguments of its forward: tensors, `TensorSpec`, `jax.ShapeDtypeStruct`, other values; without
+            any the results are left out.
+        **kwargs: the same by name.
     """
 def svd(input: _Tensor, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out: _Tensor | None = None) -> _SVD:
     """Return U, S and V with ``input = U diag(S) V^H``."""

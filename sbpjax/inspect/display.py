@@ -96,7 +96,13 @@ def microseconds(us: float) -> str:
 
 
 def _cells(row: Iterable[str], tag: str) -> str:
-    return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
+    return "".join(f"<{tag}>{_indented(html.escape(cell))}</{tag}>" for cell in row)
+
+
+def _indented(cell: str) -> str:
+    """Return a cell whose leading spaces a browser keeps."""
+    text = cell.lstrip(" ")
+    return "&nbsp;" * (len(cell) - len(text)) + text
 
 
 def _parts(block: Any) -> Sequence[Any]:

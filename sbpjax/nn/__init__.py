@@ -214,4 +214,12 @@ def __getattr__(name: str):
 
 _tell(globals(), Module)
 
-del _resting
+
+def _repr_html_(self: Module) -> str:
+    from sbpjax.inspect.summary import summary  # of a room above, which notebooks alone need here
+
+    return summary(self)._repr_html_()
+
+
+Module._repr_html_ = _repr_html_  # type: ignore[attr-defined]
+del _repr_html_, _resting

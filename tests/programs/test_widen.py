@@ -1,6 +1,7 @@
 """Gradients of cast weights are summed and reduced in float32."""
 
 import jax
+import jax.extend.core
 import jax.numpy as jnp
 import numpy as np
 import pytest
