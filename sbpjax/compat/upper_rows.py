@@ -1,8 +1,17 @@
-"""Rows of the table of ops whose functions stand in rooms above it; each is loaded when it is first asked for."""
+"""Public names of lower rooms whose functions stand in upper ones; each is loaded when it is first asked for.
+
+They are rows of the table of ops, and what notebooks ask placements and sbps for.
+"""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
+from typing import Any
+
 from sbpjax.functions.table import written
+from sbpjax.sbp.algebra import sbp
+from sbpjax.sbp.placement import placement
 
 written("cond", "sbpjax.tracing.cond")
 written("vmap", "sbpjax.tracing.vmap")
@@ -14,3 +23,11 @@ written("summary", "sbpjax.inspect.summary")
 written("load save", "sbpjax.data.save_load")
 for _name in ("kaiming_normal_", "kaiming_uniform_", "orthogonal_", "xavier_normal_", "xavier_uniform_"):
     written(f"Tensor.{_name}", "sbpjax.nn.init")
+
+
+def _in_notebooks(name: str) -> Callable[[Any], str]:
+    return lambda self: getattr(importlib.import_module("sbpjax.inspect.notebook"), name)(self)
+
+
+placement._repr_html_ = _in_notebooks("placement_html")  # type: ignore[attr-defined]
+sbp._repr_html_ = _in_notebooks("sbp_html")  # type: ignore[attr-defined]
