@@ -38,8 +38,8 @@ FILES = [
 # What stands on it: layers, optimizers, graphs, mixed precision, transformations, loading.
 LATER_FILES = [
     *(f"tests/nn/test_{name}.py" for name in ("adaptive", "attention", "batchnorm", "dropout", "embedding", "hooks")),
-    *(f"tests/nn/test_{name}.py" for name in ("image_layers", "init", "layers", "loss", "margin_loss", "module", "rnn")),
-    *(f"tests/nn/test_{name}.py" for name in ("state", "transformer")),
+    *(f"tests/nn/test_{name}.py" for name in ("image_layers", "init", "layers", "loss", "margin_loss", "module")),
+    *(f"tests/nn/test_{name}.py" for name in ("rnn", "state", "transformer")),
     *(f"tests/nn/utils/test_{name}.py" for name in ("packing", "weight_norm")),
     *(f"tests/optim/test_{name}.py" for name in ("clip_grad", "clipping", "compiled", "from_optax", "grad_scaler")),
     *(f"tests/optim/test_{name}.py" for name in ("in_graph", "lamb", "lbfgs", "master_weights", "optimizer")),
