@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax._src.array import ArrayImpl  # a tracer is a jax.Array too
 
 from sbpjax.sbp import Layout, abstract, algebra, spread
 from sbpjax.sbp.layout import layout_of
@@ -69,8 +70,13 @@ def from_logical(value, placement: Placement, sbp) -> tuple[Payload, Layout]:
         raise abstract.absent(f"to_global({placement!r}, ...)", seen, placement)
     if placement.spans_processes:
         return spread.from_logical(value, layout), layout
+    alias = None
+    if value.__class__ is ArrayImpl and placement.type == "cpu" and any(c != algebra.B for c in layout.codes):
+        # Views of what is in memory: JAX would compile a program that slices, for every shape.
+        if value.is_fully_addressable and next(iter(value.devices())).platform == "cpu":
+            value, alias = np.asarray(value), False
     if layout.is_even and not layout.partial_axes:
-        return jax.device_put(value, layout.sharding), layout
+        return jax.device_put(value, layout.sharding, may_alias=alias), layout
     # On the device already: one transfer of the whole and a planned slice, and nothing comes to the host.
     if isinstance(value, jax.Array):
         whole = layout.with_codes((algebra.B,) * len(layout.codes))

@@ -6,13 +6,18 @@ partial sum.
 
 from __future__ import annotations
 
+import math
 from operator import index as as_int
 from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
+
 from sbpjax.errors import OpError, OpTypeError, SbpError, message
 from sbpjax.ops import random as _random
+from sbpjax.ops import random_blocks
 from sbpjax.sbp import algebra
-from sbpjax.tensor import dispatch
+from sbpjax.tensor import dispatch, made_on_host
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.binding import into_out
 from sbpjax.tensor.creation import _float_dtype, make, size_of, where_to
@@ -375,6 +380,41 @@ def trunc_normal_(
     """Write normal floats limited to [a, b] by drawing again."""
     static = (("mean", float(mean)), ("std", float(std)), ("a", float(a)), ("b", float(b)))
     return _fill(self, _random.trunc_normal, static, generator, "trunc_normal_")
+
+
+def by_inverse_(
+    self: Tensor, low: float, high: float, std: float, mean: float, a: float, b: float, generator=None
+) -> Tensor:
+    """Write normal floats limited to [a, b], by the inverse of erf at uniform numbers in [low, high).
+
+    Args:
+        low: erf's value at a.
+        high: erf's value at b.
+        std: their deviation before the limits.
+        mean: their mean before the limits.
+        a: the least value.
+        b: the greatest value.
+        generator: where the numbers come from.
+    """
+    asked = "trunc_normal_"
+    refreshed(self)
+    check_writable(self, asked)
+    if self.is_meta:
+        return self
+    static = (("shape", tuple(self.shape)), ("dtype", self.dtype.np), ("low", low), ("high", high))
+    options = place_like(self, None, None, None)
+    key = generator_or_default(generator).key()
+    # Each op rounds, to a narrow dtype and before the mean is added, which a block's program would not do.
+    if self.dtype in (dtypes.float32, dtypes.float64) and mean == 0:
+        numbers = [np.asarray(x, self.dtype.np) for x in (std * math.sqrt(2.0), a, b)]
+        then = random_blocks.inverse_of_erf, [jnp.asarray(x) for x in numbers]
+        value = made_on_host.drawn(_random.uniform, static, [key], *where_to(*options, asked), then)
+        if value is not None:
+            put_from(self, value)
+            return self
+    put_from(self, make(_random.uniform, static, (key,), options, asked))
+    self.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean)
+    return self.clamp_(min=a, max=b)
 
 
 def exponential_(self: Tensor, lambd: float = 1.0, generator=None) -> Tensor:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any, NoReturn
 
+from sbpjax.functions.random import by_inverse_
 from sbpjax.ops.dims import fail
 from sbpjax.sbp.algebra import broadcast
 from sbpjax.tensor import Tensor, creation, from_data
@@ -88,12 +89,10 @@ def trunc_normal_(
     def below(x: float) -> float:
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
+    # The inverse of the distribution function, at numbers uniform between its values at a and b.
+    low, high = 2 * below(a) - 1, 2 * below(b) - 1
     with no_grad():
-        # The inverse of the distribution function, at numbers uniform between its values at a and b.
-        tensor.uniform_(2 * below(a) - 1, 2 * below(b) - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0)).add_(mean)
-        return tensor.clamp_(min=a, max=b)
+        return by_inverse_(tensor, low, high, std, mean, a, b, generator)
 
 
 def bias_(tensor: Tensor | None, fan_in: int) -> None:

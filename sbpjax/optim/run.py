@@ -202,7 +202,8 @@ def _as_firmly(value: np.ndarray, param: Tensor) -> jax.Array:
     bound input are all bound.
     """
     array = payload(param)
-    return jax.device_put(value, array.sharding) if array.committed else jax.numpy.array(value)
+    # Not `jax.numpy.array`: it compiles a program that copies, for every shape.
+    return jax.device_put(value, array.sharding if array.committed else None, may_alias=False)
 
 
 def same_place(tensor: Tensor, param: Tensor) -> bool:

@@ -14,15 +14,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax._src.core import trace_state_clean  # no public name
 from jax.core import Tracer
 
-from sbpjax.compiler import conversions, eager
-from sbpjax.errors import OpError, OpTypeError, PlacementTypeError, SbpError, SbpTypeError, message
+from sbpjax.compiler import eager
+from sbpjax.errors import OpError, OpTypeError, PlacementTypeError, SbpTypeError, message
 from sbpjax.sbp import algebra, current_placement
 from sbpjax.sbp.placement import placement as Placement
 
-from . import abstract
+from . import abstract, made_on_host
 from . import dtype as dtypes
 from .convert import pin
 from .device import META, PlacementDevice
@@ -30,9 +29,13 @@ from .device import device as Device
 from .mode import mode
 from .op import call_kept, op_of
 from .scalars import scalar_array
-from .tensor import Tensor, wrap, wrap_any
+from .tensor import Tensor, wrap_any
 
 # ------------------------------------------------------------------------------------------------- where a tensor goes
+
+
+# In the place of a device: JAX's default one, whatever `mode` says, and the tensor is not bound to it.
+UNBOUND: Any = object()
 
 
 def where_to(device, placement, sbp, asked: str):
@@ -41,6 +44,8 @@ def where_to(device, placement, sbp, asked: str):
     Raises:
         SbpTypeError: ``placement`` and ``sbp`` do not come together, or come with ``device``.
     """
+    if device is UNBOUND:
+        return None, None, None
     if mode.device is not None and device is None and placement is None and sbp is None:
         device = mode.device
     if isinstance(device, PlacementDevice) and placement is None and sbp is None:
@@ -82,8 +87,8 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
         out = pin(wrap_any(jnp.asarray(fn(*inputs, **dict(static)))), placement, sbp)
     elif without_data(device, placement):
         out = abstract.made_by(fn, static, inputs, placement, sbp)
-    elif fn in (_constant, _full) and (filled := _by_hand(static, inputs, device, placement, sbp)) is not None:
-        out = filled
+    elif (made := _on_host(fn, static, inputs, device, placement, sbp)) is not None:
+        out = made
     elif placement is not None:
         algebra.parse(sbp, placement.hierarchy)  # what a plan decides cannot be part of a program's key
         (array,), (layout,) = eager.execute(
@@ -100,37 +105,13 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
     return out.requires_grad_() if requires_grad else out
 
 
-# A program that fills takes milliseconds to lower: small constants of a kind are filled on the host, until so many of
-# them were made that a program pays.
-_BY_HAND_BYTES = 1 << 16
-_BY_HAND_TIMES = 4
-_by_hand_times: dict = {}
-
-
-def _by_hand(static: tuple, inputs, device, placement, sbp) -> Tensor | None:
-    """Return a small constant filled on the host, or None where a program is to make it."""
+def _on_host(fn, static: tuple, inputs: list, device, placement, sbp) -> Tensor | None:
+    """Return a tensor made without a program of its shape; None if only such a program makes it."""
+    if fn is not _constant and fn is not _full:
+        return made_on_host.drawn(fn, static, inputs, device, placement, sbp)
     options = dict(static)
-    shape, dtype = options["shape"], options["dtype"]
     value = inputs[0] if inputs else options["value"]
-    # Numbers that NumPy and XLA certainly round and cast alike.
-    plain = type(value) in (bool, int, float) and (value in (0, 1) or (dtype.kind == "f" and abs(value) < 1e4))
-    if not plain or math.prod(shape) * dtype.itemsize > _BY_HAND_BYTES or not trace_state_clean():
-        return None
-    key = (shape, dtype, device, placement)
-    times = _by_hand_times[key] = _by_hand_times.get(key, 0) + 1
-    if times > _BY_HAND_TIMES:
-        return None
-    if placement is None:
-        # Aliased (JAX's default on CPU), donated memory would be NumPy's.
-        return wrap(jax.device_put(np.full(shape, value, dtype), device, may_alias=False))
-    try:
-        codes = algebra.parse(sbp, placement.hierarchy, len(shape))
-    except SbpError:  # planning will say what is wrong with it
-        return None
-    # Which rank holds the value of a partial sum is the planner's choice, as for larger tensors.
-    if algebra.P in codes:
-        return None
-    return wrap_any(*conversions.from_logical(np.full(shape, value, dtype), placement, sbp))._as_asked()
+    return made_on_host.filled(options["shape"], options["dtype"], value, device, placement, sbp)
 
 
 def without_data(device, placement) -> bool:

@@ -23,12 +23,12 @@ from sbpjax.errors import OpTypeError, SbpError, message
 from sbpjax.ops.promote import category
 from sbpjax.tensor.tape.node import AccumulateGrad
 
-from . import dispatch
+from . import dispatch, made_on_host
 from .mode import mode
 from .op import Op, op_of
 from .storage import base_of, repeated_by, write
 from .tape.op_node import OpNode
-from .tensor import Tensor, inplace_error
+from .tensor import LOCAL, PLACED, Tensor, inplace_error
 
 # What may be done to a view that shows an element more than once: the same value everywhere, another shape, and what
 # PyTorch merely warns of.
@@ -312,7 +312,7 @@ def fill_(self: Tensor, value) -> Tensor:
         >>> flow.ones(2).fill_(7)
         tensor([7., 7.])
     """
-    return inplace(self, FILL, (value,))
+    return self if _filled_on_host(self, value, "fill_") else inplace(self, FILL, (value,))
 
 
 FILL = Op(copy_into, name="fill")
@@ -328,7 +328,20 @@ def zero_(self: Tensor) -> Tensor:
         >>> flow.ones(2).zero_()
         tensor([0., 0.])
     """
-    return inplace(self, ZERO)
+    return self if _filled_on_host(self, 0, "zero_") else inplace(self, ZERO)
+
+
+def _filled_on_host(x: Tensor, value, asked: str) -> bool:
+    """Write a number into a tensor without a program of its shape; return whether that was done."""
+    if not isinstance(x, Tensor) or x._fresh()._kind not in (LOCAL, PLACED) or (x._edge is not None and mode.grad):
+        return False
+    check_writable(x, asked)
+    layout = x._layout
+    place = (None, layout.placement, layout.sbp) if layout is not None else (made_on_host.bound_to(x._array),)
+    made = made_on_host.filled(tuple(x.shape), x.dtype.np, value, *place)
+    if made is not None:
+        _become(x, made, asked, False)
+    return made is not None
 
 
 def _zero(x, /):

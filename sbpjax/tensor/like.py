@@ -11,21 +11,27 @@ from collections.abc import Sequence
 from sbpjax.errors import MixedTensorError, OpTypeError, message
 from sbpjax.sbp import broadcast
 
-from . import abstract
+from . import abstract, made_on_host
 from . import dtype as dtypes
 from .convert import pin
-from .creation import _constant, _full, empty, full, make, ones, size_of, zeros
+from .creation import UNBOUND, _constant, _full, empty, full, make, ones, size_of, zeros
 from .from_data import tensor
-from .tensor import TRACED, Tensor, wrap_any
+from .tensor import LOCAL, TRACED, Tensor, wrap_any
 
 
 def place_like(x: Tensor, device, placement, sbp, random: bool = False):
-    """Return ``(device, placement, sbp)`` for a new tensor that lies as ``x`` does unless told otherwise."""
+    """Return ``(device, placement, sbp)`` for a new tensor that lies as ``x`` does unless told otherwise.
+
+    JAX compiles anew when an input is bound to its device in one call and not in another. So a new tensor is bound as
+    ``x`` is: with a part of a model's parameters bound, the second training step would compile its programs again.
+    """
     if device is not None:
         return device, placement, sbp
     layout = x._fresh()._layout
     if layout is None:
         if placement is None and sbp is None:
+            if x._kind == LOCAL and made_on_host.bound_to(x._array) is None:
+                return UNBOUND, None, None
             return (x.device if not x._kind or x.is_meta else None), None, None
         return None, placement, sbp
     placement = layout.placement if placement is None else placement
@@ -193,6 +199,7 @@ def new_tensor(self: Tensor, data, dtype=None, device=None, requires_grad=False,
     """Return `tensor` of data with this tensor's dtype unless told otherwise; on its device if that is local."""
     if self._layout is None:
         device, placement, sbp = place_like(self, device, placement, sbp)
+        device = self.device if device is UNBOUND else device  # data that is a tensor may lie elsewhere
     elif placement is None or sbp is None:
         raise MixedTensorError(
             message(

@@ -17,7 +17,7 @@ from sbpjax.ops.arithmetic import mul
 from sbpjax.ops.elementwise import exp
 from sbpjax.sbp import placement
 from sbpjax.sbp.policy import boxing_policy
-from sbpjax.tensor import creation, placed
+from sbpjax.tensor import made_on_host, placed
 from sbpjax.tensor import op as ops
 from sbpjax.world import signing
 from sbpjax.world.recent import Recent
@@ -174,11 +174,11 @@ def test_backward_and_update_of_a_model_start_without_a_trace(cache, compilation
         optimizer.step()
         return [p.numpy() for p in model.parameters()]
 
-    creation._by_hand_times.clear()
+    made_on_host._made.clear()
     first = step()
     forget()
     placed._chosen.clear()
-    creation._by_hand_times.clear()
+    made_on_host._made.clear()
     for op in ops._OPS.everything():
         op.entries.clear()
     with compilations as count:

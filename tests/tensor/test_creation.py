@@ -8,7 +8,6 @@ import torch
 
 import sbpjax
 from sbpjax import sbp
-from sbpjax.tensor import creation
 from tests.tensor.both import same
 
 LOCAL = {
@@ -140,32 +139,6 @@ def test_devices():
         sbpjax.device("xpu")
     with pytest.raises(RuntimeError):
         x + sbpjax.ones(2, device="cpu:2")
-
-
-def test_constants_of_a_kind_are_filled_by_hand_a_few_times_then_by_a_program(monkeypatch):
-    monkeypatch.setattr(creation, "_by_hand_times", {})
-    calls = []
-    original = creation._by_hand
-    monkeypatch.setattr(creation, "_by_hand", lambda *a: calls.append(original(*a)) or calls[-1])
-    options = {"placement": P4(), "sbp": sbp.split(0)}
-    made = [sbpjax.full((5, 3), 2.5, **options) for _ in range(creation._BY_HAND_TIMES + 2)]
-    assert [c is not None for c in calls] == [True] * creation._BY_HAND_TIMES + [False] * 2
-    assert all(x.sbp == made[0].sbp and x._array.sharding == made[-1]._array.sharding for x in made)
-    assert all((x.numpy() == 2.5).all() for x in made)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "bool", "complex64"])
-@pytest.mark.parametrize("value", [0, 1, True, -0.0, 7, 1e300, float("nan")])
-def test_by_hand_and_by_a_program_are_the_same(monkeypatch, dtype, value):
-    if dtype in ("int8", "bool") and value != value:
-        return
-    dtype = getattr(sbpjax, dtype)
-    monkeypatch.setattr(creation, "_by_hand_times", {})
-    first = sbpjax.full((3,), value, dtype=dtype)
-    monkeypatch.setattr(creation, "_BY_HAND_TIMES", 0)
-    second = sbpjax.full((3,), value, dtype=dtype)
-    assert first.dtype == second.dtype
-    assert np.asarray(first._array).tobytes() == np.asarray(second._array).tobytes()
 
 
 @pytest.mark.parametrize("value", [np.float32(2.5), np.int64(3), np.float64(1e5), np.bool_(True)])

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 from jax._src.core import trace_state_clean  # no public name
 
@@ -53,5 +55,14 @@ def zero_grads(tensors: Iterable[Tensor], set_to_none: bool | None) -> None:
                 key = (array.shape, array.dtype, array.sharding)
                 zero = meta.zeroed = made.get(key)
                 if zero is None:
-                    zero = made[key] = meta.zeroed = jnp.zeros(array.shape, array.dtype, device=array.sharding)
+                    zero = made[key] = meta.zeroed = _zeros_like(array)
             grad._set(zero, grad._layout)
+
+
+def _zeros_like(array: ArrayImpl) -> ArrayImpl:
+    sharding = array.sharding
+    if not sharding.is_fully_addressable or any(d.platform != "cpu" for d in sharding.device_set):
+        return jnp.zeros(array.shape, array.dtype, device=sharding)
+    # A program that fills is compiled per shape, 40 ms of the first step for each. Aliased, it would be NumPy's memory.
+    zeros = np.zeros(array.shape, array.dtype)
+    return jax.device_put(zeros, sharding if array.committed else None, may_alias=False)

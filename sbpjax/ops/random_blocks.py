@@ -1,0 +1,93 @@
+"""Random numbers in blocks: one program draws any stretch of a stream, whatever shape the numbers are for.
+
+Compiling a draw takes 0.2 to 2 s of CPU time, and a model has tens of shapes of weights. Element i of a draw depends on
+the key and i alone, so the numbers of a ``(64, 16, 1, 1)`` weight are the first 1,024 of the same key's flat stream.
+A *block key* is a key and a start: under it every function of `sbpjax.ops.random` that draws element by element gives
+the stretch from there.
+
+    normal(key, 0.0, 1.0, shape=(96, 64))                     # 6,144 numbers: a program of this shape
+    normal(block_key(words, 0), 0.0, 1.0, shape=(4096,))      # their first 4,096, and
+    normal(block_key(words, 4096), 0.0, 1.0, shape=(4096,))   # the others and 2,048 more: one program for all shapes
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import jax
+import jax.extend
+import numpy as np
+from jax import lax
+
+from .promote import cast, compute_dtype, spread
+
+
+def _bits(key, width: int, shape: tuple[int, ...]):
+    """Return bits of the stretch: what JAX's threefry gives for elements ``start + i``, `i` from 0 on."""
+    high, low = (lax.shift_left(lax.convert_element_type(w, np.uint64), np.uint64(s)) for w, s in zip(key[2:], (32, 0)))
+    index = lax.add(lax.iota(np.uint64, math.prod(shape)), lax.bitwise_or(high, low))
+    counts = lax.shift_right_logical(index, np.full(index.shape, 32, np.uint64)), index
+    first, second = jax.extend.random.threefry2x32_p.bind(
+        key[0], key[1], *[lax.convert_element_type(c, np.uint32) for c in counts]
+    )
+    dtype = np.dtype(f"uint{width}")
+    if width == 64:
+        wide = lax.convert_element_type(first, dtype), lax.convert_element_type(second, dtype)
+        bits = lax.bitwise_or(lax.shift_left(wide[0], np.full(index.shape, 32, dtype)), wide[1])
+    else:
+        bits = lax.convert_element_type(lax.bitwise_xor(first, second), dtype)
+    return lax.reshape(bits, shape)
+
+
+def _split(key, shape: tuple[int, ...]):
+    keys = jax.extend.random.threefry_prng_impl.split(key[:2], shape)
+    return lax.concatenate([keys, lax.broadcast(key[2:], shape)], len(shape))
+
+
+def _fold_in(key, data):
+    return lax.concatenate([jax.extend.random.threefry_prng_impl.fold_in(key[:2], data), key[2:]], 0)
+
+
+def _seed(seed):
+    raise NotImplementedError("a block key is made of a key and a start, by block_key")
+
+
+@functools.cache
+def _impl() -> Any:
+    return jax.extend.random.define_prng_impl(
+        key_shape=(4,), seed=_seed, split=_split, random_bits=_bits, fold_in=_fold_in, name="threefry_block", tag="blk"
+    )
+
+
+def block_key(words, start: int):
+    """Return the key of the stretch of a stream from an element on.
+
+    Args:
+        words: the data of a threefry key, ``uint32[2]``.
+        start: the first element.
+    """
+    data = np.array([*words, start >> 32, start & 0xFFFF_FFFF], np.uint32)
+    return jax.random.wrap_key_data(jax.numpy.asarray(data), impl=_impl())
+
+
+def uniform_between(key, scale, low, top, under, /, shape, dtype):
+    """Return `random.uniform` with its bounds as inputs, so that there is one program for all: see `bounds_of`."""
+    shape = tuple(shape)
+    unit = jax.random.uniform(key, shape, compute_dtype(dtype))
+    x = cast(lax.add(lax.mul(unit, spread(scale, shape)), spread(low, shape)), dtype)
+    return lax.select_n(lax.lt(x, spread(top, shape)), spread(under, shape), x)
+
+
+def bounds_of(low: float, high: float, dtype) -> tuple[np.ndarray, ...]:
+    """Return the four numbers that `uniform_between` takes for [low, high): width, low, high, and the next below."""
+    top = np.asarray(high, dtype)
+    wide = compute_dtype(dtype)
+    return np.asarray(high - low, wide), np.asarray(low, wide), top, np.nextafter(top, np.asarray(-np.inf, dtype))
+
+
+def inverse_of_erf(x, std, least, most, /):
+    """Return the inverse of erf, scaled and limited: of uniform numbers it makes normal ones between two limits."""
+    x = lax.mul(lax.erf_inv(x), spread(std, x.shape))
+    return lax.clamp(spread(least, x.shape), x, spread(most, x.shape))

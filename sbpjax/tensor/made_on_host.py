@@ -1,0 +1,152 @@
+"""New constants and random numbers that need no program of their own shape.
+
+A program that makes a tensor is compiled per shape: 10 ms of CPU time for a fill, 0.2 to 2 s for random numbers, and a
+model has tens of shapes of parameters. On CPU devices constants are therefore filled by NumPy, and random numbers drawn
+in blocks of two sizes, joined and cut on the host: bit for bit what the program of the shape gives.
+
+    nn.Conv2d(3, 16, 3)    weight (16, 3, 3, 3): 432 numbers, one block of 4,096 drawn
+    nn.Linear(1024, 1024)  weight: 8 blocks of 131,072
+
+A value of one kind that is made again and again gets its program after `_TIMES`: a loop makes its noise in one call.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax._src.core import trace_state_clean  # no public name
+
+from sbpjax.compiler import conversions
+from sbpjax.errors import SbpError
+from sbpjax.ops import random, random_blocks
+from sbpjax.sbp import algebra
+from sbpjax.world.recent import Recent
+
+from .op import call_kept, op_of
+from .scalars import scalar_array
+from .tensor import Tensor, wrap, wrap_any
+
+_TIMES = 64  # more than most models have layers of one shape
+_FILLED_BYTES = 1 << 16  # elsewhere than on CPU devices, where what NumPy fills has yet to be sent
+_ON_CPU_BYTES = 1 << 28
+_SMALL, _LARGE = 1 << 12, 1 << 17
+_MOST_SMALL = 16
+
+_made = Recent(4096)  # how often each kind of value was made
+
+
+def filled(shape: tuple[int, ...], dtype: np.dtype, value: Any, device=None, placement=None, sbp=None) -> Tensor | None:
+    """Return a constant filled on the host, or None where a program is to make it.
+
+    Args:
+        shape: its shape.
+        dtype: its dtype.
+        value: the number.
+        device: where a local tensor is bound to; None leaves it on the default device.
+        placement: where a global tensor lies.
+        sbp: how it lies.
+    """
+    # Numbers that NumPy and XLA certainly round and cast alike.
+    plain = type(value) in (bool, int, float) and (value in (0, 1) or (dtype.kind == "f" and abs(value) < 1e4))
+    most = _ON_CPU_BYTES if _on_cpu(device, placement) else _FILLED_BYTES
+    if not plain or math.prod(shape) * dtype.itemsize > most or not trace_state_clean():
+        return None
+    if _often((shape, dtype, device, placement)):
+        return None
+    return _put(lambda: np.full(shape, value, dtype), len(shape), device, placement, sbp)
+
+
+# Each number depends on the key and its own index alone, and none of them on an array.
+_BY_ELEMENT = frozenset(
+    (random.rand, random.uniform, random.randn, random.normal, random.randint, random.exponential, random.cauchy,
+     random.trunc_normal)
+)  # fmt: skip
+
+
+def drawn(fn, static: tuple, inputs: list, device=None, placement=None, sbp=None, then=None) -> Tensor | None:
+    """Return random numbers drawn in blocks, or None where a program of their shape is to draw them.
+
+    Args:
+        fn: a function of `sbpjax.ops.random`.
+        static: its attributes.
+        inputs: a key, and numbers.
+        device: as in `filled`; so are `placement` and `sbp`.
+        placement: see there.
+        sbp: see there.
+        then: a function of a block, by element, and arrays of numbers that it takes besides; a program of its own.
+    """
+    if fn not in _BY_ELEMENT or not trace_state_clean() or not _on_cpu(device, placement):
+        return None
+    config: Any = jax.config  # its flags are made at run time
+    key = inputs[0]
+    # A default device of the user's may not be a CPU; of JAX's other generators blocks are not known.
+    if config.jax_default_device is not None or not config.jax_threefry_partitionable:
+        return None
+    if jax.random.key_impl(key) != "threefry2x32" or jax.default_backend() != "cpu":
+        return None
+    options = dict(static)
+    shape = options.pop("shape")
+    size = math.prod(shape)
+    if not size or size * np.dtype(options.get("dtype") or np.float64).itemsize > _ON_CPU_BYTES:
+        return None
+    if _often((fn, static, device, placement)):
+        return None
+    return _put(lambda: _joined(fn, options, inputs, size, then).reshape(shape), len(shape), device, placement, sbp)
+
+
+def _joined(fn, options: dict, inputs: list, size: int, then=None) -> np.ndarray:
+    """Return the first numbers of a draw, a flat array."""
+    bounds = options.get("low", 0.0), options.get("high", 1.0)
+    if fn is random.rand or (fn is random.uniform and bounds[0] <= bounds[1] and math.isfinite(bounds[1])):
+        dtype = options["dtype"]
+        if dtype.kind != "c":
+            fn, options = random_blocks.uniform_between, {"dtype": dtype}
+            inputs = [inputs[0], *map(jnp.asarray, random_blocks.bounds_of(*bounds, dtype))]
+    numbers = [scalar_array(x) if isinstance(x, (bool, int, float, complex)) else x for x in inputs[1:]]
+    words = np.asarray(jax.random.key_data(inputs[0]))
+    parts, start = [], 0
+    while start < size:
+        block = _SMALL if size - start <= _MOST_SMALL * _SMALL else _LARGE
+        op = op_of(fn, (("shape", (block,)), *options.items()))
+        part = call_kept(op, [random_blocks.block_key(words, start), *numbers])
+        parts.append(np.asarray(part if then is None else call_kept(op_of(then[0]), [part, *then[1]])))
+        start += block
+    return np.concatenate(parts)[:size] if len(parts) > 1 else parts[0][:size]
+
+
+def bound_to(array) -> Any:
+    """Return the device of an array; None of one on the default device that follows the other inputs of an op."""
+    if array.committed or array.device != (jax.config.jax_default_device or jax.local_devices()[0]):
+        return array.device
+    return None
+
+
+def _on_cpu(device, placement) -> bool:
+    if placement is not None:
+        return placement.type == "cpu" and placement.is_present and not placement.spans_processes
+    return (jax.default_backend() if device is None else device.platform) == "cpu"
+
+
+def _often(kind: tuple) -> bool:
+    """Count a value of a kind; return whether a program of its own pays by now."""
+    times = (_made.get(kind) or _made.recall(kind) or 0) + 1
+    _made.keep(kind, times)
+    return times > _TIMES
+
+
+def _put(make, ndim: int, device, placement, sbp) -> Tensor | None:
+    if placement is None:
+        # Aliased (JAX's default on CPU), donated memory would be NumPy's.
+        return wrap(jax.device_put(make(), device, may_alias=False))
+    try:
+        codes = algebra.parse(sbp, placement.hierarchy, ndim)
+    except SbpError:  # planning will say what is wrong with it
+        return None
+    # Which rank holds the value of a partial sum is the planner's choice, as for larger tensors.
+    if algebra.P in codes:
+        return None
+    return wrap_any(*conversions.from_logical(make(), placement, sbp))._as_asked()
