@@ -119,7 +119,7 @@ def folded(error: BaseException) -> Iterator[None]:
     before, explained = [], []
     named = [(one, one.args, one.obj) for one in _chain(error) if isinstance(one, AttributeError) and _is_ours(one)]
     for one, args, obj in named:
-        near = nearest(one.name, dir(obj))
+        near = nearest(str(one.name), dir(obj))
         if near is not None:
             one.args, one.obj = (f"{args[0]}. Did you mean: {near!r}?",), None  # Python's own would stand there twice
     for one in [] if full_tracebacks() else _chain(error):

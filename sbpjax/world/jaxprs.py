@@ -4,6 +4,8 @@ Importing any part of ``jax.extend`` loads Pallas, a fifth of the time that impo
 uses it. The public names stand for the same objects; `tests/world/test_jaxprs.py` says so.
 """
 
+import typing as _typing
+
 from jax._src import core as _core
 from jax._src.core import DropVar as DropVar
 from jax._src.core import JaxprEqn as JaxprEqn
@@ -15,4 +17,7 @@ from jax._src.core import new_jaxpr_eqn as new_jaxpr_eqn
 from jax._src.core import no_effects as no_effects
 
 # From JAX 0.12 on a jaxpr holds its constants itself, and `jax.extend.core` gives that class under both names.
-ClosedJaxpr = getattr(_core, "ClosedJaxpr", None) or _core.Jaxpr
+if _typing.TYPE_CHECKING:
+    from jax._src.core import ClosedJaxpr as ClosedJaxpr
+else:
+    ClosedJaxpr = getattr(_core, "ClosedJaxpr", None) or _core.Jaxpr
