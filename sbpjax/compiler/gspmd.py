@@ -14,6 +14,7 @@ import numpy as np
 
 from sbpjax.programs.normalise import bind
 from sbpjax.programs.plan import Plan
+from sbpjax.programs.primitives import ATTENTION
 from sbpjax.sbp import balance
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.layout import Layout, axes_of_dims, layout_of
@@ -54,6 +55,8 @@ def _bind(eqn, operands) -> list:
     # Its own constraint is set on its result, as on every other.
     if eqn.primitive.name == "to_sbp":
         return list(operands)
+    if eqn.primitive.name in ATTENTION:  # XLA's partitioner cannot divide a kernel
+        eqn = eqn.replace(params={**eqn.params, "kernel": "blocks"})
     return bind(eqn, operands)
 
 

@@ -4,23 +4,26 @@ Worked case: q (B, H, T, D), k and v (B, Hk, S, D) with Hk dividing H: query hea
 The queries are viewed as (B, Hk, H / Hk, T, D), so keys and values are never repeated. Two contractions and one
 softmax: splits of B and of the heads pass straight through.
 
-`implementation` chooses what runs: ``"plain"`` is the composition below, ``"cudnn"`` JAX's fused attention on NVIDIA
-GPUs.
+This is the *composition*, which holds all T × S scores. From `LONG` queries and keys on, one primitive takes its place,
+which holds a block of them at a time (`sbpjax.ops.attention_primitive`). With dropout it is always the composition: a
+kernel would draw other numbers on each platform.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import jax
 import numpy as np
 from jax import lax
 
 from .activation import softmax, softmax_where
+from .attention_primitive import attention
 from .dims import fail
 from .promote import BOOL, cast, compute_dtype, spread
 from .random import dropout
+
+LONG = 512 * 512  # scores per head; below, the composition is faster on a CPU (`benchmarks/attention.py --crossover`)
+_IMPLEMENTATIONS = ("auto", "plain", "kernel", "blocks", "splash", "cudnn")
 
 
 def scaled_dot_product_attention(
@@ -34,7 +37,7 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-    implementation: str = "plain",
+    implementation: str = "auto",
 ):
     """Return the attention of queries to keys, applied to values.
 
@@ -48,7 +51,9 @@ def scaled_dot_product_attention(
         is_causal: let query t read keys 0 to t only; not together with a mask.
         scale: factor of the scores, by default 1 / sqrt(D).
         enable_gqa: allow fewer heads of key and value than of queries.
-        implementation: ``"plain"`` or ``"cudnn"``.
+        implementation: ``"plain"``, the composition; ``"kernel"``, the primitive; ``"blocks"``, ``"splash"`` or
+            ``"cudnn"``, the primitive with one kind of kernel, or blocks where it is not to be had; ``"auto"`` takes
+            the primitive for long sequences and the composition for short ones.
 
     Returns:
         ``(..., H, T, Dv)`` in the queries' dtype. A query whose keys are all masked gives NaN with a float mask of -inf
@@ -58,17 +63,19 @@ def scaled_dot_product_attention(
         query, key, value = _broadcast(query, key, value)
     _check(query, key, value, attn_mask, dropout_key, dropout_p, is_causal, enable_gqa)
     scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
-    if implementation == "cudnn":
-        if dropout_p == 0 and query.ndim == 4:
-            return _fused(query, key, value, attn_mask, is_causal, scale)
-    elif implementation != "plain":
+    if implementation not in _IMPLEMENTATIONS:
         fail(
             "value",
             f"attention(implementation={implementation!r})",
             f"query {query.shape}",
-            "implementation is 'plain' or 'cudnn'",
-            "implementation='plain'",
+            f"implementation is one of {', '.join(_IMPLEMENTATIONS)}",
+            "implementation='auto'",
         )
+    lengths = query.shape[-2], key.shape[-2]
+    is_long = all(isinstance(n, int) for n in lengths) and math.prod(lengths) >= LONG
+    if dropout_p == 0 and (is_long if implementation == "auto" else implementation != "plain"):
+        kernel = "auto" if implementation == "kernel" else implementation
+        return _as_one(query, key, value, attn_mask, scale, is_causal, kernel)
     wide = compute_dtype(query.dtype)
     groups = query.shape[-3] // key.shape[-3] if enable_gqa and query.ndim > 2 else 1
     q = cast(query, wide) if groups == 1 else _grouped(cast(query, wide), groups)
@@ -83,6 +90,25 @@ def scaled_dot_product_attention(
     # The weights are as fine as the values: their product, and those of its backward, read half the bytes.
     out = cast(_product(cast(weights, value.dtype), value, -1, -2, wide), query.dtype)
     return out if groups == 1 else lax.reshape(out, (*query.shape[:-1], value.shape[-1]))
+
+
+def _as_one(query, key, value, mask, scale: float, causal: bool, kernel: str):
+    """Return attention as one primitive, whose queries have a dim of groups before T, whatever their rank."""
+    grouped = query.ndim > 2 and query.shape[-3] != key.shape[-3]
+    groups = query.shape[-3] // key.shape[-3] if grouped else 1
+    q = _grouped(query, groups) if grouped else lax.expand_dims(query, (query.ndim - 2,))
+    if mask is not None:
+        mask = lax.expand_dims(mask, range(query.ndim - mask.ndim))
+        mask = _mask_of_groups(mask, groups) if grouped else lax.expand_dims(mask, (mask.ndim - 2,))
+    out = attention(q, key, value, mask, scale=scale, causal=causal, kernel=kernel)
+    return lax.reshape(out, (*query.shape[:-1], value.shape[-1]))
+
+
+def _mask_of_groups(mask, groups: int):
+    """Return a mask (..., H or 1, T, S) as (..., Hk or 1, G or 1, T, S)."""
+    heads = mask.shape[-3]
+    split = (1, 1) if heads == 1 else (heads // groups, groups)
+    return lax.reshape(mask, (*mask.shape[:-3], *split, *mask.shape[-2:]))
 
 
 def _broadcast(*arrays):
@@ -161,9 +187,7 @@ def _weights(scores, mask, groups: int, never_empty: bool):
     if mask is None:
         return softmax(scores, dim=-1)
     if groups > 1 and mask.ndim > 2:
-        heads = mask.shape[-3]
-        split = (1, 1) if heads == 1 else (heads // groups, groups)
-        mask = lax.reshape(mask, (*mask.shape[:-3], *split, *mask.shape[-2:]))
+        mask = _mask_of_groups(mask, groups)
     mask = spread(mask, scores.shape)
     if mask.dtype != BOOL:
         return softmax(lax.add(scores, cast(mask, scores.dtype)), dim=-1)
@@ -173,12 +197,3 @@ def _weights(scores, mask, groups: int, never_empty: bool):
     low = lax.full_like(scores, np.finfo(scores.dtype).min)
     weights = softmax(lax.select_n(mask, low, scores), dim=-1)
     return lax.select_n(mask, lax.full_like(weights, 0), weights)
-
-
-def _fused(query, key, value, mask, is_causal: bool, scale: float):
-    q, k, v = (lax.transpose(x, (0, 2, 1, 3)) for x in (query, key, value))  # JAX wants (B, T, H, D)
-    masks: dict[str, Any] = {}
-    if mask is not None:
-        masks["mask" if mask.dtype == BOOL else "bias"] = lax.expand_dims(mask, range(4 - mask.ndim))
-    out = jax.nn.dot_product_attention(q, k, v, scale=scale, is_causal=is_causal, implementation="cudnn", **masks)
-    return lax.transpose(out, (0, 2, 1, 3))

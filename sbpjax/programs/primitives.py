@@ -64,7 +64,8 @@ WINDOWS = WINDOW_REDUCTIONS | {"reduce_window"}
 # The gradient of a pooling, and its tangent.
 WINDOW_SELECTIONS = _names("select_and_scatter select_and_scatter_add select_and_gather_add")
 SELECTIONS = _names("top_k approx_top_k")
-KERNELS = _names("pallas_call custom_partitioning")
+ATTENTION = _names("attention attention_grad attention_tangent")  # `sbpjax.ops.attention_primitive`
+KERNELS = _names("pallas_call custom_partitioning") | ATTENTION
 # How many dims of each operand belong to one matrix or vector; the dims before them are batch dims.
 MATRIX_DIMS = {
     "cholesky": (2,),

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+from contextvars import ContextVar
+
 from sbpjax.ops import attention as ops
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.dispatch import apply
 from sbpjax.tensor.generator import default_generator
+
+_IMPLEMENTATION = ContextVar("implementation", default="auto")
+
+
+@contextlib.contextmanager
+def attention_by(implementation: str):
+    """Let the attention that is traced or run in a block be of one implementation.
+
+    Args:
+        implementation: as in `sbpjax.ops.attention.scaled_dot_product_attention`.
+    """
+    token = _IMPLEMENTATION.set(implementation)
+    try:
+        yield
+    finally:
+        _IMPLEMENTATION.reset(token)
 
 
 def scaled_dot_product_attention(
@@ -51,4 +70,5 @@ def scaled_dot_product_attention(
         is_causal=is_causal,
         scale=None if scale is None else float(scale),
         enable_gqa=enable_gqa,
+        implementation=_IMPLEMENTATION.get(),
     )

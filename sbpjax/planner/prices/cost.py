@@ -36,8 +36,10 @@ import functools
 import math
 from dataclasses import dataclass
 
+from sbpjax.ops import attention_primitive
 from sbpjax.programs.primitives import (
     ARG_REDUCTIONS,
+    ATTENTION,
     CONTROL,
     CUMULATIVE,
     PRODUCTS,
@@ -218,7 +220,7 @@ def flops(eqn) -> float:
         kernel = eqn.invars[1].aval.shape
         features = kernel[eqn.params["dimension_numbers"].rhs_spec[0]]
         return 2.0 * math.prod(eqn.outvars[0].aval.shape) * math.prod(kernel) / max(features, 1)
-    return 0.0
+    return attention_primitive.flops(eqn) if name in ATTENTION else 0.0
 
 
 # A pointwise equation is mostly fused with its neighbours: a chain writes its result once, often into a product. So it
@@ -226,7 +228,9 @@ def flops(eqn) -> float:
 # rest, norms that begin with one are worth doing on every rank for the gather that it saves, and layers then hold their
 # inputs whole (a GPT of 64.7B parameters in checkpointed layers on 64 chips: two thirds more memory).
 _CAST = "convert_element_type"
-READS = PRODUCTS | SCATTERS | REDUCTIONS | ARG_REDUCTIONS | CUMULATIVE | WINDOWS | {"gather", "sort", "reduce"}
+READS = (
+    PRODUCTS | SCATTERS | REDUCTIONS | ARG_REDUCTIONS | CUMULATIVE | WINDOWS | ATTENTION | {"gather", "sort", "reduce"}
+)
 
 
 def products_us(model: CostModel, eqn) -> float:

@@ -1,5 +1,6 @@
 """The primitive table: rules by family, registered when imported."""
 
+from . import attention as attention
 from . import contraction as contraction
 from . import elementwise as elementwise
 from . import index as index
