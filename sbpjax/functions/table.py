@@ -72,7 +72,7 @@ def written(
         **facts: further columns, see `Row`; ``out=True`` gives ``out=`` to a function that does not take it.
     """
     for one in name.split():
-        note(one, saves, amp)
+        note(one.rpartition(".")[2], saves, amp)
         _add(Row(one, f"{module}.{own or one.rpartition('.')[2]}", shows, written=True, **{"out": False, **facts}))
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from sbpjax.ops import attention_blocks as blocks
 from sbpjax.ops.attention import scaled_dot_product_attention as sdpa
+from tests.programs.rules.strategy_checker import COMPILER
 from tests.support.attention_cases import assert_as_composed, random_case, with_gradients
 
 
@@ -18,7 +19,10 @@ def small(monkeypatch):
 
 def compare(seed):
     arrays, ct, keywords = random_case(np.random.default_rng(seed))
-    both = [jax.jit(lambda *x, i=i: with_gradients(x, ct, keywords, i))(*arrays) for i in ("blocks", "plain")]
+    both = [
+        jax.jit(lambda *x, i=i: with_gradients(x, ct, keywords, i), compiler_options=COMPILER)(*arrays)
+        for i in ("blocks", "plain")
+    ]
     assert_as_composed(*both, arrays[0].dtype, f"case {seed} {[x is not None and x.shape for x in arrays]} {keywords}")
 
 
