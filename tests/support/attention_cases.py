@@ -6,8 +6,9 @@ import numpy as np
 
 from sbpjax.ops.attention import scaled_dot_product_attention as sdpa
 
-# Of the largest element of the expected array: kernels sum in another order.
-CLOSE = {"float64": 1e-11, "float32": 2e-5, "bfloat16": 3e-2, "float16": 4e-3}
+# Of the largest element of the expected array: kernels sum in another order, and round 16-bit floats elsewhere than the
+# composition, at most eight times their precision.
+CLOSE = {"float64": 1e-11, "float32": 2e-5, "bfloat16": 3e-2, "float16": 8e-3}
 
 
 def random_case(rng, lengths=(1, 3, 17, 40, 64, 70, 129)):
