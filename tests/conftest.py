@@ -13,6 +13,7 @@ os.environ.setdefault("NPROC", "64")
 # Tests count compilations; those of an earlier run must not answer for this one. tests/compiler/test_program_cache.py
 # does.
 os.environ.setdefault("SBPJAX_PROGRAM_CACHE", "off")
+os.environ.setdefault("SBPJAX_COMPILE_NOTE", "off")  # the suite compiles all the time; tests count other lines
 
 import hypothesis
 import pytest

@@ -1,13 +1,16 @@
-"""Which lines of a program make eager ops compile again and again, said once for each.
+"""What is said of compiling eager ops: how long it takes, once, and which lines make it happen again and again.
 
 A loop over batches of ever-changing length compiles every op of its body for each: the 20th shape of an op at one line
 is worth a word. The layers of a model that share a line differ in their weights, so shapes of all inputs but the first
 are part of what is counted.
+
+Both are warnings of the logger ``sbpjax``; ``SBPJAX_COMPILE_NOTE=off`` leaves out the first.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 
 from sbpjax.errors import user_line
 from sbpjax.world.recent import Recent
@@ -15,8 +18,33 @@ from sbpjax.world.recent import Recent
 log = logging.getLogger("sbpjax")
 SAID_AT = 20
 
+SLOW_S = 2.0
+
 _programs = Recent(16384)
 _said: set[str] = set()  # lines of the program that runs: as many as it has
+
+
+class Waited:
+    """How many op programs this process has compiled, and how many seconds that took until it was said."""
+
+    __slots__ = ("programs", "said", "seconds")
+
+    def __init__(self) -> None:
+        self.programs, self.seconds, self.said = 0, 0.0, False
+
+    def add(self, seconds: float) -> None:
+        """Count a program; after two seconds, say so."""
+        self.programs += 1
+        self.seconds += seconds
+        if self.seconds < SLOW_S or self.said:
+            return
+        self.said = True
+        if os.environ.get("SBPJAX_COMPILE_NOTE", "").lower() not in ("off", "0"):
+            text = "compiling op programs: %d, %.1f s so far; nn.Graph compiles the step as one"
+            log.warning(text, self.programs, self.seconds)
+
+
+waited = Waited()
 
 
 def count(name: str, shapes: tuple) -> None:

@@ -11,6 +11,7 @@ that
 
 from __future__ import annotations
 
+import atexit
 import os
 from typing import Any
 
@@ -18,7 +19,7 @@ import jax
 
 from sbpjax import errors
 from sbpjax.errors import UnsafeFileError
-from sbpjax.world import signing
+from sbpjax.world import cache_folder, signing
 
 from . import env
 
@@ -43,6 +44,7 @@ def _enable_cache() -> None:
     except OSError:  # a read-only home: run without the cache
         return
     jax.config.update("jax_compilation_cache_dir", chosen)
+    atexit.register(cache_folder.sweep_now_and_then)
     # Eager programs are many and small; all of them are worth keeping.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)

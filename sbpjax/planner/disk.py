@@ -15,7 +15,6 @@ import functools
 import hashlib
 import json
 import logging
-import os
 import pathlib
 from typing import Any
 
@@ -25,6 +24,7 @@ from sbpjax.programs.equation_form import EquationForms
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Plan
 from sbpjax.programs.rules import Strategy, names
+from sbpjax.world import cache_folder
 from sbpjax.world import kept_files as kept
 from sbpjax.world.jaxprs import Literal
 
@@ -39,13 +39,8 @@ _MOST_FILES = 1024
 
 def directory() -> pathlib.Path | None:
     """Return where plans are kept, or None if the cache is off."""
-    chosen = os.environ.get("SBPJAX_CACHE_DIR", "")
-    if chosen.lower() in ("off", "0", "none"):
-        return None
-    if chosen:
-        return pathlib.Path(chosen) / "plans"
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return pathlib.Path(root) / "sbpjax" / "plans"
+    folder = cache_folder.root()
+    return None if folder is None else folder / "plans"
 
 
 def digest(program: Program, *request) -> str:

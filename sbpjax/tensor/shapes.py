@@ -78,6 +78,7 @@ def _compiled(event: str, duration: float, fun_name: str = "", **_: Any) -> None
     op, shapes, _traced.op = _traced.op, _traced.shapes, None
     if op is None or fun_name not in ("", f"jit({op.name})"):
         return  # a graph, say, in which the op was traced before
+    call_sites.waited.add(duration)
     op.programs += 1
     if op.programs == MANY:
         op.spread()

@@ -21,7 +21,6 @@ TESTED_BY = {
     "compat/torch_names/": ("compat/test_torch_names.py compat/test_library_names.py", TABLE),
     "compat/upper_rows.py": ("tensor/test_rare_functions.py", TABLE),
     "compiler/between_processes.py": ("compiler/test_between_placements.py distributed/test_globals.py", USED),
-    "compiler/call_sites.py": ("tensor/test_shapes.py", USED),
     "compiler/compile.py": ("compiler/test_lower.py compiler/test_gspmd.py", USED),
     "data/checkpoint/": ("data/test_save_load.py data/checkpoint/test_damage.py", USED),
     "data/checkpoint/torch_pickle.py": ("data/checkpoint/test_torch_file.py", USED),

@@ -1,0 +1,43 @@
+"""What is said of compiling: one line after two seconds, on stderr, and only if it is wanted."""
+
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+
+from sbpjax.compiler import call_sites
+
+TEXT = "compiling op programs: 3, 2.4 s so far; nn.Graph compiles the step as one"
+
+
+@pytest.mark.parametrize(("note", "lines"), [("", [TEXT]), ("off", [])])
+def test_two_seconds_of_compiling_are_said_once(monkeypatch, caplog, note, lines):
+    monkeypatch.setenv("SBPJAX_COMPILE_NOTE", note)
+    waited = call_sites.Waited()
+    with caplog.at_level(logging.WARNING, logger="sbpjax"):
+        for _ in range(9):
+            waited.add(0.8)
+    assert [record.getMessage() for record in caplog.records] == lines
+    assert waited.programs == 9
+
+
+def test_a_program_that_waits_for_its_ops_reads_it_on_stderr():
+    code = """
+import sbpjax
+from sbpjax.compiler import call_sites
+call_sites.SLOW_S = 0.0
+x = sbpjax.ones(3)
+for op in (x.sin, x.cos, x.tanh):
+    op()
+"""
+    env = {k: v for k, v in os.environ.items() if k != "SBPJAX_COMPILE_NOTE"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120)
+    (line,) = [line for line in done.stderr.splitlines() if "op programs" in line]
+    assert line.startswith("compiling op programs: 1, ") and line.endswith("nn.Graph compiles the step as one")
+    quiet = code.replace(
+        "import sbpjax\n", "import logging, sbpjax\nlogging.getLogger('sbpjax').setLevel('ERROR')\n", 1
+    )
+    done = subprocess.run([sys.executable, "-c", quiet], env=env, capture_output=True, text=True, timeout=120)
+    assert "op programs" not in done.stderr
