@@ -16,7 +16,7 @@ N       ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv test test-fast test-long api stubs exhaustive processes demo lint format dist smoke lock clean
+.PHONY: help venv test test-fast test-long api stubs exhaustive processes demo docs lint format dist smoke lock clean
 
 help:
 	@sed -n '1,7s/^# \{0,1\}//p' Makefile
@@ -34,6 +34,10 @@ $(VENV)/.demo: requirements-demo.lock pyproject.toml | $(BIN)/python
 
 $(VENV)/.test: requirements-test.lock $(VENV)/.demo
 	$(PIP) install -r requirements-test.lock
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml $(VENV)/.test
+	$(PIP) install sphinx myst-parser furo
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.test
@@ -72,6 +76,10 @@ stubs: $(VENV)/.test
 demo: $(VENV)/.demo
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m examples.gpt.train $(DEMO)
 
+# The site: all pages of docs/ and a reference of every public name, in build/docs. Warnings are errors.
+docs: $(VENV)/.docs
+	JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -104,4 +112,4 @@ lock:
 	rm -rf .lock-venv build sbpjax.egg-info
 
 clean:
-	rm -rf $(VENV) .lock-venv .smoke-venv build dist *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) .lock-venv .smoke-venv docs/api build dist *.egg-info .pytest_cache .ruff_cache

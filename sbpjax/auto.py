@@ -1,6 +1,6 @@
 """Auto parallelism: layouts for a model whose author says nothing of sbp; how it chose, and what else would cost.
 
-    config.enable_auto_parallel(True, placement=p)      # in a graph: docs/explanation/auto.md
+    config.enable_auto_parallel(True, placement=p)      # in a graph: docs/how_to/auto_parallel.md
     print(graph.auto_parallel_report(x, y))
 
 `calibrate` measures prices, `keep` and `release` say what the next plan may touch.

@@ -26,7 +26,7 @@ ELSEWHERE = {
     "adding_a_rule": "tests/test_readme.py",
     "absent": "tests/documentation/test_pages.py",
     "adding_an_op": "tests/functions/test_adding_an_op.py",
-    "auto": "tests/documentation/test_pages.py",
+    "auto_parallel": "tests/documentation/test_pages.py",
     "pipeline": "tests/graph/pipeline/test_document.py",
 }
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "```python" in page.read_text() and page.stem not in ELSEWHERE)

@@ -1,0 +1,88 @@
+"""What `make docs` builds, without building it: complete contents, links that stay inside, a place for every name."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def loaded(name):
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return loaded("api_reference")
+
+
+@pytest.fixture
+def conf(monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.syspath_prepend(DOCS)
+    return loaded("conf")
+
+
+def test_the_tables_of_contents_are_complete(conf):
+    pages = {p.relative_to(DOCS).with_suffix("").as_posix() for p in DOCS.rglob("*.md")}
+    reached, ahead = set(), ["index"]
+    while ahead:
+        page = ahead.pop()
+        if page != conf.API and page not in reached:
+            reached.add(page)
+            folder = "" if page == "index" else page.rpartition("/")[0] + "/"
+            if page == "index" or page.endswith("/index"):
+                ahead += [name if name == conf.API else folder + name for name in conf.contents(page, text(page))]
+    assert reached == pages
+
+
+def text(page):
+    return (DOCS / f"{page}.md").read_text()
+
+
+def test_links_stay_inside_the_site(conf):
+    for file in DOCS.rglob("*.md"):
+        page = file.relative_to(DOCS).with_suffix("").as_posix()
+        left = [match[3] for match in conf.LINK.finditer(conf.inside(page, text(page)))]
+        for target in left:
+            if not re.match(r"[a-z]+:|#", target):
+                assert (file.parent / target.partition("#")[0]).resolve().is_relative_to(DOCS), (page, target)
+    found = conf.inside("how_to/absent", "see [a](../../benchmarks/results/absent.md#b), [c](pipeline.md)")
+    assert found == "see a (`benchmarks/results/absent.md` in the repository), [c](pipeline.md)"
+
+
+def test_every_public_name_is_in_the_reference_and_described_once(reference):
+    rooms = reference.rooms()
+    described = [f"{room.path}.{name}" for room in rooms for name in (*room.classes, *room.functions)]
+    assert len(described) == len(set(described)) > 1000
+    for room in rooms:
+        assert room.all() == set(reference.public(room.path)), room.path
+        assert set(room.elsewhere.values()) <= set(described)
+    by_path = {room.path: room for room in rooms}
+    assert {"Linear", "Module", "Graph", "LSTM"} <= set(by_path["sbpjax.nn"].classes)
+    assert {"relu", "cross_entropy"} <= by_path["sbpjax.nn.functional"].all()
+    assert {"Tensor", "matmul", "load_graph", "wrap_jax", "float32"} <= by_path["sbpjax"].all()
+
+
+def test_a_page_describes_its_names(reference):
+    room = reference.Room("sbpjax.nn", ["Linear"], ["from_flax"], ["ONE"], {"relu": "sbpjax.relu"})
+    page = reference.page(room)
+    assert ".. autoclass:: sbpjax.nn.Linear\n   :members:" in page and ".. autofunction:: sbpjax.nn.from_flax" in page
+    assert "``relu``: :py:obj:`sbpjax.relu`" in page and "``ONE``" in page
+
+
+def test_pages_are_written_once(reference, tmp_path, monkeypatch):
+    monkeypatch.setattr(reference, "MODULES", ["env"])
+    monkeypatch.setattr(reference, "PACKAGE", "sbpjax")
+    (tmp_path / "old.rst").write_text("")
+    reference.write(tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {"index.rst", "sbpjax.rst", "sbpjax.env.rst"}
+    before = {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+    reference.write(tmp_path)
+    assert before == {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
