@@ -19,7 +19,7 @@ from typing import Any
 MODULES = """
     errors nn.functional nn.init nn.utils nn.parallel nn nn.graph optim.lr_scheduler optim linalg fft special
     autograd.functional autograd func amp distributions distributed.functional distributed comm utils.data checkpoint
-    sbp auto pipeline graph profiler hub env testing
+    utils.checkpoint sbp auto pipeline graph profiler cuda one_embedding mock_torch mock_oneflow hub env testing
 """.split()
 PACKAGE = "sbpjax"
 # These are files of code, which import more than they offer: theirs is what they define.
