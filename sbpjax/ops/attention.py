@@ -71,8 +71,9 @@ def scaled_dot_product_attention(
             f"implementation is one of {', '.join(_IMPLEMENTATIONS)}",
             "implementation='auto'",
         )
-    lengths = query.shape[-2], key.shape[-2]
-    is_long = all(isinstance(n, int) for n in lengths) and math.prod(lengths) >= LONG
+    # Of a program with free sizes the composition is exported: blocks are counted when it is traced.
+    is_fixed = all(isinstance(n, int) for n in (*query.shape, *key.shape))
+    is_long = is_fixed and query.shape[-2] * key.shape[-2] >= LONG
     if dropout_p == 0 and (is_long if implementation == "auto" else implementation != "plain"):
         kernel = "auto" if implementation == "kernel" else implementation
         return _as_one(query, key, value, attn_mask, scale, is_causal, kernel)

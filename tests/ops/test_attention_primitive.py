@@ -3,6 +3,7 @@
 import functools
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -112,6 +113,14 @@ def test_short_sequences_are_composed():
         x = jax.ShapeDtypeStruct((1, n, 8), "float32")
         names = [e.primitive.name for e in jax.make_jaxpr(lambda *x: sdpa(*x))(x, x, x).eqns]
         assert names.count("attention") == expected
+
+
+def test_a_program_with_a_free_batch_is_exported():
+    (batch,) = jax.export.symbolic_shape("b")
+    x = jax.ShapeDtypeStruct((batch, 1, int(LONG**0.5), 4), "float32")
+    exported = jax.export.export(jax.jit(lambda *x: sdpa(*x)))(x, x, x)
+    given = [jnp.asarray(RNG.standard_normal((3, *x.shape[1:])), "float32") for _ in range(3)]
+    np.testing.assert_allclose(exported.call(*given), sdpa(*given), rtol=1e-4, atol=1e-5)
 
 
 def test_flops():
