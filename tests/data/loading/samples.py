@@ -9,7 +9,12 @@ import numpy as np
 
 import sbpjax as flow
 import sbpjax.nn as nn
-from sbpjax.utils.data import Dataset, IterableDataset, get_worker_info
+from sbpjax.utils.data import (
+    Dataset,
+    GlobalLoader,  # noqa: F401  # workers have a stand-in of it, and no JAX by it
+    IterableDataset,
+    get_worker_info,
+)
 
 
 class Net(nn.Module):
