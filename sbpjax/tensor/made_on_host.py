@@ -12,6 +12,7 @@ A value of one kind that is made again and again gets its program after `_TIMES`
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -50,13 +51,14 @@ def filled(shape: tuple[int, ...], dtype: np.dtype, value: Any, device=None, pla
         placement: where a global tensor lies.
         sbp: how it lies.
     """
+    if often(kind := (shape, dtype, device, placement)):
+        return None
     # Numbers that NumPy and XLA certainly round and cast alike.
     plain = type(value) in (bool, int, float) and (value in (0, 1) or (dtype.kind == "f" and abs(value) < 1e4))
     most = _ON_CPU_BYTES if _on_cpu(device, placement) else _FILLED_BYTES
     if not plain or math.prod(shape) * dtype.itemsize > most or not trace_state_clean():
         return None
-    if _often((shape, dtype, device, placement)):
-        return None
+    _count(kind)
     return _put(lambda: np.full(shape, value, dtype), len(shape), device, placement, sbp)
 
 
@@ -79,7 +81,9 @@ def drawn(fn, static: tuple, inputs: list, device=None, placement=None, sbp=None
         sbp: see there.
         then: a function of a block, by element, and arrays of numbers that it takes besides; a program of its own.
     """
-    if fn not in _BY_ELEMENT or not trace_state_clean() or not _on_cpu(device, placement):
+    if fn not in _BY_ELEMENT or often(kind := (fn, static, device, placement)):
+        return None
+    if not trace_state_clean() or not _on_cpu(device, placement):
         return None
     config: Any = jax.config  # its flags are made at run time
     key = inputs[0]
@@ -93,8 +97,7 @@ def drawn(fn, static: tuple, inputs: list, device=None, placement=None, sbp=None
     size = math.prod(shape)
     if not size or size * np.dtype(options.get("dtype") or np.float64).itemsize > _ON_CPU_BYTES:
         return None
-    if _often((fn, static, device, placement)):
-        return None
+    _count(kind)
     return _put(lambda: _joined(fn, options, inputs, size, then).reshape(shape), len(shape), device, placement, sbp)
 
 
@@ -120,9 +123,14 @@ def _joined(fn, options: dict, inputs: list, size: int, then=None) -> np.ndarray
 
 def bound_to(array) -> Any:
     """Return the device of an array; None of one on the default device that follows the other inputs of an op."""
-    if array.committed or array.device != (jax.config.jax_default_device or jax.local_devices()[0]):
+    if array.committed or array.device != (jax.config.jax_default_device or _first_device()):
         return array.device
     return None
+
+
+@functools.cache
+def _first_device() -> Any:
+    return jax.local_devices()[0]
 
 
 def _on_cpu(device, placement) -> bool:
@@ -131,11 +139,14 @@ def _on_cpu(device, placement) -> bool:
     return (jax.default_backend() if device is None else device.platform) == "cpu"
 
 
-def _often(kind: tuple) -> bool:
-    """Count a value of a kind; return whether a program of its own pays by now."""
-    times = (_made.get(kind) or _made.recall(kind) or 0) + 1
-    _made.keep(kind, times)
-    return times > _TIMES
+def often(kind: tuple) -> bool:
+    """Return whether values of a kind were made so often that a program of their own pays."""
+    times = _made.get(kind) or _made.recall(kind)
+    return (times or 0) >= _TIMES
+
+
+def _count(kind: tuple) -> None:
+    _made.keep(kind, (_made.get(kind) or 0) + 1)
 
 
 def _put(make, ndim: int, device, placement, sbp) -> Tensor | None:

@@ -36,11 +36,12 @@ def _one_like(x: Tensor) -> Tensor:
         if x._kind:
             return wrap_any(jnp.ones_like(x._array))
         # Bound to its device if the loss is: JAX compiles anew for inputs that are, and all gradients would be.
-        where = x._array.sharding if x._array.committed else None
-        key = (x._array.dtype, x._array.shape, x._array.sharding, where)
+        array = x._array
+        key = (array.dtype, array.shape, array.sharding, array.committed)
         found = _ones.get(key)
         if found is None:
-            found = _ones[key] = jax.device_put(np.ones(x._array.shape, x._array.dtype), where)
+            where = array.sharding if array.committed else None
+            found = _ones[key] = jax.device_put(np.ones(array.shape, array.dtype), where)
         return wrap(found)
     if layout.shape is None:
         return wrap_any(jnp.ones_like(x._array), layout)
