@@ -16,6 +16,18 @@ annotations: __future__._Feature
 def bias_(tensor: _Tensor | None, fan_in: builtins.int) -> None:
     """Fill a layer's bias uniformly in ±1/sqrt(fan_in), as linear and convolution layers start; None has none."""
 broadcast: _sbp
+def by_inverse_(input: _Tensor, low: builtins.float, high: builtins.float, std: builtins.float, mean: builtins.float, a: builtins.float, b: builtins.float, generator: _Generator | None = None) -> _Tensor:
+    """Write normal floats limited to [a, b], by the inverse of erf at uniform numbers in [low, high).
+
+    Args:
+        low: erf's value at a.
+        high: erf's value at b.
+        std: their deviation before the limits.
+        mean: their mean before the limits.
+        a: the least value.
+        b: the greatest value.
+        generator: where the numbers come from.
+    """
 def calc_fan(shape: builtins.tuple[builtins.int, ...], mode: builtins.str, data_format: builtins.str) -> builtins.int | builtins.float:
     """Return how many inputs or outputs one element of a weight of `shape` connects to; OneFlow's function.
 

@@ -23,8 +23,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import ShapedArray
-from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+
+from sbpjax.world.jaxprs import Primitive
 
 from . import attention_blocks, attention_gpu, attention_tpu
 from .promote import BOOL, compute_dtype

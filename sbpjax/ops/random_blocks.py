@@ -17,7 +17,6 @@ import math
 from typing import Any
 
 import jax
-import jax.extend
 import numpy as np
 from jax import lax
 
@@ -29,7 +28,7 @@ def _bits(key, width: int, shape: tuple[int, ...]):
     high, low = (lax.shift_left(lax.convert_element_type(w, np.uint64), np.uint64(s)) for w, s in zip(key[2:], (32, 0)))
     index = lax.add(lax.iota(np.uint64, math.prod(shape)), lax.bitwise_or(high, low))
     counts = lax.shift_right_logical(index, np.full(index.shape, 32, np.uint64)), index
-    first, second = jax.extend.random.threefry2x32_p.bind(
+    first, second = _jax_random().threefry2x32_p.bind(
         key[0], key[1], *[lax.convert_element_type(c, np.uint32) for c in counts]
     )
     dtype = np.dtype(f"uint{width}")
@@ -42,21 +41,27 @@ def _bits(key, width: int, shape: tuple[int, ...]):
 
 
 def _split(key, shape: tuple[int, ...]):
-    keys = jax.extend.random.threefry_prng_impl.split(key[:2], shape)
+    keys = _jax_random().threefry_prng_impl.split(key[:2], shape)
     return lax.concatenate([keys, lax.broadcast(key[2:], shape)], len(shape))
 
 
 def _fold_in(key, data):
-    return lax.concatenate([jax.extend.random.threefry_prng_impl.fold_in(key[:2], data), key[2:]], 0)
+    return lax.concatenate([_jax_random().threefry_prng_impl.fold_in(key[:2], data), key[2:]], 0)
 
 
 def _seed(seed):
     raise NotImplementedError("a block key is made of a key and a start, by block_key")
 
 
+def _jax_random() -> Any:
+    from jax.extend import random  # with the first draw: it loads Pallas, which importing sbpjax need not wait for
+
+    return random
+
+
 @functools.cache
 def _impl() -> Any:
-    return jax.extend.random.define_prng_impl(
+    return _jax_random().define_prng_impl(
         key_shape=(4,), seed=_seed, split=_split, random_bits=_bits, fold_in=_fold_in, name="threefry_block", tag="blk"
     )
 

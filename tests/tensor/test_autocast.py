@@ -75,6 +75,10 @@ PROBES = {
     "smooth_l1_loss": ([_signed(3, 4), _positive(3, 4)], lambda t, f, x, i: f.smooth_l1_loss(*x)),
     "huber_loss": ([_signed(3, 4), _positive(3, 4)], lambda t, f, x, i: f.huber_loss(*x)),
     "kl_div": ([_signed(3, 4), _positive(3, 4)], lambda t, f, x, i: f.kl_div(*x, reduction="sum")),
+    "poisson_nll_loss": (
+        [_signed(3, 4), _positive(3, 4)],
+        lambda t, f, x, i: f.poisson_nll_loss(*x, log_input=True, full=False, eps=1e-8, reduction="mean"),
+    ),
     "soft_margin_loss": ([_signed(3, 4), _signed(3, 4)], lambda t, f, x, i: f.soft_margin_loss(*x)),
     "hinge_embedding_loss": (
         [_signed(3, 4), _signed(3, 4)],

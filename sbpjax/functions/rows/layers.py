@@ -159,7 +159,8 @@ op("nn.functional.triplet_margin_loss(anchor, positive, negative, margin=1.0, p=
    "size_average=None, reduce=None, reduction='mean')", "loss.triplet_margin_loss", ignores=OLD,
    also=".triplet_margin_loss", amp="float32")  # fmt: skip
 op("nn.functional.poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08, "
-   "reduce=None, reduction='mean')", "loss.poisson_nll_loss", ignores=OLD, also=".poisson_nll_loss")  # fmt: skip
+   "reduce=None, reduction='mean')", "loss.poisson_nll_loss", ignores=OLD, also=".poisson_nll_loss",
+   amp="float32")  # fmt: skip
 op("nn.functional.multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, "
    "reduction='mean')", "margin_loss.multi_margin_loss", ignores=OLD)  # fmt: skip
 op("nn.functional.multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')",
