@@ -106,7 +106,7 @@ def _joined(fn, options: dict, inputs: list, size: int, then=None) -> np.ndarray
     bounds = options.get("low", 0.0), options.get("high", 1.0)
     if fn is random.rand or (fn is random.uniform and bounds[0] <= bounds[1] and math.isfinite(bounds[1])):
         dtype = options["dtype"]
-        if dtype.kind != "c":
+        if jnp.issubdtype(dtype, jnp.floating):
             fn, options = random_blocks.uniform_between, {"dtype": dtype}
             inputs = [inputs[0], *map(jnp.asarray, random_blocks.bounds_of(*bounds, dtype))]
     numbers = [scalar_array(x) if isinstance(x, (bool, int, float, complex)) else x for x in inputs[1:]]
