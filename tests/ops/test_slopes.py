@@ -17,7 +17,7 @@ from sbpjax.ops import (
     elementwise,
     gather,
     loss,
-    losses,
+    margin_loss,
     reduce,
     sort,
     special,
@@ -85,9 +85,9 @@ CASES += [
 EDGES = np.repeat(A(0, 1, 0.25), 3), np.tile(A(0, 1, 0.5), 3)
 CASES += [
     case(loss.binary_cross_entropy, F.binary_cross_entropy, *EDGES, reduction="none"),
-    case(losses.multi_margin_loss, F.multi_margin_loss, ROWS, I(7, high=4), reduction="none", const=(1,)),
+    case(margin_loss.multi_margin_loss, F.multi_margin_loss, ROWS, I(7, high=4), reduction="none", const=(1,)),
     case(
-        losses.multilabel_margin_loss,
+        margin_loss.multilabel_margin_loss,
         F.multilabel_margin_loss,
         ROWS,
         np.array([[0, 1, -1, 3]] * 7),
