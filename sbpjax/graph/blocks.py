@@ -371,7 +371,7 @@ class BlockNode(Node):
 def _held(tensors, tracers):
     """Make tensors leaves over tracers within the block."""
     saved = [Snapshot(t) for t in tensors]
-    # The parameters of the block are lent tracers here; that is no write of the user's that a trace has to refuse.
+    # The parameters of the block hold tracers here, put there by us: not a write of the user that a trace must refuse.
     touch, mode.touch = mode.touch, None
     try:
         for t, tracer in zip(tensors, tracers, strict=True):
