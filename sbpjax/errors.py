@@ -1,8 +1,8 @@
 """Every error class of sbpjax; a class's docstring is its help page.
 
 An error text has four parts: what was asked (op and the user's line), what was seen (shape, dtype, sbp, placement
-of each input), the rule that was broken, with numbers, and one line that fixes it. `message` builds that text, so
-that no place formats it on its own.
+of each input), the rule that was broken, with numbers, and one line that fixes it. A class is raised with the four:
+``raise SbpError(asked, seen, rule, fix)``.
 """
 
 from __future__ import annotations
@@ -236,7 +236,15 @@ def _fold_in_notebook(shell: Any) -> None:
 
 
 class SbpjaxError(Exception):
-    """Base of all errors that sbpjax raises on a user's mistake."""
+    """Base of all errors that sbpjax raises on a user's mistake.
+
+    Args:
+        told: the whole text, or the four parts of `message`: what was asked, what was seen, the rule, and the fix.
+        named: ``name`` and ``obj``, for errors that are an AttributeError or an ImportError.
+    """
+
+    def __init__(self, *told: str, **named: Any) -> None:
+        super().__init__(*([message(*told)] if len(told) == 4 else told), **named)
 
 
 class PlacementError(SbpjaxError, ValueError, RuntimeError):

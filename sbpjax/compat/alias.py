@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from sbpjax import naming
-from sbpjax.errors import UnknownNameError, message, page
+from sbpjax.errors import UnknownNameError, page
 
 from .missing import Missing
 
@@ -68,12 +68,10 @@ class Alias(ModuleType):
                 peer.say(f"{full} is missing; a placeholder stands for it until it is used")
                 return Missing(full, peer.name)
         raise UnknownNameError(
-            message(
-                f"{full}",
-                f"no such name in {', '.join(fields['_sources'])}",
-                f"under the name {self.__name__!r} stands what sbpjax has",
-                f"see {page('reference/api_coverage.md')} for what there is",
-            ),
+            f"{full}",
+            f"no such name in {', '.join(fields['_sources'])}",
+            f"under the name {self.__name__!r} stands what sbpjax has",
+            f"see {page('reference/api_coverage.md')} for what there is",
             name=name,
             obj=self,
         )

@@ -20,7 +20,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlparse
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from sbpjax.errors import HubError, message
+from sbpjax.errors import HubError
 from sbpjax.world import signing
 
 ENV_SBPJAX_HOME = "SBPJAX_HOME"
@@ -79,7 +79,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
             raise _unreached(url, f"{size} bytes of {wanted}")
         if hash_prefix and not digest.hexdigest().startswith(hash_prefix):
             rule = f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")'
-            raise HubError(message(f"downloading {url}", f"{os.path.getsize(part)} bytes", rule, "try again"))
+            raise HubError(f"downloading {url}", f"{os.path.getsize(part)} bytes", rule, "try again")
         shutil.move(part, dst)
     finally:
         with contextlib.suppress(FileNotFoundError):
@@ -92,7 +92,7 @@ class _Redirects(HTTPRedirectHandler):
     def redirect_request(self, req, fp, code, msg, headers, newurl):
         if urlparse(req.full_url).scheme == "https" and urlparse(newurl).scheme != "https":
             rule = "what begins over https does not go on without"
-            raise HubError(message(f"downloading {req.full_url}", f"a redirect to {newurl}", rule, "check the URL"))
+            raise HubError(f"downloading {req.full_url}", f"a redirect to {newurl}", rule, "check the URL")
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         return None if request is None else _with_token(request)
 
@@ -111,7 +111,7 @@ def _opened(url: str) -> Any:
         return build_opener(_Redirects).open(request, timeout=TIMEOUT_S)
     except HTTPError as error:
         reason = f"the server answered {error.code} {error.reason}"
-        raise HubError(message(f"downloading {url}", reason, "the file must be there", "check the URL")) from error
+        raise HubError(f"downloading {url}", reason, "the file must be there", "check the URL") from error
     except (URLError, OSError, HTTPException) as error:
         raise _unreached(url, f"no connection: {getattr(error, 'reason', error)}") from error
 
@@ -126,7 +126,7 @@ def _chunk(source: Any, url: str) -> bytes:
 def _unreached(url: str, seen: str) -> HubError:
     fix = f"download it elsewhere and put it into {get_dir()}, or pass a file:// URL"
     rule = f"this needs a connection to that host, which answers within {TIMEOUT_S:g} s"
-    return HubError(message(f"downloading {url}", seen, rule, fix))
+    return HubError(f"downloading {url}", seen, rule, fix)
 
 
 def load_state_dict_from_url(
@@ -160,7 +160,7 @@ def load_state_dict_from_url(
     if name in ("", ".", ".."):
         rule = "the URL ends in the name of a file, or file_name= gives one"
         asked = f"load_state_dict_from_url({url!r})"
-        raise HubError(message(asked, f"the name {name!r}", rule, 'file_name="model.pth"'))
+        raise HubError(asked, f"the name {name!r}", rule, 'file_name="model.pth"')
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         found = HASH_REGEX.search(name) if check_hash else None
@@ -233,19 +233,19 @@ def _entry(conf: ModuleType, name: str) -> Callable:
     if not callable(found):
         entries = [n for n, v in vars(conf).items() if callable(v) and not n.startswith("_")]
         rule = f"Cannot find callable {name} in hubconf"
-        raise HubError(message(f"hub entry {name!r}", f"{conf.__file__} with {entries}", rule, "hub.list(repository)"))
+        raise HubError(f"hub entry {name!r}", f"{conf.__file__} with {entries}", rule, "hub.list(repository)")
     return found
 
 
 def _hubconf(where: str, source: str, trust_repo: Any, force_reload: bool, verbose: bool) -> ModuleType:
     if source not in ("github", "local"):
         rule = f'Unknown source: "{source}". Allowed values: "github" | "local".'
-        raise HubError(message(f"hub.load({where!r})", f"source={source!r}", rule, "source='local'"))
+        raise HubError(f"hub.load({where!r})", f"source={source!r}", rule, "source='local'")
     folder = Path(where).expanduser() if source == "local" else _downloaded(where, trust_repo, force_reload, verbose)
     path = folder / MODULE_HUBCONF
     if not path.exists():
         rule = f"a repository has a {MODULE_HUBCONF} whose functions are its entries"
-        raise HubError(message(f"hub.load({where!r})", f"no {path}", rule, "another directory"))
+        raise HubError(f"hub.load({where!r})", f"no {path}", rule, "another directory")
     sys.path.insert(0, str(folder))
     try:
         spec = importlib.util.spec_from_file_location("hubconf", path)
@@ -257,7 +257,7 @@ def _hubconf(where: str, source: str, trust_repo: Any, force_reload: bool, verbo
     absent = [name for name in getattr(module, VAR_DEPENDENCY, ()) if importlib.util.find_spec(name) is None]
     if absent:
         rule = f"Missing dependencies: {', '.join(absent)}"
-        raise HubError(message(f"hub.load({where!r})", str(path), rule, f"pip install {' '.join(absent)}"))
+        raise HubError(f"hub.load({where!r})", str(path), rule, f"pip install {' '.join(absent)}")
     return module
 
 
@@ -266,12 +266,12 @@ def _downloaded(github: str, trust_repo: Any, force_reload: bool, verbose: bool)
     ref = ref or "main"
     if trust_repo is not True:
         rule = "hub.load runs the code of that repository, which is to be trusted first"
-        raise HubError(message(f"hub.load({github!r})", f"trust_repo={trust_repo!r}", rule, "trust_repo=True"))
+        raise HubError(f"hub.load({github!r})", f"trust_repo={trust_repo!r}", rule, "trust_repo=True")
     try:
         signing.private_folder(get_dir())  # the code in it is run
     except OSError as error:
         rule = "code is run from a directory that nobody else can write to"
-        raise HubError(message(f"hub.load({github!r})", str(error), rule, "hub.set_dir(path)")) from None
+        raise HubError(f"hub.load({github!r})", str(error), rule, "hub.set_dir(path)") from None
     target = Path(get_dir()) / f"{repository}_{ref}".replace("/", "_")
     if target.exists() and not force_reload:
         return target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import UnknownNameError, message, page
+from sbpjax.errors import UnknownNameError, page
 
 
 class Missing:
@@ -19,12 +19,10 @@ class Missing:
 
     def _error(self) -> UnknownNameError:
         return UnknownNameError(
-            message(
-                f"{self._name}",
-                "a placeholder, from an alias that was enabled with lazy=True",
-                f"sbpjax has nothing under this name of {self._peer}",
-                f"see {page('reference/api_coverage.md')} for what there is",
-            ),
+            f"{self._name}",
+            "a placeholder, from an alias that was enabled with lazy=True",
+            f"sbpjax has nothing under this name of {self._peer}",
+            f"see {page('reference/api_coverage.md')} for what there is",
             name=self._name.rpartition(".")[2],
             obj=self,
         )

@@ -21,7 +21,7 @@ from typing import Any
 
 from sbpjax import functions
 from sbpjax.data.save_load import load, save
-from sbpjax.errors import AbsentError, OpValueError, message
+from sbpjax.errors import AbsentError, OpValueError
 from sbpjax.functions import nn as F
 from sbpjax.nn import init
 from sbpjax.nn.module import Module as Module
@@ -105,7 +105,7 @@ def make_cached_host_mem_store_options(
 def _no_store(asked: str) -> AbsentError:
     rule = "tables lie in device memory; sbpjax has no store of its own on SSD"
     fix = "make_device_mem_store_options(path, capacity), split over devices with to_global(placement, sbp.split(0))"
-    return AbsentError(message(f"one_embedding.{asked}", "a store on SSD", rule, fix))
+    return AbsentError(f"one_embedding.{asked}", "a store on SSD", rule, fix)
 
 
 def make_cached_ssd_store_options(
@@ -171,7 +171,7 @@ class Embedding(Module):
         self.rows = store_options["capacity"] // max(1, self.num_tables)
         if not tables or self.rows < 1:
             seen = f"{len(tables)} tables, capacity {store_options['capacity']}"
-            raise OpValueError(message(f"Embedding({name!r})", seen, "every table needs a row", "a larger capacity"))
+            raise OpValueError(f"Embedding({name!r})", seen, "every table needs a row", "a larger capacity")
         self._persistent_path = store_options["persistent_path"]
         generator = Generator().manual_seed(seed)
         with no_grad():
@@ -205,7 +205,7 @@ class Embedding(Module):
                 if ids.shape[-1] != self.num_tables:
                     seen = f"ids {list(ids.shape)}"
                     rule = f"without table_ids, the last dim has one id for each of the {self.num_tables} tables"
-                    raise OpValueError(message(f"{self.name}(ids)", seen, rule, "ids of (batch, tables)"))
+                    raise OpValueError(f"{self.name}(ids)", seen, rule, "ids of (batch, tables)")
                 table_ids = arange(self.num_tables)
                 if ids.is_global:
                     table_ids = table_ids.to_global(ids.placement, [broadcast] * len(ids.sbp))
@@ -252,7 +252,7 @@ def _filled(values: Tensor, initializer: dict[str, Any], generator: Any) -> Tens
     if kind == "constant":
         return values.fill_(initializer.get("value", 0.0))
     kinds = "uniform, normal, trunc_normal, constant"
-    raise OpValueError(message("an initializer of one_embedding", f"type={kind!r}", f"one of {kinds}", "normal"))
+    raise OpValueError("an initializer of one_embedding", f"type={kind!r}", f"one of {kinds}", "normal")
 
 
 class Optimizer:

@@ -16,7 +16,7 @@ from importlib.abc import Loader, MetaPathFinder
 from types import FrameType, ModuleType
 
 from sbpjax import naming
-from sbpjax.errors import UnknownModuleError, message, page
+from sbpjax.errors import UnknownModuleError, page
 
 from .alias import Alias
 
@@ -101,12 +101,10 @@ class Peer(MetaPathFinder, Loader):
         if not self.sources_of(fullname):
             if not self.lazy:
                 raise UnknownModuleError(
-                    message(
-                        f"import {fullname}",
-                        "no module of sbpjax answers to this name",
-                        f"under the name {self.name!r} stands what sbpjax has",
-                        f"see {page('reference/api_coverage.md')} for what there is",
-                    ),
+                    f"import {fullname}",
+                    "no module of sbpjax answers to this name",
+                    f"under the name {self.name!r} stands what sbpjax has",
+                    f"see {page('reference/api_coverage.md')} for what there is",
                     name=fullname,
                 )
             self.say(f"{fullname} is missing; an empty module stands for it")

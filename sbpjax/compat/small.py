@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import NotInJaxError, message
+from sbpjax.errors import NotInJaxError
 from sbpjax.tensor import Tensor as Tensor
 
 
@@ -52,4 +52,4 @@ def load_library(val: str) -> None:
     """
     rule = "a library of operators is compiled against OneFlow's or PyTorch's own runtime"
     fix = "jax.ffi.register_ffi_target for a C function, and sbpjax.wrap_jax for the JAX function that calls it"
-    raise NotInJaxError(message(f"utils.load_library({val!r})", "a shared library", rule, fix))
+    raise NotInJaxError(f"utils.load_library({val!r})", "a shared library", rule, fix)

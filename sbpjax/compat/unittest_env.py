@@ -36,12 +36,12 @@ def has_node_list() -> bool:
 
 def node_list() -> list[str]:
     """Return the nodes that ``ONEFLOW_TEST_NODE_LIST`` names, by commas."""
-    from sbpjax.errors import OpValueError, message
+    from sbpjax.errors import OpValueError
 
     names = os.environ.get("ONEFLOW_TEST_NODE_LIST", "")
     if not names:
         rule = "ONEFLOW_TEST_NODE_LIST names the nodes"
-        raise OpValueError(message("unittest.env.node_list()", "no list", rule, "export ONEFLOW_TEST_NODE_LIST=a,b"))
+        raise OpValueError("unittest.env.node_list()", "no list", rule, "export ONEFLOW_TEST_NODE_LIST=a,b")
     return names.split(",")
 
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from sbpjax.errors import BoxingError, message
+from sbpjax.errors import BoxingError
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import placement as Placement
@@ -44,12 +44,10 @@ def _check_platform(here: Placement, there: Placement) -> None:
     kinds = [p.devices.flat[0].platform for p in (here, there)]
     if kinds[0] != kinds[1]:
         raise BoxingError(
-            message(
-                f"x.to_global({there!r}, ...)",
-                f"a tensor on {here!r}",
-                f"across processes a tensor moves between devices of one kind, not from {kinds[0]} to {kinds[1]}",
-                "x.to_local().to(device).to_global(placement, sbp)",
-            )
+            f"x.to_global({there!r}, ...)",
+            f"a tensor on {here!r}",
+            f"across processes a tensor moves between devices of one kind, not from {kinds[0]} to {kinds[1]}",
+            "x.to_local().to(device).to_global(placement, sbp)",
         )
 
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import jax
 
-from sbpjax.errors import MixedTensorError, SbpError, message
+from sbpjax.errors import MixedTensorError, SbpError
 from sbpjax.planner import disk
 from sbpjax.planner.prices.cost import DEFAULT, CostModel
 from sbpjax.planner.program import plan_program
@@ -105,22 +105,15 @@ def compile_program(
     """
     if lowering not in LOWERINGS:
         raise SbpError(
-            message(
-                f"compile_program(lowering={lowering!r})",
-                repr(lowering),
-                f"one of {list(LOWERINGS)}",
-                'lowering="spmd"',
-            )
+            f"compile_program(lowering={lowering!r})", repr(lowering), f"one of {list(LOWERINGS)}", 'lowering="spmd"'
         )
     for layout in in_layouts:
         if layout.placement != placement:
             raise MixedTensorError(
-                message(
-                    "compile_program",
-                    f"an input on {layout.placement!r}",
-                    f"every input of the program lies on {placement!r}",
-                    "move it there with to_global(placement=...)",
-                )
+                "compile_program",
+                f"an input on {layout.placement!r}",
+                f"every input of the program lies on {placement!r}",
+                "move it there with to_global(placement=...)",
             )
     if not isinstance(fn, Program):
         closed = fn if isinstance(fn, ClosedJaxpr) else trace(fn, in_layouts)
@@ -191,23 +184,19 @@ def _codes_of_pins(program: Program, placement: Placement, out_pins) -> tuple:
         return (None,) * len(program.outvars)
     if len(out_pins) != len(program.outvars):
         raise SbpError(
-            message(
-                "compile_program(out_pins=...)",
-                f"{len(out_pins)} pins for {len(program.outvars)} outputs",
-                "there is one pin per output; None leaves the layout to the planner",
-                f"give {len(program.outvars)} pins",
-            )
+            "compile_program(out_pins=...)",
+            f"{len(out_pins)} pins for {len(program.outvars)} outputs",
+            "there is one pin per output; None leaves the layout to the planner",
+            f"give {len(program.outvars)} pins",
         )
     result = []
     for pin, v in zip(out_pins, program.outvars, strict=True):
         if isinstance(pin, int) and not 0 <= pin < len(program.invars):
             raise SbpError(
-                message(
-                    "compile_program(out_pins=...)",
-                    f"a pin to input {pin}",
-                    f"the program has {len(program.invars)} inputs",
-                    "name the position of the input in whose layout the output comes back",
-                )
+                "compile_program(out_pins=...)",
+                f"a pin to input {pin}",
+                f"the program has {len(program.invars)} inputs",
+                "name the position of the input in whose layout the output comes back",
             )
         is_sbp = pin is not None and not isinstance(pin, int)
         result.append(algebra.parse(pin, placement.hierarchy, len(v.aval.shape)) if is_sbp else pin)

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from jax._src.array import ArrayImpl  # a tracer is a jax.Array too
 
-from sbpjax.errors import MixedTensorError, message
+from sbpjax.errors import MixedTensorError
 from sbpjax.planner import Plan, disk, plan_one
 from sbpjax.programs.normalise import normalise
 from sbpjax.sbp import abstract, algebra, policy, spread
@@ -235,18 +235,14 @@ def common_placement(fn, layouts, placement: Placement | None) -> Placement:
             placement = layout.placement
         elif placement != layout.placement:
             raise MixedTensorError(
-                message(
-                    getattr(fn, "__name__", "op"),
-                    f"tensors on {placement!r} and on {layout.placement!r}",
-                    "all inputs of one op need one placement, hierarchy included",
-                    f"move one of them: x.to_global({placement!r}, sbp=...)",
-                )
+                getattr(fn, "__name__", "op"),
+                f"tensors on {placement!r} and on {layout.placement!r}",
+                "all inputs of one op need one placement, hierarchy included",
+                f"move one of them: x.to_global({placement!r}, sbp=...)",
             )
     if placement is None:
         raise MixedTensorError(
-            message(
-                getattr(fn, "__name__", "op"), "no global tensor", "a global op needs a placement", "pass placement="
-            )
+            getattr(fn, "__name__", "op"), "no global tensor", "a global op needs a placement", "pass placement="
         )
     return placement
 

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, SingleDeviceSharding
 
-from sbpjax.errors import SbpError, message
+from sbpjax.errors import SbpError
 from sbpjax.sbp.layout import Layout, codes_from_spec, layout_of, physical_spec
 from sbpjax.sbp.placement import placement as Placement
 
@@ -31,12 +31,10 @@ def layout_from_sharding(sharding: NamedSharding, shape: tuple[int, ...], dtype)
         codes = codes_from_spec(spec, sharding.mesh.axis_names, len(shape))
     if codes is None:
         raise SbpError(
-            message(
-                "reading the layout of a jax.Array",
-                f"spec {sharding.spec} of an array of {len(shape)} dims",
-                "a spec names dims that the array has",
-                "check the array's NamedSharding",
-            )
+            "reading the layout of a jax.Array",
+            f"spec {sharding.spec} of an array of {len(shape)} dims",
+            "a spec names dims that the array has",
+            "check the array's NamedSharding",
         )
     return layout_of(placement, codes, tuple(shape), dtype), exact
 
@@ -55,12 +53,10 @@ def from_jax(array: jax.Array) -> tuple[jax.Array, Layout | None]:
         return array, None
     if not isinstance(sharding, NamedSharding) or getattr(sharding.spec, "unreduced", None):
         raise SbpError(
-            message(
-                "from_jax(array)",
-                f"sharding {sharding}",
-                "an nd-sbp stands for a NamedSharding whose spec is reduced",
-                "jax.device_put(array, NamedSharding(mesh, PartitionSpec(...))) first",
-            )
+            "from_jax(array)",
+            f"sharding {sharding}",
+            "an nd-sbp stands for a NamedSharding whose spec is reduced",
+            "jax.device_put(array, NamedSharding(mesh, PartitionSpec(...))) first",
         )
     layout, _ = layout_from_sharding(sharding, array.shape, array.dtype)
     with jax.ensure_compile_time_eval():  # a trace, too, gets an array
@@ -81,22 +77,18 @@ def to_jax(array: jax.Array, layout: Layout, mesh=None) -> jax.Array:
     if layout.partial_axes or not layout.is_even:
         why = "partial sums" if layout.partial_axes else "dims that do not divide, which are stored padded"
         raise SbpError(
-            message(
-                "x.jax()",
-                repr(layout),
-                f"a jax.Array has neither partial sums nor padding; this tensor has {why}",
-                "x.to_global(sbp=sbpjax.sbp.broadcast).jax()",
-            )
+            "x.jax()",
+            repr(layout),
+            f"a jax.Array has neither partial sums nor padding; this tensor has {why}",
+            "x.to_global(sbp=sbpjax.sbp.broadcast).jax()",
         )
     if mesh is None:
         return array
     if mesh.devices.shape != layout.placement.hierarchy or (mesh.devices != layout.placement.devices).any():
         raise SbpError(
-            message(
-                "x.jax(mesh=...)",
-                f"a mesh of shape {mesh.devices.shape} for {layout.placement!r}",
-                "the mesh has the placement's devices in its grid",
-                "build it as jax.sharding.Mesh(x.placement.devices, names)",
-            )
+            "x.jax(mesh=...)",
+            f"a mesh of shape {mesh.devices.shape} for {layout.placement!r}",
+            "the mesh has the placement's devices in its grid",
+            "build it as jax.sharding.Mesh(x.placement.devices, names)",
         )
     return jax.device_put(array, NamedSharding(mesh, physical_spec(layout.codes, len(layout.shape), mesh.axis_names)))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpTypeError
 from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import broadcast, placement
 from sbpjax.tensor import Tensor, from_data
@@ -104,7 +104,7 @@ def _where(map_location: Any, global_src_rank: int | None) -> tuple[placement | 
             f"map_location={map_location!r}",
             "load(path), load(path, placement) or load(path, global_src_rank=0)",
         )
-        raise OpTypeError(message("loading a checkpoint", seen, rule, fix))
+        raise OpTypeError("loading a checkpoint", seen, rule, fix)
     if isinstance(map_location, placement):
         return map_location, None
     if global_src_rank is None:

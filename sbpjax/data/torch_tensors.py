@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpTypeError
 from sbpjax.tensor import Tensor
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.from_data import from_numpy
@@ -21,7 +21,7 @@ def from_torch(torch_tensor: Any) -> Tensor:
     """
     if not type(torch_tensor).__module__.startswith("torch"):
         seen = f"a {type(torch_tensor).__name__}"
-        raise OpTypeError(message("from_torch(x)", seen, "x is a torch.Tensor", "sbpjax.tensor(x)"))
+        raise OpTypeError("from_torch(x)", seen, "x is a torch.Tensor", "sbpjax.tensor(x)")
     source = torch_tensor.detach().contiguous()
     if source.dtype.is_complex or str(source.dtype) == "torch.bool" or not source.numel():
         return from_numpy(source.cpu().numpy())
@@ -38,7 +38,7 @@ def to_torch(flow_tensor: Tensor) -> Any:
     """
     if not isinstance(flow_tensor, Tensor):
         seen = f"a {type(flow_tensor).__name__}"
-        raise OpTypeError(message("to_torch(x)", seen, "x is a sbpjax.Tensor", "torch.as_tensor(x)"))
+        raise OpTypeError("to_torch(x)", seen, "x is a sbpjax.Tensor", "torch.as_tensor(x)")
     import torch
 
     if flow_tensor.dtype == dtypes.bfloat16:  # NumPy's own dtypes have none

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from sbpjax.errors import OpError, OpTypeError, OpValueError, message
+from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.tensor.payload import payload, put
 from sbpjax.tensor.tensor import Tensor
 from sbpjax.world import processes as _world
@@ -30,13 +30,13 @@ def op_name(asked: str, op, array) -> str:
         OpTypeError: it is no `ReduceOp`, or not defined for the dtype.
     """
     if not isinstance(op, ReduceOp):
-        raise OpTypeError(message(asked, f"op={op!r}", "op is a ReduceOp", "sbpjax.distributed.ReduceOp.SUM"))
+        raise OpTypeError(asked, f"op={op!r}", "op is a ReduceOp", "sbpjax.distributed.ReduceOp.SUM")
     kind = array.dtype.kind
     if op is ReduceOp.AVG and kind in "iub":
         rule = "an average of integers is no integer"
-        raise OpTypeError(message(asked, f"{array.dtype}", rule, "x.float(), or ReduceOp.SUM"))
+        raise OpTypeError(asked, f"{array.dtype}", rule, "x.float(), or ReduceOp.SUM")
     if op.value.startswith("b") and kind not in "iub":
-        raise OpTypeError(message(asked, f"{array.dtype}", "bitwise reductions are of integers", "ReduceOp.SUM"))
+        raise OpTypeError(asked, f"{array.dtype}", "bitwise reductions are of integers", "ReduceOp.SUM")
     return op.value
 
 
@@ -57,11 +57,11 @@ def _stacked(asked: str, tensors: Sequence[Tensor], n: int) -> jax.Array:
     arrays = [local_array(asked, t) for t in tensors]
     if len(arrays) != n:
         rule = f"the list has one tensor per rank of the group: {n}"
-        raise OpValueError(message(asked, f"{len(arrays)} tensors", rule, f"pass {n} tensors"))
+        raise OpValueError(asked, f"{len(arrays)} tensors", rule, f"pass {n} tensors")
     if len({(a.shape, a.dtype) for a in arrays}) > 1:
         seen = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
         rule = "the tensors of the list have one shape and dtype"
-        raise OpError(message(asked, seen, rule, "pad them to one shape"))
+        raise OpError(asked, seen, rule, "pad them to one shape")
     (where,) = arrays[0].devices()
     return jnp.stack([jax.device_put(a, where) for a in arrays])
 
@@ -187,7 +187,7 @@ def gather(
         _check_list(asked, gather_list, tensor, group.size())
     elif gather_list:
         rule = "gather_list is given on rank dst only"
-        raise OpValueError(message(asked, f"a list on rank {group.rank()}", rule, "gather_list=None elsewhere"))
+        raise OpValueError(asked, f"a list on rank {group.rank()}", rule, "gather_list=None elsewhere")
     (out,) = run(asked, bodies.all_gather, group, [local_array(asked, tensor)])
     for k, t in enumerate(gather_list or ()):
         _write(t, out[k])
@@ -278,7 +278,7 @@ def all_to_all_single(output: Tensor, input: Tensor, group: ProcessGroup | None 
     array, n = local_array(asked, input), group.size()
     if not array.ndim or array.shape[0] % n:
         rule = f"dim 0 divides by the {n} ranks"
-        raise OpValueError(message(asked, f"{array.dtype}{list(array.shape)}", rule, "pad the input"))
+        raise OpValueError(asked, f"{array.dtype}{list(array.shape)}", rule, "pad the input")
     _check_shape(asked, output, (array.shape,), array.dtype)
     rows = array.reshape((n, array.shape[0] // n, *array.shape[1:]))
     _write(output, run(asked, bodies.all_to_all, group, [rows])[0])
@@ -302,7 +302,7 @@ def _check_list(asked: str, tensors, like: Tensor, n: int) -> None:
     if not isinstance(tensors, (list, tuple)) or len(tensors) != n:
         seen = f"{len(tensors)} tensors" if isinstance(tensors, (list, tuple)) else f"{tensors!r}"
         rule = f"the list has one tensor per rank of the group: {n}"
-        raise OpValueError(message(asked, seen, rule, f"[sbpjax.empty_like(tensor) for _ in range({n})]"))
+        raise OpValueError(asked, seen, rule, f"[sbpjax.empty_like(tensor) for _ in range({n})]")
     for t in tensors:
         _check_shape(asked, t, (array.shape,), array.dtype)
 
@@ -312,4 +312,4 @@ def _check_shape(asked: str, x: Tensor, shapes, dtype) -> None:
     if array.shape not in [tuple(s) for s in shapes] or array.dtype != dtype:
         wanted = " or ".join(f"{dtype}{list(s)}" for s in dict.fromkeys(tuple(s) for s in shapes))
         rule = f"this tensor is {wanted}"
-        raise OpError(message(asked, f"{array.dtype}{list(array.shape)}", rule, f"make it {wanted}"))
+        raise OpError(asked, f"{array.dtype}{list(array.shape)}", rule, f"make it {wanted}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from sbpjax.errors import AgreementError, AutogradError, MixedTensorError, message
+from sbpjax.errors import AgreementError, AutogradError, MixedTensorError
 from sbpjax.nn.module import Module
 from sbpjax.tensor.like import zeros_like
 from sbpjax.tensor.mode import mode
@@ -163,12 +163,10 @@ class DistributedDataParallel(Module):
         shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
         self._waiting, self._begun = set(), False
         return AutogradError(
-            message(
-                "DistributedDataParallel(module)(...)",
-                f"the last backward gave no gradient to {shown}",
-                "every parameter gets a gradient in every backward, or the ranks cannot average them",
-                "DistributedDataParallel(module, find_unused_parameters=True)",
-            )
+            "DistributedDataParallel(module)(...)",
+            f"the last backward gave no gradient to {shown}",
+            "every parameter gets a gradient in every backward, or the ranks cannot average them",
+            "DistributedDataParallel(module, find_unused_parameters=True)",
         )
 
     # -- state -------------------------------------------------------------------------------------------------------
@@ -178,12 +176,10 @@ class DistributedDataParallel(Module):
         if len(kinds) > 1:
             local = [n for n, p in self.module.named_parameters() if not p.is_global]
             raise MixedTensorError(
-                message(
-                    "DistributedDataParallel(module)",
-                    f"local parameters {local[:4]} besides global ones",
-                    "the parameters are all local, or all global (and data parallel by their layouts)",
-                    "module.to_global(placement, sbpjax.sbp.broadcast)",
-                )
+                "DistributedDataParallel(module)",
+                f"local parameters {local[:4]} besides global ones",
+                "the parameters are all local, or all global (and data parallel by their layouts)",
+                "module.to_global(placement, sbpjax.sbp.broadcast)",
             )
         return kinds != {True}
 
@@ -197,12 +193,10 @@ class DistributedDataParallel(Module):
             pairs = zip(first + [None] * len(theirs), theirs + [None] * len(first), strict=False)
             a, b = next((a, b) for a, b in pairs if a != b)
             raise AgreementError(
-                message(
-                    "DistributedDataParallel(module)",
-                    f"rank {first_rank} has {_described(a)}, rank {rank} has {_described(b)}",
-                    "all ranks wrap the same module",
-                    "build the module alike on all ranks",
-                )
+                "DistributedDataParallel(module)",
+                f"rank {first_rank} has {_described(a)}, rank {rank} has {_described(b)}",
+                "all ranks wrap the same module",
+                "build the module alike on all ranks",
             )
 
     def _broadcast(self, tensors: list[Tensor]) -> None:

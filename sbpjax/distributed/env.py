@@ -49,24 +49,20 @@ def set_cpu_devices(count: int) -> None:
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise OpValueError(
-            message(
-                f"env.set_cpu_devices({count!r})",
-                f"a {type(count).__name__}",
-                "the number of CPU devices is an integer of at least 1",
-                "sbpjax.env.set_cpu_devices(8)",
-            )
+            f"env.set_cpu_devices({count!r})",
+            f"a {type(count).__name__}",
+            "the number of CPU devices is an integer of at least 1",
+            "sbpjax.env.set_cpu_devices(8)",
         )
     if devices_started():
         have = len(jax.devices("cpu"))
         if have == count:
             return
         raise DeviceStateError(
-            message(
-                f"env.set_cpu_devices({count})",
-                f"JAX has already started its devices, {have} of them CPU",
-                "the number of CPU devices is fixed when the first tensor, placement or JAX array is made",
-                f"start the program with SBPJAX_CPU_DEVICES={count}, or call this after the imports",
-            )
+            f"env.set_cpu_devices({count})",
+            f"JAX has already started its devices, {have} of them CPU",
+            "the number of CPU devices is fixed when the first tensor, placement or JAX array is made",
+            f"start the program with SBPJAX_CPU_DEVICES={count}, or call this after the imports",
         )
     _ensure_thread_pool(count)
     jax.config.update("jax_num_cpu_devices", count)
@@ -85,12 +81,10 @@ def prepare_process() -> None:
     if wanted:
         if not wanted.isdecimal() or int(wanted) < 1:
             raise OpValueError(
-                message(
-                    "importing sbpjax",
-                    f"SBPJAX_CPU_DEVICES={wanted!r} in the environment",
-                    "the number of CPU devices is an integer of at least 1",
-                    "SBPJAX_CPU_DEVICES=8",
-                )
+                "importing sbpjax",
+                f"SBPJAX_CPU_DEVICES={wanted!r} in the environment",
+                "the number of CPU devices is an integer of at least 1",
+                "SBPJAX_CPU_DEVICES=8",
             )
         set_cpu_devices(int(wanted))
     if not devices_started():
@@ -187,7 +181,7 @@ def init(
     timeout = _world.timeout_s() if timeout is None else float(timeout)
     if not timeout > 0:
         raise OpValueError(
-            message(f"env.init(timeout={timeout})", f"{timeout} s", "a timeout is positive", "env.init(timeout=60)")
+            f"env.init(timeout={timeout})", f"{timeout} s", "a timeout is positive", "env.init(timeout=60)"
         )
     return connect(coordinator, num_processes, process_id, timeout)
 

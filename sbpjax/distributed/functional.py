@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpTypeError
 from sbpjax.tensor.tape.function import Function
 from sbpjax.tensor.tensor import Tensor, wrap
 
@@ -27,7 +27,7 @@ def _run(asked: str, body, group, x: Tensor, static: tuple = ()) -> Tensor:
 def _linear(asked: str, op: ReduceOp) -> None:
     if op not in (ReduceOp.SUM, ReduceOp.AVG):
         rule = "the gradient is defined for sums and averages"
-        raise OpTypeError(message(asked, f"{op}", rule, "ReduceOp.SUM, or sbpjax.distributed.all_reduce in place"))
+        raise OpTypeError(asked, f"{op}", rule, "ReduceOp.SUM, or sbpjax.distributed.all_reduce in place")
 
 
 class _AllReduce(Function):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import SbpTypeError, message
+from sbpjax.errors import SbpTypeError
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 
@@ -57,7 +57,7 @@ class global_mode:
         if enabled and (placement is None or sbp is None):
             seen, rule = f"placement={placement}, sbp={sbp}", "an enabled global_mode needs placement and sbp"
             fix = "global_mode(True, placement=p, sbp=sbpjax.sbp.broadcast)"
-            raise SbpTypeError(message("global_mode(enabled, placement, sbp)", seen, rule, fix))
+            raise SbpTypeError("global_mode(enabled, placement, sbp)", seen, rule, fix)
         nd = tuple(sbp) if isinstance(sbp, list) else sbp
         self._wanted = (placement, nd) if enabled else None
         self._before: list[tuple | None] = []

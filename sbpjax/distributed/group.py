@@ -18,7 +18,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from sbpjax.errors import AgreementError, DistributedError, MixedTensorError, OpTypeError, OpValueError, message
+from sbpjax.errors import AgreementError, DistributedError, MixedTensorError, OpTypeError, OpValueError
 from sbpjax.tensor.payload import payload, payloads, refreshed
 from sbpjax.tensor.tensor import Tensor
 from sbpjax.world import calls
@@ -67,9 +67,7 @@ class ProcessGroup:
         """
         if rank not in self.ranks:
             rule = f"the rank is one of the group's: {list(self.ranks)}"
-            raise OpValueError(
-                message(asked, f"rank {rank}", rule, f"e.g. {asked.split('(')[0]}(..., {self.ranks[0]})")
-            )
+            raise OpValueError(asked, f"rank {rank}", rule, f"e.g. {asked.split('(')[0]}(..., {self.ranks[0]})")
         return self.ranks.index(rank)
 
     def __repr__(self) -> str:
@@ -108,7 +106,7 @@ def new_group(ranks: Sequence[int] | None = None, timeout=None, backend=None) ->
     chosen = list(range(size)) if ranks is None else [int(r) for r in ranks]
     if not chosen or len(set(chosen)) < len(chosen) or not all(0 <= r < size for r in chosen):
         rule = f"a group has at least one rank of 0 … {size - 1}, each once"
-        raise OpValueError(message("new_group(ranks)", f"{chosen}", rule, f"new_group({list(range(size))})"))
+        raise OpValueError("new_group(ranks)", f"{chosen}", rule, f"new_group({list(range(size))})")
     return ProcessGroup(chosen)
 
 
@@ -150,16 +148,16 @@ def local_array(asked: str, x) -> jax.Array:
     """
     if not isinstance(x, Tensor):
         rule = "collectives take local tensors"
-        raise OpTypeError(message(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)"))
+        raise OpTypeError(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
     refreshed(x)
     if x.layout is not None:
         rule = "collectives are for local tensors; the layout of a global tensor says what is communicated"
         fix = "x.to_global(sbp=sbpjax.sbp.broadcast), or x.to_local() first"
-        raise MixedTensorError(message(asked, f"global {x.dtype.name}{list(x.shape)} as {x.sbp}", rule, fix))
+        raise MixedTensorError(asked, f"global {x.dtype.name}{list(x.shape)} as {x.sbp}", rule, fix)
     if x.is_lazy:
         rule = "a compiled program communicates through layouts"
         fix = "make the tensor global and use to_global inside the graph"
-        raise DistributedError(message(asked, "a tensor inside a traced program", rule, fix))
+        raise DistributedError(asked, "a tensor inside a traced program", rule, fix)
     return payload(x)
 
 
@@ -237,6 +235,4 @@ def _agree(asked: str, given: dict[int, Any]) -> None:
             for (facts, static), ranks in kinds.items()
         )
         rule = "all ranks of the group pass tensors of one shape and dtype, and the same options"
-        raise AgreementError(
-            message(asked, seen, rule, "give all ranks the same shape: pad, or gather the sizes first")
-        )
+        raise AgreementError(asked, seen, rule, "give all ranks the same shape: pad, or gather the sizes first")

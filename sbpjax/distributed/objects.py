@@ -24,7 +24,6 @@ from sbpjax.errors import (
     ForeignMessageError,
     OpValueError,
     SignatureError,
-    message,
     page,
 )
 from sbpjax.world import encoding, signing
@@ -82,7 +81,7 @@ def _body(asked: str, kind: int, row: np.ndarray, rank: int, group: ProcessGroup
     if kind == _REFUSED:
         seen = f"rank {group.ranks[rank]} cannot send its object: {encoding.decode(body)}"
         rule = "objects are plain values (see sbpjax.world.encoding), or with allow_pickle=True what can be pickled"
-        raise EncodingTypeError(message(asked, seen, rule, _FIX))
+        raise EncodingTypeError(asked, seen, rule, _FIX)
     return body
 
 
@@ -98,13 +97,13 @@ def _same_kind(asked: str, kinds: np.ndarray, allow_pickle: bool, group: Process
     if (pickles and plain) or not mine:
         seen = f"ranks {ranks_text(pickles)} pass allow_pickle=True, ranks {ranks_text(plain)} do not"
         rule = "reading a pickle runs code of its writer's choice, which every rank has to allow"
-        raise EncodingTypeError(message(asked, seen, rule, "pass allow_pickle=True on all ranks, or on none"))
+        raise EncodingTypeError(asked, seen, rule, "pass allow_pickle=True on all ranks, or on none")
 
 
 def _foreign(asked: str, seen: str) -> ForeignMessageError:
     rule = "only what ranks with the secret of this job send is read; this was not"
     fix = f"keep strangers from the network between the ranks; see {page('explanation/security.md')}"
-    return ForeignMessageError(message(asked, seen, rule, fix))
+    return ForeignMessageError(asked, seen, rule, fix)
 
 
 def _room(asked: str, sizes: np.ndarray) -> int:
@@ -134,7 +133,7 @@ def all_gather_object(
         return
     if len(object_list) != group.size():
         rule = f"the list has one entry per rank of the group: {group.size()}"
-        raise OpValueError(message(asked, f"{len(object_list)} entries", rule, f"[None] * {group.size()}"))
+        raise OpValueError(asked, f"{len(object_list)} entries", rule, f"[None] * {group.size()}")
     object_list[:] = _gathered(asked, obj, group, allow_pickle)
 
 
@@ -172,7 +171,7 @@ def gather_object(
     receives = group.rank() == group.index(dst, asked)
     if receives and (object_gather_list is None or len(object_gather_list) != group.size()):
         rule = f"on rank dst the list has one entry per rank of the group: {group.size()}"
-        raise OpValueError(message(asked, f"{object_gather_list!r}", rule, f"[None] * {group.size()}"))
+        raise OpValueError(asked, f"{object_gather_list!r}", rule, f"[None] * {group.size()}")
     found = _gathered(asked, obj, group, allow_pickle)
     if receives and object_gather_list is not None:
         object_gather_list[:] = found
@@ -214,7 +213,7 @@ def scatter_object_list(
     given = scatter_object_input_list
     if group.rank() == group.index(src, asked) and (given is None or len(given) != group.size()):
         rule = f"on rank src the input list has one object per rank of the group: {group.size()}"
-        raise OpValueError(message(asked, f"{given!r}", rule, f"a list of {group.size()} objects"))
+        raise OpValueError(asked, f"{given!r}", rule, f"a list of {group.size()} objects")
     found = _from(asked, given if given is None else list(given), src, group, allow_pickle)
     scatter_object_output_list[:1] = [found[group.rank()]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sbpjax.errors import AgreementError, OpValueError, message
+from sbpjax.errors import AgreementError, OpValueError
 from sbpjax.tensor.tensor import Tensor
 from sbpjax.world import processes as _world
 
@@ -19,7 +19,7 @@ def pair_of(asked: str, peer: int, group: ProcessGroup | None, i_send: bool) -> 
     me = _world.current().rank
     if peer == me:
         rule = "a rank sends to another rank"
-        raise OpValueError(message(asked, f"rank {me} with itself", rule, "use the tensor itself, or x.clone()"))
+        raise OpValueError(asked, f"rank {me} with itself", rule, "use the tensor itself, or x.clone()")
     return ProcessGroup((me, peer) if i_send else (peer, me))
 
 
@@ -98,7 +98,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
             if messages.count(((a, b), tag)) != told[other].count(((a, b), tag)):
                 seen = f"rank {rank} has {messages.count(((a, b), tag))}, {other} {told[other].count(((a, b), tag))}"
                 rule = f"a message from rank {a} to {b} with tag {tag} is sent once and received once"
-                raise AgreementError(message("batch_isend_irecv(ops)", seen, rule, "add the missing isend or irecv"))
+                raise AgreementError("batch_isend_irecv(ops)", seen, rule, "add the missing isend or irecv")
     for ranks, tag, op in sorted(mine, key=lambda m: m[:2]):
         _transfer(op.tensor, ProcessGroup(ranks), tag)
     return [Work([op.tensor]) for op in p2p_op_list]

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-from sbpjax.errors import DistributedError, message
+from sbpjax.errors import DistributedError
 from sbpjax.world import processes as _world
 
 from . import env
@@ -45,12 +45,10 @@ def init_process_group(
         env.init(str(init_method)[6:], world_size, rank, timeout=seconds)
     else:
         raise DistributedError(
-            message(
-                f"init_process_group(init_method={init_method!r})",
-                f"init_method={init_method!r}, store={store!r}",
-                "the rendezvous is through the environment or at tcp://host:port",
-                'init_process_group(init_method="tcp://127.0.0.1:29500", world_size=2, rank=0)',
-            )
+            f"init_process_group(init_method={init_method!r})",
+            f"init_method={init_method!r}, store={store!r}",
+            "the rendezvous is through the environment or at tcp://host:port",
+            'init_process_group(init_method="tcp://127.0.0.1:29500", world_size=2, rank=0)',
         )
 
 

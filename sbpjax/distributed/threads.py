@@ -26,7 +26,7 @@ from typing import Any
 
 import jax
 
-from sbpjax.errors import DistributedError, LostRankError, message
+from sbpjax.errors import DistributedError, LostRankError
 from sbpjax.tensor import generator
 from sbpjax.world import processes as _world
 
@@ -68,12 +68,10 @@ class _Turns:
             if rank not in self.results:
                 self.waiting.pop(rank, None)
                 raise LostRankError(
-                    message(
-                        asked,
-                        self.stuck or "nobody can go on",
-                        "all ranks come to the same rendezvous, in the same order",
-                        "move code that only some ranks run (if rank == 0: ...) away from operations of all ranks",
-                    )
+                    asked,
+                    self.stuck or "nobody can go on",
+                    "all ranks come to the same rendezvous, in the same order",
+                    "move code that only some ranks run (if rank == 0: ...) away from operations of all ranks",
                 )
             _restore(kept)
             return self.results.pop(rank)
@@ -180,14 +178,14 @@ def simulate(ranks: int) -> Callable:
 def _check(ranks: int) -> None:
     asked = f"simulate(ranks={ranks})"
     if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
-        raise DistributedError(message(asked, f"{ranks!r}", "there is at least one rank", "simulate(ranks=4)"))
+        raise DistributedError(asked, f"{ranks!r}", "there is at least one rank", "simulate(ranks=4)")
     if _world.current().size > 1:
         seen = f"{_world.current().size} ranks"
-        raise DistributedError(message(asked, seen, "ranks are simulated in one process alone", "start it without"))
+        raise DistributedError(asked, seen, "ranks are simulated in one process alone", "start it without")
     have = len(jax.devices())
     if have < ranks:
         fix = f"sbpjax.env.set_cpu_devices({ranks}) before the first tensor, or SBPJAX_CPU_DEVICES={ranks}"
-        raise DistributedError(message(asked, f"{have} devices", f"each of the {ranks} ranks owns a device", fix))
+        raise DistributedError(asked, f"{have} devices", f"each of the {ranks} ranks owns a device", fix)
 
 
 def _run(fn: Callable, count: int, args: tuple, options: dict) -> list:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 
 __all__ = [
@@ -105,7 +105,7 @@ class _Dependent(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         rule = "Cannot determine validity of dependent constraint"
-        raise DistributionError(message("dependent.check(value)", "no parameters", rule, "ask an instance's support"))
+        raise DistributionError("dependent.check(value)", "no parameters", rule, "ask an instance's support")
 
 
 def _known(value: Any, name: str) -> Any:
@@ -179,7 +179,7 @@ class _IndependentConstraint(Constraint):
         each = self.base_constraint.check(value)
         if each.ndim < self.reinterpreted_batch_ndims:
             rule = f"Expected value.dim() >= {self.event_dim} but got {value.ndim}"
-            raise DistributionError(message("independent.check(value)", f"{tuple(value.shape)}", rule, "more dims"))
+            raise DistributionError("independent.check(value)", f"{tuple(value.shape)}", rule, "more dims")
         return _all_of_last(each, self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
@@ -207,7 +207,7 @@ class MixtureSameFamilyConstraint(Constraint):
     def check(self, value: Tensor) -> Tensor:
         if value.ndim < self.event_dim:
             rule = f"Expected value.dim() >= {self.event_dim} but got {value.ndim}"
-            raise DistributionError(message("check(value)", f"{tuple(value.shape)}", rule, "more dims"))
+            raise DistributionError("check(value)", f"{tuple(value.shape)}", rule, "more dims")
         each = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         return _all_of_last(each, each.ndim - (value.ndim - self.event_dim))
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 
 from . import constraints
@@ -49,7 +49,7 @@ class ContinuousBernoulli(ExponentialFamily):
             inside = constraints.unit_interval.check(given.detach())
             if validate_args and is_known(inside) and not inside.all().item():
                 rule = "The parameter probs has invalid values"
-                raise DistributionError(message("ContinuousBernoulli(probs)", f"{probs}", rule, "0 <= probs <= 1"))
+                raise DistributionError("ContinuousBernoulli(probs)", f"{probs}", rule, "0 <= probs <= 1")
             given = self.__dict__["probs"] = clamp_probs(given)
         else:
             (given,) = broadcast_all(logits)

@@ -7,7 +7,7 @@ from typing import Any
 
 import sbpjax
 from sbpjax.autograd import no_grad
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 
 from . import constraints
@@ -19,7 +19,7 @@ def _one(asked: str, probs: Any, logits: Any) -> None:
     if (probs is None) == (logits is None):
         rule = "Either `probs` or `logits` must be specified, but not both."
         seen = "both" if probs is not None else "neither"
-        raise DistributionError(message(f"{asked}(probs, logits)", seen, rule, f"{asked}(logits=x)"))
+        raise DistributionError(f"{asked}(probs, logits)", seen, rule, f"{asked}(logits=x)")
 
 
 class _Binary(Distribution):
@@ -285,7 +285,7 @@ class Categorical(Distribution):
         if given.ndim < 1:
             name = "probs" if probs is not None else "logits"
             rule = f"`{name}` parameter must be at least one-dimensional."
-            raise DistributionError(message("Categorical(...)", "0-d", rule, f"Categorical({name}=x[None])"))
+            raise DistributionError("Categorical(...)", "0-d", rule, f"Categorical({name}=x[None])")
         if probs is not None:
             self.__dict__["probs"] = probs / probs.sum(-1, True)
         else:

@@ -15,7 +15,7 @@ from typing import Any
 
 import sbpjax
 from sbpjax.autograd import no_grad
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.size import Size
 
@@ -70,13 +70,13 @@ class Distribution:
                 asked = f"{type(self).__name__}({name}=...)"
                 rule = f"Expected parameter {name} of distribution to satisfy the constraint {constraint!r}, "
                 rule += f"but found invalid values:\n{value}"
-                raise DistributionError(message(asked, _described(value), rule, "validate_args=False does not look"))
+                raise DistributionError(asked, _described(value), rule, "validate_args=False does not look")
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
         """Set whether distributions check their arguments, those apart that were told."""
         if value not in (True, False):
-            raise DistributionError(message("set_default_validate_args", repr(value), "a bool", "True"))
+            raise DistributionError("set_default_validate_args", repr(value), "a bool", "True")
         Distribution._validate_args = value
 
     arg_constraints: Any = lacking("arg_constraints", "The constraint of each parameter.")
@@ -198,15 +198,15 @@ class Distribution:
         asked = f"{type(self).__name__}.log_prob(value)"
         if not isinstance(value, Tensor):
             rule = f"The value argument to log_prob must be a Tensor, not a {type(value).__name__}"
-            raise DistributionError(message(asked, type(value).__name__, rule, "sbpjax.tensor(value)"))
+            raise DistributionError(asked, type(value).__name__, rule, "sbpjax.tensor(value)")
         shape, event = tuple(value.shape), tuple(self._event_shape)
         if shape[len(shape) - len(event) :] != event:
             rule = f"The right-most size of value must match event_shape: {shape} vs {event}."
-            raise DistributionError(message(asked, _described(value), rule, "validate_args=False does not look"))
+            raise DistributionError(asked, _described(value), rule, "validate_args=False does not look")
         whole = (*self._batch_shape, *event)
         if any(i not in (1, j) and j != 1 for i, j in zip(reversed(shape), reversed(whole))):
             rule = f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {whole}."
-            raise DistributionError(message(asked, _described(value), rule, "validate_args=False does not look"))
+            raise DistributionError(asked, _described(value), rule, "validate_args=False does not look")
         try:
             support = self.support
         except NotImplementedError:
@@ -215,7 +215,7 @@ class Distribution:
         if not _holds(support, value):
             rule = f"Expected value argument to be within the support ({support!r}) of the distribution, "
             rule += f"but found invalid values:\n{value}"
-            raise DistributionError(message(asked, _described(value), rule, "validate_args=False does not look"))
+            raise DistributionError(asked, _described(value), rule, "validate_args=False does not look")
 
     def _checked(self, value: Any) -> Any:
         """Return a value, checked if arguments are."""

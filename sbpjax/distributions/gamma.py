@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 import sbpjax
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.ops.random import _key
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.generator import default_generator
@@ -121,7 +121,7 @@ class Dirichlet(ExponentialFamily):
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
             rule = "`concentration` parameter must be at least one-dimensional."
-            raise DistributionError(message("Dirichlet(concentration)", "0-d", rule, "Dirichlet(x[None])"))
+            raise DistributionError("Dirichlet(concentration)", "0-d", rule, "Dirichlet(x[None])")
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 

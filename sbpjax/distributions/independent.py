@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 
 from . import constraints
@@ -32,7 +32,7 @@ class Independent(Distribution, Generic[D]):
         if reinterpreted_batch_ndims > len(batch):
             rule = "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
             rule += f"actual {reinterpreted_batch_ndims} vs {len(batch)}"
-            raise DistributionError(message("Independent(...)", f"batch shape {batch}", rule, "fewer dims"))
+            raise DistributionError("Independent(...)", f"batch shape {batch}", rule, "fewer dims")
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
         cut = len(batch) - reinterpreted_batch_ndims
         super().__init__(batch[:cut], (*batch[cut:], *base_distribution.event_shape), validate_args)

@@ -12,7 +12,7 @@ from typing import Any
 
 import sbpjax
 from sbpjax.autograd import no_grad
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 
 from . import constraints
@@ -36,7 +36,7 @@ class LKJCholesky(Distribution):
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
             rule = f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."
-            raise DistributionError(message("LKJCholesky(dim)", f"{dim}", rule, "LKJCholesky(2)"))
+            raise DistributionError("LKJCholesky(dim)", f"{dim}", rule, "LKJCholesky(2)")
         self.dim = dim
         (self.concentration,) = broadcast_all(concentration)
         super().__init__(self.concentration.shape, (dim, dim), validate_args)

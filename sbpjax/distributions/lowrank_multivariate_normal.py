@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 
 from . import constraints
@@ -49,13 +49,13 @@ class LowRankMultivariateNormal(Distribution):
         if len(shapes[0]) < 1 or len(shapes[1]) < 2 or not shapes[0][-1:] == shapes[1][-2:-1] == shapes[2][-1:]:
             rule = "loc must be at least one-dimensional (..., k), cov_factor must be a batch of matrices with shape "
             rule += "k x m, cov_diag must be a batch of vectors with shape k"
-            raise DistributionError(message("LowRankMultivariateNormal(...)", f"{shapes}", rule, "(k,), (k, m), (k,)"))
+            raise DistributionError("LowRankMultivariateNormal(...)", f"{shapes}", rule, "(k,), (k, m), (k,)")
         try:
             batch = sbpjax.broadcast_shapes(shapes[0][:-1], shapes[1][:-2], shapes[2][:-1])
         except (RuntimeError, ValueError) as error:
             rule = f"Incompatible batch shapes: loc {shapes[0]}, cov_factor {shapes[1]}, cov_diag {shapes[2]}"
             asked = "LowRankMultivariateNormal(...)"
-            raise DistributionError(message(asked, f"{shapes}", rule, "batch shapes that broadcast")) from error
+            raise DistributionError(asked, f"{shapes}", rule, "batch shapes that broadcast") from error
         self.loc = loc.expand(*batch, *shapes[0][-1:])
         self.cov_factor = cov_factor.expand(*batch, *shapes[1][-2:])
         self.cov_diag = cov_diag.expand(*batch, *shapes[2][-1:])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sbpjax.autograd import no_grad
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 
 from . import constraints
@@ -34,19 +34,17 @@ class MixtureSameFamily(Distribution):
         seen = f"{type(mixture_distribution).__name__}, {type(component_distribution).__name__}"
         if not isinstance(mixture_distribution, Categorical) or not isinstance(component_distribution, Distribution):
             rule = "The Mixture distribution needs to be a Categorical, the components a Distribution"
-            raise DistributionError(
-                message("MixtureSameFamily(...)", seen, rule, "Categorical(logits=x), Normal(a, b)")
-            )
+            raise DistributionError("MixtureSameFamily(...)", seen, rule, "Categorical(logits=x), Normal(a, b)")
         batch, parts = component_distribution.batch_shape[:-1], component_distribution.batch_shape[-1]
         weights = mixture_distribution.batch_shape
         if any(i not in (1, j) and j != 1 for i, j in zip(reversed(weights), reversed(batch))):
             rule = f"`mixture_distribution.batch_shape` ({tuple(weights)}) is not compatible with "
             rule += f"`component_distribution.batch_shape`({tuple(batch)})"
-            raise DistributionError(message("MixtureSameFamily(...)", seen, rule, "equal batch shapes"))
+            raise DistributionError("MixtureSameFamily(...)", seen, rule, "equal batch shapes")
         if mixture_distribution._num_events != parts:
             rule = f"`mixture_distribution component` ({mixture_distribution._num_events}) does not equal "
             rule += f"`component_distribution.batch_shape[-1]` ({parts})"
-            raise DistributionError(message("MixtureSameFamily(...)", seen, rule, "one weight for each component"))
+            raise DistributionError("MixtureSameFamily(...)", seen, rule, "one weight for each component")
         self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
         self._num_component, self._event_ndims = parts, len(component_distribution.event_shape)
         super().__init__(batch, component_distribution.event_shape, validate_args)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 
 from . import constraints
@@ -75,7 +75,7 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if loc.ndim < 1:
             rule = "loc must be at least one-dimensional."
-            raise DistributionError(message("MultivariateNormal(loc, ...)", "0-d", rule, "loc[None]"))
+            raise DistributionError("MultivariateNormal(loc, ...)", "0-d", rule, "loc[None]")
         name, matrix = one_matrix("MultivariateNormal", covariance_matrix, precision_matrix, scale_tril)
         batch = sbpjax.broadcast_shapes(tuple(matrix.shape[:-2]), tuple(loc.shape[:-1]))
         self.__dict__[name] = matrix.expand(*batch, *matrix.shape[-2:])
@@ -136,11 +136,11 @@ def one_matrix(asked: str, covariance: Any, precision: Any, scale_tril: Any) -> 
     if len(given) != 1:
         rule = "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
         seen = f"{[name for name, _ in given]}"
-        raise DistributionError(message(f"{asked}(...)", seen, rule, f"{asked}(..., scale_tril=l)"))
+        raise DistributionError(f"{asked}(...)", seen, rule, f"{asked}(..., scale_tril=l)")
     name, matrix = given[0]
     if matrix.ndim < 2:
         rule = f"{name} must be at least two-dimensional, with optional leading batch dimensions"
-        raise DistributionError(message(f"{asked}({name})", f"{tuple(matrix.shape)}", rule, "(k, k)"))
+        raise DistributionError(f"{asked}({name})", f"{tuple(matrix.shape)}", rule, "(k, k)")
     return name, matrix
 
 

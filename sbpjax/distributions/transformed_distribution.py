@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sbpjax.autograd import no_grad
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 
 from . import constraints
@@ -38,7 +38,7 @@ class TransformedDistribution(Distribution):
         if not isinstance(parts, list) or not all(isinstance(t, Transform) for t in parts):
             rule = "transforms must be a Transform or a list of Transforms"
             seen = f"{type(transforms).__name__}"
-            raise DistributionError(message("TransformedDistribution(...)", seen, rule, "[ExpTransform()]"))
+            raise DistributionError("TransformedDistribution(...)", seen, rule, "[ExpTransform()]")
         self.transforms: list[Transform] = parts
         whole = ComposeTransform(parts)
         takes, gives = whole.domain.event_dim, whole.codomain.event_dim
@@ -46,7 +46,7 @@ class TransformedDistribution(Distribution):
         dims = len(base_distribution.event_shape)
         if len(shape) < takes:
             rule = f"base_distribution needs to have shape with size at least {takes}, but got {shape}."
-            raise DistributionError(message("TransformedDistribution(...)", f"{shape}", rule, "base.expand((1,))"))
+            raise DistributionError("TransformedDistribution(...)", f"{shape}", rule, "base.expand((1,))")
         after = tuple(whole.forward_shape(shape))
         before = tuple(whole.inverse_shape(after))
         if shape != before:

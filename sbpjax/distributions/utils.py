@@ -9,7 +9,7 @@ import jax
 from jax.core import Tracer
 
 import sbpjax
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.payload import payload
 
@@ -35,7 +35,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     if not all(isinstance(v, Tensor | int | float) for v in values):
         rule = "Input arguments must all be instances of Number or Tensor"
         seen = ", ".join(type(v).__name__ for v in values)
-        raise DistributionError(message("broadcast_all(...)", seen, rule, "sbpjax.tensor(x)"))
+        raise DistributionError("broadcast_all(...)", seen, rule, "sbpjax.tensor(x)")
     like = next((v for v in values if isinstance(v, Tensor)), None)
     dtype = sbpjax.get_default_dtype() if like is None else like.dtype
     made = [v if isinstance(v, Tensor) else _number(v, like, dtype) for v in values]
@@ -126,7 +126,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     n = mat.shape[-1]
     if not -n <= diag < n:
         rule = f"diag ({diag}) provided is outside [{-n}, {n - 1}]."
-        raise DistributionError(message("tril_matrix_to_vec(mat, diag)", f"{tuple(mat.shape)}", rule, "diag=0"))
+        raise DistributionError("tril_matrix_to_vec(mat, diag)", f"{tuple(mat.shape)}", rule, "diag=0")
     return sbpjax.cat([mat[..., row, : max(0, min(n, row + diag + 1))] for row in range(n)], -1)
 
 
@@ -148,7 +148,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     if sum(counts) != m:
         rule = f"The size of last dimension is {m} which cannot be expressed as the lower triangular part of a square "
         rule += "D x D matrix."
-        raise DistributionError(message("vec_to_tril_matrix(vec, diag)", f"{tuple(vec.shape)}", rule, "1, 3, 6, 10"))
+        raise DistributionError("vec_to_tril_matrix(vec, diag)", f"{tuple(vec.shape)}", rule, "1, 3, 6, 10")
     at, rows = 0, []
     for count in counts:
         rows.append(sbpjax.functions.nn.pad(vec[..., at : at + count], [0, n - count]))

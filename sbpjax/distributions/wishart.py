@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 
 from . import constraints
@@ -49,7 +49,7 @@ class Wishart(ExponentialFamily):
         self.__dict__[name] = matrix.expand(*batch, k, k)
         if is_known(self.df) and (self.df <= k - 1).any().item():
             rule = f"Value of df={df} expected to be greater than ndim - 1 = {k - 1}."
-            raise DistributionError(message("Wishart(df, ...)", f"{df}", rule, f"df={k}"))
+            raise DistributionError("Wishart(df, ...)", f"{df}", rule, f"df={k}")
         if is_known(self.df) and (self.df < k).any().item():
             warnings.warn("Low df values detected. Singular samples are highly likely to occur.", stacklevel=2)
         super().__init__(batch, (k, k), validate_args)

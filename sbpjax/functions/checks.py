@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from sbpjax.errors import OpError, OpTypeError, OpValueError, message
+from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.tensor import bounds
 from sbpjax.tensor.bounds import check_dim, check_rows, check_size, check_tuples
 from sbpjax.tensor.tensor import Tensor
@@ -36,13 +36,13 @@ def bounds_given(asked: str, min, max) -> None:
     """Raise `OpTypeError` unless one bound is given at least."""
     if min is None and max is None:
         rule = "At least one of 'min' or 'max' must not be None"
-        raise OpTypeError(message(f"{asked}(x)", "neither min nor max", rule, "x.clamp(min=0)"))
+        raise OpTypeError(f"{asked}(x)", "neither min nor max", rule, "x.clamp(min=0)")
 
 
 def some_dims(asked: str, dims) -> None:
     """Raise `OpTypeError` unless a dim is named."""
     if not dims:
-        raise OpTypeError(message(f"{asked}(x)", "no dims", "dims is a required argument", f"{asked}(x, (0,))"))
+        raise OpTypeError(f"{asked}(x)", "no dims", "dims is a required argument", f"{asked}(x, (0,))")
 
 
 def index_in_dim_from_either_end(asked: str, input, dim, index) -> None:
@@ -82,12 +82,10 @@ def enough_elements(asked: str, input, mask, source) -> None:
     taken = repeats * sum(int(np.count_nonzero(part)) for part in bounds.parts_on_cpu(mask))
     if taken > source.shape.numel():
         raise OpError(
-            message(
-                asked,
-                f"a source of {source.shape.numel()} elements, a mask that holds at {taken} places",
-                "the source has at least one element for every place",
-                "make the source larger, or masked_fill to write one number",
-            )
+            asked,
+            f"a source of {source.shape.numel()} elements, a mask that holds at {taken} places",
+            "the source has at least one element for every place",
+            "make the source larger, or masked_fill to write one number",
         )
 
 
@@ -95,7 +93,7 @@ def size_is_natural(asked: str, size) -> None:
     """Raise `OpError` if a size is negative."""
     if size < 0:
         rule = f"{asked}: 'size' must be an non-negative integer"
-        raise OpError(message(f"{asked}(size={size})", str(size), rule, "size=1"))
+        raise OpError(f"{asked}(size={size})", str(size), rule, "size=1")
 
 
 def class_numbers(asked: str, input, target, ignore_index) -> None:
@@ -108,21 +106,21 @@ def depth_is_classes(asked: str, logits, depth) -> None:
     """Raise `OpError` unless OneFlow's `depth` is the number of classes, where it is given."""
     if depth is not None and depth != logits.shape[-1]:
         seen, rule = f"logits with {logits.shape[-1]} classes", "depth is the number of classes"
-        raise OpError(message(f"{asked}(depth={depth})", seen, rule, "leave depth out"))
+        raise OpError(f"{asked}(depth={depth})", seen, rule, "leave depth out")
 
 
 def floating_maps(asked: str, theta) -> None:
     """Raise `OpValueError` unless affine maps are of floats."""
     if not theta.dtype.is_floating_point:
         rule = "Expected theta to have floating point type"
-        raise OpValueError(message(f"{asked}(theta, size)", f"theta of {theta.dtype.name}", rule, "theta.float()"))
+        raise OpValueError(f"{asked}(theta, size)", f"theta of {theta.dtype.name}", rule, "theta.float()")
 
 
 def pivoting(asked: str, pivot) -> None:
     """Raise `OpError` for an LU factorisation without pivoting."""
     if not pivot:
         rule = "LU without pivoting is not implemented on the CPU, and not here"
-        raise OpError(message(f"{asked}(A, pivot=False)", "pivot=False", rule, "pivot=True"))
+        raise OpError(f"{asked}(A, pivot=False)", "pivot=False", rule, "pivot=True")
 
 
 def reduced_by(size_average: bool | str | None, reduce: bool | None, reduction: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.errors import OpError, message
+from sbpjax.errors import OpError
 from sbpjax.tensor import view_steps, views
 from sbpjax.tensor.binding import must_be_tensor
 from sbpjax.tensor.storage import steps_of
@@ -24,7 +24,7 @@ def imag(input: Tensor) -> Tensor:
     """Return a view of the imaginary part of a complex tensor."""
     if not input.dtype.is_complex:
         rule = "imag is only implemented for tensors with complex dtypes"
-        raise OpError(message("imag(x)", f"a {input.dtype!r} tensor", rule, "zeros_like(x)"))
+        raise OpError("imag(x)", f"a {input.dtype!r} tensor", rule, "zeros_like(x)")
     return views.view_of(input, view_steps.imag_part)
 
 
@@ -59,10 +59,10 @@ def view_as_real(input: Tensor) -> Tensor:
     """Return a view of a complex tensor with real and imaginary parts along a new last dim."""
     if not input.dtype.is_complex:
         rule = "view_as_real is only supported for complex tensors"
-        raise OpError(message("view_as_real(x)", f"a {input.dtype!r} tensor", rule, "x.to(sbpjax.complex64)"))
+        raise OpError("view_as_real(x)", f"a {input.dtype!r} tensor", rule, "x.to(sbpjax.complex64)")
     if is_conj(input):
         rule = "view_as_real doesn't work on unresolved conjugated tensors"
-        raise OpError(message("view_as_real(x)", "a conjugated view", rule, "view_as_real(x.resolve_conj())"))
+        raise OpError("view_as_real(x)", "a conjugated view", rule, "view_as_real(x.resolve_conj())")
     return views.view_of(input, view_steps.as_real)
 
 
@@ -71,7 +71,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     if input.dtype.np not in (np.dtype(np.float32), np.dtype(np.float64)) or not input.ndim or input.shape[-1] != 2:
         rule = "view_as_complex is only supported for float and double tensors whose last dim has size 2"
         seen = f"{input.dtype.name}{list(input.shape)}"
-        raise OpError(message("view_as_complex(x)", seen, rule, "x.float().reshape(-1, 2)"))
+        raise OpError("view_as_complex(x)", seen, rule, "x.float().reshape(-1, 2)")
     return views.view_of(input, view_steps.as_complex)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from sbpjax.errors import MixedTensorError, OpTypeError, message
+from sbpjax.errors import MixedTensorError, OpTypeError
 from sbpjax.tensor import abstract
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.convert import _record
@@ -31,12 +31,10 @@ def to_device(self: Tensor, target) -> Tensor:
 
         if target.index is not None:
             raise MixedTensorError(
-                message(
-                    f"x.to({str(target)!r})",
-                    f"a global tensor on {self.placement!r}",
-                    "a global tensor can only move to a bare device type, not to one device",
-                    "x.to_global(placement, sbp), or x.to_local().to(device)",
-                )
+                f"x.to({str(target)!r})",
+                f"a global tensor on {self.placement!r}",
+                "a global tensor can only move to a bare device type, not to one device",
+                "x.to_global(placement, sbp), or x.to_local().to(device)",
             )
         if _PLATFORM[target.type] == _PLATFORM[self.placement.type]:
             return self
@@ -123,7 +121,7 @@ def to(
             continue
         elif value is not None:
             raise OpTypeError(
-                message("x.to(...)", f"{value!r}", "to takes a dtype, a device or a tensor", "x.to(sbpjax.float32)")
+                "x.to(...)", f"{value!r}", "to takes a dtype, a device or a tensor", "x.to(sbpjax.float32)"
             )
     out = self
     if device is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.errors import OpError, message
+from sbpjax.errors import OpError
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.convert import host
 from sbpjax.tensor.creation import arange
@@ -67,9 +67,7 @@ def distributed_partial_fc_sample(weight: Tensor, label: Tensor, num_sample: int
         rule = (
             f"num_sample lies between the {len(positive)} classes that occur and the {weight.shape[0]} that there are"
         )
-        raise OpError(
-            message(f"distributed_partial_fc_sample(num_sample={num_sample})", "labels", rule, "num_sample=...")
-        )
+        raise OpError(f"distributed_partial_fc_sample(num_sample={num_sample})", "labels", rule, "num_sample=...")
     order = host(randperm(weight.shape[0]))
     others = order[~np.isin(order, positive)][: num_sample - len(positive)]
     sampled = np.sort(np.concatenate([positive, others])).astype(labels.dtype)
@@ -80,7 +78,7 @@ def distributed_partial_fc_sample(weight: Tensor, label: Tensor, num_sample: int
 
 def _corner(row: int, col: int, offset: int, lower: bool, options: dict) -> Tensor:
     if row < 0 or col < 0:
-        raise OpError(message("tril_indices(row, col)", f"({row}, {col})", "no size is negative", "(3, 3)"))
+        raise OpError("tril_indices(row, col)", f"({row}, {col})", "no size is negative", "(3, 3)")
     values = np.stack((np.tril_indices if lower else np.triu_indices)(row, offset, col))
     dtype = options.pop("dtype", None)
     options.pop("layout", None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.ops import arithmetic, arrange, elementwise, linalg, matrix
 from sbpjax.ops import einsum as _einsum
 from sbpjax.tensor import dispatch, lazy_views
@@ -45,7 +45,7 @@ def _added(terms: tuple, alpha, inplace: bool, out):
         seen = (
             f"alpha={alpha}" if alpha != 1 else f"a {[type(t).__name__ for t in terms if not isinstance(t, Tensor)][0]}"
         )
-        raise OpTypeError(message("add(...)", seen, "alpha and numbers come with two terms", "add(add(x, y), z)"))
+        raise OpTypeError("add(...)", seen, "alpha and numbers come with two terms", "add(add(x, y), z)")
     op = op_of(_sum_of)
     return write_into(terms[0], op, terms[1:]) if inplace else _finish(dispatch.run(op, terms), out)
 
@@ -81,7 +81,7 @@ def add(input=None, other=None, *more, alpha: float = 1, inplace: bool = False, 
         terms = input if inputs is None else inputs
         if not more and not isinstance(terms, (list, tuple)):
             rule = "two terms, or a list of tensors"
-            raise OpTypeError(message("add(...)", f"one {type(terms).__name__}", rule, "add(x, y)"))
+            raise OpTypeError("add(...)", f"one {type(terms).__name__}", rule, "add(x, y)")
         return _added((input, other, *more) if more else tuple(terms), alpha, inplace, out)
     if inplace:
         return input.add_(other, alpha=alpha)
@@ -213,7 +213,7 @@ def einsum(equation: Any, *operands) -> Tensor:
         operands = tuple(operands[0])
     if not isinstance(equation, str):
         rule = "the equation is a string, and comes first"
-        raise OpTypeError(message("einsum(...)", f"a {type(equation).__name__}", rule, 'einsum("ij,jk->ik", x, y)'))
+        raise OpTypeError("einsum(...)", f"a {type(equation).__name__}", rule, 'einsum("ij,jk->ik", x, y)')
     return dispatch.apply(_einsum.einsum, *operands, equation=equation)
 
 
@@ -275,7 +275,7 @@ def meshgrid(*tensors, indexing: str = "ij") -> tuple:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     if not tensors:
-        raise OpError(message("meshgrid()", "no tensors", "there is at least one tensor", "meshgrid(x, y)"))
+        raise OpError("meshgrid()", "no tensors", "there is at least one tensor", "meshgrid(x, y)")
     return dispatch.apply(arrange.meshgrid, *tensors, indexing=indexing)
 
 
@@ -303,9 +303,7 @@ def _by_name(name: str, tensors: tuple, named: dict) -> tuple:
         return tensors
     if tensors or len(named) > 1 or named.keys() - {"input", "tensors"}:
         seen = f"argument {next(iter(named))!r}"
-        raise OpTypeError(
-            message(f"{name}(...)", seen, "tensors in order, or input=x, or tensors=[x, y]", f"{name}(x)")
-        )
+        raise OpTypeError(f"{name}(...)", seen, "tensors in order, or input=x, or tensors=[x, y]", f"{name}(x)")
     return tuple(named.values())
 
 
@@ -330,7 +328,7 @@ def common_shape(asked: str, *tensors) -> tuple[int, ...]:
     except ValueError:
         rule = "sizes are equal or 1, compared from the last dim"
         seen = " and ".join(str(list(shape)) for shape in shapes)
-        raise OpError(message(asked, f"shapes {seen}", rule, "reshape or unsqueeze one of them")) from None
+        raise OpError(asked, f"shapes {seen}", rule, "reshape or unsqueeze one of them") from None
 
 
 # ----------------------------------------------------------------------------------------------------- copies, dtypes
@@ -448,7 +446,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
         True
     """
     if not isinstance(other, Tensor):
-        raise OpTypeError(message("equal(x, y)", f"a {type(other).__name__}", "y is a tensor", "(x == y).all()"))
+        raise OpTypeError("equal(x, y)", f"a {type(other).__name__}", "y is a tensor", "(x == y).all()")
     return input.shape == other.shape and bool((input == other).all())
 
 
@@ -463,7 +461,7 @@ def float_power_(self: Tensor, exponent) -> Tensor:
     """Write ``self ** exponent``, which is float64 or complex128, into this tensor and return it."""
     if self.dtype not in (dtypes.float64, dtypes.complex128):
         rule = "the result of float_power is float64, or complex128, and so is the tensor it is written into"
-        raise OpTypeError(message("x.float_power_(y)", f"x of {self.dtype!r}", rule, "x = x.float_power(y)"))
+        raise OpTypeError("x.float_power_(y)", f"x of {self.dtype!r}", rule, "x = x.float_power(y)")
     return write_into(self, op_of(arithmetic.float_power), (exponent,))
 
 

@@ -7,7 +7,7 @@ orthogonal basis of Duersch et al., 2018). Worked case: of a 1000 × 1000 matrix
 
 from __future__ import annotations
 
-from sbpjax.errors import OpError, OpValueError, message
+from sbpjax.errors import OpError, OpValueError
 from sbpjax.tensor.tensor import Tensor
 
 from . import linalg
@@ -15,7 +15,7 @@ from .random import randn
 
 
 def _fail(asked: str, seen: str, rule: str, fix: str):
-    raise OpValueError(message(asked, seen, rule, fix))
+    raise OpValueError(asked, seen, rule, fix)
 
 
 def lobpcg(
@@ -63,7 +63,7 @@ def lobpcg(
     if method not in (None, "ortho", "basic"):
         _fail(f"lobpcg(method={method!r})", repr(method), 'method is "ortho" or "basic"', 'method="ortho"')
     if tracker is not None:
-        raise OpError(message("lobpcg(tracker=...)", "a tracker", "no tracker is called", "tracker=None"))
+        raise OpError("lobpcg(tracker=...)", "a tracker", "no tracker is called", "tracker=None")
     size = A.shape[-1]
     k = (1 if X is None else X.shape[-1]) if k is None else k
     n = (k if n is None else n) if X is None else X.shape[-1]

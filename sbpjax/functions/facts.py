@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbpjax.errors import OpError, message
+from sbpjax.errors import OpError
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.binding import must_be_tensor
 from sbpjax.tensor.tensor import Tensor
@@ -68,7 +68,7 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | list = False) -> tuple:
         several = 1 in shape or any(a == b for a, b in zip(strides, strides[1:], strict=False))
         if (n > 1 and 0 in strides) or (several and sum(self.is_contiguous(memory_format=f) for f in formats) != 1):
             seen, rule = f"shape {list(shape)}, strides {list(strides)}", "the tensor has a unique dim order"
-            raise OpError(message("dim_order(ambiguity_check=...)", seen, rule, "x.dim_order()"))
+            raise OpError("dim_order(ambiguity_check=...)", seen, rule, "x.dim_order()")
     if self.is_contiguous():
         return tuple(range(n))
     # A dim that is repeated (stride 0) lies nowhere, and stays where it stands; the others are ranked around it.

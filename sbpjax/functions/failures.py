@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.errors import LinAlgError, message
+from sbpjax.errors import LinAlgError
 from sbpjax.tensor import bounds
 from sbpjax.tensor.tensor import Tensor
 
@@ -16,7 +16,7 @@ def _check(asked: str, info: Tensor, rule: str, fix: str) -> None:
     for part in bounds.parts_on_cpu(info):
         if part.any():
             where = "" if part.ndim == 0 else f"(Batch element {tuple(int(i) for i in np.argwhere(part)[0])}): "
-            raise LinAlgError(message(asked, f"info {part.tolist()}", f"{where}{rule}", fix))
+            raise LinAlgError(asked, f"info {part.tolist()}", f"{where}{rule}", fix)
 
 
 def not_positive(asked: str, info: Tensor) -> None:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from sbpjax.errors import OpError, message
+from sbpjax.errors import OpError
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.convert import host
 from sbpjax.tensor.indexing import with_layout_of
@@ -18,7 +18,7 @@ def geometric_(self: Tensor, p: float, *, generator=None) -> Tensor:
     """Write numbers of trials up to the first success, of probability ``p``."""
     if not 0 < p < 1:
         rule = f"geometric_ expects p to be in (0, 1), but got p={p}"
-        raise OpError(message(f"x.geometric_({p})", f"p={p}", rule, "x.geometric_(0.5)"))
+        raise OpError(f"x.geometric_({p})", f"p={p}", rule, "x.geometric_(0.5)")
     u = self.detach().new_empty(*self.shape, dtype=_float_of(self)).uniform_(generator=generator)
     found = ((1 - u).log() / math.log1p(-p)).ceil().clamp(min=1)
     return into(self, found.to(self.dtype), "geometric_")
@@ -28,7 +28,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator=
     """Write floats whose logarithms are normal."""
     if std <= 0:
         rule = f"log_normal_ expects std > 0.0, but found std={std}"
-        raise OpError(message(f"x.log_normal_({mean}, {std})", f"std={std}", rule, "x.log_normal_(1, 2)"))
+        raise OpError(f"x.log_normal_({mean}, {std})", f"std={std}", rule, "x.log_normal_(1, 2)")
     drawn = self.detach().clone().normal_(mean, std, generator=generator)
     return into(self, drawn.exp(), "log_normal_")
 

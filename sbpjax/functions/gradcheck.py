@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sbpjax.errors import AutogradError, message
+from sbpjax.errors import AutogradError
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.tape.backward import grad as _grad
 from sbpjax.tensor.tape.grad_mode import enable_grad, no_grad
@@ -60,12 +60,10 @@ def gradcheck(
     checked = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     if not checked:
         raise AutogradError(
-            message(
-                "gradcheck(func, inputs)",
-                "no input that requires grad",
-                "gradcheck expects at least one input tensor to require gradient",
-                "sbpjax.randn(3, dtype=sbpjax.float64, requires_grad=True)",
-            )
+            "gradcheck(func, inputs)",
+            "no input that requires grad",
+            "gradcheck expects at least one input tensor to require gradient",
+            "sbpjax.randn(3, dtype=sbpjax.float64, requires_grad=True)",
         )
     if not check_backward_ad:
         return True
@@ -76,12 +74,10 @@ def gradcheck(
             if problem is not None:
                 if raise_exception:
                     raise GradcheckError(
-                        message(
-                            "gradcheck(func, inputs)",
-                            problem,
-                            f"|analytical - numerical| <= {atol} + {rtol} |numerical|",
-                            "check the backward; inputs should be float64 and away from kinks",
-                        )
+                        "gradcheck(func, inputs)",
+                        problem,
+                        f"|analytical - numerical| <= {atol} + {rtol} |numerical|",
+                        "check the backward; inputs should be float64 and away from kinks",
                     )
                 return False
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.ops import solve as _solve
 from sbpjax.tensor import bounds, dispatch
 from sbpjax.tensor.tensor import Tensor
@@ -35,7 +35,7 @@ def norm(A: Tensor, ord=None, dim=None, keepdim: bool = False, *, dtype=None) ->
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
     if dim is None and A.ndim not in (1, 2):
         rule = f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
-        raise OpError(message(f"linalg.norm(A, {ord!r})", f"A {list(A.shape)}", rule, "give dim"))
+        raise OpError(f"linalg.norm(A, {ord!r})", f"A {list(A.shape)}", rule, "give dim")
     if (many and len(dim) == 2) or (dim is None and A.ndim == 2) or isinstance(ord, str):
         return linalg.matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
@@ -61,7 +61,7 @@ def lstsq(A: Tensor, B: Tensor, rcond=None, *, driver: str | None = None):
     """
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         rule = "parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
-        raise OpError(message(f"linalg.lstsq(driver={driver!r})", repr(driver), rule, 'driver="gelsy"'))
+        raise OpError(f"linalg.lstsq(driver={driver!r})", repr(driver), rule, 'driver="gelsy"')
     found, rest, rank, values = dispatch.apply(_solve.lstsq, A, B, rcond=rcond)
     m, n = A.shape[-2:]
     nothing = A.detach().new_empty(0)
@@ -76,7 +76,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Return the inner products of vectors along a dim, the first conjugated."""
     if x.dtype != y.dtype or not (x.is_floating_point() or x.is_complex()):
         rule = "x and y are of one dtype, floating point or complex"
-        raise OpTypeError(message("linalg.vecdot(x, y)", f"{x.dtype.name}, {y.dtype.name}", rule, "y.to(x.dtype)"))
+        raise OpTypeError("linalg.vecdot(x, y)", f"{x.dtype.name}, {y.dtype.name}", rule, "y.to(x.dtype)")
     return (x.conj() * y).sum(dim)
 
 

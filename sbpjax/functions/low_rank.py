@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from sbpjax.errors import OpValueError, message
+from sbpjax.errors import OpValueError
 from sbpjax.tensor.tensor import Tensor
 
 from . import linalg
@@ -40,7 +40,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     A = A if M is None else A - M
     if not 0 <= q <= min(A.shape[-2:]):
         rule = f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(A.shape[-2:])}"
-        raise OpValueError(message(f"svd_lowrank(A, q={q})", f"A {list(A.shape)}", rule, "a smaller q"))
+        raise OpValueError(f"svd_lowrank(A, q={q})", f"A {list(A.shape)}", rule, "a smaller q")
     if A.shape[-2] < A.shape[-1]:
         u, s, v = svd_lowrank(A.mH, q, niter)
         return svd_result(v, s, u)

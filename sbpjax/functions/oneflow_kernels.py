@@ -8,7 +8,7 @@ from operator import index as as_int
 from jax import lax
 
 from sbpjax import functions
-from sbpjax.errors import OpValueError, message
+from sbpjax.errors import OpValueError
 from sbpjax.ops import fused, norm, view
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.mode import mode
@@ -201,7 +201,7 @@ def arg_sort(input: Tensor, direction: str) -> Tensor:
     """Return the indices that sort the last dim, ``"ASCENDING"`` or ``"DESCENDING"``."""
     if direction not in ("ASCENDING", "DESCENDING"):
         rule = "direction is 'ASCENDING' or 'DESCENDING'"
-        raise OpValueError(message(f"arg_sort(x, {direction!r})", repr(direction), rule, '"ASCENDING"'))
+        raise OpValueError(f"arg_sort(x, {direction!r})", repr(direction), rule, '"ASCENDING"')
     return input.argsort(-1, direction == "DESCENDING")
 
 

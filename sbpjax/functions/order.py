@@ -7,7 +7,7 @@ from operator import index as as_int
 
 import numpy as np
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.ops import cumulative, sort
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
@@ -51,7 +51,7 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
     for x in (elements, test_elements):
         if isinstance(x, Tensor) and (x.is_complex() or x.dtype == dtypes.bool_):
             rule = "isin is defined for real numbers"
-            raise OpTypeError(message("isin(...)", f"a {x.dtype.name} tensor", rule, "x.int(), or x.real"))
+            raise OpTypeError("isin(...)", f"a {x.dtype.name} tensor", rule, "x.int(), or x.real")
         if not isinstance(x, (Tensor, int, float, np.generic)):
             must_be_tensor("isin", x)
     like = elements if isinstance(elements, Tensor) else test_elements
@@ -79,4 +79,4 @@ def _into(x: Tensor, dim: int) -> tuple:
 def _own_dtype(name: str, x: Tensor, dtype) -> None:
     if dtype is not None and dtype != x.dtype:
         rule = f"Bad in-place call: input tensor dtype {x.dtype.name} and output tensor dtype {dtype.name} should match"
-        raise OpError(message(f"x.{name}(dtype=...)", f"{x.dtype.name}{list(x.shape)}", rule, f"x.{name[:-1]}(...)"))
+        raise OpError(f"x.{name}(dtype=...)", f"{x.dtype.name}{list(x.shape)}", rule, f"x.{name[:-1]}(...)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.tensor import splitting
 from sbpjax.tensor.binding import into_out
 from sbpjax.tensor.size import Size
@@ -30,10 +30,10 @@ def _even(x: Tensor, parts, dim: int, name: str, least: int) -> tuple:
     """Return `tensor_split` along a dim, whose size a number of parts divides."""
     if x.ndim < least:
         rule = f"{name} requires a tensor with at least {least} dimensions"
-        raise OpError(message(f"{name}(x, ...)", f"x {list(x.shape)}", rule, "x.tensor_split(..., dim=-1)"))
+        raise OpError(f"{name}(x, ...)", f"x {list(x.shape)}", rule, "x.tensor_split(..., dim=-1)")
     if isinstance(parts, int) and (parts < 1 or x.shape[dim] % parts):
         rule = f"the size of dim {dim} is divisible by the number of parts, {parts}"
-        raise OpError(message(f"{name}(x, {parts})", f"x {list(x.shape)}", rule, f"x.tensor_split({parts}, {dim})"))
+        raise OpError(f"{name}(x, {parts})", f"x {list(x.shape)}", rule, f"x.tensor_split({parts}, {dim})")
     return splitting.tensor_split(x, parts, dim)
 
 
@@ -51,7 +51,7 @@ def unsafe_split(input: Tensor, split_size, dim: int = 0) -> tuple:
     """Return `split` into parts of one size."""
     if not isinstance(split_size, int):
         rule = f"argument 'split_size' must be int, not {type(split_size).__name__}"
-        raise OpTypeError(message("x.unsafe_split(...)", repr(split_size)[:40], rule, "x.split([...])"))
+        raise OpTypeError("x.unsafe_split(...)", repr(split_size)[:40], rule, "x.split([...])")
     return input.split(split_size, dim)
 
 
@@ -96,7 +96,7 @@ for _name in _VIEWS:
 def _slices(input: Tensor, several, asked: str) -> tuple:
     if not isinstance(several, (list, tuple)) or len(several) > input.ndim:
         rule = f"one (start, stop, step) for each of up to {input.ndim} dims"
-        raise OpTypeError(message(asked, repr(several)[:60], rule, "[[None, None, None], [0, 2, 1]]"))
+        raise OpTypeError(asked, repr(several)[:60], rule, "[[None, None, None], [0, 2, 1]]")
     return tuple(slice(*each) for each in several)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.errors import MixedTensorError, message
+from sbpjax.errors import MixedTensorError
 from sbpjax.ops import compare
 from sbpjax.tensor.op import Op
 from sbpjax.tensor.payload import payload, refreshed
@@ -17,7 +17,7 @@ def _one_device(x: Tensor, asked: str):
     refreshed(x)
     if x.layout is not None:
         seen = f"a global tensor on {x.placement!r}"
-        raise MixedTensorError(message(asked, seen, "DLPack hands one device's memory on", "x.to_local()"))
+        raise MixedTensorError(asked, seen, "DLPack hands one device's memory on", "x.to_local()")
     return payload(x)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.errors import OpError, OpTypeError, SbpError, message
+from sbpjax.errors import OpError, OpTypeError, SbpError
 from sbpjax.ops import random as _random
 from sbpjax.ops import random_blocks
 from sbpjax.sbp import algebra
@@ -41,12 +41,10 @@ def _draw(
     _, placement, sbp = where_to(*options, asked)
     if placement is not None and algebra.P in algebra.parse(sbp, placement.hierarchy, allow_free=True):
         raise SbpError(
-            message(
-                asked,
-                f"sbp={sbp!r}",
-                "random creation allows only broadcast or split: a sum of random numbers has another distribution",
-                "make it as broadcast, then x.to_global(sbp=...)",
-            )
+            asked,
+            f"sbp={sbp!r}",
+            "random creation allows only broadcast or split: a sum of random numbers has another distribution",
+            "make it as broadcast, then x.to_global(sbp=...)",
         )
     key = generator_or_default(generator).key()
     return make(fn, static, (key, *inputs), options, asked, requires_grad)
@@ -126,12 +124,10 @@ def randint(
         low = 0
     if size is None or high is None:
         raise OpTypeError(
-            message(
-                "randint(...)",
-                f"low={low!r}, high={high!r}, size={size!r}",
-                "randint takes (high, size) or (low, high, size)",
-                "sbpjax.randint(0, 10, (2, 3))",
-            )
+            "randint(...)",
+            f"low={low!r}, high={high!r}, size={size!r}",
+            "randint takes (high, size) or (low, high, size)",
+            "sbpjax.randint(0, 10, (2, 3))",
         )
     static = (
         ("low", as_int(low)),
@@ -161,7 +157,7 @@ def randperm(
         tensor([0, 1, 2, 3, 4])
     """
     if n < 0:
-        raise OpError(message("randperm(n)", f"n={n}", "n must be non-negative", "randperm(len(data))"))
+        raise OpError("randperm(n)", f"n={n}", "n must be non-negative", "randperm(len(data))")
     static = (("n", as_int(n)), ("dtype", dtypes.int64.np if dtype is None else dtypes.of(dtype).np))
     return _draw(_random.randperm, static, generator, (device, placement, sbp), "randperm(...)", requires_grad)
 
@@ -370,7 +366,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator=None
         sbpjax.Size([2, 3])
     """
     if std < 0:
-        raise OpError(message("x.normal_(...)", f"std={std}", "normal expects std >= 0.0", "x.normal_(0, 1)"))
+        raise OpError("x.normal_(...)", f"std={std}", "normal expects std >= 0.0", "x.normal_(0, 1)")
     return _fill(self, _random.normal, (), generator, "normal_", (float(mean), float(std)))
 
 
@@ -443,10 +439,10 @@ def bernoulli_(self: Tensor, p=0.5, *, generator=None, dtype=None) -> Tensor:
     """Write 1 with probability ``p`` (a number or a tensor of probabilities), else 0; ``dtype`` is the tensor's own."""
     if dtype is not None and dtypes.of(dtype) != self.dtype:
         rule = f"a tensor keeps its dtype, {self.dtype!r}, when it is written to"
-        raise OpTypeError(message("x.bernoulli_(dtype=...)", f"dtype={dtype}", rule, "x = x.bernoulli(dtype=...)"))
+        raise OpTypeError("x.bernoulli_(dtype=...)", f"dtype={dtype}", rule, "x = x.bernoulli(dtype=...)")
     check_writable(self, "bernoulli_")
     if not isinstance(p, Tensor) and not 0 <= p <= 1:
-        raise OpError(message("x.bernoulli_(p)", f"p={p}", "bernoulli_ expects p to be in [0, 1]", "x.bernoulli_(0.5)"))
+        raise OpError("x.bernoulli_(p)", f"p={p}", "bernoulli_ expects p to be in [0, 1]", "x.bernoulli_(0.5)")
     from sbpjax.tensor.like import full_like
 
     probabilities = p if isinstance(p, Tensor) else full_like(self, p, dtype=dtypes.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from operator import index as as_int
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpTypeError
 from sbpjax.ops import reduce
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
@@ -28,7 +28,7 @@ def _extreme(fn, other_fn, result, input, dim, keepdim, other, out):
     if dim is None:
         if keepdim:
             rule = "keepdim comes with dim"
-            raise OpTypeError(message(f"{fn.__name__}(keepdim=True)", "no dim", rule, f"a{fn.__name__}(keepdim=True)"))
+            raise OpTypeError(f"{fn.__name__}(keepdim=True)", "no dim", rule, f"a{fn.__name__}(keepdim=True)")
         found = dispatch.unary(op_of(fn), input)
         return found if out is None else into_out(out, found)
     values = result(*dispatch.apply(fn, input, dim=as_int(dim), keepdim=keepdim))

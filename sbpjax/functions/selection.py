@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sbpjax import naming
-from sbpjax.errors import OpError, OpTypeError, OpValueError, message
+from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.ops import embedding
 from sbpjax.ops.dims import one
 from sbpjax.tensor import dispatch
@@ -43,7 +43,7 @@ def searchsorted(
         sorted_sequence = sorted_sequence.take_along_dim(sorter, -1)
     if side not in (None, "left", "right") or (side == "left" and right):
         rule = "side is 'left' or 'right', and does not contradict right=True"
-        raise OpValueError(message("searchsorted(x, values)", f"side={side!r}, right={right}", rule, "side='right'"))
+        raise OpValueError("searchsorted(x, values)", f"side={side!r}, right={right}", rule, "side='right'")
     right = right or side == "right"
     dtype = (dtypes.int32 if out_int32 else dtypes.int64).np
     return dispatch.apply(embedding.searchsorted, sorted_sequence, values, right=right, dtype=dtype)
@@ -53,7 +53,7 @@ def bucketize(input, boundaries: Tensor, *, out_int32: bool = False, right: bool
     """Return the index of the bucket that each value falls in."""
     if boundaries.ndim != 1:
         rule = f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})"
-        raise OpError(message("bucketize(x, boundaries)", f"boundaries {list(boundaries.shape)}", rule, "flatten them"))
+        raise OpError("bucketize(x, boundaries)", f"boundaries {list(boundaries.shape)}", rule, "flatten them")
     dtype = (dtypes.int32 if out_int32 else dtypes.int64).np
     return dispatch.apply(embedding.bucketize, input, boundaries, right=right, dtype=dtype)
 
@@ -109,7 +109,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 def _has_order(name: str, input: Tensor) -> None:
     if input.is_complex():
         rule = f"{name} is not defined for complex numbers"
-        raise OpTypeError(message(f"{name}(x)", f"a {input.dtype.name} tensor", rule, "x.abs()"))
+        raise OpTypeError(f"{name}(x)", f"a {input.dtype.name} tensor", rule, "x.abs()")
 
 
 def unique(
@@ -197,12 +197,10 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     if len(input.shape) != 1 or input.dtype.is_floating_point:
         raise OpTypeError(
-            message(
-                "bincount(x)",
-                f"{input.dtype.name}{list(input.shape)}",
-                "bincount only supports 1-d non-negative integral inputs",
-                "x.reshape(-1).long()",
-            )
+            "bincount(x)",
+            f"{input.dtype.name}{list(input.shape)}",
+            "bincount only supports 1-d non-negative integral inputs",
+            "x.reshape(-1).long()",
         )
     check_natural("bincount(x)", input, "the numbers that bincount counts")
     weights = weights if input.shape.numel() else None  # without elements PyTorch gives int64, whatever the weights
@@ -215,7 +213,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     """Return the counts of elements in equal bins from ``min`` to ``max`` (the data's range if both are 0)."""
     if not input.is_floating_point():
         rule = "histc is defined for floating point"
-        raise OpTypeError(message("histc(x)", f"a {input.dtype.name} tensor", rule, "x.float()"))
+        raise OpTypeError("histc(x)", f"a {input.dtype.name} tensor", rule, "x.float()")
     values = host(input).astype(np.float64).reshape(-1)
     low, high = (values.min(), values.max()) if min == max == 0 and values.size else (min, max)
     if low == high:

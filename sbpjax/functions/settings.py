@@ -12,7 +12,7 @@ import os
 import numpy as np
 
 from sbpjax import naming
-from sbpjax.errors import NotInJaxError, OpError, OpTypeError, message
+from sbpjax.errors import NotInJaxError, OpError, OpTypeError
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.mode import mode
 
@@ -74,7 +74,7 @@ def set_default_tensor_type(tensor_type) -> None:
     if found is None:
         rule = "only floating-point types are supported as the default type"
         asked = f"set_default_tensor_type({name})"
-        raise OpTypeError(message(asked, name, rule, "set_default_tensor_type(sbpjax.FloatTensor)"))
+        raise OpTypeError(asked, name, rule, "set_default_tensor_type(sbpjax.FloatTensor)")
     dtypes.set_default_dtype(getattr(dtypes, found))
 
 
@@ -125,7 +125,7 @@ def set_num_threads(num: int) -> None:
     """
     if not isinstance(num, int) or num <= 0:
         rule = "set_num_threads expects a positive integer"
-        raise OpError(message(f"set_num_threads({num})", repr(num), rule, "set_num_threads(4)"))
+        raise OpError(f"set_num_threads({num})", repr(num), rule, "set_num_threads(4)")
     _settings["threads"] = num
 
 
@@ -146,7 +146,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     """Set how float32 products are computed on accelerators: ``"highest"``, ``"high"`` or ``"medium"``."""
     if precision not in _PRECISION:
         rule = f"precision is one of {', '.join(_PRECISION)}"
-        raise OpError(message(f"set_float32_matmul_precision({precision!r})", repr(precision), rule, '"high"'))
+        raise OpError(f"set_float32_matmul_precision({precision!r})", repr(precision), rule, '"high"')
     import jax
 
     jax.config.update("jax_default_matmul_precision", _PRECISION[precision])
@@ -186,7 +186,7 @@ def _no_buffer(name: str):
         """Raise: tensors of tensors of several shapes do not exist here."""
         rule = "arrays of XLA hold numbers of one dtype; a tensor of tensors of several shapes cannot exist"
         fix = "keep a Python list of tensors, or nn.utils.rnn.pad_sequence(tensors, batch_first=True)"
-        raise NotInJaxError(message(f"{name}(...)", f"{len(args)} arguments", rule, fix))
+        raise NotInJaxError(f"{name}(...)", f"{len(args)} arguments", rule, fix)
 
     buffer.__name__ = buffer.__qualname__ = name
     return buffer
@@ -210,7 +210,7 @@ class _NoDtype:
     def dtype(self):
         """Raise: see the class."""
         rule = f"{self.name} is no element type of an array; known are {', '.join(d.name for d in dtypes.ALL)}"
-        raise NotInJaxError(message(f"dtype=sbpjax.{self.name}", self.name, rule, "a list of tensors"))
+        raise NotInJaxError(f"dtype=sbpjax.{self.name}", self.name, rule, "a list of tensors")
 
 
 tensor_buffer, record = _NoDtype("tensor_buffer"), _NoDtype("record")

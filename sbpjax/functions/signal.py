@@ -6,7 +6,7 @@ from operator import index as as_int
 
 import numpy as np
 
-from sbpjax.errors import OpError, message
+from sbpjax.errors import OpError
 from sbpjax.ops import signal
 from sbpjax.tensor import dispatch
 from sbpjax.tensor import dtype as dtypes
@@ -44,7 +44,7 @@ def stft(
     if return_complex is None:
         if not complex_input:
             rule = "stft requires the return_complex parameter be given for real inputs"
-            raise OpError(message("stft(x, ...)", f"a {input.dtype!r} signal", rule, "return_complex=True"))
+            raise OpError("stft(x, ...)", f"a {input.dtype!r} signal", rule, "return_complex=True")
         return_complex = True
     out = dispatch.apply(
         signal.stft,
@@ -80,7 +80,7 @@ def istft(
     """Return the signal of which `stft` gave ``input``, with the arguments that it was given."""
     if not input.dtype.is_complex:
         rule = "istft requires a complex-valued input tensor matching the output from stft with return_complex=True"
-        raise OpError(message("istft(x, ...)", f"a {input.dtype!r} tensor", rule, "view_as_complex(x)"))
+        raise OpError("istft(x, ...)", f"a {input.dtype!r} tensor", rule, "view_as_complex(x)")
     if onesided is None:
         onesided = input.shape[-2] != n_fft
     return dispatch.apply(
@@ -113,11 +113,11 @@ def _shape_of(name: str, n: int, **options) -> np.ndarray:
 def _made(name, length, periodic, dtype, place, requires_grad, **options) -> Tensor:
     if length < 0:
         rule = f"window_length must be non-negative, got {length}"
-        raise OpError(message(f"{name}_window({length})", f"{length}", rule, "a length of at least 0"))
+        raise OpError(f"{name}_window({length})", f"{length}", rule, "a length of at least 0")
     dtype = dtypes.get_default_dtype() if dtype is None else dtypes.of(dtype)
     if not dtype.is_floating_point:
         rule = "Window must be of a floating point dtype"
-        raise OpError(message(f"{name}_window(dtype={dtype!r})", f"{dtype!r}", rule, "dtype=sbpjax.float32"))
+        raise OpError(f"{name}_window(dtype={dtype!r})", f"{dtype!r}", rule, "dtype=sbpjax.float32")
     values = np.ones(length) if length < 2 else _shape_of(name, length + bool(periodic), **options)[:length]
     device, placement, sbp = place
     values = values.astype(dtype.np)

@@ -7,7 +7,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.ops import stats
 from sbpjax.ops.dims import one
 from sbpjax.tensor import dispatch
@@ -37,9 +37,9 @@ def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tupl
         spacing = [spacing]
     if len(spacing) != len(dims):
         rule = f"expected spacing to be unspecified, a scalar or a list of length {len(dims)}"
-        raise OpError(message("gradient(x, spacing=...)", f"{len(spacing)} of them", rule, "spacing=1"))
+        raise OpError("gradient(x, spacing=...)", f"{len(spacing)} of them", rule, "spacing=1")
     if edge_order not in (1, 2):
-        raise OpError(message(f"gradient(edge_order={edge_order})", str(edge_order), "edge_order is 1 or 2", "1"))
+        raise OpError(f"gradient(edge_order={edge_order})", str(edge_order), "edge_order is 1 or 2", "1")
     found = []
     for d, s in zip(dims, spacing, strict=True):
         at, distance_of = (s, 1.0) if isinstance(s, Tensor) and s.ndim else (None, hashable(s))
@@ -56,7 +56,7 @@ def _edges(input: Tensor, bins, span) -> Tensor:
         low, high = low - 0.5, high + 0.5
     if not np.isfinite([low, high]).all() or low > high:
         rule = f"histogram: range of [{low}, {high}] is not finite or not in order"
-        raise OpError(message("histogram(x)", f"range {low}, {high}", rule, "range=(0.0, 1.0)"))
+        raise OpError("histogram(x)", f"range {low}, {high}", rule, "range=(0.0, 1.0)")
     return with_layout_of(np.linspace(low, high, int(bins) + 1).astype(input.dtype.np), input)
 
 
@@ -71,7 +71,7 @@ def histogram(
     """Return the number (or the weight) of elements in each bin, and the edges of the bins."""
     if not input.dtype.is_floating_point:
         rule = "histogram: not implemented for integers"
-        raise OpTypeError(message("histogram(x)", f"a {input.dtype!r} tensor", rule, "x.float()"))
+        raise OpTypeError("histogram(x)", f"a {input.dtype!r} tensor", rule, "x.float()")
     edges = _edges(input, bins, range)
     counts = dispatch.apply(stats.histogram_counts, input.detach(), edges, weight, density=density)
     return histogram_result(counts, edges)
@@ -81,7 +81,7 @@ def histogramdd(input: Tensor, bins, *, range=None, weight: Tensor | None = None
     """Return the histogram of points in the rows of the last dim, in as many dims, and the edges per dim."""
     if not input.is_floating_point():
         rule = "histogramdd is defined for floating point"
-        raise OpTypeError(message("histogramdd(x)", f"a {input.dtype.name} tensor", rule, "x.float()"))
+        raise OpTypeError("histogramdd(x)", f"a {input.dtype.name} tensor", rule, "x.float()")
     count = input.shape[-1]
     points = host(input.detach()).reshape(-1, count)
     each = [bins] * count if isinstance(bins, int) else list(bins)
@@ -97,7 +97,7 @@ def unravel_index(indices: Tensor, shape) -> tuple:
     """Return flat indices as one index per dim of a shape."""
     if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype.name == "bool":
         rule = f"expected 'indices' to be integer dtype, but got {indices.dtype.name}"
-        raise OpTypeError(message("unravel_index(...)", f"indices of {indices.dtype.name}", rule, "indices.long()"))
+        raise OpTypeError("unravel_index(...)", f"indices of {indices.dtype.name}", rule, "indices.long()")
     sizes = (shape,) if isinstance(shape, int) else tuple(hashable(tuple(shape)))
     found, rest = [], indices.long()
     for n in reversed(sizes):
@@ -113,7 +113,7 @@ def sum_to_size(input: Tensor, *size) -> Tensor:
     fits = extra >= 0 and all(n in (1, m) for n, m in zip(size, input.shape[extra:], strict=True))
     if not fits:
         rule = f"size {list(size)} is not expandable to size {list(input.shape)}"
-        raise OpError(message(f"x.sum_to_size{size}", f"x {list(input.shape)}", rule, "x.sum(...)"))
+        raise OpError(f"x.sum_to_size{size}", f"x {list(input.shape)}", rule, "x.sum(...)")
     dims = [*range(extra), *[d + extra for d, n in enumerate(size) if n == 1 and input.shape[d + extra] != 1]]
     return input.sum(dims, keepdim=True).reshape(size) if dims else input
 

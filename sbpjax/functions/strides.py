@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.tensor import dispatch, view_steps, views
 from sbpjax.tensor.creation import empty
 from sbpjax.tensor.inplace import check_writable
@@ -55,15 +55,15 @@ def _checked(asked: str, x: Tensor, size, stride, offset) -> tuple:
     offset = storage_offset(x) if offset is None else int(offset)
     if len(size) != len(stride):
         rule = "mismatch in length of strides and shape"
-        raise OpError(message(asked, f"size {size}, stride {stride}", rule, "one stride for each size"))
+        raise OpError(asked, f"size {size}, stride {stride}", rule, "one stride for each size")
     if min((*size, *stride, offset), default=0) < 0:
         rule = "as_strided: Negative sizes, strides and offsets are not supported"
-        raise OpError(message(asked, f"size {size}, stride {stride}, offset {offset}", rule, "x.flip(...)"))
+        raise OpError(asked, f"size {size}, stride {stride}, offset {offset}", rule, "x.flip(...)")
     count = math.prod(root_of(x).shape)
     last = offset + sum((n - 1) * k for n, k in zip(size, stride, strict=True)) + 1
     if math.prod(size) and last > count:
         rule = f"sizes and strides reach element {last - 1}, out of bounds for storage of size {count}"
-        raise OpError(message(asked, f"a storage of {count} elements", rule, "a smaller size or offset"))
+        raise OpError(asked, f"a storage of {count} elements", rule, "a smaller size or offset")
     return (("size", size), ("stride", stride), ("offset", offset))
 
 
@@ -148,10 +148,10 @@ def set_(self: Tensor, source=None, storage_offset: int = 0, size=None, stride=N
         source = empty(0, dtype=self.dtype)
     source = getattr(source, "tensor", source)
     if not isinstance(source, Tensor):
-        raise OpTypeError(message("x.set_(y)", f"a {type(source).__name__}", "y is a tensor or a storage", "x.set_(y)"))
+        raise OpTypeError("x.set_(y)", f"a {type(source).__name__}", "y is a tensor or a storage", "x.set_(y)")
     if source.dtype != self.dtype:
         rule = f"Expected a Tensor of type {self.dtype!r} but got {source.dtype!r}"
-        raise OpError(message("x.set_(y)", f"y of {source.dtype!r}", rule, "y.to(x.dtype)"))
+        raise OpError("x.set_(y)", f"y of {source.dtype!r}", rule, "y.to(x.dtype)")
     target = source.detach()
     if size is not None:
         stride = view_steps.contiguous_strides(tuple(size)) if stride is None else stride
@@ -164,7 +164,7 @@ def resize_(self: Tensor, *size, memory_format=None) -> Tensor:
     """Give this tensor another size; its elements stay, in row-major order, new ones are not initialised."""
     if self.requires_grad:
         rule = "cannot resize variables that require grad"
-        raise OpError(message("x.resize_(...)", "a tensor that requires grad", rule, "x.detach().resize_(...)"))
+        raise OpError("x.resize_(...)", "a tensor that requires grad", rule, "x.detach().resize_(...)")
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
     root = root_of(self)
     flat = root.detach().reshape(-1)
@@ -316,9 +316,7 @@ def new(self: Tensor, *data, **options) -> Tensor:
 
 def _no_items(self: Tensor, key) -> None:
     rule = "a tensor has no items to delete"
-    raise OpTypeError(
-        message("del x[key]", f"{self.dtype.name}{list(self.shape)}", rule, "x[mask] keeps some elements")
-    )
+    raise OpTypeError("del x[key]", f"{self.dtype.name}{list(self.shape)}", rule, "x[mask] keeps some elements")
 
 
 def _set_state(self: Tensor, state) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import re
 import zlib
 
-from sbpjax.errors import AgreementError, message
+from sbpjax.errors import AgreementError
 from sbpjax.world import processes as _world
 from sbpjax.world.ranks_text import ranks_text
 
@@ -43,7 +43,7 @@ def agree(asked: str, inputs: list[str], text: str) -> None:
     rule = "all ranks run the same program: same code, configuration, shapes and versions"
     groups = ", ".join(map(ranks_text, ranks.values()))
     fix = "build the model and its inputs alike on all ranks; look for what depends on the rank"
-    raise AgreementError(message(asked, f"{len(ranks)} programs, on ranks {groups}; {seen}", rule, fix))
+    raise AgreementError(asked, f"{len(ranks)} programs, on ranks {groups}; {seen}", rule, fix)
 
 
 def agree_on_numbers(asked: str, state, values: list[float]) -> None:
@@ -68,7 +68,7 @@ def agree_on_numbers(asked: str, state, values: list[float]) -> None:
         if len(ranks) > 1:
             seen = f"{name}: " + ", ".join(f"{value:g} on ranks {ranks_text(some)}" for value, some in ranks.items())
             rule = "all ranks run the same program with the same numbers"
-            raise AgreementError(message(asked, seen, rule, "configure the optimizer alike on all ranks"))
+            raise AgreementError(asked, seen, rule, "configure the optimizer alike on all ranks")
 
 
 def _first_input(mine: tuple, ranks: list[int], rest: list) -> str | None:

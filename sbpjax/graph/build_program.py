@@ -14,7 +14,7 @@ import jax
 
 from sbpjax.compiler.compile import CompiledProgram, compile_program
 from sbpjax.compiler.in_place import in_place, partners
-from sbpjax.errors import MixedTensorError, message
+from sbpjax.errors import MixedTensorError
 from sbpjax.graph.auto.graph import check_arguments as check_local_arguments
 from sbpjax.programs.normalise import Program as FlatProgram
 from sbpjax.programs.normalise import run_program
@@ -227,11 +227,9 @@ def _common_placement(asked: str, layouts):
     placements = list(dict.fromkeys(lay.placement for lay in layouts if lay is not None))
     if len(placements) > 1:
         raise MixedTensorError(
-            message(
-                asked,
-                f"tensors on {placements[0]!r} and on {placements[1]!r}",
-                "one compiled program runs on one placement",
-                f"move the inputs and the state to one: x.to_global({placements[0]!r}, sbp=...)",
-            )
+            asked,
+            f"tensors on {placements[0]!r} and on {placements[1]!r}",
+            "one compiled program runs on one placement",
+            f"move the inputs and the state to one: x.to_global({placements[0]!r}, sbp=...)",
         )
     return placements[0] if placements else None

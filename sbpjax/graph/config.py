@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from sbpjax.compiler.compile import LOWERINGS
-from sbpjax.errors import GraphConfigError, message
+from sbpjax.errors import GraphConfigError
 from sbpjax.graph.auto.graph import Auto
 from sbpjax.planner.memory.limit import capacity_of
 from sbpjax.planner.prices.cost import DEFAULT, CostModel, preset
@@ -527,7 +527,7 @@ class GraphConfig:
 
 
 def _error(asked: str, seen: str, rule: str, fix: str) -> GraphConfigError:
-    return GraphConfigError(message(f"config.{asked}", seen, rule, fix))
+    return GraphConfigError(f"config.{asked}", seen, rule, fix)
 
 
 def _flag(name: str, mode: Any) -> bool:

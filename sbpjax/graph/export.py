@@ -29,7 +29,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from sbpjax.compiler import conversions
-from sbpjax.errors import ExportError, SbpjaxError, message
+from sbpjax.errors import ExportError, SbpjaxError
 from sbpjax.optim.optimizer import Item
 from sbpjax.sbp import algebra
 from sbpjax.sbp.abstract import Abstract
@@ -115,13 +115,11 @@ def _exported(asked: str, program: Any, platforms: tuple[str, ...] | None):
     # What jax.export raises for what has no stable form: callbacks, custom calls that it does not know, kernels.
     except (ValueError, NotImplementedError, TypeError) as error:
         raise ExportError(
-            message(
-                asked,
-                f"jax.export says: {str(error).strip().splitlines()[0]}",
-                "an export consists of operations with a stable meaning: no call back into Python, no kernel that only "
-                "this version of a library has",
-                "leave that op out of the exported graph, or export for other platforms",
-            )
+            asked,
+            f"jax.export says: {str(error).strip().splitlines()[0]}",
+            "an export consists of operations with a stable meaning: no call back into Python, no kernel that only "
+            "this version of a library has",
+            "leave that op out of the exported graph, or export for other platforms",
         ) from error
 
 
@@ -130,12 +128,12 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     state, call = State(owners_of(graph)), Call(args, kwargs)
     if any(layout is not None for layout in (*state.layouts(), *(t.layout for t in call.tensors))):
         seen, rule = "a sharded graph", "a plan is made for given sizes; the batch can be free on one device only"
-        raise ExportError(message(asked, seen, rule, "export without dynamic_batch, once per batch size"))
+        raise ExportError(asked, seen, rule, "export without dynamic_batch, once per batch size")
     sizes = sorted({t.shape[0] for t in call.tensors if t.ndim})
     if len(sizes) != 1 or any(t.ndim == 0 for t in call.tensors):
         seen = ", ".join(str(tuple(t.shape)) for t in call.tensors) or "no tensor"
         rule = "dim 0 of every tensor argument is the batch, of one size"
-        raise ExportError(message(asked, f"arguments of shapes {seen}", rule, "give each argument its rows on dim 0"))
+        raise ExportError(asked, f"arguments of shapes {seen}", rule, "give each argument its rows on dim 0")
     (rows,) = jax.export.symbolic_shape("batch")
     free = [wrap_any(Abstract((rows, *t.shape[1:]), payload(t).dtype)) for t in call.tensors]
     args, kwargs = call.rebuilt([t.requires_grad_() if o.requires_grad else t for t, o in zip(free, call.tensors)])
@@ -150,13 +148,11 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
             why = cause
         reason = "" if why is error else f": {str(why).strip().partition(chr(10))[0]}"
         raise ExportError(
-            message(
-                asked,
-                f"build needs the number of rows: {what}{reason}",
-                "with dynamic_batch=True the size of dim 0 is a symbol: ops cannot loop over it, split it into given "
-                "parts, or choose by it",
-                "export without dynamic_batch, once per batch size",
-            )
+            asked,
+            f"build needs the number of rows: {what}{reason}",
+            "with dynamic_batch=True the size of dim 0 is a symbol: ops cannot loop over it, split it into given "
+            "parts, or choose by it",
+            "export without dynamic_batch, once per batch size",
         ) from (None if isinstance(error, SbpjaxError) else error)
     finally:
         graph.config.block_scan = before
@@ -299,12 +295,10 @@ def _check_target(asked: str, folder: Path) -> None:
         return
     rule = "an export is a directory of its own; an older export there is replaced, anything else is kept"
     if not folder.is_dir():
-        raise ExportError(message(asked, "a file of that name", rule, "give the name of a new directory"))
+        raise ExportError(asked, "a file of that name", rule, "give the name of a new directory")
     others = sorted({p.name for p in folder.iterdir()} - set(manifest.FILES))
     if others:
-        raise ExportError(
-            message(asked, f"a directory with {', '.join(others[:5])}", rule, "give the name of a new directory")
-        )
+        raise ExportError(asked, f"a directory with {', '.join(others[:5])}", rule, "give the name of a new directory")
 
 
 def _checked_platforms(asked: str, platforms: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -315,7 +309,7 @@ def _checked_platforms(asked: str, platforms: Sequence[str] | None) -> tuple[str
     wrong = [name for name in names if name not in PLATFORMS]
     if wrong or not names:
         seen = f"platforms={list(names)}"
-        raise ExportError(message(asked, seen, f"some of {list(PLATFORMS)}", 'platforms=["cpu", "cuda", "tpu"]'))
+        raise ExportError(asked, seen, f"some of {list(PLATFORMS)}", 'platforms=["cpu", "cuda", "tpu"]')
     return names
 
 
@@ -324,10 +318,8 @@ def _check_data(asked: str, state: State) -> None:
     for name, t in zip(state.names, state.tensors, strict=True):
         if payload(t).__class__ is Abstract:
             raise ExportError(
-                message(
-                    asked,
-                    f"{name} is abstract: it has a shape and no elements",
-                    "the weights are part of an export",
-                    "make the model on devices of this machine, outside sbpjax.abstract()",
-                )
+                asked,
+                f"{name} is abstract: it has a shape and no elements",
+                "the weights are part of an export",
+                "make the model on devices of this machine, outside sbpjax.abstract()",
             )

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from sbpjax.errors import GraphError, StaticInputError, message
+from sbpjax.errors import GraphError, StaticInputError
 from sbpjax.graph.auto.graph import StandIns, equal_layers, not_on_one_placement, with_checkpoints
 from sbpjax.sbp.hierarchies import Hierarchies, fastest
 from sbpjax.tensor import Tensor
@@ -97,12 +97,10 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
     own.last = None
     if any(is_traced(t) for t in call.tensors):
         raise GraphError(
-            message(
-                f"{graph.name}(...)",
-                "a call of a graph inside a traced program",
-                "a graph is a whole program; what runs inside another one is its modules",
-                "call the module in build, and leave the graph out",
-            )
+            f"{graph.name}(...)",
+            "a call of a graph inside a traced program",
+            "a graph is a whole program; what runs inside another one is its modules",
+            "call the module in build, and leave the graph out",
         )
     # A failed trace must leave no moments behind: they would be of layouts that no program was made for.
     before = [(e.optimizer, {p: s.copy() for p, s in e.optimizer.state.items()}) for e in own.optimizers]
@@ -147,12 +145,10 @@ def _check_optimizers(graph: Any, state: State) -> None:
                 known[id(param)] = param, name
             elif id(param) in known:
                 raise GraphError(
-                    message(
-                        f"{graph.name}(...)",
-                        f"{known[id(param)][1]} is another Parameter now",
-                        f"{type(entry.optimizer).__name__} updates the one that the module no longer has",
-                        "write into the old one with param.data = value, or make a new optimizer and graph",
-                    )
+                    f"{graph.name}(...)",
+                    f"{known[id(param)][1]} is another Parameter now",
+                    f"{type(entry.optimizer).__name__} updates the one that the module no longer has",
+                    "write into the old one with param.data = value, or make a new optimizer and graph",
                 )
 
 
@@ -271,11 +267,9 @@ def _announce(graph: Any, key: Signature, call: Call) -> None:
     what = difference(latest[0], key, call.paths(graph.build), call.places)
     if graph.config.static_inputs:
         raise StaticInputError(
-            message(
-                f"{graph.name}(...)",
-                what,
-                "config.set_static_inputs(True): one signature serves all calls",
-                "pad the input to the first shape, or config.set_static_inputs(False)",
-            )
+            f"{graph.name}(...)",
+            what,
+            "config.set_static_inputs(True): one signature serves all calls",
+            "pad the input to the first shape, or config.set_static_inputs(False)",
         )
     log.warning("%s compiles anew: %s", graph.name, what)

@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sbpjax.errors import GraphError, GraphTypeError, message
+from sbpjax.errors import GraphError, GraphTypeError
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
@@ -85,12 +85,10 @@ class Graph:
     def build(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result of one step from tensors; every subclass overrides this."""
         raise GraphError(
-            message(
-                f"{type(self).__name__}(...)",
-                "a graph without build",
-                "build says what a graph computes; every subclass defines it",
-                "def build(self, x): return self.model(x)",
-            )
+            f"{type(self).__name__}(...)",
+            "a graph without build",
+            "build says what a graph computes; every subclass defines it",
+            "def build(self, x): return self.model(x)",
         )
 
     # -- what a graph is made of -----------------------------------------------------------------------------------
@@ -123,12 +121,10 @@ class Graph:
             hasattr(grad_scaler, name) for name in ("scale", "unscale_", "step", "update", "state_tensors")
         ):
             raise GraphTypeError(
-                message(
-                    f"{type(self).__name__}.set_grad_scaler",
-                    f"a {type(grad_scaler).__name__}",
-                    "a loss scaler has scale, unscale_, step, update and state_tensors",
-                    "sbpjax.amp.GradScaler()",
-                )
+                f"{type(self).__name__}.set_grad_scaler",
+                f"a {type(grad_scaler).__name__}",
+                "a loss scaler has scale, unscale_, step, update and state_tensors",
+                "sbpjax.amp.GradScaler()",
             )
         internals_of(self).scaler = grad_scaler
         changes.note()
@@ -143,12 +139,14 @@ class Graph:
             own.blocks[name] = value
         elif isinstance(value, Optimizer):
             raise GraphTypeError(
-                message(asked, f"a {type(value).__name__}", "a graph steps the optimizers that were added to it",
-                        "self.add_optimizer(optimizer, lr_sch=scheduler)")
-            )  # fmt: skip
+                asked,
+                f"a {type(value).__name__}",
+                "a graph steps the optimizers that were added to it",
+                "self.add_optimizer(optimizer, lr_sch=scheduler)",
+            )
         elif name in own.blocks and value is not None:
             raise GraphTypeError(
-                message(asked, f"a {type(value).__name__}", f"{name} is a module of the graph", "assign a Module")
+                asked, f"a {type(value).__name__}", f"{name} is a module of the graph", "assign a Module"
             )
         else:
             own.blocks.pop(name, None)
@@ -206,9 +204,11 @@ class Graph:
         """
         if self._g.latest is None:
             raise GraphError(
-                message(f"{self.name}.program", "a graph that was not built", "a program is made for arguments",
-                        "call the graph, or graph.compile(*abstract_args)")
-            )  # fmt: skip
+                f"{self.name}.program",
+                "a graph that was not built",
+                "a program is made for arguments",
+                "call the graph, or graph.compile(*abstract_args)",
+            )
         return self._g.latest[1]
 
     # -- calls -----------------------------------------------------------------------------------------------------
@@ -443,9 +443,11 @@ class Graph:
         program = prepared_or_last(self, args, kwargs)[1]
         if program.pipeline is not None:
             raise GraphError(
-                message(f"{self.name}.{asked}()", "a pipeline", "each task of a pipeline is a program of its own",
-                        "graph.pipeline_report() shows the tasks; put the model on one placement to read one program")
-            )  # fmt: skip
+                f"{self.name}.{asked}()",
+                "a pipeline",
+                "each task of a pipeline is a program of its own",
+                "graph.pipeline_report() shows the tasks; put the model on one placement to read one program",
+            )
         return program
 
     def _repr_html_(self) -> str:

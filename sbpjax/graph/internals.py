@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sbpjax.errors import GraphError, GraphTypeError, message
+from sbpjax.errors import GraphError, GraphTypeError
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
@@ -80,25 +80,31 @@ class Internals:
         asked = f"{type(graph).__name__}.add_optimizer"
         if not isinstance(optim, Optimizer):
             raise GraphTypeError(
-                message(asked, f"a {type(optim).__name__}", "optim is a sbpjax.optim.Optimizer", "optim.SGD(params)")
+                asked, f"a {type(optim).__name__}", "optim is a sbpjax.optim.Optimizer", "optim.SGD(params)"
             )
         if lr_sch is not None and not hasattr(lr_sch, "step"):
             raise GraphTypeError(
-                message(asked, f"lr_sch of type {type(lr_sch).__name__}", "lr_sch is a learning-rate schedule",
-                        "lr_sch=optim.lr_scheduler.StepLR(optimizer, 10)")
-            )  # fmt: skip
+                asked,
+                f"lr_sch of type {type(lr_sch).__name__}",
+                "lr_sch is a learning-rate schedule",
+                "lr_sch=optim.lr_scheduler.StepLR(optimizer, 10)",
+            )
         owner = getattr(lr_sch, "optimizer", optim)
         if owner is not optim:
             raise GraphError(
-                message(asked, "a schedule of another optimizer", "a schedule sets the learning rates of its own",
-                        f"make it as {type(lr_sch).__name__}(optim, ...)")
-            )  # fmt: skip
+                asked,
+                "a schedule of another optimizer",
+                "a schedule sets the learning rates of its own",
+                f"make it as {type(lr_sch).__name__}(optim, ...)",
+            )
         taken = {id(p) for entry in self.optimizers for group in entry.optimizer.param_groups for p in group["params"]}
         if any(id(p) in taken for group in optim.param_groups for p in group["params"]):
             raise GraphError(
-                message(asked, "a parameter of an optimizer that was added before",
-                        "a parameter is updated by one optimizer", "give each optimizer parameters of its own")
-            )  # fmt: skip
+                asked,
+                "a parameter of an optimizer that was added before",
+                "a parameter is updated by one optimizer",
+                "give each optimizer parameters of its own",
+            )
         if is_sparse:
             optim.use_sparse_updates()
         self.optimizers.append(OptimizerEntry(optim, lr_sch, is_sparse))
@@ -116,11 +122,9 @@ def internals_of(graph: Any) -> Internals:
     found = graph.__dict__.get("_g")
     if found is None:
         raise GraphError(
-            message(
-                f"an attribute or a call of {type(graph).__name__}",
-                "a graph whose __init__ did not run",
-                "a subclass calls super().__init__() before anything else",
-                "super().__init__()  # first line of __init__",
-            )
+            f"an attribute or a call of {type(graph).__name__}",
+            "a graph whose __init__ did not run",
+            "a subclass calls super().__init__() before anything else",
+            "super().__init__()  # first line of __init__",
         )
     return found

@@ -20,7 +20,7 @@ import jax.export
 import numpy as np
 
 from sbpjax.compiler import conversions
-from sbpjax.errors import ExportError, GraphTypeError, StateDictError, message
+from sbpjax.errors import ExportError, GraphTypeError, StateDictError
 from sbpjax.sbp import algebra
 from sbpjax.sbp.placement import devices_of
 from sbpjax.sbp.placement import placement as Placement
@@ -158,12 +158,10 @@ class LoadedGraph:
             paths = ", ".join(p for n, c in zip(names, children, strict=True) for p in tree.paths(c, n)) or "none"
             known = ", ".join(leaf["path"] for leaf in self._inputs) or "none"
             raise GraphTypeError(
-                message(
-                    asked,
-                    f"arguments of another structure: {paths}",
-                    f"an exported graph takes what it was exported with: {known}",
-                    f"{self.name}({known})",
-                )
+                asked,
+                f"arguments of another structure: {paths}",
+                f"an exported graph takes what it was exported with: {known}",
+                f"{self.name}({known})",
             )
 
     def _check_static(self, facts: dict, leaf: Any) -> None:
@@ -172,12 +170,10 @@ class LoadedGraph:
         same = type(leaf) is type(wanted) and (leaf == wanted or repr(leaf) == repr(wanted))
         if not same:
             raise GraphTypeError(
-                message(
-                    f"{self.name}(...), loaded",
-                    f"{facts['path']} = {leaf!r}",
-                    f"a value that is no tensor is part of the program: it was exported with {wanted!r}",
-                    f"pass {wanted!r}, or export the graph with the other value too",
-                )
+                f"{self.name}(...), loaded",
+                f"{facts['path']} = {leaf!r}",
+                f"a value that is no tensor is part of the program: it was exported with {wanted!r}",
+                f"pass {wanted!r}, or export the graph with the other value too",
             )
 
     def _check_tensor(self, facts: dict, leaf: Any, batch: int | None) -> int | None:
@@ -223,7 +219,7 @@ class LoadedGraph:
         rule = f"an exported graph has one signature: {facts['path']} is {_facts(facts)}{where}"
         if self._free:
             rule += "; batch is free, and the same for all"
-        return GraphTypeError(message(f"{self.name}(...), loaded", seen, rule, fix))
+        return GraphTypeError(f"{self.name}(...), loaded", seen, rule, fix)
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -246,13 +242,13 @@ class LoadedGraph:
         unknown, missing = [k for k in state_dict if k not in known], [k for k in known if k not in state_dict]
         if strict and (unknown or missing):
             seen = f"unknown names {unknown[:5]}, missing names {missing[:5]}"
-            raise StateDictError(message(asked, seen, "the names are those of state_dict()", "strict=False"))
+            raise StateDictError(asked, seen, "the names are those of state_dict()", "strict=False")
         given = {k: v for k, v in state_dict.items() if k in known}
         for name, value in given.items():
             if tuple(value.shape) != tuple(known[name].shape):
                 seen = f"{name}: {tuple(value.shape)}"
                 rule = f"{name} is {tuple(known[name].shape)}"
-                raise StateDictError(message(asked, seen, rule, "load the state of the same model"))
+                raise StateDictError(asked, seen, rule, "load the state of the same model")
         for name, value in given.items():
             known[name].copy_(value)
 
@@ -298,7 +294,7 @@ def _target(found: dict, placement: Any, device: Any, asked: str) -> tuple[Place
     if said is None:
         if placement is not None:
             seen, rule = f"placement={placement!r}", "this graph was exported from local tensors: it runs on one device"
-            raise ExportError(message(asked, seen, rule, 'load_graph(path, device="cpu")'))
+            raise ExportError(asked, seen, rule, 'load_graph(path, device="cpu")')
         if device is not None:
             return None, (device if isinstance(device, Device) else Device(device)).jax()
         return None, default_jax_device()
@@ -306,18 +302,18 @@ def _target(found: dict, placement: Any, device: Any, asked: str) -> tuple[Place
     ranks = np.arange(int(np.prod(hierarchy))).reshape(hierarchy).tolist()
     if device is not None:
         seen, rule = f"device={str(device)!r}", f"this graph is sharded over a placement of {_grid(hierarchy)} ranks"
-        raise ExportError(message(asked, seen, rule, f"load_graph(path, placement=placement('cpu', {ranks}))"))
+        raise ExportError(asked, seen, rule, f"load_graph(path, placement=placement('cpu', {ranks}))")
     if placement is None:
         have = len(devices_of(said["type"]))
         if have < np.prod(hierarchy):
             seen = f"{have} devices of type {said['type']!r} here"
             rule = f"it was exported for {_grid(hierarchy)} ranks, and runs on as many"
-            raise ExportError(message(asked, seen, rule, "export it from a placement of the devices there are"))
+            raise ExportError(asked, seen, rule, "export it from a placement of the devices there are")
         return Placement(said["type"], ranks), None
     if tuple(placement.hierarchy) != hierarchy or not placement.is_present:
         seen = f"a placement of {_grid(placement.hierarchy)} ranks{'' if placement.is_present else ', not here'}"
         rule = f"the plan is part of the program: it was exported for {_grid(hierarchy)} ranks"
-        raise ExportError(message(asked, seen, rule, f"placement=placement({placement.type!r}, {ranks})"))
+        raise ExportError(asked, seen, rule, f"placement=placement({placement.type!r}, {ranks})")
     return placement, None
 
 
@@ -325,12 +321,10 @@ def _check_platform(exported, platform: str, asked: str) -> None:
     names = {"gpu": "cuda"}
     if names.get(platform, platform) not in exported.platforms:
         raise ExportError(
-            message(
-                asked,
-                f"devices of platform {platform!r}",
-                f"the program was exported for {list(exported.platforms)}",
-                f"graph.export(path, ..., platforms={[*exported.platforms, names.get(platform, platform)]})",
-            )
+            asked,
+            f"devices of platform {platform!r}",
+            f"the program was exported for {list(exported.platforms)}",
+            f"graph.export(path, ..., platforms={[*exported.platforms, names.get(platform, platform)]})",
         )
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from sbpjax import naming
-from sbpjax.errors import ExportError, message
+from sbpjax.errors import ExportError
 from sbpjax.sbp import algebra
 from sbpjax.tracing import tree
 
@@ -171,16 +171,14 @@ def content(folder: Path, asked: str) -> bytes:
     """
     if not folder.is_dir():
         seen = "a file" if folder.exists() else "no such directory"
-        raise ExportError(message(asked, seen, "an exported graph is a directory", f'graph.export("{folder}", x)'))
+        raise ExportError(asked, seen, "an exported graph is a directory", f'graph.export("{folder}", x)')
     missing = [name for name in (MANIFEST, PROGRAM, WEIGHTS) if not (folder / name).is_file()]
     if missing:
         raise ExportError(
-            message(
-                asked,
-                f"no {' and no '.join(missing)}; there are {sorted(p.name for p in folder.iterdir())[:8]}",
-                f"an exported graph is {MANIFEST}, {PROGRAM} and {WEIGHTS}",
-                "copy the whole directory, or export again",
-            )
+            asked,
+            f"no {' and no '.join(missing)}; there are {sorted(p.name for p in folder.iterdir())[:8]}",
+            f"an exported graph is {MANIFEST}, {PROGRAM} and {WEIGHTS}",
+            "copy the whole directory, or export again",
         )
     return (folder / MANIFEST).read_bytes()
 
@@ -203,12 +201,10 @@ def read(text: bytes, asked: str) -> dict:
     if version != VERSION and isinstance(version, int):
         made = content["packages"] if isinstance(content.get("packages"), dict) else {}
         raise ExportError(
-            message(
-                asked,
-                f"format version {version}, written by sbpjax {made.get('sbpjax', 'unknown')}",
-                f"this sbpjax reads version {VERSION}",
-                "load it with the sbpjax that wrote it, or export again with this one",
-            )
+            asked,
+            f"format version {version}, written by sbpjax {made.get('sbpjax', 'unknown')}",
+            f"this sbpjax reads version {VERSION}",
+            "load it with the sbpjax that wrote it, or export again with this one",
         )
     wrong = [key for key, kind in _KEYS.items() if not isinstance(content.get(key), kind)]
     if wrong:
@@ -223,17 +219,15 @@ def read(text: bytes, asked: str) -> dict:
 def damaged(asked: str, seen: str) -> ExportError:
     """Return the error for files that do not fit together."""
     return ExportError(
-        message(asked, seen, "the three files of an export are written together and fit each other", "export again")
+        asked, seen, "the three files of an export are written together and fit each other", "export again"
     )
 
 
 def _unwritable(asked: str, seen: str) -> ExportError:
     return ExportError(
-        message(
-            asked,
-            seen,
-            "what goes in and out of an exported graph is tensors, None, bool, int, float and str in lists, tuples, "
-            "dicts, named tuples and dataclasses, since it is loaded without the classes of the model",
-            "take tensors and numbers apart in a graph for export: def build(self, ids, scale): ...",
-        )
+        asked,
+        seen,
+        "what goes in and out of an exported graph is tensors, None, bool, int, float and str in lists, tuples, "
+        "dicts, named tuples and dataclasses, since it is loaded without the classes of the model",
+        "take tensors and numbers apart in a graph for export: def build(self, ids, scale): ...",
     )

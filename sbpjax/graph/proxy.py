@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from sbpjax.errors import GraphConfigError, GraphTypeError, message
+from sbpjax.errors import GraphConfigError, GraphTypeError
 from sbpjax.nn.module import Module
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.change_mark import changes
@@ -86,13 +86,15 @@ class GraphBlock:
         asked = f"set_stage of {self.scope or 'a block'}"
         if stage_id is not None and (isinstance(stage_id, bool) or not isinstance(stage_id, int) or stage_id < 0):
             raise GraphConfigError(
-                message(asked, f"stage_id={stage_id!r}", "a stage is a whole number of at least 0", "set_stage(0)")
+                asked, f"stage_id={stage_id!r}", "a stage is a whole number of at least 0", "set_stage(0)"
             )
         if placement is not None and not isinstance(placement, Placement):
             raise GraphTypeError(
-                message(asked, f"placement of type {type(placement).__name__}", "placement is a sbpjax.placement",
-                        'set_stage(0, sbpjax.placement("cpu", [0, 1]))')
-            )  # fmt: skip
+                asked,
+                f"placement of type {type(placement).__name__}",
+                "placement is a sbpjax.placement",
+                'set_stage(0, sbpjax.placement("cpu", [0, 1]))',
+            )
         self.stage_id, self.stage_placement = stage_id, placement
         note_options()
 
@@ -177,12 +179,10 @@ def checked_policy(value: Any, where: str) -> Any:
     if isinstance(value, bool) or value in POLICIES:
         return value
     raise GraphConfigError(
-        message(
-            f"activation_checkpointing of {where or 'a module'}",
-            repr(value),
-            f"True, False, or one of {sorted(POLICIES)}",
-            "module.to(nn.graph.GraphModule).activation_checkpointing = True",
-        )
+        f"activation_checkpointing of {where or 'a module'}",
+        repr(value),
+        f"True, False, or one of {sorted(POLICIES)}",
+        "module.to(nn.graph.GraphModule).activation_checkpointing = True",
     )
 
 
@@ -232,9 +232,11 @@ class ProxyModule(Proxy):
                 return self._proxy_module
             if args[0] is GraphTensor:
                 raise GraphTypeError(
-                    message(f"{self._proxy_path}.to(GraphTensor)", f"a {type(self._proxy_module).__name__}",
-                            "GraphTensor holds the options of parameters and buffers", ".to(nn.graph.GraphModule)")
-                )  # fmt: skip
+                    f"{self._proxy_path}.to(GraphTensor)",
+                    f"a {type(self._proxy_module).__name__}",
+                    "GraphTensor holds the options of parameters and buffers",
+                    ".to(nn.graph.GraphModule)",
+                )
         result = self._proxy_module.to(*args, **kwargs)
         return self if result is self._proxy_module else result
 

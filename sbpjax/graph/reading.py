@@ -18,7 +18,7 @@ import jax
 import jax.export
 import numpy as np
 
-from sbpjax.errors import ExportError, SignatureError, message
+from sbpjax.errors import ExportError, SignatureError
 from sbpjax.world.signing import TAG_BYTES, sign, verified
 
 from . import manifest
@@ -52,7 +52,7 @@ def checked_key(key: Any, asked: str) -> bytes:
     seen = f"{len(key)} bytes" if isinstance(key, bytes) else f"a {type(key).__name__}"
     rule = f"a key is at least {_LEAST_KEY} bytes that nobody can guess"
     raise SignatureError(
-        message(asked, f"key= of {seen}", rule, "key=sbpjax.world.signing.private_key(), or secrets.token_bytes(32)")
+        asked, f"key= of {seen}", rule, "key=sbpjax.world.signing.private_key(), or secrets.token_bytes(32)"
     )
 
 
@@ -70,7 +70,7 @@ def check_signature(folder: Path, key: bytes, content: bytes, asked: str) -> Non
     path = folder / manifest.SIGNATURE
     if not path.is_file():
         seen, rule = f"no {manifest.SIGNATURE}", "with key= only what was exported with that key is loaded"
-        raise SignatureError(message(asked, seen, rule, "graph.export(path, ..., key=key)"))
+        raise SignatureError(asked, seen, rule, "graph.export(path, ..., key=key)")
     with open(path, "rb") as file:
         tag = file.read(TAG_BYTES)
     # The content that was read before, not the file again: it may be another one by now.
@@ -127,17 +127,15 @@ def _check_calls(exported: jax.export.Exported, asked: str, vouched: bool) -> No
     if exported.ordered_effects or exported.unordered_effects or (found := callbacks(module)):
         what = ", ".join(found) if not exported.ordered_effects + exported.unordered_effects else "effects"
         rule = "a call back into Python is a number that stands for an object of the process that exported"
-        raise ExportError(message(asked, f"a program with {what}", rule, "export the graph without it"))
+        raise ExportError(asked, f"a program with {what}", rule, "export the graph without it")
     if not vouched and (found := foreign(module)):
         more = f" and {len(found) - 4} more" if len(found) > 4 else ""
         raise ExportError(
-            message(
-                asked,
-                "a program with " + "; ".join(found[:4]) + more,
-                "an unsigned program calls no code outside of it but known functions of linear algebra, on buffers of "
-                "the sizes that they write",
-                "export and load it with key=, or load_graph(path, trust=True) if you know who wrote it",
-            )
+            asked,
+            "a program with " + "; ".join(found[:4]) + more,
+            "an unsigned program calls no code outside of it but known functions of linear algebra, on buffers of "
+            "the sizes that they write",
+            "export and load it with key=, or load_graph(path, trust=True) if you know who wrote it",
         )
 
 
@@ -157,12 +155,10 @@ def _parse_elsewhere(text: bytes) -> None:
 def _version(asked: str, found: dict, seen: str, able: str) -> ExportError:
     made = found["packages"]
     return ExportError(
-        message(
-            asked,
-            f"{seen}, written by jax {made.get('jax')} and sbpjax {made.get('sbpjax')}",
-            f"jax {jax.__version__} {able}",
-            f'pip install "jax=={made.get("jax")}", or export again with this version',
-        )
+        asked,
+        f"{seen}, written by jax {made.get('jax')} and sbpjax {made.get('sbpjax')}",
+        f"jax {jax.__version__} {able}",
+        f'pip install "jax=={made.get("jax")}", or export again with this version',
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import GraphError, GraphTypeError, StateDictError, message
+from sbpjax.errors import GraphError, GraphTypeError, StateDictError
 from sbpjax.tensor import Tensor
 from sbpjax.tracing import tree
 from sbpjax.tracing.signature import TensorSpec
@@ -31,12 +31,10 @@ def load_runtime_state_dict(graph: Any, state: dict[str, Any], warmup_with_run: 
     """Compile for what another graph was compiled for; see `Graph.load_runtime_state_dict`."""
     if not isinstance(state, dict) or CALLS not in state:
         raise StateDictError(
-            message(
-                f"{graph.name}.load_runtime_state_dict",
-                f"keys {sorted(state)}" if isinstance(state, dict) else f"a {type(state).__name__}",
-                f"a runtime state has the key {CALLS!r}",
-                "load what graph.runtime_state_dict() returned",
-            )
+            f"{graph.name}.load_runtime_state_dict",
+            f"keys {sorted(state)}" if isinstance(state, dict) else f"a {type(state).__name__}",
+            f"a runtime state has the key {CALLS!r}",
+            "load what graph.runtime_state_dict() returned",
         )
     if EAGER in state:
         graph.load_state_dict(state[EAGER])
@@ -74,19 +72,17 @@ def share(graph: Any, other: Any) -> None:
     """Let a graph use the programs of another one; see `Graph.share_from`."""
     asked = f"{graph.name}.share_from"
     if not hasattr(other, "_g"):
-        raise GraphTypeError(message(asked, f"a {type(other).__name__}", "programs are shared by graphs", "a Graph"))
+        raise GraphTypeError(asked, f"a {type(other).__name__}", "programs are shared by graphs", "a Graph")
     mine, theirs = graph._g, other._g
     same = type(graph) is type(other) and mine.blocks.keys() == theirs.blocks.keys()
     same = same and all(module is theirs.blocks[name] for name, module in mine.blocks.items())
     same = same and [e.optimizer for e in mine.optimizers] == [e.optimizer for e in theirs.optimizers]
     if not same or mine.scaler is not theirs.scaler:
         raise GraphError(
-            message(
-                asked,
-                f"{graph.name} and {other.name}",
-                "graphs that share programs are of one class and have the same modules, optimizers and loss scaler",
-                "make both from the same modules; modules alone are shared by any graphs without this call",
-            )
+            asked,
+            f"{graph.name} and {other.name}",
+            "graphs that share programs are of one class and have the same modules, optimizers and loss scaler",
+            "make both from the same modules; modules alone are shared by any graphs without this call",
         )
     # The same table, not a copy: what either compiles from now on serves both.
     mine.programs = theirs.programs

@@ -12,7 +12,7 @@ import copy
 from collections import OrderedDict
 from typing import Any
 
-from sbpjax.errors import SbpjaxError, StateDictError, message
+from sbpjax.errors import SbpjaxError, StateDictError
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.payload import payload, put
 
@@ -112,6 +112,4 @@ def _snapshot(graph: Any) -> Any:
 
 
 def _refused(asked: str, seen: str, rule: str) -> StateDictError:
-    return StateDictError(
-        message(asked, seen, rule, "load what the state_dict() of a graph of the same parts returned")
-    )
+    return StateDictError(asked, seen, rule, "load what the state_dict() of a graph of the same parts returned")

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from sbpjax.errors import GraphError, message
+from sbpjax.errors import GraphError
 from sbpjax.optim.clip_grad import clip_grad_norm_
 from sbpjax.programs.casts import without_casts
 from sbpjax.sbp import Layout
@@ -126,12 +126,10 @@ def _scaled_rates(optimizer):
 def _no_backward(graph, optimizers: list) -> GraphError:
     names, name = ", ".join(type(o).__name__ for o in optimizers), type(graph).__name__
     return GraphError(
-        message(
-            f"{name}.build(...)",
-            f"add_optimizer({names}), and after build no parameter of it has a gradient",
-            "a graph with an optimizer trains: build calls backward() on a loss that its parameters go into",
-            "loss.backward() before build returns the loss; for evaluation, a graph without add_optimizer",
-        )
+        f"{name}.build(...)",
+        f"add_optimizer({names}), and after build no parameter of it has a gradient",
+        "a graph with an optimizer trains: build calls backward() on a loss that its parameters go into",
+        "loss.backward() before build returns the loss; for evaluation, a graph without add_optimizer",
     )
 
 
@@ -279,22 +277,17 @@ def _check_sizes(asked: str, count: int, call: Call, places: list[int], build) -
             for i in wrong
         )
         raise GraphError(
-            message(
-                asked,
-                seen or "no tensor with a dim 0 to split",
-                f"every input with dims is split on dim 0 into {count} equal micro-batches"
-                + (f"; {sizes}" * bool(wrong)),
-                f"give batches of a multiple of {count} rows, or config.set_gradient_accumulation_steps(1)",
-            )
+            asked,
+            seen or "no tensor with a dim 0 to split",
+            f"every input with dims is split on dim 0 into {count} equal micro-batches" + (f"; {sizes}" * bool(wrong)),
+            f"give batches of a multiple of {count} rows, or config.set_gradient_accumulation_steps(1)",
         )
 
 
 def _stepped(graph, optimizer) -> GraphError:
     return GraphError(
-        message(
-            f"{type(optimizer).__name__}.step() inside {type(graph).__name__}.build",
-            "an optimizer that was given to add_optimizer",
-            "the graph steps it after build, so this would be a second step",
-            "leave the call out of build; loss.backward() is all that is needed there",
-        )
+        f"{type(optimizer).__name__}.step() inside {type(graph).__name__}.build",
+        "an optimizer that was given to add_optimizer",
+        "the graph steps it after build, so this would be a second step",
+        "leave the call out of build; loss.backward() is all that is needed there",
     )

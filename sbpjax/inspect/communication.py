@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from sbpjax.errors import MixedTensorError, message
+from sbpjax.errors import MixedTensorError
 from sbpjax.graph.fitting import owners_of
 from sbpjax.graph.module_names import Names
 from sbpjax.graph.value_names import value_names
@@ -76,12 +76,10 @@ class Communication(Explanation):
     def __init__(self, graph: Any, program: Any, check: bool) -> None:
         if program.plan is None:
             raise MixedTensorError(
-                message(
-                    f"{graph.name}.explain(...)",
-                    "no global tensor among the arguments and the state",
-                    "a program on one device moves nothing between devices",
-                    "x.to_global(placement, sbp)",
-                )
+                f"{graph.name}.explain(...)",
+                "no global tensor among the arguments and the state",
+                "a program on one device moves nothing between devices",
+                "x.to_global(placement, sbp)",
             )
         super().__init__(program.plan, graph.name)
         names = Names(graph)

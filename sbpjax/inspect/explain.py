@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sbpjax.errors import MixedTensorError, message
+from sbpjax.errors import MixedTensorError
 from sbpjax.graph.compile import Compiled
 from sbpjax.tensor import Tensor
 
@@ -38,12 +38,10 @@ def explain(fn: Callable, *args, state=(), **kwargs) -> Explanation:
     plan = compiled.plan(*args, **kwargs)
     if plan is None:
         raise MixedTensorError(
-            message(
-                f"explain({name}, ...)",
-                "no global tensor among the arguments and the state",
-                "a plan is about tensors on a placement; a program on one device moves nothing",
-                "x.to_global(placement, sbp)",
-            )
+            f"explain({name}, ...)",
+            "no global tensor among the arguments and the state",
+            "a plan is about tensors on a placement; a program on one device moves nothing",
+            "x.to_global(placement, sbp)",
         )
     return Explanation(plan, name)
 
@@ -59,11 +57,9 @@ def visualize(x: Tensor) -> Picture:
     """
     if isinstance(x, Tensor) and x.layout is None:
         raise MixedTensorError(
-            message(
-                "visualize(x)",
-                f"a local tensor of shape {tuple(x.shape)}",
-                "a local tensor lies whole on one device",
-                "x.to_global(placement, sbp)",
-            )
+            "visualize(x)",
+            f"a local tensor of shape {tuple(x.shape)}",
+            "a local tensor lies whole on one device",
+            "x.to_global(placement, sbp)",
         )
     return picture_of(x)

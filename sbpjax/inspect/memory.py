@@ -26,7 +26,7 @@ from typing import Any
 
 import jax
 
-from sbpjax.errors import OutOfMemoryError, message
+from sbpjax.errors import OutOfMemoryError
 from sbpjax.planner.memory.cpu_liveness import spans_on
 from sbpjax.planner.memory.limit import capacity_of
 from sbpjax.planner.memory.liveness import LiveBytes
@@ -223,11 +223,9 @@ def _results(program) -> int:
 def _too_big(program, guess: Memory, error: Exception) -> OutOfMemoryError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return OutOfMemoryError(
-        message(
-            f"memory of {guess.title}",
-            f"the compiler says: {lines[0] if lines else type(error).__name__}",
-            f"a step must fit in the device's memory; by the plan it needs {bytes_text(guess.total)}, "
-            f"{bytes_text(guess.arguments)} of it state and inputs and {bytes_text(guess.activations)} activations",
-            "split parameters over more ranks, checkpoint activations, or take a smaller batch",
-        )
+        f"memory of {guess.title}",
+        f"the compiler says: {lines[0] if lines else type(error).__name__}",
+        f"a step must fit in the device's memory; by the plan it needs {bytes_text(guess.total)}, "
+        f"{bytes_text(guess.arguments)} of it state and inputs and {bytes_text(guess.activations)} activations",
+        "split parameters over more ranks, checkpoint activations, or take a smaller batch",
     )

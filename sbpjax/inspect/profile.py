@@ -28,7 +28,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax.errors import GraphError, message
+from sbpjax.errors import GraphError
 from sbpjax.graph.module_names import Names, Place
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
@@ -120,16 +120,14 @@ def profile(graph: Any, program: Any, state: Any, arguments: list[Tensor], steps
     """Run steps of a graph's program under the profiler; see `Graph.profile`."""
     if steps.__class__ is not int or steps < 1:
         raise GraphError(
-            message(f"{graph.name}.profile({steps!r})", f"{steps!r} steps", "a profile is of one step or more", "10")
+            f"{graph.name}.profile({steps!r})", f"{steps!r} steps", "a profile is of one step or more", "10"
         )
     if program.pipeline is not None:
         raise GraphError(
-            message(
-                f"{graph.name}.profile",
-                f"a step of {len(program.pipeline.compiled)} programs on {len(program.pipeline.stages)} stages",
-                "a profile names the ops of one program that runs on one placement",
-                "graph.pipeline_report() times every task of every stage",
-            )
+            f"{graph.name}.profile",
+            f"a step of {len(program.pipeline.compiled)} programs on {len(program.pipeline.stages)} stages",
+            "a profile names the ops of one program that runs on one placement",
+            "graph.pipeline_report() times every task of every stage",
         )
     folder = Path(tempfile.mkdtemp(prefix="sbpjax-profile-") if directory is None else directory)
     ranks = world.current()

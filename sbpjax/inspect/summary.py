@@ -24,7 +24,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from sbpjax.errors import GraphTypeError, message
+from sbpjax.errors import GraphTypeError
 from sbpjax.nn.module import Module
 from sbpjax.sbp import algebra
 from sbpjax.tensor import Tensor
@@ -135,7 +135,7 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
     """
     if not isinstance(model, Module):
         seen, rule = f"a {type(model).__name__}", "a summary is of an nn.Module"
-        raise GraphTypeError(message("summary(model, ...)", seen, rule, "sbpjax.summary(graph.model.to(nn.Module), x)"))
+        raise GraphTypeError("summary(model, ...)", seen, rule, "sbpjax.summary(graph.model.to(nn.Module), x)")
     results = _called(model, args, kwargs) if args or kwargs else {}
     seen: set[int] = set()
     rows = tuple(_rows("", model, results, seen))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sbpjax.compiler import hlo
-from sbpjax.errors import MixedTensorError, message
+from sbpjax.errors import MixedTensorError
 from sbpjax.planner.control import body_plans, inner_bytes
 from sbpjax.planner.exact import hidden_bytes
 from sbpjax.planner.prices.links import written_as_all_reduce
@@ -155,11 +155,9 @@ def traffic_of(program) -> Traffic:
     """
     if program.plan is None:
         raise MixedTensorError(
-            message(
-                f"traffic of {program.asked}",
-                "no global tensor among the arguments and the state",
-                "a program on one device moves nothing",
-                "x.to_global(placement, sbp)",
-            )
+            f"traffic of {program.asked}",
+            "no global tensor among the arguments and the state",
+            "a program on one device moves nothing",
+            "x.to_global(placement, sbp)",
         )
     return traffic(program.plan, program.compile().as_text(), program.placement)

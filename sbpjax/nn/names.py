@@ -21,7 +21,6 @@ from sbpjax.errors import (
     OpError,
     OpTypeError,
     OpValueError,
-    message,
 )
 
 if TYPE_CHECKING:
@@ -45,15 +44,15 @@ def check_name(module: Module, name: Any, table: Mapping[str, Any], what: str) -
     asked = f"registering a {what} of {type(module).__name__} under {name!r}"
     fix = f"name it like a Python attribute, e.g. {what.split()[-1] + '_0'!r}"
     if not isinstance(name, str):
-        raise OpTypeError(message(asked, f"a {type(name).__name__}", f"{what} name should be a string", fix))
+        raise OpTypeError(asked, f"a {type(name).__name__}", f"{what} name should be a string", fix)
     if "." in name:
         rule = f'{what} name can\'t contain ".": dots join the names of nested modules'
-        raise ModuleKeyError(message(asked, repr(name), rule, f"use {name.replace('.', '_')!r}"))
+        raise ModuleKeyError(asked, repr(name), rule, f"use {name.replace('.', '_')!r}")
     if name == "":
-        raise ModuleKeyError(message(asked, "an empty name", f'{what} name can\'t be empty string ""', fix))
+        raise ModuleKeyError(asked, "an empty name", f'{what} name can\'t be empty string ""', fix)
     if name not in table and _has(module, name):
         seen = f"{name!r} is a {type(getattr(module, name)).__name__} of the module"
-        raise ModuleKeyError(message(asked, seen, f"attribute '{name}' already exists", "use another name, or del it"))
+        raise ModuleKeyError(asked, seen, f"attribute '{name}' already exists", "use another name, or del it")
 
 
 def _has(module: Module, name: str) -> bool:
@@ -66,24 +65,20 @@ def wrong_kind(module: Module, name: str, value: Any, what: str) -> OpTypeError:
     """Return the error for a value that is no parameter, buffer or child module where one is needed."""
     needed, fix = _NEEDED[what]
     return OpTypeError(
-        message(
-            f"{type(module).__name__}.{name} = value",
-            f"a {type(value).__name__}",
-            f"cannot assign '{type(value).__name__}' as {what} '{name}': it is {needed}",
-            fix,
-        )
+        f"{type(module).__name__}.{name} = value",
+        f"a {type(value).__name__}",
+        f"cannot assign '{type(value).__name__}' as {what} '{name}': it is {needed}",
+        fix,
     )
 
 
 def no_leaf(module: Module, name: str) -> OpValueError:
     """Return the error for a parameter that was computed."""
     return OpValueError(
-        message(
-            f"{type(module).__name__}.{name} = parameter",
-            "a tensor with a grad_fn",
-            f"Cannot assign non-leaf Tensor to parameter '{name}': a parameter is a leaf of the graph",
-            "nn.Parameter(x.detach()), or compute the value in forward()",
-        )
+        f"{type(module).__name__}.{name} = parameter",
+        "a tensor with a grad_fn",
+        f"Cannot assign non-leaf Tensor to parameter '{name}': a parameter is a leaf of the graph",
+        "nn.Parameter(x.detach()), or compute the value in forward()",
     )
 
 
@@ -91,19 +86,17 @@ def no_module(asked: str, value: Any) -> OpTypeError:
     """Return the error for something that is no module where one is needed."""
     kind = value.__name__ if isinstance(value, type) else type(value).__name__
     fix = f"make an instance: {kind}(...)" if isinstance(value, type) else "pass an nn.Module"
-    return OpTypeError(message(asked, repr(value)[:60], f"{kind} is not a Module subclass", fix))
+    return OpTypeError(asked, repr(value)[:60], f"{kind} is not a Module subclass", fix)
 
 
 def not_initialised(module: Module, what: str) -> ModuleAttributeError:
     """Return the error for an assignment before the base class is ready."""
     name = type(module).__name__
     return ModuleAttributeError(
-        message(
-            f"assigning to {name}",
-            f"a {name} whose Module.__init__ has not run",
-            f"cannot assign {what} before Module.__init__() call",
-            "super().__init__() as the first line of __init__",
-        )
+        f"assigning to {name}",
+        f"a {name} whose Module.__init__ has not run",
+        f"cannot assign {what} before Module.__init__() call",
+        "super().__init__() as the first line of __init__",
     )
 
 
@@ -116,31 +109,27 @@ def takes_nothing(module: Module, args: tuple, kwargs: dict) -> OpTypeError:
         if not kwargs
         else f"{name}.__init__() got an {given}"
     )
-    return OpTypeError(message(f"{name}(...)", f"{len(args)} arguments, {list(kwargs)}", rule, "super().__init__()"))
+    return OpTypeError(f"{name}(...)", f"{len(args)} arguments, {list(kwargs)}", rule, "super().__init__()")
 
 
 def no_forward(module: Module) -> ModuleMethodError:
     """Return the error for a module that computes nothing."""
     name = type(module).__name__
     return ModuleMethodError(
-        message(
-            f"{name}(...)",
-            f"class {name} without a forward",
-            f'Module [{name}] is missing the required "forward" function',
-            "def forward(self, x): ... in the class",
-        )
+        f"{name}(...)",
+        f"class {name} without a forward",
+        f'Module [{name}] is missing the required "forward" function',
+        "def forward(self, x): ... in the class",
     )
 
 
 def no_extra_state(module: Module, method: str) -> OpError:
     """Return the error for `get_extra_state` and `set_extra_state` where a class has not defined them."""
     return OpError(
-        message(
-            f"{type(module).__name__}.{method}()",
-            f"a class without a {method} of its own",
-            "a module has extra state if its class overrides get_extra_state and set_extra_state",
-            f"def {method}(self{', state' if method[0] == 's' else ''}): ... in the class",
-        )
+        f"{type(module).__name__}.{method}()",
+        f"a class without a {method} of its own",
+        "a module has extra state if its class overrides get_extra_state and set_extra_state",
+        f"def {method}(self{', state' if method[0] == 's' else ''}): ... in the class",
     )
 
 
@@ -154,7 +143,7 @@ def no_attribute(module: Module, name: str) -> ModuleAttributeError:
     else:
         fix = _nearest(name, [n for table in tables for n in table] + [n for n in fields if n[:1] != "_"])
     seen = f"{', '.join(n for table in tables for n in table) or 'no'} parameters, buffers and modules"
-    error = ModuleAttributeError(message(f"{kind}.{name}", seen, f"'{kind}' object has no attribute '{name}'", fix))
+    error = ModuleAttributeError(f"{kind}.{name}", seen, f"'{kind}' object has no attribute '{name}'", fix)
     error.name, error.obj = name, module
     return error
 
@@ -164,7 +153,7 @@ def no_target(module: Module, target: str, rule: str, known: Iterable[str]) -> M
     asked = f"{type(module).__name__}: looking up {target!r}"
     names = [n for n in known if n]
     seen = f"{len(names)} names, e.g. {', '.join(names[:4])}" if names else "no names"
-    return ModuleAttributeError(message(asked, seen, rule, _nearest(target, names)))
+    return ModuleAttributeError(asked, seen, rule, _nearest(target, names))
 
 
 def no_key(module: Module, key: Any) -> ModuleKeyError:
@@ -172,14 +161,12 @@ def no_key(module: Module, key: Any) -> ModuleKeyError:
     known: list[str] = [*module._modules, *module._parameters]
     seen = f"keys {', '.join(map(repr, known))}" if known else "no keys"
     rule = f"{key!r} is no key of this {type(module).__name__}"
-    return ModuleKeyError(message(f"{type(module).__name__}[{key!r}]", seen, rule, _nearest(str(key), known)))
+    return ModuleKeyError(f"{type(module).__name__}[{key!r}]", seen, rule, _nearest(str(key), known))
 
 
 def needs_tensor(asked: str, value: Any) -> OpTypeError:
     """Return the error for something that is no tensor where one is needed."""
-    return OpTypeError(
-        message(asked, f"a {type(value).__name__}", "it must be a Tensor", "wrap it: sbpjax.tensor(...)")
-    )
+    return OpTypeError(asked, f"a {type(value).__name__}", "it must be a Tensor", "wrap it: sbpjax.tensor(...)")
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbpjax.errors import OpTypeError, StateDictError, message
+from sbpjax.errors import OpTypeError, StateDictError
 from sbpjax.nn.names import no_extra_state
 from sbpjax.sbp import broadcast
 from sbpjax.tensor import Tensor
@@ -106,12 +106,10 @@ def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assi
     asked = f"{type(module).__name__}.load_state_dict(...)"
     if not isinstance(state, Mapping):
         raise OpTypeError(
-            message(
-                asked,
-                f"a {type(state).__name__}",
-                "a state is dict-like: names to tensors",
-                "pass what state_dict() returned, e.g. utils.load(path)['model']",
-            )
+            asked,
+            f"a {type(state).__name__}",
+            "a state is dict-like: names to tensors",
+            "pass what state_dict() returned, e.g. utils.load(path)['model']",
         )
     metadata = getattr(state, "_metadata", None)
     state = OrderedDict(state)
@@ -167,7 +165,7 @@ def _refuse(asked: str, found: Findings, keys: IncompatibleKeys, strict: bool) -
         fix = "build the module with the sizes of the one that was saved"
     else:
         fix = "strict=False loads the names that both have; or compare with module.state_dict().keys()"
-    raise StateDictError(message(asked, "\n        ".join(seen), rule, fix))
+    raise StateDictError(asked, "\n        ".join(seen), rule, fix)
 
 
 def _quoted(names: list[str]) -> str:

@@ -20,7 +20,6 @@ from sbpjax.errors import (
     OpNotSupportedError,
     OpTypeError,
     OpValueError,
-    message,
 )
 
 _KINDS = {
@@ -35,7 +34,7 @@ _KINDS = {
 
 def fail(kind: str, asked: str, seen: str, rule: str, fix: str) -> NoReturn:
     """Raise the op error of ``kind``, a key of ``_KINDS``, with its four parts."""
-    raise _KINDS[kind](message(asked, seen, rule, fix))
+    raise _KINDS[kind](asked, seen, rule, fix)
 
 
 def same_dtype(op: str, *arrays) -> None:

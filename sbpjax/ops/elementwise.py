@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from sbpjax.errors import OpNotSupportedError, message
+from sbpjax.errors import OpNotSupportedError
 
 from .dims import fail, no_complex
 from .promote import BOOL, arrays, cast, category, compute_dtype, floats, is_float, spread
@@ -317,7 +317,7 @@ def sign(x, /):
         return x
     if jnp.issubdtype(x.dtype, np.complexfloating):
         rule = "torch.sign is not intended to support complex numbers"
-        raise OpNotSupportedError(message("sign(x)", f"x of {x.dtype}", rule, "sgn(x)"))
+        raise OpNotSupportedError("sign(x)", f"x of {x.dtype}", rule, "sgn(x)")
     return (
         lax.sign(x)
         if not is_float(x.dtype)

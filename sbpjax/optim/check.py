@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import OpTypeError, OpValueError, message
+from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.optim.options import Choices, Implementation
 from sbpjax.tensor import Tensor
 
@@ -17,24 +17,24 @@ def at_least_zero(name: str, value: Any) -> None:
     if not isinstance(value, Tensor) and not value >= 0:
         word = _WORDS.get(name, name)
         rule = f"Invalid {word}: {value}; it must be at least 0"
-        raise OpValueError(message(f"{name}={value!r}", f"{value!r}", rule, f"{name}=0.01"))
+        raise OpValueError(f"{name}={value!r}", f"{value!r}", rule, f"{name}=0.01")
 
 
 def in_unit_range(name: str, value: Any) -> None:
     """Raise a ValueError unless a number is in [0, 1]."""
     if not 0 <= value <= 1:
         rule = f"Invalid {name} value: {value}; it must be in [0, 1]"
-        raise OpValueError(message(f"{name}={value!r}", f"{value!r}", rule, f"{name}=0.9"))
+        raise OpValueError(f"{name}={value!r}", f"{value!r}", rule, f"{name}=0.9")
 
 
 def params_type(seen: Any, rule: str) -> OpTypeError:
     """Return the error for parameters of a wrong type."""
-    return OpTypeError(message("making an optimizer", f"{type(seen).__name__}", rule, _FIX))
+    return OpTypeError("making an optimizer", f"{type(seen).__name__}", rule, _FIX)
 
 
 def params_value(seen: str, rule: str, fix: str = "") -> OpValueError:
     """Return the error for parameters that cannot be optimized."""
-    return OpValueError(message("making an optimizer", seen, rule, fix or _FIX))
+    return OpValueError("making an optimizer", seen, rule, fix or _FIX)
 
 
 def checked_implementation(optimizer: str, implementation: Any) -> dict[str, Any]:
@@ -42,11 +42,11 @@ def checked_implementation(optimizer: str, implementation: Any) -> dict[str, Any
     unknown = sorted(set(implementation) - _CHOICES)
     if unknown:
         rule = f"{optimizer}.__init__() got an unexpected keyword argument {unknown[0]!r}"
-        raise OpTypeError(message(f"{optimizer}({unknown[0]}=...)", f"options {unknown}", rule, f"{optimizer}(params)"))
+        raise OpTypeError(f"{optimizer}({unknown[0]}=...)", f"options {unknown}", rule, f"{optimizer}(params)")
     if implementation.get("differentiable"):
         rule = "an update writes parameters in place, so no gradient flows through it"
         fix = "sbpjax.func.grad over a step written with plain tensor operations"
-        raise OpValueError(message(f"{optimizer}(differentiable=True)", "differentiable=True", rule, fix))
+        raise OpValueError(f"{optimizer}(differentiable=True)", "differentiable=True", rule, fix)
     return dict(implementation)
 
 
@@ -60,7 +60,7 @@ def betas_in_range(betas: Any) -> None:
     for index, beta in enumerate(betas):
         if not 0 <= beta < 1:
             rule = f"Invalid beta parameter at index {index}: {beta}; it must be in [0, 1)"
-            raise OpValueError(message(f"betas={betas!r}", f"{beta!r}", rule, "betas=(0.9, 0.999)"))
+            raise OpValueError(f"betas={betas!r}", f"{beta!r}", rule, "betas=(0.9, 0.999)")
 
 
 _CHOICES = {*Choices.__annotations__, *Implementation.__annotations__}

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from sbpjax.errors import OpTypeError, OpValueError, message
+from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import params_value
 from sbpjax.optim.optimizer import Optimizer, is_low
@@ -113,7 +113,7 @@ class Optax(Optimizer):
     def __init__(self, params: Iterable, tx: Any, lr: float = 1.0):
         if not (callable(getattr(tx, "init", None)) and callable(getattr(tx, "update", None))):
             rule = "a transformation has the functions init(params) and update(grads, state, params)"
-            raise OpTypeError(message("Optax(params, tx)", type(tx).__name__, rule, "Optax(params, optax.adam(1e-3))"))
+            raise OpTypeError("Optax(params, tx)", type(tx).__name__, rule, "Optax(params, optax.adam(1e-3))")
         self.tx = tx
         self.shared: list[dict[str, Tensor]] = []
         self._trees: list[Tree | None] = []
@@ -269,7 +269,7 @@ class Optax(Optimizer):
         if seen != wanted or names != given:
             rule = f"this transformation's state has the shared leaves {wanted} and per parameter {names}"
             fix = "make it with the transformation it was saved with"
-            raise OpValueError(message("Optax.load_state_dict", f"{seen} and {given}", rule, fix))
+            raise OpValueError("Optax.load_state_dict", f"{seen} and {given}", rule, fix)
 
     def _take_state(self, state_dict: dict[str, Any]) -> None:
         super()._take_state({k: v for k, v in state_dict.items() if k != "shared"})

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from sbpjax.errors import OpValueError, message
+from sbpjax.errors import OpValueError
 from sbpjax.tensor import Tensor, dispatch, from_data, like
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.op import op_of
@@ -171,7 +171,7 @@ class GradScaler(Scaler):
             missing, unknown = sorted(set(_STATE) - set(state_dict)), sorted(set(state_dict) - set(_STATE))
             rule = f"missing keys {missing}, unknown keys {unknown}"
             fix = "load what the state_dict() of an enabled GradScaler returned"
-            raise OpValueError(message("GradScaler.load_state_dict", f"keys {sorted(state_dict)}", rule, fix))
+            raise OpValueError("GradScaler.load_state_dict", f"keys {sorted(state_dict)}", rule, fix)
         _check_factors(*(state_dict[name] for name in _STATE[:4]))
 
 
@@ -183,4 +183,4 @@ def _check_factors(scale: float, growth_factor: float, backoff_factor: float, gr
         (growth_interval >= 1, "growth_interval", growth_interval, "The growth interval must be at least 1."),
     ):
         if not ok:
-            raise OpValueError(message(f"GradScaler({name}={value!r})", f"{value!r}", rule, "GradScaler()"))
+            raise OpValueError(f"GradScaler({name}={value!r})", f"{value!r}", rule, "GradScaler()")

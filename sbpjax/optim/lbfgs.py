@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from sbpjax import functions
-from sbpjax.errors import OpError, OpValueError, message
+from sbpjax.errors import OpError, OpValueError
 from sbpjax.optim import saving
 from sbpjax.optim.check import at_least_zero, params_value
 from sbpjax.optim.line_search import Trial, strong_wolfe
@@ -84,7 +84,7 @@ class LBFGS(Optimizer):
             OpError: always.
         """
         rule = "how often its closure runs depends on the values it returns, which a compiled program does not know"
-        raise OpError(message("LBFGS in a compiled step", "LBFGS", rule, "step it eagerly, or compile the closure"))
+        raise OpError("LBFGS in a compiled step", "LBFGS", rule, "step it eagerly, or compile the closure")
 
     # -- all parameters as one vector ------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class LBFGS(Optimizer):
         """
         if closure is None:
             rule = "this method evaluates the loss several times, so it needs a closure"
-            raise OpValueError(message("LBFGS.step()", "no closure", rule, "optimizer.step(closure)"))
+            raise OpValueError("LBFGS.step()", "no closure", rule, "optimizer.step(closure)")
         for hook in self._hooks_before():
             hook(self, (closure,), {})
         with no_grad():
@@ -222,7 +222,7 @@ class LBFGS(Optimizer):
             rule = f"it keeps {sorted(_STATE)}, with vectors of {size} elements, for parameter 0"
             fix = "load what the state_dict() of an LBFGS of the same parameters returned"
             seen = f"unknown {unknown}" if unknown else f"vectors of shapes {shapes}"
-            raise OpValueError(message("LBFGS.load_state_dict", seen, rule, fix))
+            raise OpValueError("LBFGS.load_state_dict", seen, rule, fix)
 
     def _take_state(self, state_dict: dict[str, Any]) -> None:
         saved = state_dict["state"].get(0, {})

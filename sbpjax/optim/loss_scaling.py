@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.optim import Optimizer
 from sbpjax.optim.run import TRACE, place_of
 from sbpjax.sbp.algebra import broadcast
@@ -109,7 +109,7 @@ class Scaler:
             return parts if not isinstance(outputs, tuple) else tuple(parts)
         seen = type(outputs).__name__
         rule = "outputs must be a Tensor or an iterable of Tensors"
-        raise OpTypeError(message("scaler.scale(outputs)", seen, rule, "scaler.scale(loss).backward()"))
+        raise OpTypeError("scaler.scale(outputs)", seen, rule, "scaler.scale(loss).backward()")
 
     def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, in place, and note whether one overflowed.
@@ -206,4 +206,4 @@ def moved(tensor: Tensor, like: Tensor) -> Tensor:
 def misuse(method: str, rule: str) -> OpError:
     """Return the error for methods called in a wrong order."""
     fix = "scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()"
-    return OpError(message(f"scaler.{method}(...)", "the calls since the last update()", rule, fix))
+    return OpError(f"scaler.{method}(...)", "the calls since the last update()", rule, fix)

@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from sbpjax.errors import ModuleMethodError, message
+from sbpjax.errors import ModuleMethodError
 from sbpjax.functions.public import take_oneflow
 from sbpjax.optim import run, saving
 from sbpjax.optim.check import checked_implementation, is_on, params_type, params_value
@@ -45,12 +45,10 @@ _after_steps: OrderedDict[int, Callable] = OrderedDict()
 def _missing(optimizer: Any, method: str) -> ModuleMethodError:
     name = type(optimizer).__name__
     return ModuleMethodError(
-        message(
-            f"a step of {name}",
-            f"class {name} without a {method}",
-            "an optimizer of sbpjax says its rule, state and flags; Optimizer alone updates nothing",
-            "sbpjax.optim.AdamW(...), or from_optax(...) for a rule of your own",
-        )
+        f"a step of {name}",
+        f"class {name} without a {method}",
+        "an optimizer of sbpjax says its rule, state and flags; Optimizer alone updates nothing",
+        "sbpjax.optim.AdamW(...), or from_optax(...) for a rule of your own",
     )
 
 

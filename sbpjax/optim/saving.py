@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import OpValueError, message
+from sbpjax.errors import OpValueError
 from sbpjax.optim import run
 from sbpjax.optim.rules import MASTER
 from sbpjax.tensor import Tensor, from_data
@@ -119,4 +119,4 @@ def _loaded(optimizer: Any, name: str, value: Any, param: Tensor, present: Any, 
 
 def _refused(optimizer: Any, seen: str, rule: str) -> OpValueError:
     asked = f"{type(optimizer).__name__}.load_state_dict"
-    return OpValueError(message(asked, seen, rule, "load what the state_dict() of an optimizer made alike returned"))
+    return OpValueError(asked, seen, rule, "load what the state_dict() of an optimizer made alike returned")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import OpValueError, message
+from sbpjax.errors import OpValueError
 from sbpjax.tensor import like
 from sbpjax.tensor.payload import put_from
 
@@ -22,7 +22,7 @@ class StaticGradScaler(Scaler):
     def __init__(self, scale_factor: float, enabled: bool = True):
         if not scale_factor > 0:
             rule = "StaticGradScaler's scale_factor must > 0.0"
-            raise OpValueError(message(f"StaticGradScaler({scale_factor!r})", f"{scale_factor!r}", rule, "1024.0"))
+            raise OpValueError(f"StaticGradScaler({scale_factor!r})", f"{scale_factor!r}", rule, "1024.0")
         super().__init__(scale_factor, enabled)
 
     def update(self, new_scale: float | None = None) -> None:
@@ -52,4 +52,4 @@ class StaticGradScaler(Scaler):
         if set(state_dict) != {"scale"} or not state_dict["scale"] > 0:
             rule = "it has the one key 'scale', a number above 0"
             fix = "load what the state_dict() of a StaticGradScaler returned"
-            raise OpValueError(message("StaticGradScaler.load_state_dict", f"{state_dict}", rule, fix))
+            raise OpValueError("StaticGradScaler.load_state_dict", f"{state_dict}", rule, fix)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import jax
 from jax.core import ShapedArray
 
-from sbpjax.errors import AbstractError, message
+from sbpjax.errors import AbstractError
 
 from .layout import Layout
 
@@ -52,22 +52,18 @@ def among(arrays) -> bool:
 def no_data(asked: str, seen: str) -> AbstractError:
     """Return the error for an op that needs the elements of an abstract tensor."""
     return AbstractError(
-        message(
-            asked,
-            seen,
-            "an abstract tensor has shape, dtype, placement and sbp, and no elements",
-            "make it outside sbpjax.abstract() and device='meta', on devices of this machine",
-        )
+        asked,
+        seen,
+        "an abstract tensor has shape, dtype, placement and sbp, and no elements",
+        "make it outside sbpjax.abstract() and device='meta', on devices of this machine",
     )
 
 
 def absent(asked: str, seen: str, placement) -> AbstractError:
     """Return the error for data that would have to go to a machine that is not there."""
     return AbstractError(
-        message(
-            asked,
-            seen,
-            f"{placement!r} is not there: programs for it are compiled and sized, nothing runs on it or lies on it",
-            'drop the data first, x.to("meta") or module.to("meta"), or run on devices of this machine',
-        )
+        asked,
+        seen,
+        f"{placement!r} is not there: programs for it are compiled and sized, nothing runs on it or lies on it",
+        'drop the data first, x.to("meta") or module.to("meta"), or run on devices of this machine',
     )

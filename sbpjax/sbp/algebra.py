@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 
 from sbpjax import naming
-from sbpjax.errors import SbpError, SbpTypeError, message
+from sbpjax.errors import SbpError, SbpTypeError
 
 B = -1
 P = -2
@@ -68,13 +68,11 @@ def split(dim: int) -> sbp:
         SbpError: no tensor has that many dims.
     """
     if isinstance(dim, bool) or not hasattr(dim, "__index__"):
-        raise SbpTypeError(message(f"split({dim!r})", f"a {type(dim).__name__}", "dim is an int", "e.g. split(0)"))
+        raise SbpTypeError(f"split({dim!r})", f"a {type(dim).__name__}", "dim is an int", "e.g. split(0)")
     dim = dim.__index__()
     if not -MAX_DIMS <= dim < MAX_DIMS:
         raise SbpError(
-            message(
-                f"split({dim})", f"dim {dim}", f"a tensor has at most {MAX_DIMS} dims", "split a dim the tensor has"
-            )
+            f"split({dim})", f"dim {dim}", f"a tensor has at most {MAX_DIMS} dims", "split a dim the tensor has"
         )
     return _NegativeSplit(dim) if dim < 0 else sbp(dim)
 
@@ -125,14 +123,12 @@ def _parse_entry(entry, asked: str) -> int:
         if text[:1] == "S" and text[1:].lstrip("-").isdigit():
             return split(int(text[1:])).code
     if isinstance(entry, str):
-        raise SbpError(message(asked, repr(entry), 'string forms are "S<dim>", "B", "P"', 'e.g. "S0,B"'))
+        raise SbpError(asked, repr(entry), 'string forms are "S<dim>", "B", "P"', 'e.g. "S0,B"')
     raise SbpTypeError(
-        message(
-            asked,
-            f"an entry of type {type(entry).__name__}",
-            "an sbp is split(d), broadcast or partial_sum, or a list of them",
-            "e.g. sbp=[sbpjax.sbp.split(0), sbpjax.sbp.broadcast]",
-        )
+        asked,
+        f"an entry of type {type(entry).__name__}",
+        "an sbp is split(d), broadcast or partial_sum, or a list of them",
+        "e.g. sbp=[sbpjax.sbp.split(0), sbpjax.sbp.broadcast]",
     )
 
 
@@ -159,21 +155,17 @@ def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None, *, allow_f
     codes = tuple(_parse_entry(e, asked) for e in entries)
     if FREE in codes and not allow_free:
         raise SbpError(
-            message(
-                asked,
-                "the sbp of a value inside a traced program, which the plan of that program decides",
-                "it can be handed on inside that program; outside it stands for nothing",
-                "return the tensor from the program: the sbp of the result is exact",
-            )
+            asked,
+            "the sbp of a value inside a traced program, which the plan of that program decides",
+            "it can be handed on inside that program; outside it stands for nothing",
+            "return the tensor from the program: the sbp of the result is exact",
         )
     if len(codes) != len(hierarchy):
         raise SbpError(
-            message(
-                asked,
-                f"{len(codes)} entries for a placement of hierarchy {tuple(hierarchy)}",
-                f"an nd-sbp has one entry per placement dimension: {len(hierarchy)}",
-                f"give {len(hierarchy)} entries, e.g. {[repr(broadcast)] * len(hierarchy)}".replace("'", ""),
-            )
+            asked,
+            f"{len(codes)} entries for a placement of hierarchy {tuple(hierarchy)}",
+            f"an nd-sbp has one entry per placement dimension: {len(hierarchy)}",
+            f"give {len(hierarchy)} entries, e.g. {[repr(broadcast)] * len(hierarchy)}".replace("'", ""),
         )
     if ndim is None:
         return codes
@@ -186,12 +178,10 @@ def _resolve(code: int, ndim: int, asked: str) -> int:
     dim = code if code >= 0 else code - _NEGATIVE
     if not -ndim <= dim < ndim:
         raise SbpError(
-            message(
-                asked,
-                f"split({dim}) of a tensor with {ndim} dims",
-                f"split(d) needs {-ndim} <= d < {ndim}" if ndim else "a 0-d tensor has no dim to split",
-                f"split one of the dims 0 to {ndim - 1}" if ndim else "use broadcast or partial_sum",
-            )
+            asked,
+            f"split({dim}) of a tensor with {ndim} dims",
+            f"split(d) needs {-ndim} <= d < {ndim}" if ndim else "a 0-d tensor has no dim to split",
+            f"split one of the dims 0 to {ndim - 1}" if ndim else "use broadcast or partial_sum",
         )
     return dim + ndim if dim < 0 else dim
 

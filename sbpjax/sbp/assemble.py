@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.world.ranks_text import ranks_text
 
 from . import algebra
@@ -52,12 +52,10 @@ def from_local_shards(blocks: Mapping[int, np.ndarray], placement: Placement, sb
     missing = [r for r in ranks if r not in blocks]
     if missing:
         raise OpError(
-            message(
-                asked,
-                f"no block of ranks {ranks_text(missing)}",
-                f"every rank of {placement!r} contributes one",
-                "add them",
-            )
+            asked,
+            f"no block of ranks {ranks_text(missing)}",
+            f"every rank of {placement!r} contributes one",
+            "add them",
         )
     given = {r: np.asarray(blocks[r]) for r in ranks}
     _check_kinds(asked, given)
@@ -72,17 +70,12 @@ def _check_kinds(asked: str, given: dict) -> None:
     dtypes = {r: str(b.dtype) for r, b in given.items()}
     if len(set(dtypes.values())) > 1:
         raise OpTypeError(
-            message(asked, f"dtypes by rank {dtypes}", "all parts of one tensor have one dtype", "x.to(dtype) first")
+            asked, f"dtypes by rank {dtypes}", "all parts of one tensor have one dtype", "x.to(dtype) first"
         )
     if len({b.ndim for b in given.values()}) > 1:
         shapes = {r: b.shape for r, b in given.items()}
         raise OpError(
-            message(
-                asked,
-                f"shapes by rank {shapes}",
-                "all parts of one tensor have the same number of dims",
-                "reshape them",
-            )
+            asked, f"shapes by rank {shapes}", "all parts of one tensor have the same number of dims", "reshape them"
         )
 
 
@@ -103,7 +96,7 @@ def _check_parts(asked: str, given: dict, layout: Layout) -> None:
     }
     if any(given[r].shape != e for r, e in expected.items()):
         seen = {r: b.shape for r, b in given.items()}
-        raise OpError(message(asked, f"shapes by rank {seen}", *misfit(seen, expected, layout.codes)))
+        raise OpError(asked, f"shapes by rank {seen}", *misfit(seen, expected, layout.codes))
 
 
 def _place(given: dict, layout: Layout) -> jax.Array:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sbpjax.errors import PlacementError, message
+from sbpjax.errors import PlacementError
 
 if TYPE_CHECKING:
     from .placement import placement as Placement
@@ -66,7 +66,7 @@ def hierarchies(count: int | None, there: int, type: str, topology: str | None, 
 
 def _error(count: Any, seen: str, rule: str, topology: str | None) -> PlacementError:
     fix = "placement.auto(8)" if topology is None else f"placement.auto(topology={topology!r})"
-    return PlacementError(message(f"placement.auto({count!r})", seen, rule, fix))
+    return PlacementError(f"placement.auto({count!r})", seen, rule, fix)
 
 
 def shapes(count: int, axes: int) -> list[tuple[int, ...]]:

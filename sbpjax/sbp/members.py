@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.errors import AgreementError, OpError, OpTypeError, message
+from sbpjax.errors import AgreementError, OpError, OpTypeError
 from sbpjax.world import calls
 from sbpjax.world.processes import World, by_value
 from sbpjax.world.ranks_text import ranks_text
@@ -134,13 +134,11 @@ def _compare(asked: str, digests: dict[int, int], placement: Placement, layout: 
     )
     own = ", ".join(["sbpjax.sbp.split(0)", *["sbpjax.sbp.broadcast"] * (len(layout.codes) - 1)])
     raise AgreementError(
-        message(
-            asked,
-            f"local {layout.dtype}{list(layout.shape)} tensors: {shown}",
-            "under broadcast every process gives the same values",
-            f"x.to_global({placement!r}, [{own}]) if each process has its own rows; seed all processes alike "
-            "(sbpjax.manual_seed) for equal weights; check_values=False takes the first rank's",
-        )
+        asked,
+        f"local {layout.dtype}{list(layout.shape)} tensors: {shown}",
+        "under broadcast every process gives the same values",
+        f"x.to_global({placement!r}, [{own}]) if each process has its own rows; seed all processes alike "
+        "(sbpjax.manual_seed) for equal weights; check_values=False takes the first rank's",
     )
 
 
@@ -148,25 +146,25 @@ def _layout(asked: str, facts: dict, grid: np.ndarray, placement: Placement, sbp
     dtypes = {m: dtype for m, (_, dtype) in facts.items()}
     if len(set(dtypes.values())) > 1:
         raise OpTypeError(
-            message(asked, f"dtypes by rank {dtypes}", "all parts of one tensor have one dtype", "x.to(dtype) first")
+            asked, f"dtypes by rank {dtypes}", "all parts of one tensor have one dtype", "x.to(dtype) first"
         )
     shapes = {m: shape for m, (shape, _) in facts.items()}
     if len({len(s) for s in shapes.values()}) > 1:
         rule = "all parts of one tensor have the same number of dims"
-        raise OpError(message(asked, f"shapes by rank {shapes}", rule, "reshape them"))
+        raise OpError(asked, f"shapes by rank {shapes}", rule, "reshape them")
     for m in facts:
         found = positions_of(m, grid)
         sets = [sorted({p[a] for p in found}) for a in range(grid.ndim)]
         if len(found) != int(np.prod([len(s) for s in sets])):
             rule = f"the devices of one process form a block of the placement's grid; process {m} has {found}"
             fix = "order the ranks so that each process owns whole rows or columns"
-            raise OpError(message(asked, repr(placement), rule, fix))
+            raise OpError(asked, repr(placement), rule, fix)
     ndim = len(next(iter(shapes.values())))
     codes = algebra.parse(sbp, placement.hierarchy, ndim)
     layout = layout_of(placement, codes, _logical_shape(shapes, grid, codes, ndim), np.dtype(dtypes[min(dtypes)]))
     expected = {m: tuple(n for n, _ in _own(layout, positions_of(m, grid))) for m in facts}
     if expected != shapes:
-        raise OpError(message(asked, f"shapes by rank {shapes}", *misfit(shapes, expected, codes)))
+        raise OpError(asked, f"shapes by rank {shapes}", *misfit(shapes, expected, codes))
     return layout
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from sbpjax import naming
-from sbpjax.errors import PlacementError, PlacementTypeError, message
+from sbpjax.errors import PlacementError, PlacementTypeError
 from sbpjax.world.processes import current
 from sbpjax.world.ranks_text import ranks_text
 
@@ -39,12 +39,10 @@ def devices_of(type: str) -> list:
         return current().visible(jax.devices(_PLATFORM[type]))
     except RuntimeError as error:
         raise PlacementError(
-            message(
-                f"devices of type {type!r}",
-                f"JAX has {sorted({d.platform for d in jax.devices()})} here",
-                "a placement's type must have devices on this machine",
-                'use placement("cpu", ...) or install the extra for that accelerator',
-            )
+            f"devices of type {type!r}",
+            f"JAX has {sorted({d.platform for d in jax.devices()})} here",
+            "a placement's type must have devices on this machine",
+            'use placement("cpu", ...) or install the extra for that accelerator',
         ) from error
 
 
@@ -69,16 +67,14 @@ class placement:
     def __init__(self, type: str, ranks) -> None:
         if not isinstance(type, str):
             raise PlacementTypeError(
-                message("placement(...)", f"type={type!r}", "type is a string", 'e.g. placement("cpu", [0, 1])')
+                "placement(...)", f"type={type!r}", "type is a string", 'e.g. placement("cpu", [0, 1])'
             )
         if type not in _PLATFORM:
             raise PlacementError(
-                message(
-                    f"placement({type!r}, ...)",
-                    f"type {type!r}",
-                    f"the type is one of {sorted(_PLATFORM)}",
-                    'e.g. placement("cpu", [0, 1])',
-                )
+                f"placement({type!r}, ...)",
+                f"type {type!r}",
+                f"the type is one of {sorted(_PLATFORM)}",
+                'e.g. placement("cpu", [0, 1])',
             )
         self._type = type
         self._ranks = _checked_ranks(type, ranks)
@@ -131,12 +127,10 @@ class placement:
         grid = topology.arranged(name, hierarchy) if ranks is None else _checked_ranks(name, ranks)
         if grid.max() >= len(found) or grid.min() < 0:
             raise PlacementError(
-                message(
-                    f"placement.topology({name!r}, ranks=...)",
-                    f"ranks {grid.min()} to {grid.max()}",
-                    f"{name} has {len(found)} devices: ranks 0 to {len(found) - 1}",
-                    "choose ranks in that range",
-                )
+                f"placement.topology({name!r}, ranks=...)",
+                f"ranks {grid.min()} to {grid.max()}",
+                f"{name} has {len(found)} devices: ranks 0 to {len(found) - 1}",
+                "choose ranks in that range",
             )
         self = cls.__new__(cls)
         self._type = "cuda" if found[0].platform == "gpu" else found[0].platform
@@ -196,17 +190,15 @@ class placement:
         missing = sorted({int(r) for r in self._ranks.flat if not 0 <= r < count})
         if missing:
             raise PlacementError(
-                message(
-                    f"placement({self._type!r}, {ranks_text(self._ranks)})",
-                    f"ranks {ranks_text(missing)}",
-                    f"there are {count} {self._type} devices here: ranks 0 to {count - 1}",
-                    "choose ranks in that range"
-                    + (
-                        ", or set SBPJAX_CPU_DEVICES / sbpjax.env.set_cpu_devices(n) before first use"
-                        if self._type == "cpu"
-                        else ""
-                    ),
-                )
+                f"placement({self._type!r}, {ranks_text(self._ranks)})",
+                f"ranks {ranks_text(missing)}",
+                f"there are {count} {self._type} devices here: ranks 0 to {count - 1}",
+                "choose ranks in that range"
+                + (
+                    ", or set SBPJAX_CPU_DEVICES / sbpjax.env.set_cpu_devices(n) before first use"
+                    if self._type == "cpu"
+                    else ""
+                ),
             )
 
     @property
@@ -349,15 +341,15 @@ def _checked_ranks(type: str, ranks) -> np.ndarray:
     try:
         array = np.asarray(ranks)
     except ValueError as error:
-        raise PlacementError(message(asked, "ragged ranks", "ranks form a full grid", fix)) from error
+        raise PlacementError(asked, "ragged ranks", "ranks form a full grid", fix) from error
     if array.dtype == object:
-        raise PlacementError(message(asked, "ragged ranks", "ranks form a full grid", fix))
+        raise PlacementError(asked, "ragged ranks", "ranks form a full grid", fix)
     if array.size == 0 or array.ndim == 0:
-        raise PlacementError(message(asked, f"ranks of shape {array.shape}", "a placement has at least one rank", fix))
+        raise PlacementError(asked, f"ranks of shape {array.shape}", "a placement has at least one rank", fix)
     if not np.issubdtype(array.dtype, np.integer):
-        raise PlacementTypeError(message(asked, f"ranks of dtype {array.dtype}", "ranks are integers", fix))
+        raise PlacementTypeError(asked, f"ranks of dtype {array.dtype}", "ranks are integers", fix)
     values, counts = np.unique(array, return_counts=True)
     if (counts > 1).any():
         twice = ranks_text(values[counts > 1])
-        raise PlacementError(message(asked, f"ranks {twice} more than once", "a rank appears once", fix))
+        raise PlacementError(asked, f"ranks {twice} more than once", "a rank appears once", fix)
     return array.astype(np.int64)

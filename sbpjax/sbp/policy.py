@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from sbpjax.errors import BoxingError, BoxingWarning, SbpError, message, user_line
+from sbpjax.errors import BoxingError, BoxingWarning, SbpError, user_line
 
 
 class _Policy:
@@ -34,9 +34,7 @@ def boxing_policy(mode: str) -> AbstractContextManager[None]:
     """
     if mode not in ("auto", "warn", "error"):
         raise SbpError(
-            message(
-                f"boxing_policy({mode!r})", repr(mode), 'the mode is "auto", "warn" or "error"', 'boxing_policy("warn")'
-            )
+            f"boxing_policy({mode!r})", repr(mode), 'the mode is "auto", "warn" or "error"', 'boxing_policy("warn")'
         )
     return _within(mode)
 
@@ -60,10 +58,8 @@ def check(what: str, boxings) -> None:
         warnings.warn(f"{what} at {user_line()} boxes {text}", BoxingWarning, stacklevel=3)
         return
     raise BoxingError(
-        message(
-            what,
-            text,
-            f'boxing_policy("error") allows no conversion that moves data; this moves {sum(b.bytes for b in moving)} B',
-            "bring the inputs to fitting layouts with to_global(sbp=...), or use boxing_policy('auto')",
-        )
+        what,
+        text,
+        f'boxing_policy("error") allows no conversion that moves data; this moves {sum(b.bytes for b in moving)} B',
+        "bring the inputs to fitting layouts with to_global(sbp=...), or use boxing_policy('auto')",
     )

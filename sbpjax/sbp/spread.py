@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from sbpjax.errors import AgreementError, message
+from sbpjax.errors import AgreementError
 from sbpjax.world import calls
 from sbpjax.world.processes import by_value, current
 from sbpjax.world.ranks_text import ranks_text
@@ -50,7 +50,7 @@ def rendezvous(asked: str, devices: Any, facts: str = "") -> None:
     if len(ranks) > 1:
         seen = "; ".join(f"ranks {ranks_text(some)}: {theirs[:400]}" for theirs, some in ranks.items())
         rule = "all ranks run the same operations, with the same options and numbers, on tensors of the same layouts"
-        raise AgreementError(message(asked, seen, rule, "look for what depends on the rank"))
+        raise AgreementError(asked, seen, rule, "look for what depends on the rank")
 
 
 def together(devices: Any, words: str, detail: str = "", **options: Any) -> calls.Call | None:

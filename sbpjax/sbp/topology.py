@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sbpjax.errors import PlacementError, message
+from sbpjax.errors import PlacementError
 
 _TPU = ("v2", "v3", "v4", "v5e", "v5litepod", "v5p", "v6e", "7x", "tpu7x")
 _FIX = 'e.g. placement.topology("v5p:4x4x4", [8, 8]) or placement.topology("h100:8", [2, 4])'
@@ -132,12 +132,10 @@ def arranged(name: str, hierarchy: Iterable[int] | None) -> np.ndarray:
     if math.prod(shape) != len(found) or not shape or min(shape) < 1:
         product = " × ".join(map(str, shape)) or "nothing"
         raise PlacementError(
-            message(
-                f"placement.topology({name!r}, {list(shape)})",
-                f"a hierarchy of {product} = {math.prod(shape)} ranks",
-                f"{name} has {len(found)} devices, and the hierarchy's sizes multiply to that",
-                f"placement.topology({name!r}, [{len(found)}])",
-            )
+            f"placement.topology({name!r}, {list(shape)})",
+            f"a hierarchy of {product} = {math.prod(shape)} ranks",
+            f"{name} has {len(found)} devices, and the hierarchy's sizes multiply to that",
+            f"placement.topology({name!r}, [{len(found)}])",
         )
     rank = {d: i for i, d in enumerate(found)}
     if found[0].platform == "gpu":
@@ -214,17 +212,15 @@ def _first_line(error: BaseException) -> str:
 
 
 def _error(name: str, seen: str, rule: str) -> PlacementError:
-    return PlacementError(message(f"placement.topology({name!r})", seen, rule, _FIX))
+    return PlacementError(f"placement.topology({name!r})", seen, rule, _FIX)
 
 
 def _missing(name: str, wheel: str, what: str) -> PlacementError:
     return PlacementError(
-        message(
-            f"placement.topology({name!r})",
-            f"no {wheel} in this environment",
-            f"a machine that is not there is known to its compiler alone, and {what} is in {wheel}",
-            'pip install "sbpjax[aot]"',
-        )
+        f"placement.topology({name!r})",
+        f"no {wheel} in this environment",
+        f"a machine that is not there is known to its compiler alone, and {what} is in {wheel}",
+        'pip install "sbpjax[aot]"',
     )
 
 

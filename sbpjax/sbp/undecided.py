@@ -18,7 +18,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from sbpjax.errors import SbpError, message
+from sbpjax.errors import SbpError
 
 from .algebra import FREE, from_code, sbp
 
@@ -68,13 +68,11 @@ class Undecided(sbp):
         value = self._value()
         aval = "a value" if value is None else f"{value.dtype.name}{list(value.shape)}"
         return SbpError(
-            message(
-                f"{asked} inside a traced program",
-                f"the sbp of {aval} on axis {self._axis} of its placement: {self!r}",
-                "the layout of an intermediate value is planned after the trace; until then its sbp can be handed on "
-                "(y.to_global(sbp=x.sbp)), and known are those of arguments, parameters and results of to_global",
-                "x = x.to_global(sbp=...) before the question; or ask it of an argument or a parameter",
-            )
+            f"{asked} inside a traced program",
+            f"the sbp of {aval} on axis {self._axis} of its placement: {self!r}",
+            "the layout of an intermediate value is planned after the trace; until then its sbp can be handed on "
+            "(y.to_global(sbp=x.sbp)), and known are those of arguments, parameters and results of to_global",
+            "x = x.to_global(sbp=...) before the question; or ask it of an argument or a parameter",
         )
 
 

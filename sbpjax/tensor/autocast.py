@@ -16,7 +16,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax.errors import OpError, OpTypeError, OpValueError, message
+from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tensor import Tensor
@@ -63,7 +63,7 @@ class autocast:
         if not isinstance(device_type, str):
             rule = f"Expected `device_type` of type `str`, got: `{type(device_type)}`"
             seen = f"a {type(device_type).__name__}"
-            raise OpValueError(message("autocast(device_type)", seen, rule, 'autocast("cpu")'))
+            raise OpValueError("autocast(device_type)", seen, rule, 'autocast("cpu")')
         device_type = device_type.partition(":")[0]
         _check_device(device_type)
         if dtype is None:
@@ -71,7 +71,7 @@ class autocast:
         if dtype not in (dtypes.bfloat16, dtypes.float16):
             rule = "autocast goes to bfloat16 or float16"
             fix = f"autocast({device_type!r}, dtype=sbpjax.bfloat16)"
-            raise OpTypeError(message(f"autocast(dtype={dtype!r})", repr(dtype), rule, fix))
+            raise OpTypeError(f"autocast(dtype={dtype!r})", repr(dtype), rule, fix)
         self.device_type = device_type
         self.fast_dtype = dtype
         self._enabled = bool(enabled)
@@ -185,4 +185,4 @@ def _all_cast(value: Any, casting: Casting, dtype: dtypes.dtype) -> Any:
 def _check_device(device_type: str) -> None:
     if device_type not in _DEFAULTS:
         rule = f"autocast knows the device types {', '.join(_DEFAULTS)}"
-        raise OpError(message(f"autocast({device_type!r})", repr(device_type), rule, 'autocast("cpu")'))
+        raise OpError(f"autocast({device_type!r})", repr(device_type), rule, 'autocast("cpu")')

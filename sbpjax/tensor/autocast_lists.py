@@ -20,7 +20,7 @@ import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sbpjax.errors import OpValueError, message
+from sbpjax.errors import OpValueError
 from sbpjax.tensor.op import CASTS
 
 LOWER, FLOAT32, WIDEST = "lower", "float32", "widest"
@@ -98,7 +98,7 @@ def is_op(name: str) -> bool:
 
 
 def _wrong(name: str, seen: str, rule: str) -> OpValueError:
-    return OpValueError(message(f"Lists.changed({name!r})", seen, rule, 'Lists.changed(lower=["softmax"])'))
+    return OpValueError(f"Lists.changed({name!r})", seen, rule, 'Lists.changed(lower=["softmax"])')
 
 
 def _of(kind: str) -> Lists:

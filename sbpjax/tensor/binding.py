@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpTypeError
 
 from .tensor import Tensor
 
@@ -20,7 +20,7 @@ def into_out(out, result):
 
 def _wants_tensor(name: str, value) -> OpTypeError:
     seen = f"{type(value).__name__} as its first argument"
-    return OpTypeError(message(f"{name}(...)", seen, "its first argument is a tensor", "sbpjax.tensor(value)"))
+    return OpTypeError(f"{name}(...)", seen, "its first argument is a tensor", "sbpjax.tensor(value)")
 
 
 def must_be_tensor(name: str, value) -> None:
@@ -33,12 +33,10 @@ def listed(tensors, asked: str) -> tuple:
     """Return the tensors of a list that a function was given, and refuse anything else."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
         raise OpTypeError(
-            message(
-                asked, f"a {type(tensors).__name__}", "the tensors come as one list or tuple", f"{asked[:-5]}([x, y])"
-            )
+            asked, f"a {type(tensors).__name__}", "the tensors come as one list or tuple", f"{asked[:-5]}([x, y])"
         )
     for position, x in enumerate(tensors):
         if not hasattr(x, "shape"):
             rule = f"expected Tensor as element {position}, but got {type(x).__name__}"
-            raise OpTypeError(message(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)"))
+            raise OpTypeError(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
     return tuple(tensors)

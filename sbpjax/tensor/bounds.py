@@ -14,7 +14,7 @@ import numpy as np
 from jax.core import Tracer
 
 from sbpjax.compiler import conversions
-from sbpjax.errors import OpBoundsError, OpIndexError, message
+from sbpjax.errors import OpBoundsError, OpIndexError
 
 from .tensor import Tensor
 
@@ -91,12 +91,10 @@ def check_rows(asked: str, index, table, dim: int, ignored: int | None = None) -
     if bad is not None:
         but = "" if ignored is None else f", or is ignore_index={ignored}"
         raise OpIndexError(
-            message(
-                asked,
-                f"{bad} among {index.dtype.name}{list(index.shape)}",
-                f"index out of range: every number is in [0, {size}){but}",
-                f"check the data, e.g. index.clamp(0, {size - 1}), or make the other input larger than {bad}",
-            )
+            asked,
+            f"{bad} among {index.dtype.name}{list(index.shape)}",
+            f"index out of range: every number is in [0, {size}){but}",
+            f"check the data, e.g. index.clamp(0, {size - 1}), or make the other input larger than {bad}",
         )
 
 
@@ -128,13 +126,10 @@ def check_size(asked: str, index, size: int, dim: int, negative: bool = False) -
         if low <= bad + size < size and not negative:
             fix = f"this op does not count from the end: index % {size}"
         raise OpBoundsError(
-            message(
-                asked,
-                f"{bad} among {index.dtype.name}{list(index.shape)}",
-                f"index {bad} is out of bounds for dimension {dim} with size {size}: every number is in "
-                f"[{low}, {size})",
-                fix,
-            )
+            asked,
+            f"{bad} among {index.dtype.name}{list(index.shape)}",
+            f"index {bad} is out of bounds for dimension {dim} with size {size}: every number is in [{low}, {size})",
+            fix,
         )
 
 
@@ -147,12 +142,10 @@ def check_natural(asked: str, x, what: str) -> None:
     bad = outside(x, 0, 1 << 62)
     if bad is not None:
         raise OpBoundsError(
-            message(
-                asked,
-                f"{bad} among {x.dtype.name}{list(x.shape)}",
-                f"{what} are non-negative",
-                "x - x.min() counts from the smallest",
-            )
+            asked,
+            f"{bad} among {x.dtype.name}{list(x.shape)}",
+            f"{what} are non-negative",
+            "x - x.min() counts from the smallest",
         )
 
 
@@ -174,11 +167,9 @@ def check_tuples(asked: str, index, shape: tuple[int, ...]) -> None:
             place = tuple(np.argwhere(bad)[0])
             dim = int(place[-1])
             raise OpBoundsError(
-                message(
-                    asked,
-                    f"{int(part[place])} among {index.dtype.name}{list(index.shape)}",
-                    f"index {int(part[place])} is out of bounds for dimension {dim} with size {shape[dim]}: every "
-                    f"number of column {dim} is in [0, {shape[dim]})",
-                    "check the data: column d of the index names places along dim d",
-                )
+                asked,
+                f"{int(part[place])} among {index.dtype.name}{list(index.shape)}",
+                f"index {int(part[place])} is out of bounds for dimension {dim} with size {shape[dim]}: every "
+                f"number of column {dim} is in [0, {shape[dim]})",
+                "check the data: column d of the index names places along dim d",
             )

@@ -105,12 +105,10 @@ def to_global(
     self._fresh()
     if placement is not None and not isinstance(placement, Placement):
         raise PlacementTypeError(
-            message(
-                "x.to_global(placement, sbp)",
-                f"placement of type {type(placement).__name__}",
-                "placement is a sbpjax.placement",
-                'x.to_global(sbpjax.placement("cpu", [0, 1]), sbp)',
-            )
+            "x.to_global(placement, sbp)",
+            f"placement of type {type(placement).__name__}",
+            "placement is a sbpjax.placement",
+            'x.to_global(sbpjax.placement("cpu", [0, 1]), sbp)',
         )
     if mode.capture is not None and (self._layout is not None or _world.current().size == 1):
         self = _in_trace(self)  # a tensor from outside is converted by the program, whenever that runs
@@ -220,12 +218,10 @@ def moved_to_stage(x: Tensor, placement) -> Tensor:
 
 def _incomplete(x: Tensor, placement, sbp) -> MixedTensorError:
     return MixedTensorError(
-        message(
-            f"x.to_global(placement={placement!r}, sbp={sbp!r})",
-            f"local {x.dtype.name}{list(x.shape)}",
-            "a local tensor becomes global when both placement and sbp are given",
-            'x.to_global(sbpjax.placement("cpu", [0, 1]), sbpjax.sbp.broadcast)',
-        )
+        f"x.to_global(placement={placement!r}, sbp={sbp!r})",
+        f"local {x.dtype.name}{list(x.shape)}",
+        "a local tensor becomes global when both placement and sbp are given",
+        'x.to_global(sbpjax.placement("cpu", [0, 1]), sbpjax.sbp.broadcast)',
     )
 
 
@@ -291,12 +287,10 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
         return self
     if layout is None:
         raise MixedTensorError(
-            message(
-                "x.to_local()",
-                f"local {self.dtype.name}{list(self.shape)}",
-                "to_local needs a global tensor",
-                "use x itself",
-            )
+            "x.to_local()",
+            f"local {self.dtype.name}{list(self.shape)}",
+            "to_local needs a global tensor",
+            "use x itself",
         )
     world = _world.current()
     several = world.size > 1 and layout.placement.is_present and not self.is_meta
@@ -326,13 +320,11 @@ def host(x: Tensor) -> np.ndarray:
     x._fresh()
     if isinstance(x._array, Tracer):
         raise DataDependentError(
-            message(
-                "reading a value inside a traced program",
-                f"{x.dtype.name}{list(x.shape)}",
-                "a traced tensor has no value yet: the program is compiled before it runs",
-                "sbpjax.where(condition, a, b) chooses elements, sbpjax.cond(condition, true_fn, false_fn, *operands) "
-                "what runs; or return the tensor and read it outside",
-            )
+            "reading a value inside a traced program",
+            f"{x.dtype.name}{list(x.shape)}",
+            "a traced tensor has no value yet: the program is compiled before it runs",
+            "sbpjax.where(condition, a, b) chooses elements, sbpjax.cond(condition, true_fn, false_fn, *operands) "
+            "what runs; or return the tensor and read it outside",
         )
     if x.is_meta:
         raise abstract.needs_data("reading a value", x)
@@ -386,12 +378,10 @@ def item(self: Tensor):
     """
     if self.shape.numel() != 1:
         raise OpValueError(  # a RuntimeError, as from item(), and a ValueError, as from int() and float()
-            message(
-                "x.item()",
-                f"{self.dtype.name}{list(self.shape)} with {self.shape.numel()} elements",
-                "only a tensor with one element becomes a Python number",
-                "x.tolist(), or reduce it first, e.g. x.sum().item()",
-            )
+            "x.item()",
+            f"{self.dtype.name}{list(self.shape)} with {self.shape.numel()} elements",
+            "only a tensor with one element becomes a Python number",
+            "x.tolist(), or reduce it first, e.g. x.sum().item()",
         )
     return host(self).reshape(()).item()
 
@@ -412,12 +402,10 @@ def tolist(self: Tensor):
 def _bool(self: Tensor) -> bool:
     if self.shape.numel() != 1:
         raise OpError(
-            message(
-                "bool(x)",
-                f"{self.dtype.name}{list(self.shape)}",
-                "the truth value of a tensor with more than one element (or none) is ambiguous",
-                "x.any() or x.all()",
-            )
+            "bool(x)",
+            f"{self.dtype.name}{list(self.shape)}",
+            "the truth value of a tensor with more than one element (or none) is ambiguous",
+            "x.any() or x.all()",
         )
     return bool(item(self))
 
@@ -427,7 +415,7 @@ def _index(self: Tensor) -> int:
     if isinstance(value, (bool, int)):
         return int(value)
     raise OpTypeError(
-        message("an integer from a tensor", f"a {self.dtype!r} tensor", "only integer tensors are indices", "x.long()")
+        "an integer from a tensor", f"a {self.dtype!r} tensor", "only integer tensors are indices", "x.long()"
     )
 
 

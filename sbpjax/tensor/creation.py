@@ -17,7 +17,7 @@ from jax import lax
 from jax.core import Tracer
 
 from sbpjax.compiler import eager
-from sbpjax.errors import OpError, OpTypeError, PlacementTypeError, SbpTypeError, message
+from sbpjax.errors import OpError, OpTypeError, PlacementTypeError, SbpTypeError
 from sbpjax.sbp import algebra, current_placement
 from sbpjax.sbp.placement import placement as Placement
 
@@ -58,22 +58,18 @@ def where_to(device, placement, sbp, asked: str):
         return (None if device is None else Device(device).jax()), None, None
     if placement is not None and not isinstance(placement, Placement):
         raise PlacementTypeError(
-            message(
-                asked,
-                f"placement of type {type(placement).__name__}",
-                "placement is a sbpjax.placement",
-                'placement=sbpjax.placement("cpu", [0, 1])',
-            )
+            asked,
+            f"placement of type {type(placement).__name__}",
+            "placement is a sbpjax.placement",
+            'placement=sbpjax.placement("cpu", [0, 1])',
         )
     if placement is None or sbp is None or device is not None:
         given = [n for n, v in (("device", device), ("placement", placement), ("sbp", sbp)) if v is not None]
         raise SbpTypeError(
-            message(
-                asked,
-                f"only {' and '.join(given)} given" if device is None else f"{', '.join(given)} given together",
-                "a global tensor needs placement and sbp together, a local one takes device",
-                'placement=sbpjax.placement("cpu", [0, 1]), sbp=sbpjax.sbp.broadcast',
-            )
+            asked,
+            f"only {' and '.join(given)} given" if device is None else f"{', '.join(given)} given together",
+            "a global tensor needs placement and sbp together, a local one takes device",
+            'placement=sbpjax.placement("cpu", [0, 1]), sbp=sbpjax.sbp.broadcast',
         )
     return None, placement, tuple(sbp) if isinstance(sbp, list) else sbp
 
@@ -128,9 +124,9 @@ def size_of(size: tuple, asked: str) -> tuple[int, ...]:
     try:
         shape = tuple(int(n.__index__()) for n in size)
     except AttributeError:
-        raise OpTypeError(message(asked, f"size {size!r}", "a size is made of integers", "e.g. zeros(2, 3)")) from None
+        raise OpTypeError(asked, f"size {size!r}", "a size is made of integers", "e.g. zeros(2, 3)") from None
     if any(n < 0 for n in shape):
-        raise OpError(message(asked, f"size {shape}", "no dim is negative", "use sizes of at least 0"))
+        raise OpError(asked, f"size {shape}", "no dim is negative", "use sizes of at least 0")
     return shape
 
 
@@ -253,7 +249,7 @@ def full(size, fill_value, dtype=None, device=None, placement=None, sbp=None, re
         fill_value = fill_value.item()
     if not isinstance(fill_value, (bool, int, float, complex, np.generic)):
         rule = "the value is a number or a 0-d tensor"
-        raise OpTypeError(message("full(size, value)", f"a {type(fill_value).__name__}", rule, "full((2, 3), 1.0)"))
+        raise OpTypeError("full(size, value)", f"a {type(fill_value).__name__}", rule, "full((2, 3), 1.0)")
     shape = size_of((size,) if not isinstance(size, (tuple, list)) else tuple(size), "full(...)")
     static = (("shape", shape), ("dtype", _dtype_of_number(fill_value, dtype)))
     return make(_full, static, (fill_value,), (device, placement, sbp), "full(...)", requires_grad)
@@ -294,18 +290,16 @@ def arange(
     if end is None:
         start, end = 0, start
     if end is None:
-        raise OpTypeError(message("arange(...)", "no end", "it takes (end) or (start, end, step)", "arange(end=3)"))
+        raise OpTypeError("arange(...)", "no end", "it takes (end) or (start, end, step)", "arange(end=3)")
     if start is None:
         start = 0
     start, end, step = (v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step))
     if step == 0 or (end - start) / step < 0:
         raise OpError(
-            message(
-                f"arange({start}, {end}, {step})",
-                f"step {step}",
-                "the step is not 0 and leads from start to end",
-                "swap start and end, or change the step's sign",
-            )
+            f"arange({start}, {end}, {step})",
+            f"step {step}",
+            "the step is not 0 and leads from start to end",
+            "swap start and end, or change the step's sign",
         )
     if dtype is None:
         whole = all(isinstance(v, (bool, int)) for v in (start, end, step))
@@ -322,7 +316,7 @@ def arange(
 
 def _check_count(asked: str, name: str, value) -> None:
     if value < 0:
-        raise OpError(message(asked, f"{name}={value}", f"number of {name} must be non-negative", f"{name}=100"))
+        raise OpError(asked, f"{name}={value}", f"number of {name} must be non-negative", f"{name}=100")
 
 
 def linspace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from sbpjax.errors import PlacementError, message
+from sbpjax.errors import PlacementError
 
 from .mode import mode
 
@@ -149,12 +149,10 @@ META = "meta"  # where a tensor without data lies; stands where a `jax.Device` w
 
 def _unknown(type, index) -> PlacementError:
     return PlacementError(
-        message(
-            f"device({type!r}, {index!r})" if index is not None else f"device({type!r})",
-            f"{type!r}",
-            f"a device is one of {sorted(_PLATFORM)} that this machine has, with an optional index",
-            'e.g. sbpjax.device("cpu")',
-        )
+        f"device({type!r}, {index!r})" if index is not None else f"device({type!r})",
+        f"{type!r}",
+        f"a device is one of {sorted(_PLATFORM)} that this machine has, with an optional index",
+        'e.g. sbpjax.device("cpu")',
     )
 
 

@@ -21,7 +21,7 @@ import jax
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpTypeError
 
 from . import abstract, local, placed, traced
 from .failure import mixed, translate
@@ -107,7 +107,7 @@ def unary(op: Op, a: Tensor) -> Any:
         kind = a._kind
     except AttributeError:
         rule = "its input is a tensor"
-        raise OpTypeError(message(op.name, f"a {type(a).__name__}", rule, "sbpjax.tensor(value)")) from None
+        raise OpTypeError(op.name, f"a {type(a).__name__}", rule, "sbpjax.tensor(value)") from None
     if kind:
         return _run(op, (a,))
     if a._cell is not None and a._cell.stamp != a._seen:

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from sbpjax import naming
-from sbpjax.errors import ImmutableError, OpTypeError, message
+from sbpjax.errors import ImmutableError, OpTypeError
 
 
 class dtype:
@@ -40,7 +40,7 @@ class dtype:
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: every tensor of the process shares its element types."""
         raise ImmutableError(
-            message(f"{self!r}.{name} = {value!r}", repr(self), "an element type never changes", "x.to(sbpjax.float32)")
+            f"{self!r}.{name} = {value!r}", repr(self), "an element type never changes", "x.to(sbpjax.float32)"
         )
 
     def __delattr__(self, name: str) -> None:
@@ -52,7 +52,7 @@ class dtype:
         """Return the element type that has a number in OneFlow's files."""
         if number not in _NUMBERS:
             known = ", ".join(f"{k} {v}" for k, v in _NUMBERS.items())
-            raise OpTypeError(message(f"dtype.get({number})", repr(number), f"known are {known}", "dtype.get(2)"))
+            raise OpTypeError(f"dtype.get({number})", repr(number), f"known are {known}", "dtype.get(2)")
         return of(_NUMBERS[number])
 
     @property
@@ -139,7 +139,7 @@ def of(value) -> dtype:
     if found is None:
         known = ", ".join(d.name for d in ALL)
         rule = f"it is no element type of sbpjax; known are {known}"
-        raise OpTypeError(message(f"dtype={value!r}", f"{value!r}", rule, "dtype=sbpjax.float32"))
+        raise OpTypeError(f"dtype={value!r}", f"{value!r}", rule, "dtype=sbpjax.float32")
     return found
 
 
@@ -166,7 +166,7 @@ def set_default_dtype(d) -> None:
     d = of(d)
     if not d.is_floating_point:
         rule = "only floating-point types are supported as the default type"
-        raise OpTypeError(message(f"set_default_dtype({d!r})", f"{d!r}", rule, "set_default_dtype(sbpjax.float32)"))
+        raise OpTypeError(f"set_default_dtype({d!r})", f"{d!r}", rule, "set_default_dtype(sbpjax.float32)")
     _default = d
 
 
@@ -176,7 +176,7 @@ class finfo:
     def __init__(self, type=None) -> None:
         d = _default if type is None else of(type)
         if not (d.is_floating_point or d.is_complex):
-            raise OpTypeError(message(f"finfo({d!r})", f"{d!r}", "finfo needs a floating-point dtype", f"iinfo({d!r})"))
+            raise OpTypeError(f"finfo({d!r})", f"{d!r}", "finfo needs a floating-point dtype", f"iinfo({d!r})")
         info = ml_dtypes.finfo(d.np)
         self.bits, self.dtype = info.bits, d.name
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
@@ -196,7 +196,7 @@ class iinfo:
     def __init__(self, type) -> None:
         d = of(type)
         if d.np.kind not in "iu":
-            raise OpTypeError(message(f"iinfo({d!r})", f"{d!r}", "iinfo needs an integer dtype", f"finfo({d!r})"))
+            raise OpTypeError(f"iinfo({d!r})", f"{d!r}", "iinfo needs an integer dtype", f"finfo({d!r})")
         info = np.iinfo(d.np)
         self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), d.name
 

@@ -35,12 +35,10 @@ def _on_two_devices(op, inputs) -> Exception:
 
     tensors = [x for x in inputs if isinstance(x, Tensor)]
     return errors.MixedTensorError(
-        errors.message(
-            op.name,
-            "; ".join(f"input {i}: {describe(x)} on {x.device}" for i, x in enumerate(tensors)),
-            "all inputs of a local op lie on one device",
-            f"x.to({str(tensors[0].device)!r}) for the others",
-        )
+        op.name,
+        "; ".join(f"input {i}: {describe(x)} on {x.device}" for i, x in enumerate(tensors)),
+        "all inputs of a local op lie on one device",
+        f"x.to({str(tensors[0].device)!r}) for the others",
     )
 
 
@@ -53,12 +51,10 @@ def _lacks_data(inputs) -> bool:
 
 def _constant_without_data(op, inputs) -> Exception:
     return errors.AbstractError(
-        errors.message(
-            op.name,
-            ", ".join(describe(x) for x in inputs),
-            "a local tensor without data cannot be a constant of a program, nor meet local tensors with data",
-            "give it to the program as an argument or as state, or make it outside sbpjax.abstract()",
-        )
+        op.name,
+        ", ".join(describe(x) for x in inputs),
+        "a local tensor without data cannot be a constant of a program, nor meet local tensors with data",
+        "give it to the program as an argument or as state, or make it outside sbpjax.abstract()",
     )
 
 
@@ -67,7 +63,7 @@ def of_public(error: Exception, name: str, args: tuple, options: dict) -> Except
     if type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
         return error
     arguments = ", ".join([*map(described, args), *(f"{k}={described(v)}" for k, v in options.items())])
-    return _kind_of(error)(errors.message(f"{name}(...)", arguments or "no arguments", _line_of(error), _FIX))
+    return _kind_of(error)(f"{name}(...)", arguments or "no arguments", _line_of(error), _FIX)
 
 
 def described(value: Any) -> str:
@@ -111,14 +107,7 @@ def translate(error: Exception, op, inputs) -> Exception:
         return _on_two_devices(op, inputs)
     kind, text = _kind_of(error), _line_of(error)
     arguments = ", ".join([*(describe(x) for x in inputs), *(f"{k}={v!r}" for k, v in op.static)])
-    return kind(
-        errors.message(
-            f"{op.name}({', '.join(f'{k}={v!r}' for k, v in op.static)})",
-            arguments or "no inputs",
-            text,
-            _FIX,
-        )
-    )
+    return kind(f"{op.name}({', '.join(f'{k}={v!r}' for k, v in op.static)})", arguments or "no inputs", text, _FIX)
 
 
 def mixed(asked: str, inputs) -> errors.MixedTensorError:
@@ -137,9 +126,7 @@ def mixed(asked: str, inputs) -> errors.MixedTensorError:
     else:
         fix = _joining(target, any(x._layout is None for x in inputs if isinstance(x, Tensor)))
     return errors.MixedTensorError(
-        errors.message(
-            asked, "; ".join(seen), "all inputs of one op are local, or lie on one placement (hierarchy included)", fix
-        )
+        asked, "; ".join(seen), "all inputs of one op are local, or lie on one placement (hierarchy included)", fix
     )
 
 

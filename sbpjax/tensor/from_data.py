@@ -15,7 +15,7 @@ from jax._src.core import trace_state_clean  # no public name
 from jax.core import Tracer
 
 from sbpjax.compiler import conversions
-from sbpjax.errors import OpTypeError, OpValueError, message
+from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.ops.promote import promote_types
 
 from . import abstract
@@ -41,16 +41,14 @@ def _host_array(data, dtype):
     except (ValueError, TypeError) as error:
         text = isinstance(data, str) or not isinstance(error, ValueError)
         raise (OpTypeError if text else OpValueError)(
-            message("tensor(data)", f"{type(data).__name__} {str(data)[:60]}", str(error), "pass evenly nested numbers")
+            "tensor(data)", f"{type(data).__name__} {str(data)[:60]}", str(error), "pass evenly nested numbers"
         ) from None
     if array.dtype == object or array.dtype.kind in "USMm":
         raise OpTypeError(
-            message(
-                "tensor(data)",
-                f"data of type {type(data).__name__} with {array.dtype} elements",
-                "data is made of numbers",
-                "pass numbers, evenly nested",
-            )
+            "tensor(data)",
+            f"data of type {type(data).__name__} with {array.dtype} elements",
+            "data is made of numbers",
+            "pass numbers, evenly nested",
         )
     return array.astype(_common_dtype(data, array.dtype) if resolved is None else resolved, copy=False)
 
@@ -180,7 +178,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     """
     if not isinstance(array, np.ndarray):
         raise OpTypeError(
-            message("from_numpy(array)", f"a {type(array).__name__}", "array is a numpy.ndarray", "sbpjax.tensor(data)")
+            "from_numpy(array)", f"a {type(array).__name__}", "array is a numpy.ndarray", "sbpjax.tensor(data)"
         )
     return tensor(array)
 
@@ -203,12 +201,10 @@ def legacy(data: tuple, options: dict) -> Tensor:
     where = {k: options.pop(k, None) for k in ("device", "placement", "sbp")}
     if options:
         raise OpTypeError(
-            message(
-                "Tensor(...)",
-                f"unknown arguments {sorted(options)}",
-                "it takes device, placement, sbp",
-                "sbpjax.tensor(...)",
-            )
+            "Tensor(...)",
+            f"unknown arguments {sorted(options)}",
+            "it takes device, placement, sbp",
+            "sbpjax.tensor(...)",
         )
     if len(data) == 1 and isinstance(data[0], (list, tuple, np.ndarray)) and type(data[0]).__name__ != "Size":
         return tensor(data[0], dtype=dtypes.get_default_dtype(), **where)

@@ -19,7 +19,7 @@ import jax
 import numpy as np
 from jax._src.core import trace_state_clean  # no public name
 
-from sbpjax.errors import OpTypeError, OpValueError, message
+from sbpjax.errors import OpTypeError, OpValueError
 
 from . import dtype as dtypes
 
@@ -127,10 +127,10 @@ class Generator:
             number = int(seed)
         except (TypeError, ValueError):
             rule = "a seed is an integer"
-            raise OpTypeError(message("manual_seed(seed)", repr(seed)[:60], rule, "manual_seed(0)")) from None
+            raise OpTypeError("manual_seed(seed)", repr(seed)[:60], rule, "manual_seed(0)") from None
         if not -(1 << 63) <= number < 1 << 64:
             rule = "a seed is in [-2**63, 2**64)"
-            raise OpValueError(message("manual_seed(seed)", repr(seed)[:60], rule, "manual_seed(seed % 2**63)"))
+            raise OpValueError("manual_seed(seed)", repr(seed)[:60], rule, "manual_seed(seed % 2**63)")
         # 63 bits: the seed travels in an int64 tensor (`get_state`), and JAX's keys take it as such.
         self._seed = number & 0x7FFF_FFFF_FFFF_FFFF
         self._counter = 0
@@ -160,9 +160,7 @@ class Generator:
         values = state.tolist() if hasattr(state, "tolist") else list(state)
         if len(values) != 2 or not all(isinstance(v, int) for v in values):
             raise OpTypeError(
-                message(
-                    "set_state(state)", repr(values)[:60], "a state is the two integers [seed, counter]", "get_state()"
-                )
+                "set_state(state)", repr(values)[:60], "a state is the two integers [seed, counter]", "get_state()"
             )
         self._seed, self._counter = values
 
@@ -211,12 +209,10 @@ def generator_or_default(generator: Generator | None) -> Generator:
         return default_generator
     if not isinstance(generator, Generator):
         raise OpTypeError(
-            message(
-                "generator=...",
-                f"a {type(generator).__name__}",
-                "a generator is a sbpjax.Generator",
-                "sbpjax.Generator().manual_seed(0)",
-            )
+            "generator=...",
+            f"a {type(generator).__name__}",
+            "a generator is a sbpjax.Generator",
+            "sbpjax.Generator().manual_seed(0)",
         )
     return generator
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax.errors import MixedTensorError, OpIndexError, OpTypeError, OpValueError, message
+from sbpjax.errors import MixedTensorError, OpIndexError, OpTypeError, OpValueError
 from sbpjax.ops import index as _index
 
 from . import dispatch, splitting, view_steps, views
@@ -54,12 +54,10 @@ def _full(items: tuple, shape) -> list:
     used = sum(i is not None and i is not Ellipsis for i in items)
     if used > len(shape) or sum(i is Ellipsis for i in items) > 1:
         raise OpIndexError(
-            message(
-                f"indexing with {len(items)} indices",
-                f"a tensor of shape {list(shape)}",
-                f"too many indices for tensor of dimension {len(shape)}",
-                f"use at most {len(shape)} indices and one ellipsis",
-            )
+            f"indexing with {len(items)} indices",
+            f"a tensor of shape {list(shape)}",
+            f"too many indices for tensor of dimension {len(shape)}",
+            f"use at most {len(shape)} indices and one ellipsis",
         )
     missing = [slice(None)] * (len(shape) - used)
     where = next((k for k, i in enumerate(items) if i is Ellipsis), len(items))
@@ -74,9 +72,7 @@ def _slice_entry(item: slice, n: int):
     step = 1 if step is None else step
     if step <= 0:
         raise OpValueError(
-            message(
-                "slicing a tensor", f"slice step {step}", "step must be greater than zero", "x.flip(dim) reverses a dim"
-            )
+            "slicing a tensor", f"slice step {step}", "step must be greater than zero", "x.flip(dim) reverses a dim"
         )
     start, stop, _ = slice(start, stop, step).indices(n)
     size = max(0, -(-(stop - start) // step))
@@ -118,9 +114,7 @@ def getitem(self: Tensor, item) -> Tensor:
         shape = self.shape
         if not shape:
             raise OpIndexError(
-                message(
-                    f"x[{item}]", "a 0-d tensor", "invalid index of a 0-dim tensor", "x.item() gives its Python number"
-                )
+                f"x[{item}]", "a 0-d tensor", "invalid index of a 0-dim tensor", "x.item() gives its Python number"
             )
         index = views.checked_index(item, shape[0], 0)
         if not self._kind:
@@ -166,12 +160,10 @@ def _value(x: Tensor, value):
         value = tensor(value)
     if isinstance(value, Tensor) and x._layout is not None and value._fresh()._layout is None and value.ndim:
         raise MixedTensorError(
-            message(
-                "x[...] = value",
-                f"x: global on {x.placement!r}; value: local {list(value.shape)}",
-                "assigning into a slice of a global tensor needs a global value (or a number)",
-                f"value.to_global({x.placement!r}, sbp)",
-            )
+            "x[...] = value",
+            f"x: global on {x.placement!r}; value: local {list(value.shape)}",
+            "assigning into a slice of a global tensor needs a global value (or a number)",
+            f"value.to_global({x.placement!r}, sbp)",
         )
     return value
 
@@ -229,12 +221,10 @@ def _as_index(item):
             return item != 0
         if kind not in (np.int64, np.int32, np.bool_):
             raise OpIndexError(
-                message(
-                    "indexing a tensor",
-                    f"an index of dtype {kind}",
-                    "tensors used as indices must be long, int, byte or bool tensors",
-                    "index.long()",
-                )
+                "indexing a tensor",
+                f"an index of dtype {kind}",
+                "tensors used as indices must be long, int, byte or bool tensors",
+                "index.long()",
             )
     return item
 
@@ -309,16 +299,14 @@ def index_put(self: Tensor, indices: tuple | list, values, accumulate: bool = Fa
     if isinstance(values, Tensor) and values.dtype != self.dtype:
         seen = f"{values.dtype.name} values for a {self.dtype.name} tensor"
         rule = "the values have the dtype of the tensor"
-        raise OpTypeError(message("index_put(x, indices, values)", seen, rule, "values.to(x.dtype)"))
+        raise OpTypeError("index_put(x, indices, values)", seen, rule, "values.to(x.dtype)")
     return index_put_(self.clone(), indices, values, accumulate)
 
 
 def _iterate(self: Tensor):
     if not self.ndim:
         raise OpTypeError(
-            message(
-                "iterating over a tensor", "a 0-d tensor", "iteration over a 0-d tensor", "x.item() gives its number"
-            )
+            "iterating over a tensor", "a 0-d tensor", "iteration over a 0-d tensor", "x.item() gives its number"
         )
     return iter(splitting.unbind(self, 0))
 

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from sbpjax.errors import OpTypeError, SbpError, message
+from sbpjax.errors import OpTypeError, SbpError
 from sbpjax.ops.promote import category
 from sbpjax.tensor.tape.node import AccumulateGrad
 
@@ -166,7 +166,7 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
 
 def _no_tensor(x, asked: str) -> OpTypeError:
     rule = "its first argument is a tensor, which it writes to"
-    return OpTypeError(message(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)"))
+    return OpTypeError(asked, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
 
 
 def into(x: Tensor, result: Tensor, asked: str = "an in-place op") -> Tensor:
@@ -240,12 +240,10 @@ def _is_global(value) -> bool:
 
 def _not_linear(x: Tensor, asked: str, seen: str) -> SbpError:
     return SbpError(
-        message(
-            asked,
-            f"a tensor in {x._layout.sbp}; {seen}",
-            "an in-place op on a partial sum must be linear, since it may not convert the tensor it writes",
-            "x = x.to_global(sbp=sbpjax.sbp.broadcast) first, or use the out-of-place op",
-        )
+        asked,
+        f"a tensor in {x._layout.sbp}; {seen}",
+        "an in-place op on a partial sum must be linear, since it may not convert the tensor it writes",
+        "x = x.to_global(sbp=sbpjax.sbp.broadcast) first, or use the out-of-place op",
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sbpjax.errors import MixedTensorError, OpTypeError, message
+from sbpjax.errors import MixedTensorError, OpTypeError
 from sbpjax.sbp import broadcast
 
 from . import abstract, made_on_host
@@ -47,7 +47,7 @@ def place_like(x: Tensor, device, placement, sbp, random: bool = False):
 
 def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, asked) -> Tensor:
     if not isinstance(x, Tensor):
-        raise OpTypeError(message(asked, f"a {type(x).__name__}", "the input is a tensor", "pass a tensor"))
+        raise OpTypeError(asked, f"a {type(x).__name__}", "the input is a tensor", "pass a tensor")
     static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np), ("value", value))
     if _is_traced(x, device, placement, sbp):
         return _traced_new(x, _constant(**dict(static)), requires_grad)
@@ -202,12 +202,10 @@ def new_tensor(self: Tensor, data, dtype=None, device=None, requires_grad=False,
         device = self.device if device is UNBOUND else device  # data that is a tensor may lie elsewhere
     elif placement is None or sbp is None:
         raise MixedTensorError(
-            message(
-                "x.new_tensor(data)",
-                f"a global tensor on {self.placement!r}",
-                "data for a global tensor needs placement and sbp",
-                "x.new_tensor(data, placement=x.placement, sbp=x.sbp)",
-            )
+            "x.new_tensor(data)",
+            f"a global tensor on {self.placement!r}",
+            "data for a global tensor needs placement and sbp",
+            "x.new_tensor(data, placement=x.placement, sbp=x.sbp)",
         )
     return tensor(
         data, dtype=dtype or self.dtype, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad

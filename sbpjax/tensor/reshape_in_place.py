@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from sbpjax.errors import InplaceError, message
+from sbpjax.errors import InplaceError
 
 from . import views
 from .inplace import check_writable
@@ -22,12 +22,10 @@ def _reshape_in_place(function):
             return follow(self, function(self, *args, **options))
         if is_shared(self):
             raise InplaceError(
-                message(
-                    f"{function.__name__}_",
-                    "a tensor that shares storage with another one",
-                    "only a view, or a tensor that is alone on its storage, changes its shape in place",
-                    f"x = x.{function.__name__}(...)",
-                )
+                f"{function.__name__}_",
+                "a tensor that shares storage with another one",
+                "only a view, or a tensor that is alone on its storage, changes its shape in place",
+                f"x = x.{function.__name__}(...)",
             )
         out = function(self.detach() if not self.requires_grad else self.clone(), *args, **options)
         return reshape_to(self, out)

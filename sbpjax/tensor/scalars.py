@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpTypeError
 
 from . import dtype as dtypes
 from .tensor import Tensor, wrap_any
@@ -37,12 +37,10 @@ def scalar_array(value):
                 number: Any = value
                 return scalar_array(base(number))
         raise OpTypeError(
-            message(
-                "an op on tensors and numbers",
-                f"a {cls.__name__}",
-                "inputs of an op are tensors and numbers",
-                "sbpjax.tensor(value) makes a tensor of lists and arrays",
-            )
+            "an op on tensors and numbers",
+            f"a {cls.__name__}",
+            "inputs of an op are tensors and numbers",
+            "sbpjax.tensor(value) makes a tensor of lists and arrays",
         )
     # A table per type: 1, 1.0 and True are equal as keys, and arrays of three dtypes.
     found = table.get(value)

@@ -11,7 +11,7 @@ import functools
 import itertools
 from operator import index as as_int
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.ops import dims as _dims
 from sbpjax.ops import view as _view
 
@@ -65,24 +65,22 @@ def split(self: Tensor, split_size_or_sections=None, dim: int = 0, *, split_size
         split_size_or_sections = split_size
     if split_size_or_sections is None:
         rule = "split_size is a required argument"
-        raise OpTypeError(message("split()", f"{list(self.shape)}", rule, "x.split(2)"))
+        raise OpTypeError("split()", f"{list(self.shape)}", rule, "x.split(2)")
     d = _dims.one(dim, self.ndim, "split")
     n = self.shape[d]
     if isinstance(split_size_or_sections, (tuple, list)):
         sizes = [as_int(k) for k in split_size_or_sections]
         if sum(sizes) != n or any(k < 0 for k in sizes):
             raise OpError(
-                message(
-                    f"split({sizes}, dim={dim})",
-                    f"a dim of size {n}",
-                    f"the sizes add up to {n}, not {sum(sizes)}",
-                    "give sizes that cover the dim",
-                )
+                f"split({sizes}, dim={dim})",
+                f"a dim of size {n}",
+                f"the sizes add up to {n}, not {sum(sizes)}",
+                "give sizes that cover the dim",
             )
         return _several(self, d, sizes)
     size = as_int(split_size_or_sections)
     if size <= 0 and n:
-        raise OpError(message(f"split({size})", f"a dim of size {n}", "a part has at least one index", "use split(1)"))
+        raise OpError(f"split({size})", f"a dim of size {n}", "a part has at least one index", "use split(1)")
     sizes = [min(size, n - k) for k in range(0, n, size)] if n else [0]
     return _several(self, d, sizes)
 
@@ -105,7 +103,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
     d = _dims.one(dim, self.ndim, "chunk")
     chunks = as_int(chunks)
     if chunks <= 0:
-        raise OpError(message(f"chunk({chunks})", f"chunks={chunks}", "there is at least one chunk", "use chunk(1)"))
+        raise OpError(f"chunk({chunks})", f"chunks={chunks}", "there is at least one chunk", "use chunk(1)")
     n = self.shape[d]
     size = -(-n // chunks)
     if not size:
@@ -118,7 +116,7 @@ def tensor_split(self: Tensor, indices_or_sections=None, dim: int = 0, *, indice
     indices_or_sections = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     if not self.ndim:
         rule = "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
-        raise OpError(message("tensor_split(...)", "a 0-d tensor", rule, "x.reshape(1)"))
+        raise OpError("tensor_split(...)", "a 0-d tensor", rule, "x.reshape(1)")
     d = _dims.one(dim, self.ndim, "tensor_split")
     n = self.shape[d]
     if isinstance(indices_or_sections, Tensor):
@@ -127,7 +125,7 @@ def tensor_split(self: Tensor, indices_or_sections=None, dim: int = 0, *, indice
         count = indices_or_sections
         if count <= 0:
             rule = "number of sections must be larger than 0"
-            raise OpError(message(f"tensor_split({count})", f"{count} sections", rule, "tensor_split(1)"))
+            raise OpError(f"tensor_split({count})", f"{count} sections", rule, "tensor_split(1)")
         return _several(self, d, [n // count + (i < n % count) for i in range(count)])
     edges = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in indices_or_sections], n]
     parts = []
@@ -142,7 +140,7 @@ def _places(given: Tensor):
     if given.ndim > 1 or given.dtype.name not in ("int64", "int32"):
         seen = f"a tensor of {given.dtype.name} and {given.ndim} dims"
         rule = "tensor_split expected tensor_indices_or_sections to be a long tensor of at most 1 dim"
-        raise OpError(message("tensor_split(...)", seen, rule, "tensor_split([1, 3])"))
+        raise OpError("tensor_split(...)", seen, rule, "tensor_split([1, 3])")
     return given.tolist()
 
 

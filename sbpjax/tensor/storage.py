@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpTypeError
 from sbpjax.sbp.abstract import Abstract, no_data
 
 from . import dispatch
@@ -341,7 +341,7 @@ def set_data(self: Tensor, value: Tensor) -> None:
     """Make a tensor show another tensor's storage; grad and tape stay."""
     if not isinstance(value, Tensor):
         fix = "x.data = sbpjax.tensor(value)"
-        raise OpTypeError(message("x.data = value", f"a {type(value).__name__}", "data is a tensor", fix))
+        raise OpTypeError("x.data = value", f"a {type(value).__name__}", "data is a tensor", fix)
     self._fresh()
     value._fresh()
     meta = self._own_meta()

@@ -19,7 +19,7 @@ import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 from jax.core import Tracer
 
-from sbpjax.errors import AutogradError, InplaceError, OpTypeError, message
+from sbpjax.errors import AutogradError, InplaceError, OpTypeError
 from sbpjax.sbp.abstract import Abstract
 
 from . import dtype as dtypes
@@ -219,7 +219,7 @@ class Tensor(Attached):
 
         kind = "local" if self._layout is None else "global"
         return MixedTensorError(
-            message(f"x.{name} of a {kind} tensor", f"{self.dtype.name}{list(self.shape)}", rule, f"use {instead}")
+            f"x.{name} of a {kind} tensor", f"{self.dtype.name}{list(self.shape)}", rule, f"use {instead}"
         )
 
     # ------------------------------------------------------------------------------------------------ the tape
@@ -259,30 +259,26 @@ class Tensor(Attached):
         self._fresh()
         if requires_grad not in (True, False):
             rule = "requires_grad must be a bool"
-            raise OpTypeError(message("x.requires_grad = value", repr(requires_grad)[:60], rule, "True or False"))
+            raise OpTypeError("x.requires_grad = value", repr(requires_grad)[:60], rule, "True or False")
         if bool(requires_grad) == (self._edge is not None):
             return self
         if requires_grad:
             if not (self.dtype.is_floating_point or self.dtype.is_complex):
                 raise AutogradError(
-                    message(
-                        "requires_grad_()",
-                        f"a {self.dtype!r} tensor",
-                        "only floating-point and complex tensors can require gradients",
-                        "x.float().requires_grad_()",
-                    )
+                    "requires_grad_()",
+                    f"a {self.dtype!r} tensor",
+                    "only floating-point and complex tensors can require gradients",
+                    "x.float().requires_grad_()",
                 )
             self._edge = AccumulateGrad(self)
             self._idx = 0
             return self
         if not self.is_leaf:
             raise AutogradError(
-                message(
-                    "requires_grad_(False)",
-                    f"a tensor with grad_fn={self.grad_fn!r}",
-                    "the flag can be changed on leaf tensors only",
-                    "use x.detach()",
-                )
+                "requires_grad_(False)",
+                f"a tensor with grad_fn={self.grad_fn!r}",
+                "the flag can be changed on leaf tensors only",
+                "use x.detach()",
             )
         self._edge = None
         return self
@@ -324,16 +320,14 @@ class Tensor(Attached):
             return
         if not isinstance(value, Tensor):
             raise OpTypeError(
-                message("x.grad = value", f"a {type(value).__name__}", "a grad is a Tensor or None", "x.grad = None")
+                "x.grad = value", f"a {type(value).__name__}", "a grad is a Tensor or None", "x.grad = None"
             )
         if value.shape != self.shape or value.dtype != self.dtype:
             raise AutogradError(
-                message(
-                    "x.grad = value",
-                    f"a grad of {value.dtype.name}{list(value.shape)} for {self.dtype.name}{list(self.shape)}",
-                    "a grad has the shape and dtype of its tensor",
-                    "x.grad = value.reshape(x.shape).to(x.dtype)",
-                )
+                "x.grad = value",
+                f"a grad of {value.dtype.name}{list(value.shape)} for {self.dtype.name}{list(self.shape)}",
+                "a grad has the shape and dtype of its tensor",
+                "x.grad = value.reshape(x.shape).to(x.dtype)",
             )
         mine, other = self._layout, value._fresh()._layout
         if (mine is None) != (other is None) or (mine is not None and mine.placement != other.placement):
@@ -405,9 +399,7 @@ class Tensor(Attached):
         shape = self.shape
         if not shape:
             raise OpTypeError(
-                message(
-                    "len(x)", "a 0-d tensor", "only a tensor with dims has a length", "x.numel() counts its elements"
-                )
+                "len(x)", "a 0-d tensor", "only a tensor with dims has a length", "x.numel() counts its elements"
             )
         return shape[0]
 
@@ -454,4 +446,4 @@ def attach(*functions, **members) -> None:
 
 def inplace_error(asked: str, seen: str, rule: str, fix: str) -> InplaceError:
     """Return the error for a write that is not allowed."""
-    return InplaceError(message(asked, seen, rule, fix))
+    return InplaceError(asked, seen, rule, fix)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from operator import index as as_int
 
-from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError, message
+from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError
 from sbpjax.ops import arrange
 from sbpjax.ops import dims as _dims
 
@@ -112,7 +112,7 @@ def _shape_for(x: Tensor, shape: tuple, name: str) -> tuple[int, ...]:
 
         if not any(map(is_symbolic_dim, shape)):
             raise OpTypeError(
-                message(f"{name}{shape}", f"a shape of {shape!r}", "a shape is made of integers", f"x.{name}(2, -1)")
+                f"{name}{shape}", f"a shape of {shape!r}", "a shape is made of integers", f"x.{name}(2, -1)"
             ) from None
     count = x.shape.numel()
     known = math.prod(n for n in shape if n != -1)
@@ -124,12 +124,10 @@ def _shape_for(x: Tensor, shape: tuple, name: str) -> tuple[int, ...]:
         fits = known == count
     if not fits:
         raise OpError(
-            message(
-                f"{name}{shape}",
-                f"a tensor of shape {list(x.shape)} with {count} elements",
-                f"shape '{list(shape)}' is invalid for input of size {count}: sizes multiply to that, one may be -1",
-                f"x.{name}(-1)",
-            )
+            f"{name}{shape}",
+            f"a tensor of shape {list(x.shape)} with {count} elements",
+            f"shape '{list(shape)}' is invalid for input of size {count}: sizes multiply to that, one may be -1",
+            f"x.{name}(-1)",
         )
     return shape
 
@@ -163,13 +161,11 @@ def view(self: Tensor, *shape) -> Tensor:
         strides = strides_of(self)
         if view_steps.reshaped_strides(self.shape, strides, shape) is None:
             raise OpError(
-                message(
-                    f"view{shape}",
-                    f"shape {list(self.shape)} with strides {list(strides)}",
-                    "view size is not compatible with input tensor's size and stride "
-                    "(at least one dimension spans across two contiguous subspaces)",
-                    "x.reshape(...), which copies where it must",
-                )
+                f"view{shape}",
+                f"shape {list(self.shape)} with strides {list(strides)}",
+                "view size is not compatible with input tensor's size and stride "
+                "(at least one dimension spans across two contiguous subspaces)",
+                "x.reshape(...), which copies where it must",
             )
     return view_of(self, view_steps.reshape, (("shape", shape),))
 
@@ -195,7 +191,7 @@ def reshape(self: Tensor, *shape) -> Tensor:
     if found is not None:
         return found
     if not shape and self.numel() != 1:
-        raise OpTypeError(message("reshape()", f"{list(self.shape)}", "shape is a required argument", "x.reshape(-1)"))
+        raise OpTypeError("reshape()", f"{list(self.shape)}", "shape is a required argument", "x.reshape(-1)")
     shape = _shape_for(self, shape, "reshape")
     if key is not None and shape:
         _remember(key, view_steps.reshape, (("shape", shape),))
@@ -246,9 +242,7 @@ def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         return reshape(self, 1)
     if start > end:
         raise OpError(
-            message(
-                f"flatten({start_dim}, {end_dim})", f"{n} dims", "start_dim cannot come after end_dim", "swap the two"
-            )
+            f"flatten({start_dim}, {end_dim})", f"{n} dims", "start_dim cannot come after end_dim", "swap the two"
         )
     if start == end:
         return self
@@ -276,12 +270,10 @@ def _bitcast(x: Tensor, dtype) -> Tensor:
     given, wanted, last = x.dtype.itemsize, dtype.itemsize, x.shape[-1] if x.ndim else 1
     if given != wanted and (not x.ndim or last * given % wanted or stride(x, -1) != 1):
         raise OpError(
-            message(
-                f"view({dtype!r})",
-                f"a {x.dtype!r} tensor of shape {list(x.shape)} and strides {list(stride(x))}",
-                f"elements of {given} and {wanted} bytes: the last dim has stride 1 and fills whole new elements",
-                "x.to(dtype) converts values",
-            )
+            f"view({dtype!r})",
+            f"a {x.dtype!r} tensor of shape {list(x.shape)} and strides {list(stride(x))}",
+            f"elements of {given} and {wanted} bytes: the last dim has stride 1 and fills whole new elements",
+            "x.to(dtype) converts values",
         )
     return dispatch.run(op_of(arrange.view_dtype, (("dtype", dtype.np),)), (x,))
 
@@ -313,15 +305,13 @@ def permute(self: Tensor, *dims) -> Tensor:
             return found
     resolved = tuple(_dims.one(d, n, "permute") for d in dims)
     if n and not dims:
-        raise OpTypeError(message("permute()", f"a tensor of {n} dims", "dims is a required argument", "x.permute(0)"))
+        raise OpTypeError("permute()", f"a tensor of {n} dims", "dims is a required argument", "x.permute(0)")
     if sorted(resolved) != list(range(n)):
         raise OpError(
-            message(
-                f"permute{dims}",
-                f"a tensor of {n} dims",
-                "every dim is named once",
-                f"x.permute{tuple(reversed(range(n)))}",
-            )
+            f"permute{dims}",
+            f"a tensor of {n} dims",
+            "every dim is named once",
+            f"x.permute{tuple(reversed(range(n)))}",
         )
     _remember(key, view_steps.permute, (("dims", resolved),))
     return view_of(self, view_steps.permute, (("dims", resolved),))
@@ -370,7 +360,7 @@ def t(self: Tensor) -> Tensor:
     """
     if self.ndim > 2:
         raise OpError(
-            message("t()", f"a tensor of {self.ndim} dims", "t() expects a tensor with <= 2 dims", "x.transpose(0, 1)")
+            "t()", f"a tensor of {self.ndim} dims", "t() expects a tensor with <= 2 dims", "x.transpose(0, 1)"
         )
     return view_of(self, view_steps.permute, (("dims", tuple(reversed(range(self.ndim)))),))
 
@@ -401,12 +391,7 @@ def movedim(self: Tensor, source, destination) -> Tensor:
     b = [_dims.one(d, n, "movedim") for d in destination]
     if len(a) != len(b) or len(set(a)) != len(a) or len(set(b)) != len(b):
         raise OpError(
-            message(
-                f"movedim({source}, {destination})",
-                f"{n} dims",
-                "sources and destinations pair up",
-                "name each dim once",
-            )
+            f"movedim({source}, {destination})", f"{n} dims", "sources and destinations pair up", "name each dim once"
         )
     order: list = [None] * n
     for i, j in zip(a, b, strict=True):
@@ -432,7 +417,7 @@ def expand(self: Tensor, *sizes) -> Tensor:
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
     elif not sizes:
-        raise OpTypeError(message("expand()", f"{list(self.shape)}", "size is a required argument", "x.expand(2, -1)"))
+        raise OpTypeError("expand()", f"{list(self.shape)}", "size is a required argument", "x.expand(2, -1)")
     own = tuple(self.shape)
     offset = len(sizes) - len(own)
     shape = tuple(own[i - offset] if n == -1 and i >= offset else as_int(n) for i, n in enumerate(sizes))
@@ -442,12 +427,10 @@ def expand(self: Tensor, *sizes) -> Tensor:
         or any(m not in (1, n) for m, n in zip(own, shape[max(offset, 0) :], strict=False))
     ):
         raise OpError(
-            message(
-                f"expand{tuple(sizes)}",
-                f"a tensor of shape {list(own)}",
-                f"each of the last {len(own)} sizes is the tensor's own, or the tensor's is 1",
-                f"x.expand{own}",
-            )
+            f"expand{tuple(sizes)}",
+            f"a tensor of shape {list(own)}",
+            f"each of the last {len(own)} sizes is the tensor's own, or the tensor's is 1",
+            f"x.expand{own}",
         )
     if shape == (1,) * offset + own:  # nothing is repeated, so that the view can be written to
         view = view_of(self, view_steps.unsqueeze, (("dim", 0),)) if offset else view_of(self, view_steps.alias)
@@ -549,16 +532,14 @@ def narrow(self: Tensor, dim: int, start, length: int) -> Tensor:
     if not -n <= begin <= n:
         rule = f"start out of range (expected to be in range of [{-n}, {n}], but got {begin})"
         asked = f"narrow({dim}, {start}, {length})"
-        raise OpIndexError(message(asked, f"a dim of size {n}", rule, "a start inside the dim"))
+        raise OpIndexError(asked, f"a dim of size {n}", rule, "a start inside the dim")
     begin = begin + n if begin < 0 else begin
     if length < 0 or begin < 0 or begin + length > n:
         raise OpError(
-            message(
-                f"narrow({dim}, {start}, {length})",
-                f"a dim of size {n}",
-                f"start ({begin}) + length ({length}) exceeds dimension size ({n})",
-                f"a length of at most {max(n - begin, 0)}",
-            )
+            f"narrow({dim}, {start}, {length})",
+            f"a dim of size {n}",
+            f"start ({begin}) + length ({length}) exceeds dimension size ({n})",
+            f"a length of at most {max(n - begin, 0)}",
         )
     return along(self, d, (length, 1, begin))
 
@@ -576,12 +557,10 @@ def checked_index(index, size: int, dim: int) -> int:
     index = as_int(index)
     if not -size <= index < size:
         raise OpIndexError(
-            message(
-                f"index {index} on dim {dim}",
-                f"a dim of size {size}",
-                f"index {index} is out of bounds for dimension {dim} with size {size}",
-                f"use {-size} to {size - 1}" if size else "the dim is empty",
-            )
+            f"index {index} on dim {dim}",
+            f"a dim of size {size}",
+            f"index {index} is out of bounds for dimension {dim} with size {size}",
+            f"use {-size} to {size - 1}" if size else "the dim is empty",
         )
     return index + size if index < 0 else index
 
@@ -593,12 +572,10 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     length = self.shape[d] if self.ndim else 1
     if size > length or size < 0 or step <= 0:
         raise OpValueError(
-            message(
-                f"unfold({dimension}, {size}, {step})",
-                f"a dim of size {length}",
-                f"maximum size for tensor at dimension {d} is {length} but size is {size}; step is positive",
-                f"a size of at most {length}",
-            )
+            f"unfold({dimension}, {size}, {step})",
+            f"a dim of size {length}",
+            f"maximum size for tensor at dimension {d} is {length} but size is {size}; step is positive",
+            f"a size of at most {length}",
         )
     x = self if self.ndim else unsqueeze(self, 0)
     return view_of(x, view_steps.unfold, (("dim", d), ("size", as_int(size)), ("step", as_int(step))))
@@ -610,12 +587,10 @@ def diagonal(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Ten
     a, b = _dims.one(dim1, n, "diagonal"), _dims.one(dim2, n, "diagonal")
     if a == b:
         raise OpError(
-            message(
-                f"diagonal(dim1={dim1}, dim2={dim2})",
-                f"{n} dims",
-                "diagonal dimensions cannot be identical",
-                "name two dims",
-            )
+            f"diagonal(dim1={dim1}, dim2={dim2})",
+            f"{n} dims",
+            "diagonal dimensions cannot be identical",
+            "name two dims",
         )
     return view_of(self, view_steps.diagonal, (("offset", as_int(offset)), ("dim1", a), ("dim2", b)))
 

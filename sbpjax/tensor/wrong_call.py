@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import OpTypeError, SbpjaxError, is_users_file, message
+from sbpjax.errors import OpTypeError, SbpjaxError, is_users_file
 
 from .failure import described, of_public
 
@@ -140,7 +140,7 @@ def _wrong_signature(error: Exception, function: Callable, args: tuple, options:
     fix = f"{name}{shown(signature, function.__name__ == '__init__')}"
     if unknown:
         fix = f"leave out {unknown[1]}: {fix}"
-    return OpTypeError(message(f"{name}(...)", _seen(_shown_of(function, args), options), rule, fix))
+    return OpTypeError(f"{name}(...)", _seen(_shown_of(function, args), options), rule, fix)
 
 
 def shown(signature: inspect.Signature, made: bool = False) -> inspect.Signature:
@@ -194,7 +194,7 @@ def check_attributes(fn: Callable, static: tuple) -> None:
 def _unfit(name: str, key: str, value: Any, wanted: tuple[str, ...]) -> OpTypeError:
     rule = f"{key!r} is of type {' or '.join(_WORDS[kind] for kind in wanted)}"
     seen = f"{key}={described(value)} of type {type(value).__name__}"
-    return OpTypeError(message(f"{name}(...)", seen, rule, f"{key}={_EXAMPLES[wanted[0]]}"))
+    return OpTypeError(f"{name}(...)", seen, rule, f"{key}={_EXAMPLES[wanted[0]]}")
 
 
 def _given(function: Callable, args: tuple, options: dict[str, Any]) -> list[tuple[str, Any]]:

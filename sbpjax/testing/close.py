@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import OpTypeError, OpValueError, message
+from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.from_data import as_tensor
 
@@ -65,7 +65,7 @@ def assert_close(
     """
     if (rtol is None) != (atol is None):
         rule = "rtol and atol must both be specified or both be left out"
-        raise OpValueError(message("assert_close(...)", f"rtol={rtol}, atol={atol}", rule, "rtol=1e-5, atol=1e-5"))
+        raise OpValueError("assert_close(...)", f"rtol={rtol}, atol={atol}", rule, "rtol=1e-5, atol=1e-5")
     checks = {"device": check_device, "dtype": check_dtype, "stride": check_stride}
     tolerances = None if rtol is None or atol is None else (rtol, atol)
     found = _difference(actual, expected, "", tolerances, equal_nan, checks, allow_subclasses)
@@ -123,9 +123,7 @@ def _tensor(value: Any) -> Tensor:
         return value if isinstance(value, Tensor) else as_tensor(value)
     except (TypeError, ValueError):
         rule = "tensors, arrays, numbers, and sequences and mappings of them are compared"
-        raise OpTypeError(
-            message("assert_close(actual, expected)", f"a {type(value).__name__}", rule, "pass tensors")
-        ) from None
+        raise OpTypeError("assert_close(actual, expected)", f"a {type(value).__name__}", rule, "pass tensors") from None
 
 
 def _wide(x: Tensor) -> np.ndarray:

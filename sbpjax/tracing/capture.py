@@ -16,7 +16,7 @@ from typing import Any
 
 import jax
 
-from sbpjax.errors import GraphTypeError, message
+from sbpjax.errors import GraphTypeError
 from sbpjax.nn.module import Module
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor import Tensor
@@ -82,12 +82,10 @@ class State:
                 self._add_tensor(f"{name or type(owner).__name__}.state[{i}]", tensor)
         else:
             raise GraphTypeError(
-                message(
-                    "state=",
-                    f"a {type(owner).__name__}",
-                    "state is modules, optimizers, loss scalers, tensors, or lists of them",
-                    "sbpjax.compile(step, state=(model, optimizer))",
-                )
+                "state=",
+                f"a {type(owner).__name__}",
+                "state is modules, optimizers, loss scalers, tensors, or lists of them",
+                "sbpjax.compile(step, state=(model, optimizer))",
             )
 
     def _add_module(self, path: str, module) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
 from sbpjax.tensor.mode import mode
@@ -46,12 +46,10 @@ def cond(pred: Tensor | bool, true_fn: Callable, false_fn: Callable, *operands: 
         return (true_fn if pred else false_fn)(*operands)
     if pred.numel() != 1:
         raise OpError(
-            message(
-                "cond(pred, ...)",
-                f"pred of shape {list(pred.shape)}",
-                "a condition has one element",
-                "cond(x.any(), ...) or cond(x.all(), ...); sbpjax.where chooses element by element",
-            )
+            "cond(pred, ...)",
+            f"pred of shape {list(pred.shape)}",
+            "a condition has one element",
+            "cond(x.any(), ...) or cond(x.all(), ...); sbpjax.where chooses element by element",
         )
     choice = logical(pred).reshape(()).astype(bool)
     branches = [_Branch(fn, operands) for fn in (true_fn, false_fn)]
@@ -59,12 +57,10 @@ def cond(pred: Tensor | bool, true_fn: Callable, false_fn: Callable, *operands: 
     if [(x.shape, x.dtype) for x in shapes[0]] != [(x.shape, x.dtype) for x in shapes[1]]:
         texts = [", ".join(f"{x.dtype}{list(x.shape)}" for x in found) or "nothing" for found in shapes]
         raise OpError(
-            message(
-                "cond(pred, true_fn, false_fn)",
-                f"true_fn returns {texts[0]}; false_fn returns {texts[1]}",
-                "both return tensors of the same shapes and dtypes",
-                "cast or expand the results of one of them",
-            )
+            "cond(pred, true_fn, false_fn)",
+            f"true_fn returns {texts[0]}; false_fn returns {texts[1]}",
+            "both return tensors of the same shapes and dtypes",
+            "cast or expand the results of one of them",
         )
     arrays = jax.lax.cond(choice, *(branch.values for branch in branches))
     layout = next((b.layout for b in branches if b.layout is not None), None)
@@ -117,12 +113,10 @@ class _Branch:
         for x in outs:
             if not isinstance(x, Tensor):
                 raise OpTypeError(
-                    message(
-                        "cond(pred, true_fn, false_fn)",
-                        f"a function that returns a {type(x).__name__}",
-                        "both functions return a tensor or a tuple of tensors",
-                        "wrap numbers: sbpjax.tensor(1.0)",
-                    )
+                    "cond(pred, true_fn, false_fn)",
+                    f"a function that returns a {type(x).__name__}",
+                    "both functions return a tensor or a tuple of tensors",
+                    "wrap numbers: sbpjax.tensor(1.0)",
                 )
         self.layout = next((unpinned(x.layout) for x in outs if x.layout is not None), None)
         self.sources = _sources([x for x in outs if x.requires_grad], first)
@@ -149,12 +143,10 @@ def _refuse(x: Any, here: Any) -> None:
     if is_traced(x) and payload(x)._trace is here:
         return
     raise OpError(
-        message(
-            "cond(pred, true_fn, false_fn)",
-            "a function that writes a tensor in place, or steps an optimizer",
-            "both functions are traced and only one runs, so they change nothing",
-            "return the new value, and write it behind the cond",
-        )
+        "cond(pred, true_fn, false_fn)",
+        "a function that writes a tensor in place, or steps an optimizer",
+        "both functions are traced and only one runs, so they change nothing",
+        "return the new value, and write it behind the cond",
     )
 
 

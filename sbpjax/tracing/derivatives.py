@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax.errors import AutogradError, OpTypeError, message
+from sbpjax.errors import AutogradError, OpTypeError
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.tape.backward import grad as _grad
 from sbpjax.tensor.tape.grad_mode import enable_grad
@@ -25,12 +25,10 @@ def _tuple(asked: str, what: str, value) -> tuple[bool, tuple]:
     for x in values:
         if not isinstance(x, Tensor):
             raise OpTypeError(
-                message(
-                    asked,
-                    f"{what} with a {type(x).__name__}",
-                    f"the {what} given to {asked} must be either a Tensor or a tuple of Tensors",
-                    "pass tensors",
-                )
+                asked,
+                f"{what} with a {type(x).__name__}",
+                f"the {what} given to {asked} must be either a Tensor or a tuple of Tensors",
+                "pass tensors",
             )
     return several, values
 
@@ -51,12 +49,10 @@ def _checked(asked: str, strict: bool, found, inputs: tuple, what: str) -> tuple
     if strict and any(g is None for g in found):
         i = next(i for i, g in enumerate(found) if g is None)
         raise AutogradError(
-            message(
-                f"{asked}(strict=True)",
-                f"{what} is independent of input {i}",
-                "strict refuses derivatives that are zero because nothing leads there",
-                "strict=False gives zeros",
-            )
+            f"{asked}(strict=True)",
+            f"{what} is independent of input {i}",
+            "strict refuses derivatives that are zero because nothing leads there",
+            "strict=False gives zeros",
         )
     return tuple(x.detach() * 0 if g is None else g for x, g in zip(inputs, found, strict=True))
 
@@ -74,23 +70,19 @@ def _direction(asked: str, v, like: tuple, of: str) -> tuple:
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise AutogradError(
-                message(
-                    asked,
-                    f"no v for {of} of shapes {[list(x.shape) for x in like]}",
-                    f"the vector v can only be None if {of} is a single Tensor with a single element",
-                    "pass v, of the same shapes",
-                )
+                asked,
+                f"no v for {of} of shapes {[list(x.shape) for x in like]}",
+                f"the vector v can only be None if {of} is a single Tensor with a single element",
+                "pass v, of the same shapes",
             )
         return tuple(x.detach() * 0 + 1 for x in like)
     _, values = _tuple(asked, "v", v)
     if [tuple(x.shape) for x in values] != [tuple(x.shape) for x in like]:
         raise AutogradError(
-            message(
-                asked,
-                f"v of shapes {[list(x.shape) for x in values]}",
-                f"v has the shapes of {of}: {[list(x.shape) for x in like]}",
-                "reshape v",
-            )
+            asked,
+            f"v of shapes {[list(x.shape) for x in values]}",
+            f"v has the shapes of {of}: {[list(x.shape) for x in like]}",
+            "reshape v",
         )
     return values
 
@@ -164,12 +156,7 @@ def jacobian(
     several, values = _tuple("jacobian", "inputs", inputs)
     if strategy != "reverse-mode" and not vectorize:
         raise AutogradError(
-            message(
-                f"jacobian(strategy={strategy!r})",
-                "vectorize=False",
-                "forward mode is vectorized",
-                "vectorize=True",
-            )
+            f"jacobian(strategy={strategy!r})", "vectorize=False", "forward mode is vectorized", "vectorize=True"
         )
     if vectorize:
         return _vectorized(func, values, several, create_graph, strategy)
@@ -225,12 +212,10 @@ def hessian(
         out = func(*xs)
         if not isinstance(out, Tensor) or out.numel() != 1:
             raise AutogradError(
-                message(
-                    "hessian(func, inputs)",
-                    f"an output of shape {list(out.shape)}" if isinstance(out, Tensor) else type(out).__name__,
-                    "the function returns a single Tensor with a single element",
-                    "return its sum",
-                )
+                "hessian(func, inputs)",
+                f"an output of shape {list(out.shape)}" if isinstance(out, Tensor) else type(out).__name__,
+                "the function returns a single Tensor with a single element",
+                "return its sum",
             )
         return out.reshape(())
 
@@ -246,12 +231,10 @@ def _gradient_of(asked: str, func: Callable, sources: tuple, strict: bool) -> tu
     out_several, outputs = _run(asked, func, sources)
     if out_several or outputs[0].numel() != 1:
         raise AutogradError(
-            message(
-                asked,
-                f"outputs of shapes {[list(o.shape) for o in outputs]}",
-                "the function returns a single Tensor with a single element",
-                "return its sum",
-            )
+            asked,
+            f"outputs of shapes {[list(o.shape) for o in outputs]}",
+            "the function returns a single Tensor with a single element",
+            "return its sum",
         )
     ones = tuple(o.detach() * 0 + 1 for o in outputs)
     return outputs, _checked(asked, strict, _walk(outputs, sources, ones, True), sources, "the output")

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpTypeError
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter
 from sbpjax.tensor import Tensor
@@ -90,12 +90,10 @@ def from_flax(module: Any, *example: Any, rngs: Any = None, train: str | None = 
     if isinstance(module, linen.Module):
         return _from_linen(module, example, rngs, train, kwargs)
     raise OpTypeError(
-        message(
-            "nn.from_flax(module)",
-            f"a {type(module).__name__}",
-            "the module is a flax.nnx.Module or a flax.linen.Module",
-            "nn.from_flax(nnx.Linear(3, 2, rngs=nnx.Rngs(0)))",
-        )
+        "nn.from_flax(module)",
+        f"a {type(module).__name__}",
+        "the module is a flax.nnx.Module or a flax.linen.Module",
+        "nn.from_flax(nnx.Linear(3, 2, rngs=nnx.Rngs(0)))",
     )
 
 
@@ -171,7 +169,7 @@ def _not_initialised(module, example: tuple, error: Exception) -> OpTypeError:
         seen = f"example inputs: {given}; init raised {type(error).__name__}: {str(error).splitlines()[0]}"
         fix = f"nn.from_flax({name}(...), sbpjax.ones(batch, features)), with what its __call__ takes"
     rule = "a flax.linen.Module is initialised here, with example inputs of the shapes that it will be called with"
-    return OpTypeError(message(f"nn.from_flax({name}(...), *example)", seen, rule, fix))
+    return OpTypeError(f"nn.from_flax({name}(...), *example)", seen, rule, fix)
 
 
 def _from_linen(module, example: tuple, rngs, train: str | None, kwargs: dict) -> FlaxModule:

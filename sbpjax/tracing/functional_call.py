@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sbpjax.errors import OpError, message
+from sbpjax.errors import OpError
 from sbpjax.tensor import Tensor
 
 
@@ -38,12 +38,10 @@ def functional_call(
         twice = given.keys() & d.keys()
         if twice:
             raise OpError(
-                message(
-                    "functional_call(module, dicts)",
-                    f"{sorted(twice)} in more than one dict",
-                    "every tensor is given once",
-                    "merge the dicts",
-                )
+                "functional_call(module, dicts)",
+                f"{sorted(twice)} in more than one dict",
+                "every tensor is given once",
+                "merge the dicts",
             )
         given.update(d)
     args = () if args is None else args if isinstance(args, tuple) else (args,)
@@ -90,12 +88,10 @@ def swapped(module, given: dict[str, Tensor], tie_weights: bool = True, strict: 
 
 def _names(kind: str, names) -> OpError:
     return OpError(
-        message(
-            "functional_call(module, dicts, strict=True)",
-            f"{kind} {sorted(names)}",
-            "strict asks for exactly the module's parameters and buffers",
-            "dict(module.named_parameters()), dict(module.named_buffers())",
-        )
+        "functional_call(module, dicts, strict=True)",
+        f"{kind} {sorted(names)}",
+        "strict asks for exactly the module's parameters and buffers",
+        "dict(module.named_parameters()), dict(module.named_buffers())",
     )
 
 
@@ -118,23 +114,19 @@ def stack_module_state(models: Sequence) -> tuple[dict[str, Any], dict[str, Any]
     models = list(models)
     if not models or any(type(m) is not type(models[0]) or m.training != models[0].training for m in models):
         raise OpError(
-            message(
-                "stack_module_state(models)",
-                f"{len(models)} models of {sorted({type(m).__name__ for m in models})}",
-                "models are at least one, of one class and all in the same mode",
-                "model.train() or model.eval() for each",
-            )
+            "stack_module_state(models)",
+            f"{len(models)} models of {sorted({type(m).__name__ for m in models})}",
+            "models are at least one, of one class and all in the same mode",
+            "model.train() or model.eval() for each",
         )
 
     def stacked(name: str, tensors: list):
         if len({t.requires_grad for t in tensors}) > 1:
             raise OpError(
-                message(
-                    "stack_module_state(models)",
-                    f"{name} requires grad in some models only",
-                    "a parameter requires grad in all models or in none",
-                    "set requires_grad alike",
-                )
+                "stack_module_state(models)",
+                f"{name} requires grad in some models only",
+                "a parameter requires grad in all models or in none",
+                "set requires_grad alike",
             )
         return stack([t.detach() for t in tensors]).requires_grad_(tensors[0].requires_grad)
 

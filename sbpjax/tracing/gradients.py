@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.payload import node_of
@@ -28,12 +28,10 @@ def chosen(asked: str, argnums, args: tuple) -> tuple[int, ...]:
     for n in numbers:
         if not isinstance(n, int) or not -len(args) <= n < len(args):
             raise OpError(
-                message(
-                    f"{asked}(argnums={argnums!r})",
-                    f"{len(args)} positional arguments",
-                    "argnums counts positional arguments from 0",
-                    "argnums=0",
-                )
+                f"{asked}(argnums={argnums!r})",
+                f"{len(args)} positional arguments",
+                "argnums counts positional arguments from 0",
+                "argnums=0",
             )
     return tuple(n % len(args) for n in numbers)
 
@@ -43,7 +41,7 @@ def _leaves_of(asked: str, value) -> list:
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise OpTypeError(
-                message(asked, f"a {type(leaf).__name__} among the inputs", "gradients are of tensors", "pass tensors")
+                asked, f"a {type(leaf).__name__} among the inputs", "gradients are of tensors", "pass tensors"
             )
     return leaves
 
@@ -89,9 +87,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
             if not isinstance(value, Tensor) or value.ndim != 0:
                 seen = f"shape {list(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
                 raise OpError(
-                    message(
-                        "grad(func)", seen, "Expected f(*args) to return a scalar tensor", "return the sum or the mean"
-                    )
+                    "grad(func)", seen, "Expected f(*args) to return a scalar tensor", "return the sum or the mean"
                 )
             grads = _gradients([value], flat, None, outer)
         found, start = [], 0
@@ -179,12 +175,10 @@ def vjp(func: Callable, *primals, has_aux: bool = False) -> Any:
         cots, cot_structure = tree.flatten(given)
         if len(cots) != len(flat):
             raise OpError(
-                message(
-                    "vjp_fn(cotangents)",
-                    f"{len(cots)} cotangents for {len(flat)} outputs",
-                    "cotangents have the structure of the outputs",
-                    "vjp_fn(cotangents)",
-                )
+                "vjp_fn(cotangents)",
+                f"{len(cots)} cotangents for {len(flat)} outputs",
+                "cotangents have the structure of the outputs",
+                "vjp_fn(cotangents)",
             )
         recording = mode.grad if create_graph is None else create_graph
         found = _gradients(flat, inputs, cots, recording)

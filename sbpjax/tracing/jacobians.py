@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.tensor import Tensor
 
 from . import tree
@@ -36,24 +36,20 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     """
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
         raise OpTypeError(
-            message(
-                "jvp(func, primals, tangents)",
-                f"primals of type {type(primals).__name__}, tangents of type {type(tangents).__name__}",
-                "both are tuples, one entry per argument",
-                "jvp(func, (x,), (v,))",
-            )
+            "jvp(func, primals, tangents)",
+            f"primals of type {type(primals).__name__}, tangents of type {type(tangents).__name__}",
+            "both are tuples, one entry per argument",
+            "jvp(func, (x,), (v,))",
         )
     function = Function(func, primals, {}, has_aux)
     directions, _ = tree.flatten(tangents)
     shapes = [tuple(t.shape) for t in function.tensors], [tuple(t.shape) for t in directions]
     if shapes[0] != shapes[1]:
         raise OpError(
-            message(
-                "jvp(func, primals, tangents)",
-                f"primals of shapes {shapes[0]}, tangents of shapes {shapes[1]}",
-                "tangents have the structure and the shapes of the primals",
-                "tangents = tuple(torch.ones_like(p) for p in primals)",
-            )
+            "jvp(func, primals, tangents)",
+            f"primals of shapes {shapes[0]}, tangents of shapes {shapes[1]}",
+            "tangents have the structure and the shapes of the primals",
+            "tangents = tuple(torch.ones_like(p) for p in primals)",
         )
     n = len(function.tensors)
     counts: list[int] = []

@@ -13,7 +13,7 @@ import gc
 import weakref
 from collections.abc import Callable, Collection
 
-from sbpjax.errors import AutogradError, message
+from sbpjax.errors import AutogradError
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.payload import Snapshot, is_traced, payload
@@ -112,21 +112,17 @@ def check_arguments(asked: str, arguments, tracers) -> None:
     for x, before in zip(arguments, tracers):
         if payload(x) is not before:
             raise AutogradError(
-                message(
-                    asked,
-                    f"it writes its argument {x.dtype.name}{list(x.shape)} in place",
-                    "a compiled program changes only the modules, optimizers and tensors that are named in state=",
-                    "return the new value, write to x.clone(), or name the tensor in state=",
-                )
+                asked,
+                f"it writes its argument {x.dtype.name}{list(x.shape)} in place",
+                "a compiled program changes only the modules, optimizers and tensors that are named in state=",
+                "return the new value, write to x.clone(), or name the tensor in state=",
             )
 
 
 def _unnamed(asked: str, seen: str) -> AutogradError:
     return AutogradError(
-        message(
-            asked,
-            seen,
-            "a compiled program changes only the modules, optimizers and tensors that are named in state=",
-            "sbpjax.compile(step, state=(model, optimizer))",
-        )
+        asked,
+        seen,
+        "a compiled program changes only the modules, optimizers and tensors that are named in state=",
+        "sbpjax.compile(step, state=(model, optimizer))",
     )

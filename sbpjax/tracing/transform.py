@@ -19,7 +19,7 @@ from jax._src import core as jax_core  # the current trace has no public name
 from jax.core import Tracer
 
 from sbpjax.compiler import conversions
-from sbpjax.errors import OpError, OpTypeError, message
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.sbp import broadcast
 from sbpjax.tensor import Tensor, dispatch
 from sbpjax.tensor.generator import default_generator
@@ -74,12 +74,10 @@ class Function:
         if self.has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise OpTypeError(
-                    message(
-                        "a transform with has_aux=True",
-                        f"a function that returns {type(result).__name__}",
-                        "the function returns a pair: outputs, and what goes along",
-                        "return output, aux",
-                    )
+                    "a transform with has_aux=True",
+                    f"a function that returns {type(result).__name__}",
+                    "the function returns a pair: outputs, and what goes along",
+                    "return output, aux",
                 )
             result, aux = result
         found, self.results = tree.apart(result)
@@ -141,12 +139,10 @@ class Trace:
         for x, saved in outside.written():
             if x.grad is not saved.grad:
                 raise OpError(
-                    message(
-                        asked,
-                        f"it writes the grad of a tensor {x.dtype.name}{list(x.shape)}",
-                        "a compiled function returns what it computes; backward() and optimizers run outside",
-                        "sbpjax.compile(step, state=(model, optimizer)) compiles whole steps",
-                    )
+                    asked,
+                    f"it writes the grad of a tensor {x.dtype.name}{list(x.shape)}",
+                    "a compiled function returns what it computes; backward() and optimizers run outside",
+                    "sbpjax.compile(step, state=(model, optimizer)) compiles whole steps",
                 )
             if payload(x) is not saved.array:
                 self.written.append(x)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sbpjax.errors import GraphTypeError, message
+from sbpjax.errors import GraphTypeError
 from sbpjax.tensor import Tensor
 
 LEAF = None  # the structure of a leaf
@@ -187,11 +187,9 @@ def static_key(value: Any, where: str = "an argument") -> Any:
         hash(value)
     except TypeError:
         raise GraphTypeError(
-            message(
-                f"a graph called with {where}",
-                f"a {type(value).__name__}, which has no hash",
-                "what is no tensor is a static argument of the program, and a static argument is hashable",
-                "pass its content as numbers, strings or tensors, or jax arrays as sbpjax.from_jax(x)",
-            )
+            f"a graph called with {where}",
+            f"a {type(value).__name__}, which has no hash",
+            "what is no tensor is a static argument of the program, and a static argument is hashable",
+            "pass its content as numbers, strings or tensors, or jax arrays as sbpjax.from_jax(x)",
         ) from None
     return type(value), value

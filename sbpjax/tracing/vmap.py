@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from sbpjax.errors import OpTypeError, OpValueError, message
+from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.generator import default_generator
 
@@ -42,12 +42,10 @@ def vmap(
     """
     if randomness not in ("error", "same", "different"):
         raise OpValueError(
-            message(
-                f"vmap(randomness={randomness!r})",
-                repr(randomness),
-                "randomness is 'error', 'same' or 'different'",
-                "randomness='different'",
-            )
+            f"vmap(randomness={randomness!r})",
+            repr(randomness),
+            "randomness is 'error', 'same' or 'different'",
+            "randomness='different'",
         )
 
     @functools.wraps(func)
@@ -107,12 +105,10 @@ def _dim(dim, x: Tensor, asked):
 
 def _bad_dims(in_dims, seen: str) -> OpValueError:
     return OpValueError(
-        message(
-            f"vmap(in_dims={in_dims!r})",
-            seen,
-            "in_dims is an int, or has the structure of the inputs; each int is a dim of its tensor",
-            "in_dims=(0, None) maps the first input and shares the second",
-        )
+        f"vmap(in_dims={in_dims!r})",
+        seen,
+        "in_dims is an int, or has the structure of the inputs; each int is a dim of its tensor",
+        "in_dims=(0, None) maps the first input and shares the second",
     )
 
 
@@ -123,12 +119,7 @@ def _whole(func, args, kwargs, dims, out_dims, randomness):
     sizes = {t.shape[a] for t, a in zip(function.tensors, axes, strict=True) if a is not None}
     if len(sizes) > 1:
         raise OpValueError(
-            message(
-                "vmap(...)",
-                f"inputs with {sorted(sizes)} examples",
-                "all mapped dims have one size",
-                "check in_dims",
-            )
+            "vmap(...)", f"inputs with {sorted(sizes)} examples", "all mapped dims have one size", "check in_dims"
         )
     name = f"vmap{next(_names)}"
 
@@ -143,21 +134,17 @@ def _whole(func, args, kwargs, dims, out_dims, randomness):
         outer.drawn += stream.drawn
         if stream.drawn and randomness == "error":
             raise OpTypeError(
-                message(
-                    "vmap(...)",
-                    "a random op in the function",
-                    "randomness='error' refuses to choose between one draw for all examples and one for each",
-                    "vmap(func, randomness='different')  # or 'same'",
-                )
+                "vmap(...)",
+                "a random op in the function",
+                "randomness='error' refuses to choose between one draw for all examples and one for each",
+                "vmap(func, randomness='different')  # or 'same'",
             )
         if any(leaf is not None for leaf in function.results.static):
             raise OpValueError(
-                message(
-                    "vmap(...)",
-                    "a function that returns something that is no tensor",
-                    "a batch is made of tensors: functions under vmap must only return Tensors",
-                    "return tensors",
-                )
+                "vmap(...)",
+                "a function that returns something that is no tensor",
+                "a batch is made of tensors: functions under vmap must only return Tensors",
+                "return tensors",
             )
         return outs
 
@@ -178,12 +165,10 @@ def _output_dims(out_dims, function: Function, count: int) -> list[int]:
         return leaves * count
     if len(leaves) != count:
         raise OpValueError(
-            message(
-                f"vmap(out_dims={out_dims!r})",
-                f"{count} outputs",
-                "out_dims is an int, or has one per output",
-                "out_dims=0",
-            )
+            f"vmap(out_dims={out_dims!r})",
+            f"{count} outputs",
+            "out_dims is an int, or has one per output",
+            "out_dims=0",
         )
     return leaves
 

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching, mlir
 
-from sbpjax.errors import OpTypeError, SbpError, message
+from sbpjax.errors import OpTypeError, SbpError
 from sbpjax.programs.rules import Strategy
 from sbpjax.sbp import algebra
 from sbpjax.tensor import Tensor, dispatch
@@ -65,12 +65,10 @@ def parse_rule(lines: Sequence[str]) -> tuple[Strategy, ...]:
         left, arrow, right = line.partition("->")
         if not arrow or not left.strip() or not right.strip():
             raise SbpError(
-                message(
-                    f"wrap_jax(sbp_rule={lines!r})",
-                    repr(line),
-                    "a signature names an sbp per input, '->', and an sbp per output",
-                    'sbp_rule=["S0, B -> S0"]',
-                )
+                f"wrap_jax(sbp_rule={lines!r})",
+                repr(line),
+                "a signature names an sbp per input, '->', and an sbp per output",
+                'sbp_rule=["S0, B -> S0"]',
             )
         ins, outs = (tuple(algebra.parse(s.strip(), (1,))[0] for s in side.split(",")) for side in (left, right))
         rigid = [tuple(i for i, code in enumerate(codes) if code >= 0) for codes in (ins, outs)]
@@ -141,12 +139,10 @@ class Wrapped:
             found = self._ops.get(key)
         except TypeError:
             raise OpTypeError(
-                message(
-                    f"{self.__name__}(...)",
-                    f"arguments {[type(x).__name__ for _, x in rest]}, of which one has no hash",
-                    "what is no tensor is static, and static arguments are hashable",
-                    "pass tensors, numbers, strings or None",
-                )
+                f"{self.__name__}(...)",
+                f"arguments {[type(x).__name__ for _, x in rest]}, of which one has no hash",
+                "what is no tensor is static, and static arguments are hashable",
+                "pass tensors, numbers, strings or None",
             ) from None
         if found is None:
             found = self._ops[key] = self._made(structure, places, rest, avals)
@@ -178,12 +174,10 @@ class Wrapped:
         for strategy in strategies:
             if len(strategy.ins) != count:
                 raise SbpError(
-                    message(
-                        f"{name}(...)",
-                        f"{count} arrays, and a strategy of {len(strategy.ins)} inputs",
-                        "a signature has an sbp per input array",
-                        "correct sbp_rule=",
-                    )
+                    f"{name}(...)",
+                    f"{count} arrays, and a strategy of {len(strategy.ins)} inputs",
+                    "a signature has an sbp per input array",
+                    "correct sbp_rule=",
                 )
         rule = Rule(flat, strategies, name)
 

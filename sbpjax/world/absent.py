@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import fnmatch
 
-from sbpjax.errors import AbsentError, MissingNameError, message
+from sbpjax.errors import AbsentError, MissingNameError
 
 TABLE: tuple[tuple[str, str], ...] = (
     ("_C.dispatch_*_update", "sbpjax.optim: SGD, Adam, AdamW, LAMB, … and their step()"),
@@ -80,4 +80,4 @@ def absent(space: str, name: str) -> AttributeError:
     if found is None:
         return MissingNameError.of(package, name)
     rule = "OneFlow's name for something that means nothing here"
-    return AbsentError(message(f"{package}.{name}", "a name of OneFlow", rule, found[1]))
+    return AbsentError(f"{package}.{name}", "a name of OneFlow", rule, found[1])

@@ -31,7 +31,7 @@ from threading import get_ident
 from types import CodeType
 from typing import Any
 
-from sbpjax.errors import AgreementError, OpValueError, is_users_file, message
+from sbpjax.errors import AgreementError, OpValueError, is_users_file
 
 from .difference import difference
 
@@ -91,7 +91,7 @@ def set_mode(name: str) -> None:
     """Choose how often ranks compare what they call, the same on all of them."""
     if name not in _MODES:
         rule = f"one of {', '.join(_MODES)}"
-        raise OpValueError(message(f"SBPJAX_CHECK={name}", f"{name!r}", rule, "SBPJAX_CHECK=sampled"))
+        raise OpValueError(f"SBPJAX_CHECK={name}", f"{name!r}", rule, "SBPJAX_CHECK=sampled")
     _switch.mode = name
     _switch.slow = name == "always" or _switch.halted
 

@@ -21,7 +21,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sbpjax.errors import EncodingError, EncodingTypeError, message
+from sbpjax.errors import EncodingError, EncodingTypeError
 
 MAX_DEPTH = 64
 MAX_BYTES = 1 << 30
@@ -86,7 +86,7 @@ def _msgpack() -> Any:
 
 def _refused(asked: str, seen: str) -> EncodingError:
     rule = f"a plain value of at most {MAX_DEPTH} levels, as sbpjax.world.encoding.encode writes it"
-    return EncodingError(message(asked, seen, rule, "send less at once, or look at who wrote these bytes"))
+    return EncodingError(asked, seen, rule, "send less at once, or look at who wrote these bytes")
 
 
 # ----------------------------------------------------------------------------------------------------------- writing
@@ -118,13 +118,11 @@ def _plain(value: Any, where: str, depth: int) -> Any:
         write = _number
     if write is None:
         raise EncodingTypeError(
-            message(
-                "encoding a value",
-                f"{where} is a {kind.__module__}.{kind.__qualname__}",
-                "only None, bool, int, float, complex, str, bytes, tuple, list, dict, set, frozenset and NumPy arrays "
-                "and numbers are written, each of exactly that type: reading them runs no code",
-                "convert it first: tensor.numpy(), dict(x), list(x), str(path), vars(obj)",
-            )
+            "encoding a value",
+            f"{where} is a {kind.__module__}.{kind.__qualname__}",
+            "only None, bool, int, float, complex, str, bytes, tuple, list, dict, set, frozenset and NumPy arrays "
+            "and numbers are written, each of exactly that type: reading them runs no code",
+            "convert it first: tensor.numpy(), dict(x), list(x), str(path), vars(obj)",
         )
     return write(value, where, depth)
 
@@ -162,7 +160,7 @@ def _name(dtype: np.dtype, where: str) -> str:
     if dtype.name not in _DTYPES:
         seen = f"{where} is of NumPy's dtype {dtype}"
         rule = f"arrays of {', '.join(_DTYPES)}"
-        raise EncodingTypeError(message("encoding a value", seen, rule, "convert it with astype, or to a list"))
+        raise EncodingTypeError("encoding a value", seen, rule, "convert it with astype, or to a list")
     return dtype.name
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import jax
 from jax._src import xla_bridge as _xla_bridge  # jax 0.10 has no public test of "are the backends started?"
 
-from sbpjax.errors import AT_ITS_END, AgreementError, ForeignMessageError, LostRankError, SbpjaxError, message
+from sbpjax.errors import AT_ITS_END, AgreementError, ForeignMessageError, LostRankError, SbpjaxError
 from sbpjax.world.ranks_text import ranks_text
 
 from . import calls, signing
@@ -314,7 +314,7 @@ def agreed(given: dict[int, tuple[str, Any]]) -> dict[int, Any]:
         seen = "; ".join(f"ranks {ranks_text(ranks)}: {what}" for what, ranks in asked.items())
         rule = "every rank runs the same operations in the same order"
         fix = "move code that only some ranks run (if rank == 0: ...) away from operations of all ranks"
-        raise AgreementError(message(next(iter(asked)), seen, rule, fix))
+        raise AgreementError(next(iter(asked)), seen, rule, fix)
     return {rank: given[rank][1] for rank in sorted(given)}
 
 
@@ -322,12 +322,10 @@ def lost(asked: str, missing: list[int], members, why: str) -> LostRankError:
     """Return the error for ranks that did not come to a meeting."""
     seen = f"ranks {ranks_text(missing)} of {ranks_text(members)} did not come; {why}" if missing else why
     return LostRankError(
-        message(
-            asked,
-            seen,
-            "all ranks take part, each within the timeout",
-            "look at the output of the rank named above; SBPJAX_TIMEOUT=<seconds> changes how long ranks wait",
-        )
+        asked,
+        seen,
+        "all ranks take part, each within the timeout",
+        "look at the output of the rank named above; SBPJAX_TIMEOUT=<seconds> changes how long ranks wait",
     )
 
 

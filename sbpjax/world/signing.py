@@ -22,7 +22,7 @@ import pathlib
 import secrets
 import stat
 
-from sbpjax.errors import SignatureError, UnsafeFileError, message, page
+from sbpjax.errors import SignatureError, UnsafeFileError, page
 
 TAG_BYTES = 32
 SECRET = "SBPJAX_JOB_SECRET"
@@ -47,12 +47,10 @@ def verified(key: bytes, context: str, data: bytes) -> bytes:
     tag, body = data[:TAG_BYTES], data[TAG_BYTES:]
     if not hmac.compare_digest(tag, _tag(key, context, body)):
         raise SignatureError(
-            message(
-                f"reading {context}",
-                f"{len(data)} bytes whose signature is not of this key",
-                "only what a holder of the key signed for this place is read",
-                f"remove it if a program of yours did not write it; see {page('explanation/security.md')}",
-            )
+            f"reading {context}",
+            f"{len(data)} bytes whose signature is not of this key",
+            "only what a holder of the key signed for this place is read",
+            f"remove it if a program of yours did not write it; see {page('explanation/security.md')}",
         )
     return body
 
@@ -219,5 +217,5 @@ def job_key() -> bytes:
     if len(secret) < _LEAST_SECRET:
         rule = f"a secret has at least {_LEAST_SECRET} characters that nobody can guess"
         fix = f'export {SECRET}="$(openssl rand -hex 32)", the same on every rank'
-        raise SignatureError(message("the secret of this job", f"{source} with {len(secret)}", rule, fix))
+        raise SignatureError("the secret of this job", f"{source} with {len(secret)}", rule, fix)
     return derived(secret, "job")

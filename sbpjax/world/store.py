@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from sbpjax.errors import EncodingError, ForeignMessageError, SignatureError, message, page
+from sbpjax.errors import EncodingError, ForeignMessageError, SignatureError, page
 
 from . import encoding, signing
 
@@ -88,11 +88,9 @@ class Store:
             return encoding.decode(signing.verified(self._key, name, data))
         except (SignatureError, EncodingError):
             raise ForeignMessageError(
-                message(
-                    f"reading {name} from the store of the coordinator",
-                    f"{len(data)} bytes that no rank of this run signed",
-                    "only what ranks with the secret of this job wrote is read; this was not, and nothing of it ran",
-                    "keep strangers from the coordinator's port; give all ranks one secret; see "
-                    + page("explanation/security.md"),
-                )
+                f"reading {name} from the store of the coordinator",
+                f"{len(data)} bytes that no rank of this run signed",
+                "only what ranks with the secret of this job wrote is read; this was not, and nothing of it ran",
+                "keep strangers from the coordinator's port; give all ranks one secret; see "
+                + page("explanation/security.md"),
             ) from None

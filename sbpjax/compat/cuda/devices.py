@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from sbpjax.distributed.env import devices_started
-from sbpjax.errors import NotInJaxError, PlacementError, message
+from sbpjax.errors import NotInJaxError, PlacementError
 from sbpjax.tensor.device import device as Device
 
 _PLUGINS = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "jax_rocm7_plugin")
@@ -135,7 +135,7 @@ def gpu(device: Any, asked: str) -> Any:
     index = _current if device is None else _index(device)
     if index >= len(found):
         rule = f"GPUs have the indices 0 to {len(found) - 1}"
-        raise PlacementError(message(f"cuda.{asked}", f"index {index}", rule, "cuda.device_count()"))
+        raise PlacementError(f"cuda.{asked}", f"index {index}", rule, "cuda.device_count()")
     return found[index]
 
 
@@ -143,7 +143,7 @@ def _need(asked: str) -> None:
     if not is_available():
         rule = "JAX has no GPU in this process; " + ("it was built without" if not _has_plugin() else "none was found")
         fix = "ask sbpjax.cuda.is_available() first; pip install 'jax[cuda12]' brings JAX the GPUs of a machine"
-        raise NotInJaxError(message(f"cuda.{asked}", "no GPU", rule, fix))
+        raise NotInJaxError(f"cuda.{asked}", "no GPU", rule, fix)
 
 
 def _has_plugin() -> bool:

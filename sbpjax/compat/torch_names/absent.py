@@ -14,7 +14,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from sbpjax.errors import NotInJaxError, message
+from sbpjax.errors import NotInJaxError
 
 
 class _Absent(type):
@@ -39,7 +39,7 @@ def absent(name: str, why: str, instead: str) -> Any:
     """
 
     def __new__(cls, *args, **kwargs):
-        raise NotInJaxError(message(f"{name}(...)", "a name that stands here to be mentioned only", why, instead))
+        raise NotInJaxError(f"{name}(...)", "a name that stands here to be mentioned only", why, instead)
 
     last = name.rpartition(".")[2]
     fields = {"__doc__": f"{name} is not here: {why}.", "__module__": __name__, "_said": (name, why, instead)}

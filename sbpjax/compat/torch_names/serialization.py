@@ -29,7 +29,7 @@ from sbpjax.data.checkpoint.torch_allowed import safe_globals as safe_globals
 from sbpjax.data.checkpoint.torch_file import STORAGES, TorchArchive, names_of, read_torch
 from sbpjax.data.save_load import _placing
 from sbpjax.data.save_load import load as _load_directory
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import CheckpointError
 from sbpjax.nn.parameter import Parameter
 from sbpjax.tensor.device import device
 from sbpjax.tensor.dtype import dtype as Dtype
@@ -89,7 +89,7 @@ class _Writer(pickle._Pickler):  # type: ignore[name-defined]  # the one in C ca
         kind = _KIND_OF.get(array.dtype)
         if kind is None:
             rule = f"PyTorch's storages hold {', '.join(sorted(d.name for d in _KIND_OF))}"
-            raise CheckpointError(message("torch.save", f"a tensor of {x.dtype.name}", rule, "x.float()"))
+            raise CheckpointError("torch.save", f"a tensor of {x.dtype.name}", rule, "x.float()")
         self.arrays.append(array)
         storage = _Storage(str(len(self.arrays) - 1), kind, array.size)
         shape = tuple(x.shape)

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from sbpjax.compiler import conversions
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import CheckpointError
 from sbpjax.sbp import Layout
 from sbpjax.world import processes as _world
 
@@ -40,10 +40,10 @@ def located(path: str | os.PathLike) -> Path:
     steps = sorted(p for p in path.iterdir() if STEP.match(p.name)) if path.is_dir() else []
     if steps:
         seen = f"the directory of a checkpoint.Manager, with {steps[-1].name} in it"
-        raise CheckpointError(message(asked, seen, rule, "give manager.path(step), or manager.restore(step)"))
+        raise CheckpointError(asked, seen, rule, "give manager.path(step), or manager.restore(step)")
     seen = "no such directory" if not path.exists() else f"no {CHECKSUMS} in it: it was not written to the end"
     fix = "check the path; sbpjax.checkpoint.Manager(directory).latest() finds the last complete one"
-    raise CheckpointError(message(asked, seen, rule, fix))
+    raise CheckpointError(asked, seen, rule, fix)
 
 
 class _Reading:
@@ -97,7 +97,7 @@ class Contents:
         if self.version > manifest.VERSION:
             rule = f"this version of sbpjax reads checkpoints up to version {manifest.VERSION}"
             asked = f"loading {self.directory}"
-            raise CheckpointError(message(asked, f"version {self.version}", rule, "use a newer sbpjax"))
+            raise CheckpointError(asked, f"version {self.version}", rule, "use a newer sbpjax")
 
     def _facts(self, facts: Any) -> tuple[dict[str, Any], Any]:
         if self.version == 0:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import CheckpointError
 from sbpjax.tensor.tensor import Tensor
 
 from . import typed
@@ -38,7 +38,7 @@ def pack(state: Any) -> tuple[Any, dict[str, Any]]:
     except RecursionError:
         rule = "a state is a tree: nothing in it holds itself"
         fix = "leave out what points back to its owner"
-        raise CheckpointError(message("saving a checkpoint", "a state without an end", rule, fix)) from None
+        raise CheckpointError("saving a checkpoint", "a state without an end", rule, fix) from None
 
 
 def is_object(value: Any) -> bool:
@@ -77,13 +77,11 @@ def _pack(value: Any, name: str, found: dict[str, Any]) -> Any:
     if is_object(value):
         return _pack(value.state_dict(), name, found)
     raise CheckpointError(
-        message(
-            "saving a checkpoint",
-            f"{name or 'the state'} is a {kind.__name__}"
-            + ("" if kind.__module__ == "builtins" else f" of {kind.__module__}"),
-            "a checkpoint holds tensors, arrays, containers and values of classes that it knows; nothing is pickled",
-            "store its state as one of these, e.g. object.state_dict(), dict(value) or vars(value)",
-        )
+        "saving a checkpoint",
+        f"{name or 'the state'} is a {kind.__name__}"
+        + ("" if kind.__module__ == "builtins" else f" of {kind.__module__}"),
+        "a checkpoint holds tensors, arrays, containers and values of classes that it knows; nothing is pickled",
+        "store its state as one of these, e.g. object.state_dict(), dict(value) or vars(value)",
     )
 
 
@@ -154,11 +152,9 @@ def chosen(names, patterns) -> list[str]:
     for pattern in patterns:
         if not fnmatch.filter(names, pattern):
             raise CheckpointError(
-                message(
-                    f"loading {pattern!r}",
-                    f"{len(names)} tensors: {', '.join(names[:6])}{' …' if len(names) > 6 else ''}",
-                    "a pattern matches at least one name",
-                    "sbpjax.checkpoint.inspect(path) lists the names",
-                )
+                f"loading {pattern!r}",
+                f"{len(names)} tensors: {', '.join(names[:6])}{' …' if len(names) > 6 else ''}",
+                "a pattern matches at least one name",
+                "sbpjax.checkpoint.inspect(path) lists the names",
             )
     return [n for n in names if any(fnmatch.fnmatchcase(n, p) for p in patterns)]

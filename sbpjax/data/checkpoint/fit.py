@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import CheckpointError
 from sbpjax.nn.module import Module
 from sbpjax.optim import Optimizer
 from sbpjax.sbp import Layout
@@ -218,7 +218,7 @@ def refused(fit: Fit, strict: bool) -> CheckpointError | None:
         fix = "build the model as it was saved; pattern= loads a part; cast=True rounds"
     more = f"; and {len(fit.wrong) - 4} more" if len(fit.wrong) > 4 else ""
     text = "; ".join([*fit.wrong[:4]]) + more + "; ".join(["", *seen[len(fit.wrong) :]] if fit.wrong else seen)
-    return CheckpointError(message(f"loading {str(fit.contents.directory)!r}", text, rule, fix))
+    return CheckpointError(f"loading {str(fit.contents.directory)!r}", text, rule, fix)
 
 
 def _some(names: list[str]) -> str:

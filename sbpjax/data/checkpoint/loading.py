@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import CheckpointError
 from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import Layout, algebra
 from sbpjax.sbp.placement import placement as Placement
@@ -129,7 +129,7 @@ def _part(contents: Contents, part: str) -> Any:
         asked = f"loading {part!r} of {str(contents.directory)!r}"
         seen = f"a dict with keys {list(found)[:6]}" if found else "no dict"
         rule = "part= is a key of the dict that was saved"
-        raise CheckpointError(message(asked, seen, rule, "name one of its keys, or leave it out"))
+        raise CheckpointError(asked, seen, rule, "name one of its keys, or leave it out")
     return found[part]
 
 
@@ -142,7 +142,7 @@ def _alike(told: dict[int, list[str]]) -> None:
         first, other = next((a, b) for a, b in both if a != b)
         seen = f"rank {rank} loads {other}, rank 0 {first}"
         rule = "all ranks load the same tensors of one checkpoint, into the same layouts"
-        raise CheckpointError(message("loading a checkpoint", seen, rule, "give all ranks one path and one state"))
+        raise CheckpointError("loading a checkpoint", seen, rule, "give all ranks one path and one state")
 
 
 def _target(contents: Contents, name: str, placement: Placement | None, sbp: Any) -> Layout | None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sbpjax.errors import CheckpointError, OpValueError, message
+from sbpjax.errors import CheckpointError, OpValueError
 from sbpjax.world import processes as _world
 
 from .contents import Contents
@@ -55,12 +55,10 @@ class Manager:
     ) -> None:
         if better not in ("min", "max") or keep_best < 0 or (keep_last is not None and keep_last < 1):
             raise OpValueError(
-                message(
-                    "checkpoint.Manager(...)",
-                    f"keep_last={keep_last}, keep_best={keep_best}, better={better!r}",
-                    'keep_last is at least 1 or None, keep_best at least 0, better is "min" or "max"',
-                    'Manager(directory, keep_last=3, keep_best=1, better="min")',
-                )
+                "checkpoint.Manager(...)",
+                f"keep_last={keep_last}, keep_best={keep_best}, better={better!r}",
+                'keep_last is at least 1 or None, keep_best at least 0, better is "min" or "max"',
+                'Manager(directory, keep_last=3, keep_best=1, better="min")',
             )
         self.directory = Path(directory).absolute()
         self.keep_last, self.keep_best, self.better = keep_last, keep_best, better
@@ -158,7 +156,7 @@ class Manager:
         """
         if threading.current_thread() is not threading.main_thread():
             rule = "signals are handled in the main thread"
-            raise CheckpointError(message("watch_preemption()", "another thread", rule, "call it in the main thread"))
+            raise CheckpointError("watch_preemption()", "another thread", rule, "call it in the main thread")
         signal.signal(signal.SIGTERM, lambda *_: setattr(self, "preempted", True))
 
     def should_stop(self) -> bool:

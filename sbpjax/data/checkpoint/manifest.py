@@ -17,7 +17,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import CheckpointError
 
 from .document import VERSION
 
@@ -104,10 +104,8 @@ def fault(directory: Path, name: str, size: int, crc: int | None) -> str | None:
 def damaged(directory: Path, seen: str) -> CheckpointError:
     """Return the error for a checkpoint whose files are not as they were written."""
     return CheckpointError(
-        message(
-            f"loading the checkpoint {str(directory)!r}",
-            seen,
-            "every file is as it was written; nothing was loaded",
-            "take an earlier checkpoint: sbpjax.checkpoint.Manager(directory).steps()",
-        )
+        f"loading the checkpoint {str(directory)!r}",
+        seen,
+        "every file is as it was written; nothing was loaded",
+        "take an earlier checkpoint: sbpjax.checkpoint.Manager(directory).steps()",
     )

@@ -26,7 +26,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import CheckpointError
 from sbpjax.sbp import algebra
 from sbpjax.sbp.placement import placement
 from sbpjax.tensor import dtype as dtypes
@@ -283,19 +283,17 @@ def read_oneflow(path: str | os.PathLike, make: Make, parameter: Callable[[Any],
         raise
     except Exception as error:  # a damaged pickle raises nearly anything
         raise CheckpointError(
-            message(
-                f"reading the directory {str(path)!r} of OneFlow",
-                f"{type(error).__name__}: {str(error)[:500]}",
-                "a directory as oneflow.save of OneFlow 0.9 writes it: pickled_data, and meta and out of every tensor",
-                "check the path; save it again with OneFlow",
-            )
+            f"reading the directory {str(path)!r} of OneFlow",
+            f"{type(error).__name__}: {str(error)[:500]}",
+            "a directory as oneflow.save of OneFlow 0.9 writes it: pickled_data, and meta and out of every tensor",
+            "check the path; save it again with OneFlow",
         ) from None
 
 
 def _refused(name: str) -> CheckpointError:
     rule = "plain values, containers, dates, paths, namespaces and OneFlow's own are read; nothing is imported or run"
     fix = "in OneFlow: save dict(value), vars(value) or object.state_dict() in its place"
-    return CheckpointError(message("reading a directory of OneFlow", f"its pickle names {name[:200]}", rule, fix))
+    return CheckpointError("reading a directory of OneFlow", f"its pickle names {name[:200]}", rule, fix)
 
 
 def _nothing(pid: Any) -> Any:

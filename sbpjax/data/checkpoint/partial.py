@@ -17,7 +17,7 @@ import os
 import shutil
 from pathlib import Path
 
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import CheckpointError
 
 from .blocks import ARRAYS
 from .manifest import CHECKSUMS
@@ -55,9 +55,7 @@ class Partial:
             if isinstance(error, (FileExistsError, NotADirectoryError)):
                 seen += ": something above it is no directory"
             fix = "check the path, its rights and the room on its disk"
-            raise CheckpointError(
-                message(f"saving {str(self.target)!r}", seen, "rank 0 makes a directory", fix)
-            ) from None
+            raise CheckpointError(f"saving {str(self.target)!r}", seen, "rank 0 makes a directory", fix) from None
 
     def _make(self) -> None:
         self.target.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +65,7 @@ class Partial:
             rule = "one run at a time writes a checkpoint"
             fix = "give each run a directory of its own"
             seen = f"{self.path.name} is being written by a process that is alive"
-            raise CheckpointError(message(f"saving {str(self.target)!r}", seen, rule, fix)) from None
+            raise CheckpointError(f"saving {str(self.target)!r}", seen, rule, fix) from None
         self._own = True
         try:
             shutil.rmtree(self.path, ignore_errors=True)

@@ -21,7 +21,7 @@ import ml_dtypes
 import numpy as np
 
 from sbpjax.compiler import conversions
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import CheckpointError
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.from_data import tensor
@@ -98,7 +98,7 @@ def _found(part: dict, name: str, file: Path) -> np.ndarray:
 
 def _no_file(path: Path, seen: str) -> CheckpointError:
     rule = "a safetensors file is a header of JSON and the bytes of the tensors that it lists"
-    return CheckpointError(message(f"reading {str(path)!r}", seen, rule, "check the path, or download the file again"))
+    return CheckpointError(f"reading {str(path)!r}", seen, rule, "check the path, or download the file again")
 
 
 def _mapped(path: Path) -> dict[str, np.ndarray]:
@@ -185,13 +185,13 @@ def placed(
         if name not in arrays or tuple(arrays[name].shape) != tuple(x.shape):
             seen = f"{name}: {list(arrays[name].shape) if name in arrays else 'not in the file'}, {list(x.shape)} here"
             fix = "names= renames what the file has; pattern= loads a part"
-            raise CheckpointError(message("loading weights", seen, "every tensor of `into` is in the file", fix))
+            raise CheckpointError("loading weights", seen, "every tensor of `into` is in the file", fix)
         if not cast and not holds(dtypes.of(x.dtype).np, arrays[name].dtype):
             seen, rule = (
                 f"{name}: {arrays[name].dtype} in the file, {x.dtype.name} here",
                 "no value changes by its dtype",
             )
-            raise CheckpointError(message("loading weights", seen, rule, "cast=True allows the loss"))
+            raise CheckpointError("loading weights", seen, rule, "cast=True allows the loss")
     for name, x in into.items():
         layout = refreshed(x).layout
         made = _placed(arrays[name], *((None, None) if layout is None else (layout.placement, layout.sbp)))
@@ -252,7 +252,7 @@ def save_safetensors(state: Mapping[str, Tensor], path: str | os.PathLike, metad
         if dtype is None or np.dtype(dtype) not in _NAMES:
             seen = f"{name!r} is a {type(x).__name__}{'' if dtype is None else f' of {dtype}'}"
             rule = f"the format holds tensors of {', '.join(_NAMES.values())}"
-            raise CheckpointError(message("save_safetensors(state, path)", seen, rule, "leave it out, or convert it"))
+            raise CheckpointError("save_safetensors(state, path)", seen, rule, "leave it out, or convert it")
         size = dtypes.of(dtype).itemsize * x.shape.numel()
         header[name] = {"dtype": _NAMES[np.dtype(dtype)], "shape": list(x.shape), "data_offsets": [start, start + size]}
         start += size
@@ -267,9 +267,7 @@ def save_safetensors(state: Mapping[str, Tensor], path: str | os.PathLike, metad
     told = world.exchange(f"save_safetensors({str(path)!r})", error)
     if told[0] is not None:
         fix = "check the directory; what was there before is as it was"
-        raise CheckpointError(
-            message(f"save_safetensors(state, {str(path)!r})", told[0], "rank 0 can write there", fix)
-        )
+        raise CheckpointError(f"save_safetensors(state, {str(path)!r})", told[0], "rank 0 can write there", fix)
 
 
 def _written(partial: Path, path: Path, header: bytes, values: Iterator[np.ndarray]) -> str | None:

@@ -30,7 +30,7 @@ import numpy as np
 
 from sbpjax.compiler import conversions
 from sbpjax.compiler.between_placements import travelling
-from sbpjax.errors import CheckpointError, LostRankError, message
+from sbpjax.errors import CheckpointError, LostRankError
 from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import Layout, algebra, broadcast, split
 from sbpjax.sbp.placement import one_per_process
@@ -106,12 +106,10 @@ class Saving:
             return None
         _open.discard(self)
         return CheckpointError(
-            message(
-                f"saving the checkpoint {str(self.path)!r}",
-                "; ".join(f"rank {r}: {e}" for r, e in self._failed.items()),
-                "all processes can write there, and there is room",
-                "check the directory; the checkpoint that was there before is as it was",
-            )
+            f"saving the checkpoint {str(self.path)!r}",
+            "; ".join(f"rank {r}: {e}" for r, e in self._failed.items()),
+            "all processes can write there, and there is room",
+            "check the directory; the checkpoint that was there before is as it was",
         )
 
 
@@ -303,7 +301,7 @@ def _other_state(target: Path, rank: int, first: dict, theirs: dict) -> Checkpoi
         seen = (
             f"{name}: {first[name]} on rank 0, {theirs[name]} on rank {rank}" if name else "the names in another order"
         )
-    return CheckpointError(message(f"saving {target}", seen, "all ranks save one state", "save the same names"))
+    return CheckpointError(f"saving {target}", seen, "all ranks save one state", "save the same names")
 
 
 def facts_of(value: Any) -> dict:

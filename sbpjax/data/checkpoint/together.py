@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import CheckpointError
 from sbpjax.world import processes as _world
 
 Result = TypeVar("Result")
@@ -40,11 +40,9 @@ def together(asked: str, work: Callable[[], Result], tell: Callable[[Result], An
     failed = {rank: text for rank, (text, _) in told.items() if text is not None}
     if failed:
         raise CheckpointError(
-            message(
-                asked,
-                "; ".join(f"rank {rank} failed with {text}" for rank, text in failed.items()),
-                "all ranks reach the checkpoint, and save or load the same tensors",
-                f"look at rank {next(iter(failed))}: its path, its disk, its model",
-            )
+            asked,
+            "; ".join(f"rank {rank} failed with {text}" for rank, text in failed.items()),
+            "all ranks reach the checkpoint, and save or load the same tensors",
+            f"look at rank {next(iter(failed))}: its path, its disk, its model",
         )
     return result, {rank: value for rank, (_, value) in told.items()}  # type: ignore[return-value]

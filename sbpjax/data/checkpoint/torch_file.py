@@ -20,7 +20,7 @@ from typing import IO, Any
 import ml_dtypes
 import numpy as np
 
-from sbpjax.errors import CheckpointError, PlacementError, SbpjaxError, message
+from sbpjax.errors import CheckpointError, PlacementError, SbpjaxError
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.device import device as Device
@@ -219,13 +219,11 @@ def _device(kind: Any, index: Any = None) -> Device:
 def refused(name: str) -> CheckpointError:
     """Return the error for a name that is in no table."""
     return CheckpointError(
-        message(
-            "reading a PyTorch file",
-            f"its pickle names {name[:200]}",
-            "a plain state holds dicts, lists, numbers, strings and tensors; nothing else is imported or run",
-            "in PyTorch: torch.save(model.state_dict(), path); for a file that you made: "
-            "load(path, weights_only=False), or add_safe_globals([...]) of what it names",
-        )
+        "reading a PyTorch file",
+        f"its pickle names {name[:200]}",
+        "a plain state holds dicts, lists, numbers, strings and tensors; nothing else is imported or run",
+        "in PyTorch: torch.save(model.state_dict(), path); for a file that you made: "
+        "load(path, weights_only=False), or add_safe_globals([...]) of what it names",
     )
 
 
@@ -264,13 +262,11 @@ def damaged(asked: str, error: Exception) -> CheckpointError:
     """Return the error for a file that cannot be read."""
     zipped = not isinstance(error, zipfile.BadZipFile)
     return CheckpointError(
-        message(
-            asked,
-            f"{type(error).__name__}: {str(error)[:500]}" if zipped else "no zip archive, or a part of one",
-            "zip files only: torch.save writes them since 1.6; of plain values, and of tensors that lie within their "
-            "storages",
-            "check the path; an older file: torch.save(torch.load(path), path) in PyTorch",
-        )
+        asked,
+        f"{type(error).__name__}: {str(error)[:500]}" if zipped else "no zip archive, or a part of one",
+        "zip files only: torch.save writes them since 1.6; of plain values, and of tensors that lie within their "
+        "storages",
+        "check the path; an older file: torch.save(torch.load(path), path) in PyTorch",
     )
 
 
@@ -306,7 +302,7 @@ def load_torch(
     if not isinstance(state, dict) or not all(isinstance(v, np.ndarray) for v in state.values()):
         keys = list(state)[:6] if isinstance(state, dict) else type(state).__name__
         rule = "a flat state is a dict of tensors"
-        raise CheckpointError(message(f"loading {str(path)!r}", f"{keys}", rule, "key= says where in the file it is"))
+        raise CheckpointError(f"loading {str(path)!r}", f"{keys}", rule, "key= says where in the file it is")
     arrays = renamed(state, names)
     wanted = chosen(arrays, pattern)
     if into is not None and pattern is not None:

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import CheckpointError, message
+from sbpjax.errors import CheckpointError
 from sbpjax.sbp import algebra
 from sbpjax.sbp.placement import placement
 from sbpjax.tensor import dtype as dtypes
@@ -90,9 +90,7 @@ def decode(code: Code, walk: Walk) -> Any:
     decoder = DECODERS.get(code[""])
     if decoder is None:
         rule = f"this version of sbpjax reads {', '.join(sorted(DECODERS))}"
-        raise CheckpointError(
-            message("reading a checkpoint", f"a value of the kind {code['']!r}", rule, "update sbpjax")
-        )
+        raise CheckpointError("reading a checkpoint", f"a value of the kind {code['']!r}", rule, "update sbpjax")
     return decoder(code, walk)
 
 
@@ -106,7 +104,7 @@ def dtype_name(dtype: np.dtype) -> str:
         return dtype.str
     if dtype.hasobject or dtype.fields is not None:
         rule = "arrays of numbers, booleans, strings and times are stored"
-        raise CheckpointError(message("saving a checkpoint", f"a NumPy dtype {dtype}", rule, "array.tolist()"))
+        raise CheckpointError("saving a checkpoint", f"a NumPy dtype {dtype}", rule, "array.tolist()")
     return dtype.name
 
 
@@ -156,7 +154,7 @@ def _encode_default(value: Any, walk: Walk, name: str) -> Code:
     if factory is None:
         seen, known = f"{name}: its default_factory is {value.default_factory!r}", ", ".join(_FACTORIES)
         rule = f"a defaultdict is stored with one of the factories {known}"
-        raise CheckpointError(message("saving a checkpoint", seen, rule, "store dict(value)"))
+        raise CheckpointError("saving a checkpoint", seen, rule, "store dict(value)")
     return {"": "defaultdict", "factory": factory, "items": _pairs(value, walk)}
 
 
@@ -167,9 +165,7 @@ def _encode_time(value: Any, walk: Walk, name: str) -> Code:
         code |= {"value": value.replace(tzinfo=None).isoformat(), "zone": zone.key, "fold": value.fold}
     elif zone is not None and type(zone) is not datetime.timezone:
         rule = "time zones are those of datetime.timezone and zoneinfo.ZoneInfo"
-        raise CheckpointError(
-            message("saving a checkpoint", f"{name}: a time zone {zone!r}", rule, "value.isoformat()")
-        )
+        raise CheckpointError("saving a checkpoint", f"{name}: a time zone {zone!r}", rule, "value.isoformat()")
     return code
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import DataTypeError, message
+from sbpjax.errors import DataTypeError
 
 
 def _sbpjax() -> Any:
@@ -80,7 +80,7 @@ def default_collate(batch: list) -> Any:
         if len({len(sample) for sample in batch}) > 1:
             rule = "each element in list of batch should be of equal size"
             seen = f"sizes {[len(sample) for sample in batch]}"
-            raise _Unequal(message("default_collate(batch)", seen, rule, "DataLoader(..., collate_fn=...) that pads"))
+            raise _Unequal("default_collate(batch)", seen, rule, "DataLoader(..., collate_fn=...) that pads")
         columns = [default_collate(list(samples)) for samples in zip(*batch)]
         return columns if isinstance(first, tuple) else _like(first, columns)
     raise _unknown(first)
@@ -95,7 +95,7 @@ def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
         shapes = [list(a.shape) for a in arrays]
         rule = "stack expects each tensor to be equal size"
         fix = "DataLoader(..., collate_fn=...) that pads or crops"
-        raise _Unequal(message("default_collate(batch)", f"shapes {shapes}", rule, fix))
+        raise _Unequal("default_collate(batch)", f"shapes {shapes}", rule, fix)
     return np.stack(arrays)
 
 
@@ -110,4 +110,4 @@ def _like(given: Any, made: Any) -> Any:
 def _unknown(sample: Any) -> DataTypeError:
     seen = f"a {type(sample).__module__}.{type(sample).__name__}"
     rule = f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {seen[2:]}"
-    return DataTypeError(message("default_collate(batch)", seen, rule, "DataLoader(..., collate_fn=...)"))
+    return DataTypeError("default_collate(batch)", seen, rule, "DataLoader(..., collate_fn=...)")

@@ -18,7 +18,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from sbpjax.errors import DataError, message
+from sbpjax.errors import DataError
 
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
@@ -290,4 +290,4 @@ class _Iterator:
 
 def _require(ok: bool, seen: str, rule: str, fix: str) -> None:
     if not ok:
-        raise DataError(message("DataLoader(...)", seen, rule, fix))
+        raise DataError("DataLoader(...)", seen, rule, fix)

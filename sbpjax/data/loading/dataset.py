@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from sbpjax.errors import DataError, message
+from sbpjax.errors import DataError
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -74,7 +74,7 @@ class TensorDataset(Dataset):
         sizes = [len(t) for t in tensors]
         if len(set(sizes)) > 1:
             rule = "Size mismatch between tensors: all need the same size of dim 0"
-            raise DataError(message("TensorDataset(...)", f"sizes {sizes}", rule, "TensorDataset(x[:n], y[:n])"))
+            raise DataError("TensorDataset(...)", f"sizes {sizes}", rule, "TensorDataset(x[:n], y[:n])")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple:
@@ -91,12 +91,12 @@ class StackDataset(Dataset):
         if bool(args) == bool(kwargs):
             rule = "Supported either tuple- (via args) or dict- (via kwargs) like input/output"
             seen = f"{len(args)} by place, {len(kwargs)} by name"
-            raise DataError(message("StackDataset(...)", seen, rule, "StackDataset(image=images, label=labels)"))
+            raise DataError("StackDataset(...)", seen, rule, "StackDataset(image=images, label=labels)")
         self.datasets: Any = kwargs or args
         sizes = [len(d) for d in (kwargs.values() if kwargs else args)]  # type: ignore[arg-type]
         if len(set(sizes)) > 1:
             rule = "Size mismatch between datasets"
-            raise DataError(message("StackDataset(...)", f"lengths {sizes}", rule, "datasets of equal length"))
+            raise DataError("StackDataset(...)", f"lengths {sizes}", rule, "datasets of equal length")
         self._length = sizes[0]
 
     def __getitem__(self, index: Any) -> Any:
@@ -124,7 +124,7 @@ class ConcatDataset(Dataset[T_co]):
         if not ok:
             rule = "datasets should not be an empty iterable, and ConcatDataset does not support IterableDataset"
             seen = str([type(d).__name__ for d in self.datasets])
-            raise DataError(message("ConcatDataset(datasets)", seen, rule, "ChainDataset(datasets)"))
+            raise DataError("ConcatDataset(datasets)", seen, rule, "ChainDataset(datasets)")
         self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))  # type: ignore[arg-type]
 
     def __len__(self) -> int:
@@ -200,7 +200,7 @@ def random_split(dataset: Dataset, lengths: Sequence[int | float], generator: An
     if sum(sizes) != total:
         rule = "Sum of input lengths does not equal the length of the input dataset!"
         seen = f"lengths {list(lengths)} for {total} samples"
-        raise DataError(message("random_split(dataset, lengths)", seen, rule, "random_split(dataset, [0.9, 0.1])"))
+        raise DataError("random_split(dataset, lengths)", seen, rule, "random_split(dataset, [0.9, 0.1])")
     order = permutation(total, generator)
     ends = list(itertools.accumulate(int(n) for n in sizes))
     return [Subset(dataset, order[end - int(n) : end]) for n, end in zip(sizes, ends)]

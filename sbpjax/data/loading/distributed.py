@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import DataError, message
+from sbpjax.errors import DataError
 
 from .dataset import Dataset as Dataset
 from .sampler import Sampler as Sampler
@@ -49,7 +49,7 @@ class DistributedSampler(Sampler[int]):
         if not 0 <= rank < num_replicas:
             rule = f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
             seen = f"rank={rank}, num_replicas={num_replicas}"
-            raise DataError(message("DistributedSampler(...)", seen, rule, "rank=sbpjax.env.get_rank()"))
+            raise DataError("DistributedSampler(...)", seen, rule, "rank=sbpjax.env.get_rank()")
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
         self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
         total = len(dataset)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sbpjax.errors import DataError, message
+from sbpjax.errors import DataError
 
 
 class WorkerInfo(NamedTuple):
@@ -95,7 +95,7 @@ def _finished(get: Callable[[Any], Any], index: Any) -> Any:
     except StopIteration as error:
         rule = "StopIteration ends a loop: only an IterableDataset says by it that there is no more"
         fix = "raise IndexError for an index that does not exist, or look for a next() on an empty iterator"
-        raise DataError(message(f"dataset[{index}]", f"StopIteration at index {index}", rule, fix)) from error
+        raise DataError(f"dataset[{index}]", f"StopIteration at index {index}", rule, fix) from error
 
 
 class IterFetcher:

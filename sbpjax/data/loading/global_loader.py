@@ -19,7 +19,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax.errors import DataError, message
+from sbpjax.errors import DataError
 from sbpjax.sbp import spread
 from sbpjax.sbp.algebra import B, parse
 from sbpjax.sbp.layout import Layout, layout_of
@@ -56,7 +56,7 @@ def _check_even(layout: Layout) -> None:
     if layout.partial_axes or not layout.is_even:
         rule = f"splits must divide {list(layout.shape)} evenly, and none may be partial_sum"
         fix = "DataLoader(..., drop_last=True) with a batch_size that the placement divides"
-        raise DataError(message("GlobalLoader(loader, placement, sbp)", f"sbp {layout.sbp}", rule, fix))
+        raise DataError("GlobalLoader(loader, placement, sbp)", f"sbp {layout.sbp}", rule, fix)
 
 
 class _Part(Sampler):
@@ -101,7 +101,7 @@ class GlobalLoader:
         if loader.batch_sampler is None or isinstance(loader.dataset, IterableDataset):
             rule = "all processes agree on which samples a batch has, so the dataset needs an index and batches a size"
             seen = f"batches of {loader.batch_size} from a {type(loader.dataset).__name__}"
-            raise DataError(message("GlobalLoader(loader)", seen, rule, "DataLoader(dataset, batch_size=32)"))
+            raise DataError("GlobalLoader(loader)", seen, rule, "DataLoader(dataset, batch_size=32)")
         self.loader, self.placement, self.sbp = loader, placement, sbp
         codes = frozenset(parse(each, placement.hierarchy, _MANY_DIMS) for each in _leaves(sbp))
         self._part = _Part(loader.batch_sampler, placement, codes)

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import WorkerError, WorkerTimeoutError, message
+from sbpjax.errors import WorkerError, WorkerTimeoutError
 
 from . import transport
 from .by_value import reduced
@@ -45,7 +45,7 @@ class _JobPickler(pickle.Pickler):
             rule = "workers have no JAX, and so no modules"
             fix = "apply the module in the training process, hold its numbers as NumPy arrays, or num_workers=0"
             seen = f"a module in the dataset or its functions: {type(obj).__name__}"
-            raise WorkerError(message("DataLoader(num_workers > 0)", seen, rule, fix))
+            raise WorkerError("DataLoader(num_workers > 0)", seen, rule, fix)
         if isinstance(obj, self.tensor) and not isinstance(obj, type):
             from .host_functions import from_numpy
 
@@ -62,7 +62,7 @@ def _pickled(job: dict[str, Any]) -> bytes:
     except Exception as error:
         rule = f"what goes to worker processes is pickled: {type(error).__name__}: {error}"
         fix = "define dataset, collate_fn and worker_init_fn at the top of a module, or num_workers=0"
-        raise WorkerError(message("DataLoader(num_workers > 0)", "dataset or functions", rule, fix)) from error
+        raise WorkerError("DataLoader(num_workers > 0)", "dataset or functions", rule, fix) from error
     return file.getvalue()
 
 
@@ -75,7 +75,7 @@ def _main_module(job: bytes) -> tuple[str, str] | None:
     if path is None:
         rule = "worker processes import what they need, and a notebook's or a prompt's classes are in no file"
         fix = "put the dataset's class into a module beside the notebook, or num_workers=0"
-        raise WorkerError(message("DataLoader(num_workers > 0)", "a dataset defined in __main__", rule, fix))
+        raise WorkerError("DataLoader(num_workers > 0)", "a dataset defined in __main__", rule, fix)
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.origin is not None and os.path.abspath(spec.origin) == os.path.abspath(path):
         return "module", spec.name
@@ -86,7 +86,7 @@ def _refuse_inside_a_worker() -> None:
     if "is_light" in vars(sys.modules["sbpjax"]):
         rule = "a worker imports the main script again to find the dataset in it, and must not start the training there"
         fix = "put what the script does under if __name__ == '__main__':"
-        raise WorkerError(message("DataLoader(num_workers > 0)", "a loop inside a worker process", rule, fix))
+        raise WorkerError("DataLoader(num_workers > 0)", "a loop inside a worker process", rule, fix)
 
 
 def _aliases() -> list[str]:
@@ -256,7 +256,7 @@ class Pool:
         if not ready:
             rule = f"DataLoader timed out after {self._timeout_s} seconds"
             seen = f"no batch from {len(self._workers)} workers, pids {[w.process.pid for w in self._workers]}"
-            raise WorkerTimeoutError(message("the next batch", seen, rule, "DataLoader(..., timeout=0) waits for ever"))
+            raise WorkerTimeoutError("the next batch", seen, rule, "DataLoader(..., timeout=0) waits for ever")
         for key, _ in ready:
             worker: _Worker = key.data
             try:
@@ -301,7 +301,7 @@ class Pool:
         rule = f"DataLoader worker (pid {pid}) exited unexpectedly"
         rule += f", killed by signal {-code}" if code is not None and code < 0 else ""
         fix = "see what it printed; a signal 9 is often a lack of memory: fewer workers or smaller batches"
-        return WorkerError(message("the next batch", seen, rule, fix))
+        return WorkerError("the next batch", seen, rule, fix)
 
     def end(self) -> None:
         """End all workers; harmless if they have ended."""

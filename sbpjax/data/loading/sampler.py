@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from sbpjax.errors import DataError, message
+from sbpjax.errors import DataError
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -155,7 +155,7 @@ class WeightedRandomSampler(Seeded):
         self.weights = np.asarray(weights, np.float64)
         if self.weights.ndim != 1:
             rule = f"weights should be a 1d sequence but given weights have shape {self.weights.shape}"
-            raise DataError(message("WeightedRandomSampler(...)", f"{self.weights.shape}", rule, "weights of one dim"))
+            raise DataError("WeightedRandomSampler(...)", f"{self.weights.shape}", rule, "weights of one dim")
         self.num_samples, self.replacement = num_samples, replacement
 
     def __iter__(self) -> Iterator[int]:
@@ -184,7 +184,7 @@ class BatchSampler(Sampler[list[int]]):
         _positive("BatchSampler", "batch_size", batch_size)
         if not isinstance(drop_last, bool):
             rule = f"drop_last should be a boolean value, but got drop_last={drop_last}"
-            raise DataError(message("BatchSampler(...)", f"{drop_last!r}", rule, "drop_last=True"))
+            raise DataError("BatchSampler(...)", f"{drop_last!r}", rule, "drop_last=True")
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -201,4 +201,4 @@ class BatchSampler(Sampler[list[int]]):
 def _positive(what: str, name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value <= 0:
         rule = f"{name} should be a positive integer value, but got {name}={value}"
-        raise DataError(message(f"{what}(...)", f"{value!r}", rule, f"{name}=8"))
+        raise DataError(f"{what}(...)", f"{value!r}", rule, f"{name}=8")

@@ -53,12 +53,11 @@ def absent(name: str) -> type:
 
 def _refusal(name: str, kind: str = "WorkerError") -> Exception:
     from sbpjax import errors
-    from sbpjax.errors import message
 
     rule = "workers have no JAX: a dataset makes its samples of NumPy's values and of the common tensor functions"
     fix = "use NumPy for it, do it in the training process, or num_workers=0"
     seen = "a name that only the training process has"
-    return getattr(errors, kind)(message(f"{name} in a data worker", seen, rule, fix))
+    return getattr(errors, kind)(f"{name} in a data worker", seen, rule, fix)
 
 
 def _attribute(tensor, name: str):

@@ -24,7 +24,6 @@ from sbpjax.errors import (
     ForeignMessageError,
     LostRankError,
     SignatureError,
-    message,
     page,
 )
 from sbpjax.world import signing
@@ -76,7 +75,7 @@ def roll_call(address: str, rank: int, size: int, timeout_s: float, key: bytes) 
         answer = _report(host, port, mine, key, deadline, timeout_s, asked)
     if "hosts" not in answer:
         kind = LostRankError if answer["kind"] == "lost" else AgreementError
-        raise kind(message(asked, answer["seen"], answer["rule"], answer["fix"]))
+        raise kind(asked, answer["seen"], answer["rule"], answer["fix"])
     return Present(answer["hosts"], signing.derived(key, "run", answer["run"].hex()))
 
 
@@ -108,14 +107,12 @@ def _report(host: str, port: int, mine: dict, key: bytes, deadline: float, timeo
         value = f'export {signing.SECRET}="$(openssl rand -hex 32)"'
         fix = f"{value} with one value on all machines; see {page('explanation/security.md')}"
         seen = refused if refused_since is not None else f"{refused}; then: {why}"
-        raise ForeignMessageError(message(asked, seen, rule, fix))
+        raise ForeignMessageError(asked, seen, rule, fix)
     raise LostRankError(
-        message(
-            asked,
-            f"rank 0 did not answer within {timeout_s:g} s: {why}",
-            "rank 0 serves the others at the coordinator's address",
-            "check that rank 0 runs, and that MASTER_ADDR and MASTER_PORT name its machine and port",
-        )
+        asked,
+        f"rank 0 did not answer within {timeout_s:g} s: {why}",
+        "rank 0 serves the others at the coordinator's address",
+        "check that rank 0 runs, and that MASTER_ADDR and MASTER_PORT name its machine and port",
     )
 
 

@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from sbpjax.errors import DistributedError, EncodingError, message
+from sbpjax.errors import DistributedError, EncodingError
 from sbpjax.world.ranks_text import ranks_text
 
 from . import roll_messages
@@ -93,12 +93,10 @@ class Server:
         except OSError as error:
             server.close()
             raise DistributedError(
-                message(
-                    self.asked,
-                    f"{error}",
-                    f"rank 0 serves the others on port {port}",
-                    "choose another port, or let the launcher choose a free one: --port 0",
-                )
+                self.asked,
+                f"{error}",
+                f"rank 0 serves the others on port {port}",
+                "choose another port, or let the launcher choose a free one: --port 0",
             ) from None
         server.listen(max(128, self.mine["size"]))
         server.setblocking(False)

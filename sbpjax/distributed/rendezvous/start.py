@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from sbpjax.errors import DeviceStateError, DistributedError, OpValueError, message, page
+from sbpjax.errors import DeviceStateError, DistributedError, OpValueError, page
 from sbpjax.world import processes as world
 from sbpjax.world import signing
 
@@ -32,15 +32,13 @@ def connect(
     asked = f"env.init({address!r}, {size}, {rank})"
     if not 0 <= rank < size:
         rule = "a rank is at least 0 and below the number of processes"
-        raise OpValueError(message(asked, f"rank {rank} of {size}", rule, f"a process_id in 0 … {size - 1}"))
+        raise OpValueError(asked, f"rank {rank} of {size}", rule, f"a process_id in 0 … {size - 1}")
     if world.devices_started():
         raise DeviceStateError(
-            message(
-                asked,
-                "JAX has already started its devices",
-                "the processes are connected before the first tensor, placement or JAX array is made",
-                "call sbpjax.env.init() right after the imports",
-            )
+            asked,
+            "JAX has already started its devices",
+            "the processes are connected before the first tensor, placement or JAX array is made",
+            "call sbpjax.env.init() right after the imports",
         )
     present = roll_call.roll_call(address, rank, size, timeout_s, _job_key(asked))
     hosts = present.hosts
@@ -78,7 +76,7 @@ def _job_key(asked: str) -> bytes:
         )
         value = f'export {signing.SECRET}="$(openssl rand -hex 32)"'
         fix = f"{value}, the same on all ranks; see {page('explanation/security.md')}"
-        raise DistributedError(message(asked, str(error), rule, fix)) from None
+        raise DistributedError(asked, str(error), rule, fix) from None
 
 
 def _bind_address(address: str) -> str | None:
@@ -97,12 +95,10 @@ def _facts(coordinator: Any, num_processes: Any, process_id: Any, timeout_s: flo
         names = ("coordinator", "num_processes", "process_id")
         missing = [n for n, g in zip(names, given, strict=True) if g is None]
         raise DistributedError(
-            message(
-                f"env.init(coordinator={coordinator!r}, num_processes={num_processes}, process_id={process_id})",
-                f"{', '.join(missing)} not given",
-                "the three are given together, or none of them",
-                'sbpjax.env.init("host0:29500", num_processes=4, process_id=0)',
-            )
+            f"env.init(coordinator={coordinator!r}, num_processes={num_processes}, process_id={process_id})",
+            f"{', '.join(missing)} not given",
+            "the three are given together, or none of them",
+            'sbpjax.env.init("host0:29500", num_processes=4, process_id=0)',
         )
     found = roll_call.from_environment()
     if found is not None:

@@ -8,7 +8,7 @@ The trace is that of ``A Aᵀ`` with ``A = Lq⁻¹ Lp``, or of its parts where a
 from __future__ import annotations
 
 import sbpjax
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 
 from ..lowrank_multivariate_normal import LowRankMultivariateNormal
@@ -20,7 +20,7 @@ def _same_size(p: MultivariateNormal | LowRankMultivariateNormal, q: Multivariat
     if p.event_shape != q.event_shape:
         rule = "KL-divergence between two Multivariate Normals with different event shapes cannot be computed"
         seen = f"{tuple(p.event_shape)}, {tuple(q.event_shape)}"
-        raise DistributionError(message("kl_divergence(p, q)", seen, rule, "vectors of one size"))
+        raise DistributionError("kl_divergence(p, q)", seen, rule, "vectors of one size")
 
 
 def _squares(matrix: Tensor) -> Tensor:

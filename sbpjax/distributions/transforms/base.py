@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.tensor import Tensor
 
 from .. import constraints
@@ -38,7 +38,7 @@ class Transform:
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
-            raise DistributionError(message("Transform(...)", f"cache_size={cache_size}", "must be 0 or 1", "1"))
+            raise DistributionError("Transform(...)", f"cache_size={cache_size}", "must be 0 or 1", "1")
         self._cache_size = cache_size
         self._inv: Transform | None = None
         if cache_size == 1:
@@ -53,7 +53,7 @@ class Transform:
         if self.domain.event_dim != self.codomain.event_dim:
             rule = "Please use either .domain.event_dim or .codomain.event_dim"
             seen = f"{self.domain.event_dim} and {self.codomain.event_dim}"
-            raise DistributionError(message(f"{type(self).__name__}.event_dim", seen, rule, ".domain.event_dim"))
+            raise DistributionError(f"{type(self).__name__}.event_dim", seen, rule, ".domain.event_dim")
         return self.domain.event_dim
 
     sign: Any = lacking("sign", "+1 if it is increasing, -1 if it is decreasing.")
@@ -181,4 +181,4 @@ def too_few_dims(transform: str, shape: Sequence[int], needed: int) -> None:
     """Raise a ValueError if a shape has fewer dims than an event."""
     if len(shape) < needed:
         rule = f"Too few dimensions on input: at least {needed}"
-        raise DistributionError(message(transform, f"{tuple(shape)}", rule, "add dims"))
+        raise DistributionError(transform, f"{tuple(shape)}", rule, "add dims")

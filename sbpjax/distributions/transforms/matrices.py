@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.functions import nn as F
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.size import Size
@@ -77,13 +77,11 @@ class CorrCholeskyTransform(Transform):
         n = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
         if n * (n - 1) // 2 != shape[-1]:
             rule = "Input is not a flattened lower-diagonal number"
-            raise DistributionError(message("CorrCholeskyTransform", f"{tuple(shape)}", rule, "1, 3, 6, 10, ..."))
+            raise DistributionError("CorrCholeskyTransform", f"{tuple(shape)}", rule, "1, 3, 6, 10, ...")
         return Size((*shape[:-1], n, n))
 
     def inverse_shape(self, shape: Sequence[int]) -> Any:
         too_few_dims("CorrCholeskyTransform", shape, 2)
         if shape[-2] != shape[-1]:
-            raise DistributionError(
-                message("CorrCholeskyTransform", f"{tuple(shape)}", "Input is not square", "(n, n)")
-            )
+            raise DistributionError("CorrCholeskyTransform", f"{tuple(shape)}", "Input is not square", "(n, n)")
         return Size((*shape[:-2], shape[-1] * (shape[-1] - 1) // 2))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sbpjax
-from sbpjax.errors import DistributionError, message
+from sbpjax.errors import DistributionError
 from sbpjax.functions import nn as F
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.size import Size
@@ -90,7 +90,7 @@ class ReshapeTransform(Transform):
         if self.in_shape.numel() != self.out_shape.numel():
             rule = "in_shape, out_shape have different numbers of elements"
             seen = f"{tuple(in_shape)}, {tuple(out_shape)}"
-            raise DistributionError(message("ReshapeTransform(...)", seen, rule, "equal products"))
+            raise DistributionError("ReshapeTransform(...)", seen, rule, "equal products")
         super().__init__(cache_size)
 
     @constraints.dependent_property
@@ -128,5 +128,5 @@ def _exchanged(shape: Sequence[int], old: Size, new: Size) -> Size:
     cut = len(shape) - len(old)
     if tuple(shape[cut:]) != tuple(old):
         rule = f"Shape mismatch: expected {tuple(shape[cut:])} but got {tuple(old)}"
-        raise DistributionError(message("ReshapeTransform", f"{tuple(shape)}", rule, "in_shape as the event's"))
+        raise DistributionError("ReshapeTransform", f"{tuple(shape)}", rule, "in_shape as the event's")
     return Size((*shape[:cut], *new))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import OpValueError, message
+from sbpjax.errors import OpValueError
 from sbpjax.ops import random as ops
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.binding import must_be_tensor
@@ -37,9 +37,7 @@ def drawn_key(p: float, training: bool, generator: Any) -> Any:
         OpValueError: p is no probability.
     """
     if not 0 <= p <= 1:
-        raise OpValueError(
-            message("dropout", f"p={p}", "a dropout probability lies between 0 and 1", "F.dropout(x, p=0.5)")
-        )
+        raise OpValueError("dropout", f"p={p}", "a dropout probability lies between 0 and 1", "F.dropout(x, p=0.5)")
     return generator_or_default(generator).key() if training and p > 0 else None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import OpNotSupportedError, message
+from sbpjax.errors import OpNotSupportedError
 from sbpjax.ops import arithmetic
 from sbpjax.ops import embedding as ops
 from sbpjax.tensor import Tensor
@@ -134,7 +134,7 @@ def embedding_bag(
     """
     if per_sample_weights is not None and mode != "sum":
         rule = f"per_sample_weights is only supported for mode='sum', got mode='{mode}'"
-        raise OpNotSupportedError(message("embedding_bag(...)", f"mode={mode!r}", rule, "mode='sum'"))
+        raise OpNotSupportedError("embedding_bag(...)", f"mode={mode!r}", rule, "mode='sum'")
     check_rows("embedding_bag(input, weight)", input, weight, 0)
     if max_norm is not None:
         _limit_rows(weight, input, max_norm, norm_type)

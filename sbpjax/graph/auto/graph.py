@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sbpjax.compiler import conversions
-from sbpjax.errors import GraphConfigError, OutOfMemoryError, message
+from sbpjax.errors import GraphConfigError, OutOfMemoryError
 from sbpjax.graph.proxy import _options, checkpoints_of, note_options
 from sbpjax.graph.slots import StateSlot
 from sbpjax.nn.containers import ModuleList, Sequential
@@ -160,12 +160,10 @@ def check_arguments(asked: str, placement: Placement | None, tensors: Sequence[T
     local = [t for t in tensors if t.layout is None and t.ndim]
     if placement is not None and placement.spans_processes and local:
         raise GraphConfigError(
-            message(
-                asked,
-                f"a local argument {local[0].dtype.name}{list(local[0].shape)} on {placement!r}",
-                "a local argument is the whole value, and every process has its own",
-                "x.to_global(placement, sbp.split(0))",
-            )
+            asked,
+            f"a local argument {local[0].dtype.name}{list(local[0].shape)} on {placement!r}",
+            "a local argument is the whole value, and every process has its own",
+            "x.to_global(placement, sbp.split(0))",
         )
 
 
@@ -274,10 +272,8 @@ def not_on_one_placement(asked: str, places: Iterable[Any]) -> GraphConfigError:
     """Return the error for a graph whose state lies on several placements."""
     names = ", ".join(sorted(map(repr, places)))
     return GraphConfigError(
-        message(
-            asked,
-            f"enable_auto_parallel(True) with tensors on {names}",
-            "the layouts of one placement are planned as a whole; stages of a pipeline are cut by pipeline.auto_stages",
-            "config.enable_auto_parallel(False), or put the state on one placement",
-        )
+        asked,
+        f"enable_auto_parallel(True) with tensors on {names}",
+        "the layouts of one placement are planned as a whole; stages of a pipeline are cut by pipeline.auto_stages",
+        "config.enable_auto_parallel(False), or put the state on one placement",
     )

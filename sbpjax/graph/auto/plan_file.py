@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sbpjax.errors import SbpError, message
+from sbpjax.errors import SbpError
 from sbpjax.planner.boundaries import Activation
 from sbpjax.programs.plan import Codes, Plan
 from sbpjax.sbp import algebra
@@ -86,12 +86,10 @@ class Sharding:
         """
         if tuple(self.hierarchy) != subject.sizes:
             raise SbpError(
-                message(
-                    f"the plan of {self.title}",
-                    f"hierarchy {tuple(self.hierarchy)} in the file, {subject.sizes} of the step",
-                    "a plan is of one hierarchy: an nd-sbp has one entry per axis",
-                    "plan anew for this placement, or edit HIERARCHY and every entry",
-                )
+                f"the plan of {self.title}",
+                f"hierarchy {tuple(self.hierarchy)} in the file, {subject.sizes} of the step",
+                "a plan is of one hierarchy: an nd-sbp has one entry per axis",
+                "plan anew for this placement, or edit HIERARCHY and every entry",
             )
         inputs = {i: x for i, x in enumerate(subject.inputs) if x.shape}
         every = subject.activations()
@@ -104,12 +102,10 @@ class Sharding:
         ):
             if any(c >= len(shape) for c in codes):
                 raise SbpError(
-                    message(
-                        f"{what}: {algebra.nd_name(codes)!r} in the plan of {self.title}",
-                        f"a tensor of shape {list(shape)}",
-                        f"split(d) needs d < {len(shape)}",
-                        "split a dim that the tensor has",
-                    )
+                    f"{what}: {algebra.nd_name(codes)!r} in the plan of {self.title}",
+                    f"a tensor of shape {list(shape)}",
+                    f"split(d) needs d < {len(shape)}",
+                    "split a dim that the tensor has",
                 )
         return pins, marks
 
@@ -122,12 +118,10 @@ class Sharding:
         found = {n: self.find(x.kind, n) for n in x.names}
         if len(set(found.values())) > 1:
             raise SbpError(
-                message(
-                    f"the plan of {self.title}",
-                    ", ".join(f"{n} {'free' if c is None else algebra.nd_name(c)}" for n, c in found.items()),
-                    "these layers run as one loop over stacks of their tensors, which lie alike",
-                    "give all of them one layout, or config.enable_block_scan(False)",
-                )
+                f"the plan of {self.title}",
+                ", ".join(f"{n} {'free' if c is None else algebra.nd_name(c)}" for n, c in found.items()),
+                "these layers run as one loop over stacks of their tensors, which lie alike",
+                "give all of them one layout, or config.enable_block_scan(False)",
             )
         return next(iter(found.values()))
 
@@ -291,22 +285,18 @@ def _tuple(values: Iterable[int]) -> str:
 def _ending(path: Path, asked: str) -> str:
     if path.suffix not in (".py", ".json"):
         raise SbpError(
-            message(
-                f"sbpjax.auto.{asked}({str(path)!r})",
-                f"the ending {path.suffix!r}",
-                "a plan is a Python module or JSON",
-                f'"{path.stem}.py" or "{path.stem}.json"',
-            )
+            f"sbpjax.auto.{asked}({str(path)!r})",
+            f"the ending {path.suffix!r}",
+            "a plan is a Python module or JSON",
+            f'"{path.stem}.py" or "{path.stem}.json"',
         )
     return path.suffix
 
 
 def _no_plan(path: Path, seen: str) -> SbpError:
     return SbpError(
-        message(
-            f"sbpjax.auto.load({str(path)!r})",
-            seen,
-            "a plan has HIERARCHY and one of " + ", ".join(section for section, _ in _SECTIONS.values()),
-            "write one with graph.auto_parallel_report().save(...)",
-        )
+        f"sbpjax.auto.load({str(path)!r})",
+        seen,
+        "a plan has HIERARCHY and one of " + ", ".join(section for section, _ in _SECTIONS.values()),
+        "write one with graph.auto_parallel_report().save(...)",
     )

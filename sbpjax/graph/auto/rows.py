@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sbpjax.errors import SbpError, message
+from sbpjax.errors import SbpError
 from sbpjax.planner.boundaries import Activation, activations, codes_of
 from sbpjax.programs.plan import Codes, Plan
 from sbpjax.sbp.layout import local_shape
@@ -51,12 +51,10 @@ def unknown(name: str, known: Sequence[str], asked: str) -> SbpError:
     """Return the error for a name that no input and no activation has."""
     near = [k for k in known if name.lower() in k.lower()] or list(known)
     return SbpError(
-        message(
-            f"{asked}({name!r})",
-            f"no tensor of the step is called {name!r}",
-            "a name is that of an input or of a boundary activation, as the report lists them",
-            f"e.g. {near[0]!r}" if near else "print(report)",
-        )
+        f"{asked}({name!r})",
+        f"no tensor of the step is called {name!r}",
+        "a name is that of an input or of a boundary activation, as the report lists them",
+        f"e.g. {near[0]!r}" if near else "print(report)",
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sbpjax import optim
-from sbpjax.errors import GraphConfigError, message
+from sbpjax.errors import GraphConfigError
 from sbpjax.graph.blocks import form_of
 from sbpjax.graph.fitting import options_of, owners_of, planned
 from sbpjax.graph.graph import Graph
@@ -127,12 +127,10 @@ def check_local(modules: Sequence) -> None:
         for name, t in (*module.named_parameters(), *module.named_buffers()):
             if t.layout is not None:
                 raise GraphConfigError(
-                    message(
-                        'auto_stages(model, placements, costs="planned")',
-                        f"{name} of {type(module).__name__} on {t.layout.placement!r}",
-                        "the planner chooses where the tensors of a local model lie",
-                        "give the model before any to_global, or costs=[...]",
-                    )
+                    'auto_stages(model, placements, costs="planned")',
+                    f"{name} of {type(module).__name__} on {t.layout.placement!r}",
+                    "the planner chooses where the tensors of a local model lie",
+                    "give the model before any to_global, or costs=[...]",
                 )
 
 
@@ -149,12 +147,10 @@ def check_apart(rows: Sequence[Sequence]) -> None:
                 first = stage_of.setdefault(id(t), stage)
                 if first != stage:
                     raise GraphConfigError(
-                        message(
-                            'auto_stages(model, placements, costs="planned")',
-                            f"{name} of {type(module).__name__} belongs to stages {first} and {stage}",
-                            "a tensor is laid out by the plan of one stage",
-                            "give costs=[...] and lay the model out by to_global, or do not share the tensor",
-                        )
+                        'auto_stages(model, placements, costs="planned")',
+                        f"{name} of {type(module).__name__} belongs to stages {first} and {stage}",
+                        "a tensor is laid out by the plan of one stage",
+                        "give costs=[...] and lay the model out by to_global, or do not share the tensor",
                     )
 
 

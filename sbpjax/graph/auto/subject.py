@@ -24,7 +24,7 @@ from typing import Any
 import jax
 
 from sbpjax.compiler.compile import cached_plan
-from sbpjax.errors import SbpError, message
+from sbpjax.errors import SbpError
 from sbpjax.planner.boundaries import Activation, activations
 from sbpjax.planner.pins import pinned
 from sbpjax.planner.prices.cost import DEFAULT, CostModel
@@ -209,12 +209,10 @@ def subject_of(
     for what, given in (("names", names), ("kinds", kinds), ("own", layouts)):
         if len(given) != count:
             raise SbpError(
-                message(
-                    f"subject_of({what}=...)",
-                    f"{len(given)} {what} for {count} leaves",
-                    "there is one per leaf of the step",
-                    f"give {count}",
-                )
+                f"subject_of({what}=...)",
+                f"{len(given)} {what} for {count} leaves",
+                "there is one per leaf of the step",
+                f"give {count}",
             )
     kinds = [NUMBER if not a.shape else k for k, a in zip(kinds, avals)]
     tails = {_tail(n): i for i, (n, k) in enumerate(zip(names, kinds)) if k == PARAMETER}
@@ -233,12 +231,10 @@ def subject_of(
     pins = (*range(returned), *(everywhere if not _shape(v) else None for v in program.outvars[returned:]))
     if rest < 0:
         raise SbpError(
-            message(
-                f"subject_of(returned={returned})",
-                f"a step of {len(program.outvars)} results",
-                "the first results are the new state, one per leaf of it",
-                f"returned={len(program.outvars)} at most",
-            )
+            f"subject_of(returned={returned})",
+            f"a step of {len(program.outvars)} results",
+            "the first results are the new state, one per leaf of it",
+            f"returned={len(program.outvars)} at most",
         )
     return Subject(program, placement, inputs, pins, cost, memory_bytes, title)
 

@@ -18,7 +18,7 @@ from jax._src import api_util
 
 from sbpjax.compiler.gspmd import physical_of
 from sbpjax.compiler.program_cache import compiled_afresh
-from sbpjax.errors import NanError, message
+from sbpjax.errors import NanError
 from sbpjax.programs.normalise import evaluate, live
 from sbpjax.sbp import spread
 from sbpjax.sbp.layout import Layout
@@ -236,12 +236,10 @@ class Driver:
     def _nan(self, error: Exception, place: Any, what: str) -> NanError:
         stages = self.pipeline.stages
         return NanError(
-            message(
-                f"stage {stages.index(place) if place in stages else repr(place)}, {what}",
-                f"a value that is no number ({error.args[-1] if error.args else error})",
-                "under jax.debug_nans a step ends at the first one; parameters are those of the step before",
-                "look at the inputs of the step, or lower the learning rate",
-            )
+            f"stage {stages.index(place) if place in stages else repr(place)}, {what}",
+            f"a value that is no number ({error.args[-1] if error.args else error})",
+            "under jax.debug_nans a step ends at the first one; parameters are those of the step before",
+            "look at the inputs of the step, or lower the learning rate",
         )
 
     def _taken(self, body: Body, work: int, own: dict) -> list:

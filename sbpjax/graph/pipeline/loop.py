@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from sbpjax.errors import GraphError, message
+from sbpjax.errors import GraphError
 from sbpjax.programs.normalise import Program, evaluate, normalise, scan_counts, source_line
 from sbpjax.programs.primitives import CONTROL
 from sbpjax.sbp.stage import stage_transfer_p
@@ -115,12 +115,10 @@ def find_loop(program: Program, placed: set[Var], asked: str) -> MicroBatchLoop 
 def _inside(asked: str, eqn) -> GraphError:
     line = source_line(eqn)
     return GraphError(
-        message(
-            asked,
-            f"a change of placement inside a {eqn.primitive.name}" + f" at {line}" * bool(line),
-            "stages are cut at the top level of build; a loop or branch lies on one placement",
-            "move the value before or behind the loop",
-        )
+        asked,
+        f"a change of placement inside a {eqn.primitive.name}" + f" at {line}" * bool(line),
+        "stages are cut at the top level of build; a loop or branch lies on one placement",
+        "move the value before or behind the loop",
     )
 
 

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sbpjax.errors import MixedTensorError, message
+from sbpjax.errors import MixedTensorError
 from sbpjax.programs.normalise import Program, source_line
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.sbp.stage import stage_transfer_p
@@ -190,12 +190,10 @@ class _Colours:
         if len(large) > 1:
             line = source_line(eqn)
             raise MixedTensorError(
-                message(
-                    self.asked,
-                    f"{eqn.primitive.name} of values on {large[0]!r} and on {large[1]!r}" + f" at {line}" * bool(line),
-                    "an op runs on one placement; only values without dims go to the others by themselves",
-                    f"move one of them: x.to_global(placement={large[0]!r}, sbp=...)",
-                )
+                self.asked,
+                f"{eqn.primitive.name} of values on {large[0]!r} and on {large[1]!r}" + f" at {line}" * bool(line),
+                "an op runs on one placement; only values without dims go to the others by themselves",
+                f"move one of them: x.to_global(placement={large[0]!r}, sbp=...)",
             )
         # Among scalars the deepest: the others are there by then, and nothing waits for a send in the other direction.
         return large[0] if large else self.where[max(placed, key=self.depth.__getitem__)]

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax.errors import GraphConfigError, GraphError, message
+from sbpjax.errors import GraphConfigError, GraphError
 from sbpjax.graph.agreement import agree
 from sbpjax.graph.interrupt import Uninterrupted
 from sbpjax.graph.outputs import Outputs
@@ -82,21 +82,17 @@ class PipelinedProgram:
     ) -> None:
         if zero is not None and zero.per_use:
             raise GraphConfigError(
-                message(
-                    asked,
-                    "enable_zero(stage=3) with parameters on several placements",
-                    "a pipeline divides optimizer state and gradients; parameters are divided by its stages",
-                    "config.enable_zero(True, stage=2)",
-                )
+                asked,
+                "enable_zero(stage=3) with parameters on several placements",
+                "a pipeline divides optimizer state and gradients; parameters are divided by its stages",
+                "config.enable_zero(True, stage=2)",
             )
         if world.current().size > jax.process_count():
             raise GraphError(
-                message(
-                    asked,
-                    f"stages on several placements, and {world.current().size} threads as ranks",
-                    "the driver of a pipeline runs in one thread of each process",
-                    "leave sbpjax.simulate out, or start processes: python -m sbpjax.distributed.launch",
-                )
+                asked,
+                f"stages on several placements, and {world.current().size} threads as ranks",
+                "the driver of a pipeline runs in one thread of each process",
+                "leave sbpjax.simulate out, or start processes: python -m sbpjax.distributed.launch",
             )
         self.asked, self.options = asked, options
         self._agreed = self._met = False

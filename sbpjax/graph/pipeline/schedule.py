@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from sbpjax.errors import GraphConfigError, message
+from sbpjax.errors import GraphConfigError
 
 NAMES = ("1f1b", "gpipe", "interleaved", "zero_bubble")
 FORWARD, BACKWARD, BOTH, WEIGHT = "F", "B", "FB", "W"
@@ -203,7 +203,7 @@ def schedule(
         return _given([list(row) for row in name], works, micro_batches)
     if name not in NAMES:
         raise GraphConfigError(
-            message("a pipeline schedule", repr(name), f"one of {list(NAMES)}, or a list per stage", 'schedule="1f1b"')
+            "a pipeline schedule", repr(name), f"one of {list(NAMES)}, or a list per stage", 'schedule="1f1b"'
         )
     best = None
     for credits in [list(limits)] if limits is not None else _credits(name, works, stages, micro_batches):
@@ -354,22 +354,18 @@ def _given(rows: list[list], works: tuple[Work, ...], micro_batches: int) -> Sch
     wrong = next((key for key, micros in taken.items() if micros != sorted(micros)), None)
     if wrong is not None:
         raise GraphConfigError(
-            message(
-                "a given pipeline schedule",
-                f"{wrong[0]} of chunk {wrong[1]} on micro-batches {taken[wrong]}",
-                "a task takes its micro-batches in order, since sums and statistics go from one to the next",
-                "list them from 0 on",
-            )
+            "a given pipeline schedule",
+            f"{wrong[0]} of chunk {wrong[1]} on micro-batches {taken[wrong]}",
+            "a task takes its micro-batches in order, since sums and statistics go from one to the next",
+            "list them from 0 on",
         )
     if set(listed) != wanted or len(listed) != len(wanted):
         extra, absent = sorted(set(listed) - wanted)[:2], sorted(wanted - set(listed))[:2]
         raise GraphConfigError(
-            message(
-                "a given pipeline schedule",
-                f"{len(listed)} entries; not of this pipeline: {extra}; absent: {absent}",
-                f"every stage lists each of its tasks once per micro-batch, {len(wanted)} in all",
-                'start from the rows() of schedule("1f1b", ...)',
-            )
+            "a given pipeline schedule",
+            f"{len(listed)} entries; not of this pipeline: {extra}; absent: {absent}",
+            f"every stage lists each of its tasks once per micro-batch, {len(wanted)} in all",
+            'start from the rows() of schedule("1f1b", ...)',
         )
     done: dict[tuple[int, int], float] = {}
     at, now = [0] * stages, [0.0] * stages
@@ -401,10 +397,8 @@ def _given(rows: list[list], works: tuple[Work, ...], micro_batches: int) -> Sch
 
 def _stuck(name: str, done: int, total: int) -> GraphConfigError:
     return GraphConfigError(
-        message(
-            f"pipeline schedule {name}",
-            f"after {done} of {total} tasks every stage waits for another",
-            "a schedule never waits for a task that comes later on the same stage",
-            "give every stage at least one credit, and backwards behind their forwards",
-        )
+        f"pipeline schedule {name}",
+        f"after {done} of {total} tasks every stage waits for another",
+        "a schedule never waits for a task that comes later on the same stage",
+        "give every stage at least one credit, and backwards behind their forwards",
     )

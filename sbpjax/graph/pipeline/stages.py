@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax.errors import GraphConfigError, GraphTypeError, message
+from sbpjax.errors import GraphConfigError, GraphTypeError
 from sbpjax.graph.proxy import GraphModule
 from sbpjax.nn.containers import ModuleList, Sequential
 from sbpjax.sbp.algebra import broadcast
@@ -59,23 +59,29 @@ def auto_stages(
     asked = "auto_stages(model, placements)"
     if not isinstance(model, (Sequential, ModuleList)):
         raise GraphTypeError(
-            message(asked, f"a {type(model).__name__}", "stages are cut between the modules of a row",
-                    "auto_stages(nn.Sequential(...), placements)")
-        )  # fmt: skip
+            asked,
+            f"a {type(model).__name__}",
+            "stages are cut between the modules of a row",
+            "auto_stages(nn.Sequential(...), placements)",
+        )
     modules = list(model)
     places = list(placements) * chunks
     if len(modules) < len(places) or not places:
         raise GraphConfigError(
-            message(asked, f"{len(modules)} modules for {len(places)} stages", "every stage has at least one module",
-                    f"give at most {len(modules)} placements")
-        )  # fmt: skip
+            asked,
+            f"{len(modules)} modules for {len(places)} stages",
+            "every stage has at least one module",
+            f"give at most {len(modules)} placements",
+        )
     if isinstance(costs, str):
         return _by_plan(asked, modules, places, sbp, example, costs, cost_model)
     if costs is not None and len(costs) != len(modules):
         raise GraphConfigError(
-            message(asked, f"{len(costs)} costs for {len(modules)} modules", "there is one cost per module",
-                    "leave costs out to go by parameters")
-        )  # fmt: skip
+            asked,
+            f"{len(costs)} costs for {len(modules)} modules",
+            "there is one cost per module",
+            "leave costs out to go by parameters",
+        )
     if costs is None:
         costs = _measured(modules, example) if example is not None else [_parameters(m) for m in modules]
     stage_of = cut(costs, len(places))
@@ -98,10 +104,11 @@ def _by_plan(
 
     if costs != "planned" or example is None:
         raise GraphConfigError(
-            message(asked, f"costs={costs!r}, example={example!r}",
-                    "costs are planned for an input of the first module",
-                    'auto_stages(model, placements, example=micro_batch, costs="planned")')
-        )  # fmt: skip
+            asked,
+            f"costs={costs!r}, example={example!r}",
+            "costs are planned for an input of the first module",
+            'auto_stages(model, placements, example=micro_batch, costs="planned")',
+        )
     stage_of = cut_unlike(*stages.row_costs(modules, places, example, cost_model))
     if sbp is not None:
         _place(modules, places, stage_of, sbp)

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from sbpjax.errors import PlacementError, message
+from sbpjax.errors import PlacementError
 from sbpjax.planner.prices import links
 from sbpjax.planner.prices.cost import DEFAULT, CostModel, Link
 from sbpjax.sbp.placement import placement as Placement
@@ -50,12 +50,10 @@ def calibrate(placement: Placement, *, remember: bool = True) -> CostModel:
     """
     if not placement.is_present:
         raise PlacementError(
-            message(
-                f"calibrate({placement!r})",
-                "devices that are not there",
-                "only what runs can be timed",
-                "take a preset: config.set_auto_parallel_cost_model('v5p')",
-            )
+            f"calibrate({placement!r})",
+            "devices that are not there",
+            "only what runs can be timed",
+            "take a preset: config.set_auto_parallel_cost_model('v5p')",
         )
     known = links.of_placement(placement, links.preset_of(placement))
     axes = [_link(placement, axis) for axis in range(len(placement.hierarchy))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import MixedTensorError, message
+from sbpjax.errors import MixedTensorError
 from sbpjax.graph.auto.subject import Input, Subject
 from sbpjax.graph.user_plan import named_inputs
 from sbpjax.tracing import tree
@@ -34,12 +34,10 @@ def subject_of_program(graph: Any, state: State, program: Any) -> Subject:
     """
     if program.plan is None or program.placement is None or program.asked_codes is None:
         raise MixedTensorError(
-            message(
-                f"{graph.name}.auto_parallel_report(...)",
-                "a program on one device" if program.pipeline is None else "a pipeline over several placements",
-                "layouts are chosen on the devices of one placement",
-                "config.enable_auto_parallel(True, placement=sbpjax.placement.all(...))",
-            )
+            f"{graph.name}.auto_parallel_report(...)",
+            "a program on one device" if program.pipeline is None else "a pipeline over several placements",
+            "layouts are chosen on the devices of one placement",
+            "config.enable_auto_parallel(True, placement=sbpjax.placement.all(...))",
         )
     leaves, structure = tree.flatten(program.arguments)
     paths = argument_paths(structure, graph.build)

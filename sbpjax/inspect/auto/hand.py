@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 
-from sbpjax.errors import SbpError, message
+from sbpjax.errors import SbpError
 from sbpjax.graph.auto.subject import BATCH, NUMBER, PARAMETER, STATE, Input, Subject
 from sbpjax.programs.plan import Codes
 from sbpjax.sbp.algebra import B
@@ -60,12 +60,10 @@ def hand_pins(subject: Subject, strategy: str) -> dict[int, Codes]:
     parts = parts * len(sizes) if len(parts) == 1 else parts
     if len(parts) != len(sizes) or any(p not in TITLES for p in parts):
         raise SbpError(
-            message(
-                f"strategy {strategy!r}",
-                f"a placement of hierarchy {sizes}",
-                f"a strategy is one of {list(TITLES)}, or one per axis joined by +",
-                f'e.g. "{strategies(subject)[-1]}"',
-            )
+            f"strategy {strategy!r}",
+            f"a placement of hierarchy {sizes}",
+            f"a strategy is one of {list(TITLES)}, or one per axis joined by +",
+            f'e.g. "{strategies(subject)[-1]}"',
         )
     codes = {i: [B] * len(sizes) for i in range(len(subject.inputs))}
     for axis, part in enumerate(parts):

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sbpjax.errors import SbpError, message
+from sbpjax.errors import SbpError
 from sbpjax.graph.auto.rows import TensorRow, activation_rows, input_rows, unknown
 from sbpjax.graph.auto.subject import BATCH, BUFFER, PARAMETER, Subject
 from sbpjax.inspect.display import Shown, Table, bytes_text, microseconds
@@ -134,12 +134,10 @@ class Report(Shown):
         }
         if path.suffix not in writers:
             raise SbpError(
-                message(
-                    f"report.save({str(path)!r})",
-                    f"the ending {path.suffix!r}",
-                    f"one of {sorted(writers)}",
-                    'report.save("plan.html")',
-                )
+                f"report.save({str(path)!r})",
+                f"the ending {path.suffix!r}",
+                f"one of {sorted(writers)}",
+                'report.save("plan.html")',
             )
         path.write_text(writers[path.suffix](), encoding="utf-8")
         return path

@@ -23,7 +23,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax.errors import GraphError, message
+from sbpjax.errors import GraphError
 from sbpjax.graph.pipeline.courier import here
 from sbpjax.graph.pipeline.schedule import BACKWARD, BOTH, FORWARD, Schedule, Work, schedule
 from sbpjax.inspect.display import Shown, Table, as_html, bytes_text, svg
@@ -154,12 +154,10 @@ def report(graph: Any, program: Any, turns: int = 3) -> PipelineReport:
     pipeline = getattr(program, "pipeline", None)
     if pipeline is None or pipeline.body is None:
         raise GraphError(
-            message(
-                f"{graph.name}.pipeline_report()",
-                "a graph on one placement" if pipeline is None else "a step without micro-batches",
-                "a report shows how stages on several placements share the micro-batches of a step",
-                "config.set_gradient_accumulation_steps(M), and parameters on several placements",
-            )
+            f"{graph.name}.pipeline_report()",
+            "a graph on one placement" if pipeline is None else "a step without micro-batches",
+            "a report shows how stages on several placements share the micro-batches of a step",
+            "config.set_gradient_accumulation_steps(M), and parameters on several placements",
         )
     program.compile(to_run=True)
     body = pipeline.body

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax import functions
-from sbpjax.errors import OpNotSupportedError, message
+from sbpjax.errors import OpNotSupportedError
 from sbpjax.functions import nn as F
 from sbpjax.functions.random import randn_like
 from sbpjax.nn.module import Module
@@ -160,13 +160,11 @@ class _Orthogonal(Module):
             return A.transpose(-1, -2) if rows < columns else A
         if self.base is None:
             raise OpNotSupportedError(
-                message(
-                    "assigning to an orthogonal tensor",
-                    f"orthogonal_map={self.how!r} without a base",
-                    "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
-                    "use_trivialization=False.",
-                    "orthogonal(..., use_trivialization=True)",
-                )
+                "assigning to an orthogonal tensor",
+                f"orthogonal_map={self.how!r} without a base",
+                "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
+                "use_trivialization=False.",
+                "orthogonal(..., use_trivialization=True)",
             )
         found, upper = linalg.qr(tall, mode="complete")
         signs = upper.diagonal(dim1=-2, dim2=-1).sign()

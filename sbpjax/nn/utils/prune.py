@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from sbpjax import functions
-from sbpjax.errors import OpError, OpTypeError, OpValueError, message
+from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.functions import random as random_ops
 from sbpjax.tensor import like
 
@@ -44,7 +44,7 @@ class BasePruningMethod(ABC):
         """Return the original parameter of a module times its mask."""
         name = getattr(self, "_tensor_name", None)
         if name is None:
-            raise OpError(message("apply_mask", f"{module!r}", "the module has been pruned", "apply(module, name)"))
+            raise OpError("apply_mask", f"{module!r}", "the module has been pruned", "apply(module, name)")
         original = getattr(module, f"{name}_orig")
         return getattr(module, f"{name}_mask").to(dtype=original.dtype) * original
 
@@ -76,7 +76,7 @@ class BasePruningMethod(ABC):
         scores = original if importance_scores is None else importance_scores
         if scores.shape != original.shape:
             seen = f"scores {tuple(scores.shape)}, parameter {tuple(original.shape)}"
-            raise OpValueError(message(f"prune {name!r}", seen, "scores have the parameter's shape", "give such"))
+            raise OpValueError(f"prune {name!r}", seen, "scores have the parameter's shape", "give such")
         default = like.ones_like(original) if earlier is None else getattr(module, f"{name}_mask").detach().clone()
         mask = method.compute_mask(scores, default)  # may refuse: nothing has changed yet
         if earlier is None:
@@ -131,11 +131,11 @@ class PruningContainer(BasePruningMethod):
         """Add a method for the same parameter."""
         if method is not None and not isinstance(method, BasePruningMethod):
             raise OpTypeError(
-                message("add_pruning_method", type(method).__name__, "it is a BasePruningMethod", "give an instance")
+                "add_pruning_method", type(method).__name__, "it is a BasePruningMethod", "give an instance"
             )
         if method is not None and method._tensor_name != self._tensor_name:
             seen = f"one for {method._tensor_name!r} in a container for {self._tensor_name!r}"
-            raise OpValueError(message("add_pruning_method", seen, "all prune one parameter", "a container each"))
+            raise OpValueError("add_pruning_method", seen, "all prune one parameter", "a container each")
         self._pruning_methods += (method,)
 
     def __len__(self) -> int:
@@ -161,7 +161,7 @@ class PruningContainer(BasePruningMethod):
             left = (slice(None),) * t.ndim
         else:
             rule = "PRUNING_TYPE is 'unstructured', 'structured' or 'global'"
-            raise OpValueError(message("compute_mask", f"{method.PRUNING_TYPE!r}", rule, "set it on the class"))
+            raise OpValueError("compute_mask", f"{method.PRUNING_TYPE!r}", rule, "set it on the class")
         mask[left] = method.compute_mask(t[left], default_mask=mask[left]).to(dtype=mask.dtype)
         return mask
 
@@ -179,11 +179,11 @@ class _Amount(BasePruningMethod):
 
     def __init__(self, amount) -> None:
         if not isinstance(amount, numbers.Real):
-            raise OpTypeError(message("pruning", f"amount {amount!r}", "amount is a number", "amount=0.5"))
+            raise OpTypeError("pruning", f"amount {amount!r}", "amount is a number", "amount=0.5")
         whole = isinstance(amount, numbers.Integral)
         if amount < 0 or (not whole and amount > 1.0):
             rule = "amount is a share in [0, 1] or a whole number from 0 on"
-            raise OpValueError(message("pruning", f"amount {amount}", rule, "amount=0.5"))
+            raise OpValueError("pruning", f"amount {amount}", rule, "amount=0.5")
         self.amount = amount
 
     def _count(self, size: int, cap: bool = True) -> int:
@@ -192,7 +192,7 @@ class _Amount(BasePruningMethod):
             return round(self.amount * size)
         if self.amount > size and cap:
             rule = f"amount is at most the {size} there are"
-            raise OpValueError(message("pruning", f"amount {self.amount}", rule, f"amount={size}"))
+            raise OpValueError("pruning", f"amount {self.amount}", rule, f"amount={size}")
         return int(self.amount)
 
 
@@ -245,9 +245,9 @@ class _Structured(_Amount):
     def _slices(self, t, default_mask, scores_of):
         if t.ndim <= 1:
             seen = f"a tensor of {t.ndim} dims"
-            raise OpValueError(message("structured pruning", seen, "it has at least 2 dims", "l1_unstructured"))
+            raise OpValueError("structured pruning", seen, "it has at least 2 dims", "l1_unstructured")
         if not -t.ndim <= self.dim < t.ndim:
-            raise OpError(message("structured pruning", f"dim {self.dim} of {t.ndim}", "the dim exists", "dim=0"))
+            raise OpError("structured pruning", f"dim {self.dim} of {t.ndim}", "the dim exists", "dim=0")
         dim, size = self.dim % t.ndim, t.shape[self.dim]
         count = self._count(size)
         if count == 0:
@@ -358,10 +358,10 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
     """
     if not isinstance(parameters, Iterable):
         seen = type(parameters).__name__
-        raise OpTypeError(message("global_unstructured", seen, "parameters are pairs", "[(module, 'weight')]"))
+        raise OpTypeError("global_unstructured", seen, "parameters are pairs", "[(module, 'weight')]")
     scores_of = importance_scores or {}
     if not isinstance(scores_of, dict):
-        raise OpTypeError(message("global_unstructured", repr(scores_of), "importance_scores is a dict", "{}"))
+        raise OpTypeError("global_unstructured", repr(scores_of), "importance_scores is a dict", "{}")
     parameters = list(parameters)
     scores = [scores_of.get((m, name), getattr(m, name)).reshape(-1) for m, name in parameters]
     masks = [getattr(m, f"{name}_mask", like.ones_like(getattr(m, name))).reshape(-1) for m, name in parameters]
@@ -371,7 +371,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
     method._tensor_name = "temp"
     if method.PRUNING_TYPE != "unstructured":
         rule = "only unstructured pruning can be global"
-        raise OpTypeError(message("global_unstructured", pruning_method.__name__, rule, "L1Unstructured"))
+        raise OpTypeError("global_unstructured", pruning_method.__name__, rule, "L1Unstructured")
     container.add_pruning_method(method)
     together = container.compute_mask(functions.cat(scores), functions.cat(masks))
     start = 0
@@ -387,7 +387,7 @@ def remove(module, name: str):
     key, hook = _hook_of(module, name)
     if hook is None:
         rule = "the parameter is pruned"
-        raise OpValueError(message(f"prune.remove({name!r})", type(module).__name__, rule, "prune it first"))
+        raise OpValueError(f"prune.remove({name!r})", type(module).__name__, rule, "prune it first")
     hook.remove(module)
     del module._forward_pre_hooks[key]
     return module

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 
-from sbpjax.errors import OpError, OpValueError, message
+from sbpjax.errors import OpError, OpValueError
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter
 from sbpjax.tensor import Tensor, dispatch
@@ -57,12 +57,12 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     asked, fix = f"weight_norm({type(module).__name__}, {name!r})", "weight_norm(nn.Linear(20, 40), 'weight')"
     if name in _names(module):
         rule = f"Cannot register two weight_norm hooks on the same parameter {name}"
-        raise OpError(message(asked, "a normalised parameter", rule, "remove_weight_norm(module) first"))
+        raise OpError(asked, "a normalised parameter", rule, "remove_weight_norm(module) first")
     weight = module._parameters.get(name)
     if weight is None:
-        raise OpValueError(message(asked, f"parameters {list(module._parameters)}", f"it has no {name!r}", fix))
+        raise OpValueError(asked, f"parameters {list(module._parameters)}", f"it has no {name!r}", fix)
     if dim is not None and not -1 <= dim < weight.ndim:
-        raise OpValueError(message(asked, f"dim={dim}, a weight of {weight.ndim} dims", "dim is one of them", "dim=0"))
+        raise OpValueError(asked, f"dim={dim}, a weight of {weight.ndim} dims", "dim is one of them", "dim=0")
     dim = None if dim == -1 else dim
     with no_grad():
         length = dispatch.run(op_of(lengths, (("dim", dim),)), (weight.detach(),))
@@ -88,7 +88,7 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
     if name not in names:
         asked = f"remove_weight_norm({type(module).__name__}, {name!r})"
         rule = f"weight_norm of '{name}' not found in {module}"
-        raise OpValueError(message(asked, f"normalised parameters {list(names)}", rule, "weight_norm(module) first"))
+        raise OpValueError(asked, f"normalised parameters {list(names)}", rule, "weight_norm(module) first")
     with no_grad():
         weight = getattr(module, name).detach()
     _become(module, {n: d for n, d in names.items() if n != name})

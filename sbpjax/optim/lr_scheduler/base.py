@@ -26,7 +26,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from sbpjax.errors import OpTypeError, OpValueError, message
+from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.optim.optimizer import Optimizer
 
 
@@ -61,7 +61,7 @@ class LRScheduler:
             elif "initial_lr" not in group:
                 rule = f"param 'initial_lr' is not specified in param_groups[{index}] when resuming an optimizer"
                 fix = f"optimizer.param_groups[{index}]['initial_lr'] = 0.1"
-                raise _MissingRate(message(f"{type(self).__name__}(last_step={self.last_step})", "no key", rule, fix))
+                raise _MissingRate(f"{type(self).__name__}(last_step={self.last_step})", "no key", rule, fix)
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_lr = [group["lr"] for group in optimizer.param_groups]
         self.step()
@@ -212,11 +212,11 @@ class LRScheduler:
         unknown = sorted(set(state_dict) - set(self._saved()))
         if missing or unknown:
             rule = f"missing keys {missing}, unknown keys {unknown}"
-            raise OpValueError(message(asked, f"keys {sorted(state_dict)}", rule, f"{type(self).__name__}'s own"))
+            raise OpValueError(asked, f"keys {sorted(state_dict)}", rule, f"{type(self).__name__}'s own")
         if "base_lrs" in state_dict and len(state_dict["base_lrs"]) != len(self.base_lrs):
             seen = f"rates of {len(state_dict['base_lrs'])} groups"
             rule = f"the optimizer has {len(self.base_lrs)} parameter groups"
-            raise OpValueError(message(asked, seen, rule, "make the optimizer with the groups it was saved with"))
+            raise OpValueError(asked, seen, rule, "make the optimizer with the groups it was saved with")
 
     def _take_state(self, state_dict: dict[str, Any]) -> None:
         for name in self._saved():
@@ -240,13 +240,13 @@ def checked_optimizer(asked: str, optimizer: Any) -> Optimizer:
     if isinstance(optimizer, Optimizer):
         return optimizer
     name = type(optimizer).__name__
-    raise OpTypeError(message(asked, name, f"{name} is not an Optimizer", f"{asked}(sbpjax.optim.SGD(params), ...)"))
+    raise OpTypeError(asked, name, f"{name} is not an Optimizer", f"{asked}(sbpjax.optim.SGD(params), ...)")
 
 
 def require(ok: bool, scheduler: str, seen: str, rule: str, fix: str) -> None:
     """Raise a ValueError for a bad option of a schedule."""
     if not ok:
-        raise OpValueError(message(f"{scheduler}(...)", seen, rule, fix))
+        raise OpValueError(f"{scheduler}(...)", seen, rule, fix)
 
 
 def per_group(scheduler: str, name: str, value: Any, optimizer: Optimizer) -> list:

@@ -12,7 +12,7 @@ import bisect
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax.errors import OpValueError, message
+from sbpjax.errors import OpValueError
 from sbpjax.optim.optimizer import Optimizer
 
 from .base import LRScheduler, checked_optimizer, require
@@ -50,7 +50,7 @@ class _Composed(LRScheduler):
             asked = f"{type(self).__name__}.load_state_dict"
             seen = "no list of schedulers" if not isinstance(parts, list) else f"{len(parts)} schedulers"
             rule = f"it is made of {len(self.schedulers)} schedulers"
-            raise OpValueError(message(asked, seen, rule, "make it of the schedulers it was saved with"))
+            raise OpValueError(asked, seen, rule, "make it of the schedulers it was saved with")
         super().check_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
         for scheduler, part in zip(self.schedulers, parts):
             scheduler.check_state_dict(part)

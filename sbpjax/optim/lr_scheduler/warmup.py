@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sbpjax.errors import OpTypeError, message
+from sbpjax.errors import OpTypeError
 from sbpjax.optim.optimizer import Optimizer
 
 from .base import LRScheduler, require
@@ -56,7 +56,7 @@ class WarmUpLR(_Composed):
         else:
             seen = type(scheduler_or_optimizer).__name__
             rule = f"'scheduler_or_optimizer' must be a LRScheduler or an Optimizer, but got {seen}"
-            raise OpTypeError(message(f"{name}(...)", seen, rule, "WarmUpLR(optimizer, warmup_iters=5)"))
+            raise OpTypeError(f"{name}(...)", seen, rule, "WarmUpLR(optimizer, warmup_iters=5)")
         rule = f"'warmup_method' must be 'linear' or 'constant', but got {warmup_method}"
         require(warmup_method in ("linear", "constant"), name, f"{warmup_method!r}", rule, "warmup_method='linear'")
         rule = "Warm-up factor expected to be between 0 and 1"

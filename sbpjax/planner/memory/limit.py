@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sbpjax.errors import OutOfMemoryError, message
+from sbpjax.errors import OutOfMemoryError
 from sbpjax.planner.prices.cost import PRESETS, CostModel
 from sbpjax.programs.normalise import Program
 from sbpjax.programs.plan import Codes, Plan
@@ -162,14 +162,12 @@ def _slower(
             break
     if smallest.bytes > limit_bytes:
         raise OutOfMemoryError(
-            message(
-                f"a plan within {limit_bytes:,.0f} bytes per device",
-                f"the smallest plan found holds {smallest.bytes:,} bytes at its fullest moment, "
-                f"the fastest one {free.bytes:,}",
-                "parameters, state, saved activations and gathered copies must fit",
-                f"memory_limit_bytes={_rounded_up(smallest.bytes)}, or release pins, checkpoint activations, "
-                "split the batch, or use more devices",
-            )
+            f"a plan within {limit_bytes:,.0f} bytes per device",
+            f"the smallest plan found holds {smallest.bytes:,} bytes at its fullest moment, "
+            f"the fastest one {free.bytes:,}",
+            "parameters, state, saved activations and gathered copies must fit",
+            f"memory_limit_bytes={_rounded_up(smallest.bytes)}, or release pins, checkpoint activations, "
+            "split the batch, or use more devices",
         )
     # Half-way on a logarithmic scale: which price a plan changes at is known to no power of ten.
     best, low, high = smallest, math.log(_LOWEST * byte_us), math.log(_HIGHEST * byte_us)

@@ -295,10 +295,8 @@ def preset(name: str) -> CostModel:
     Raises:
         SbpError: there is no such preset.
     """
-    from sbpjax.errors import SbpError, message
+    from sbpjax.errors import SbpError
 
     if name not in PRESETS:
-        raise SbpError(
-            message(f"cost model {name!r}", repr(name), f"the presets are {sorted(PRESETS)}", 'e.g. preset("h100")')
-        )
+        raise SbpError(f"cost model {name!r}", repr(name), f"the presets are {sorted(PRESETS)}", 'e.g. preset("h100")')
     return PRESETS[name]

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sbpjax.compiler import conversions
-from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError, message
+from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError
 from sbpjax.ops import arrange
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.mode import mode
@@ -61,26 +61,22 @@ def _roots(tensors: tuple, grads: tuple, create_graph: bool) -> list:
     roots = []
     for x, g in zip(tensors, grads, strict=True):
         if not isinstance(x, Tensor):
-            raise OpTypeError(message("backward", f"a {type(x).__name__}", "outputs are tensors", "pass tensors"))
+            raise OpTypeError("backward", f"a {type(x).__name__}", "outputs are tensors", "pass tensors")
         x._fresh()
         if x._edge is None:
             raise AutogradError(
-                message(
-                    "backward",
-                    f"{x.dtype.name}{list(x.shape)} that does not require grad and does not have a grad_fn",
-                    "backward starts at a tensor computed from one that requires grad",
-                    "set requires_grad=True on an input before computing",
-                )
+                "backward",
+                f"{x.dtype.name}{list(x.shape)} that does not require grad and does not have a grad_fn",
+                "backward starts at a tensor computed from one that requires grad",
+                "set requires_grad=True on an input before computing",
             )
         if g is None:
             if x.shape.numel() != 1:
                 raise AutogradError(
-                    message(
-                        "backward without a gradient",
-                        f"an output of shape {list(x.shape)}",
-                        "grad can be implicitly created only for scalar outputs",
-                        "reduce it, e.g. x.sum().backward(), or pass a gradient of its shape",
-                    )
+                    "backward without a gradient",
+                    f"an output of shape {list(x.shape)}",
+                    "grad can be implicitly created only for scalar outputs",
+                    "reduce it, e.g. x.sum().backward(), or pass a gradient of its shape",
                 )
             g = _one_like(x)
         else:
@@ -91,27 +87,21 @@ def _roots(tensors: tuple, grads: tuple, create_graph: bool) -> list:
 
 def _checked(x: Tensor, g, create_graph: bool) -> Tensor:
     if not isinstance(g, Tensor):
-        raise OpTypeError(
-            message("backward", f"a gradient of type {type(g).__name__}", "gradients are tensors", "pass one")
-        )
+        raise OpTypeError("backward", f"a gradient of type {type(g).__name__}", "gradients are tensors", "pass one")
     if g.shape != x.shape:
         raise AutogradError(
-            message(
-                "backward",
-                f"a gradient of shape {list(g.shape)} for an output of shape {list(x.shape)}",
-                "a gradient has the shape of its output",
-                "reshape or expand the gradient",
-            )
+            "backward",
+            f"a gradient of shape {list(g.shape)} for an output of shape {list(x.shape)}",
+            "a gradient has the shape of its output",
+            "reshape or expand the gradient",
         )
     if (g._layout is None) != (x._layout is None):
         raise MixedTensorError(
-            message(
-                "backward",
-                f"a {'local' if g._layout is None else 'global'} gradient for a "
-                f"{'local' if x._layout is None else 'global'} output",
-                "output and gradient are both local or both global",
-                "gradient.to_global(output.placement, output.sbp), or gradient.to_local()",
-            )
+            "backward",
+            f"a {'local' if g._layout is None else 'global'} gradient for a "
+            f"{'local' if x._layout is None else 'global'} output",
+            "output and gradient are both local or both global",
+            "gradient.to_global(output.placement, output.sbp), or gradient.to_local()",
         )
     if g.dtype != x.dtype:
         g = g.to(x.dtype)
@@ -150,7 +140,7 @@ def backward(
         return
     inputs = _tuple(inputs)
     if not inputs:
-        raise AutogradError(message("backward", "inputs=()", "inputs names at least one tensor", "leave inputs out"))
+        raise AutogradError("backward", "inputs=()", "inputs names at least one tensor", "leave inputs out")
     capture = {(x._edge, x._idx): None for x in inputs if x._fresh()._edge is not None}
     # Captured, and not left to `AccumulateGrad`: inputs that are no leaves get a ``.grad`` as well, and others must
     # not.
@@ -171,7 +161,7 @@ def _batched(outputs: tuple, inputs: tuple, grads: tuple, retain_graph: bool | N
     if len(counts) != 1:
         rule = "every gradient of an output has a first dim of one size"
         seen = f"sizes {sorted(counts)}"
-        raise AutogradError(message("autograd.grad(is_grads_batched=True)", seen, rule, "grad_outputs=sbpjax.eye(n)"))
+        raise AutogradError("autograd.grad(is_grads_batched=True)", seen, rule, "grad_outputs=sbpjax.eye(n)")
     rows, last = [], counts.pop() - 1
     for i in range(last + 1):
         row = tuple([None if g is None else g[i] for g in grads])
@@ -218,14 +208,10 @@ def grad(
     for x in inputs:
         if not isinstance(x, Tensor) or x._fresh()._edge is None:
             raise AutogradError(
-                message(
-                    "autograd.grad",
-                    "an input that does not require grad"
-                    if isinstance(x, Tensor)
-                    else f"a {type(x).__name__} as input",
-                    "every input is a tensor of the graph",
-                    "x.requires_grad_() before computing the outputs",
-                )
+                "autograd.grad",
+                "an input that does not require grad" if isinstance(x, Tensor) else f"a {type(x).__name__} as input",
+                "every input is a tensor of the graph",
+                "x.requires_grad_() before computing the outputs",
             )
     roots = _roots(outputs, grads, create_graph)
     keys = [(x._edge, x._idx) for x in inputs]
@@ -237,12 +223,10 @@ def grad(
     elif any(g is None for g in found) and not allow_unused:
         unused = next(i for i, g in enumerate(found) if g is None)
         raise AutogradError(
-            message(
-                "autograd.grad",
-                f"input {unused} of {len(inputs)} was not used in the graph",
-                "every input must have been used to compute the outputs",
-                "pass allow_unused=True to get None for it",
-            )
+            "autograd.grad",
+            f"input {unused} of {len(inputs)} was not used in the graph",
+            "every input must have been used to compute the outputs",
+            "pass allow_unused=True to get None for it",
         )
     return tuple(found)
 
@@ -280,12 +264,10 @@ def register_hook(self: Tensor, hook):
     self._fresh()
     if self._edge is None:
         raise AutogradError(
-            message(
-                "register_hook",
-                "a tensor that doesn't require gradient",
-                "only tensors that require grad have a gradient to hook",
-                "x.requires_grad_()",
-            )
+            "register_hook",
+            "a tensor that doesn't require gradient",
+            "only tensors that require grad have a gradient to hook",
+            "x.requires_grad_()",
         )
     table = table_of(self._edge)
     return table.add(table.on_output(self._idx), hook)
@@ -297,12 +279,10 @@ def register_post_accumulate_grad_hook(self: Tensor, hook):
 
     if self._edge.__class__ is not AccumulateGrad:
         raise AutogradError(
-            message(
-                "register_post_accumulate_grad_hook",
-                "a tensor that is no leaf requiring grad",
-                "only leaves accumulate",
-                "use register_hook",
-            )
+            "register_post_accumulate_grad_hook",
+            "a tensor that is no leaf requiring grad",
+            "only leaves accumulate",
+            "use register_hook",
         )
     if self._edge.post is None:
         self._edge.post = {}
@@ -318,7 +298,7 @@ def retain_grad(self: Tensor) -> None:
     self._fresh()
     if self._edge is None:
         raise AutogradError(
-            message("retain_grad()", "a tensor with requires_grad=False", "it has no gradient", "x.requires_grad_()")
+            "retain_grad()", "a tensor with requires_grad=False", "it has no gradient", "x.requires_grad_()"
         )
     if self._edge.__class__ is not AccumulateGrad:
         table_of(self._edge).retain[self._idx] = weakref.ref(self)

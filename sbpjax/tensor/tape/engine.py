@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from sbpjax.errors import AutogradError, message
+from sbpjax.errors import AutogradError
 from sbpjax.tensor import dispatch
 from sbpjax.tensor.local import LocalNode
 from sbpjax.tensor.mode import mode
@@ -256,12 +256,10 @@ def _before(hooks, grads: list) -> list:
 def _resized(hook, grad, changed) -> AutogradError:
     name = getattr(hook, "__name__", hook)
     return AutogradError(
-        message(
-            "backward()",
-            f"hook {name!r} turned a gradient of shape {list(grad.shape)} into {list(changed.shape)}",
-            "a hook may change the values of a gradient, not its shape",
-            "return a tensor of the gradient's shape, or None",
-        )
+        "backward()",
+        f"hook {name!r} turned a gradient of shape {list(grad.shape)} into {list(changed.shape)}",
+        "a hook may change the values of a gradient, not its shape",
+        "return a tensor of the gradient's shape, or None",
     )
 
 

@@ -25,7 +25,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from sbpjax.errors import AutogradError, ModuleMethodError, message
+from sbpjax.errors import AutogradError, ModuleMethodError
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tensor import Tensor, restore, wrap_any
 
@@ -49,12 +49,10 @@ class FunctionCtx:
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
                 raise AutogradError(
-                    message(
-                        "ctx.save_for_backward(...)",
-                        f"a {type(t).__name__}",
-                        "only tensors (or None) are saved this way",
-                        "set other values as attributes: ctx.value = value",
-                    )
+                    "ctx.save_for_backward(...)",
+                    f"a {type(t).__name__}",
+                    "only tensors (or None) are saved this way",
+                    "set other values as attributes: ctx.value = value",
                 )
         self._saved = tensors
 
@@ -67,12 +65,10 @@ class FunctionCtx:
         """
         if self._saved is FREED:
             raise AutogradError(
-                message(
-                    "ctx.saved_tensors",
-                    "the saved tensors were freed by an earlier backward()",
-                    "a graph can be walked once, unless it is retained",
-                    "call the first backward with retain_graph=True",
-                )
+                "ctx.saved_tensors",
+                "the saved tensors were freed by an earlier backward()",
+                "a graph can be walked once, unless it is retained",
+                "call the first backward with retain_graph=True",
             )
         restored = []
         for t, entry in zip(self._saved, self._versions, strict=True):
@@ -85,13 +81,11 @@ class FunctionCtx:
             version, edge, idx, array, layout = entry
             if t._version != version:
                 raise AutogradError(
-                    message(
-                        "ctx.saved_tensors",
-                        f"a saved tensor was modified by an inplace operation: it is at version {t._version}, "
-                        f"expected version {version}",
-                        "what backward needs must not change between forward and backward",
-                        "save x.clone()",
-                    )
+                    "ctx.saved_tensors",
+                    f"a saved tensor was modified by an inplace operation: it is at version {t._version}, "
+                    f"expected version {version}",
+                    "what backward needs must not change between forward and backward",
+                    "save x.clone()",
                 )
             # As it hung when it was saved: an in-place op may have hung the tensor on a later node since, without a
             # change that backward must know of.
@@ -140,24 +134,20 @@ class FunctionNode(Node):
         total = len(ctx.needs_input_grad)
         if len(result) < total or any(g is not None for g in result[total:]):
             raise AutogradError(
-                message(
-                    f"{self.function.__name__}.backward",
-                    f"{len(result)} gradients for {total} inputs",
-                    f"backward returns one gradient per input of forward: expected {total}, got {len(result)}",
-                    "return None for inputs without a gradient",
-                )
+                f"{self.function.__name__}.backward",
+                f"{len(result)} gradients for {total} inputs",
+                f"backward returns one gradient per input of forward: expected {total}, got {len(result)}",
+                "return None for inputs without a gradient",
             )
         return tuple(self._fitting(result[i]) for i in self.places)
 
     def _fitting(self, g):
         if g is not None and not isinstance(g, Tensor):
             raise AutogradError(
-                message(
-                    f"{self.function.__name__}.backward",
-                    f"a gradient of type {type(g).__name__}",
-                    "gradients are tensors or None",
-                    "return tensors",
-                )
+                f"{self.function.__name__}.backward",
+                f"a gradient of type {type(g).__name__}",
+                "gradients are tensors or None",
+                "return tensors",
             )
         return g
 
@@ -176,12 +166,10 @@ class FunctionNode(Node):
 
 def _missing(name: str, arguments: str) -> ModuleMethodError:
     return ModuleMethodError(
-        message(
-            "applying an autograd.Function",
-            f"a Function without a static {name}",
-            "a Function defines forward, and backward if a gradient runs through it",
-            f"@staticmethod def {name}({arguments}): ...",
-        )
+        "applying an autograd.Function",
+        f"a Function without a static {name}",
+        "a Function defines forward, and backward if a gradient runs through it",
+        f"@staticmethod def {name}({arguments}): ...",
     )
 
 
@@ -391,10 +379,8 @@ class _Once(Function):
     @staticmethod
     def backward(ctx, *grads):
         raise AutogradError(
-            message(
-                "differentiating a gradient",
-                "a backward marked once_differentiable",
-                "such a backward cannot be differentiated again",
-                "write the backward with tensor ops and without the mark",
-            )
+            "differentiating a gradient",
+            "a backward marked once_differentiable",
+            "such a backward cannot be differentiated again",
+            "write the backward with tensor ops and without the mark",
         )

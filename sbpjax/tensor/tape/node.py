@@ -14,7 +14,7 @@ import itertools
 import weakref
 from typing import Any
 
-from sbpjax.errors import AutogradError, message
+from sbpjax.errors import AutogradError
 
 # One counter for all threads: ``next`` of a C iterator is atomic under the GIL, and order matters only within one
 # thread's tape.
@@ -131,12 +131,10 @@ def table_of(node: Node) -> HookTable:
 def freed(name: str) -> AutogradError:
     """Return the error of a second walk over a node that keeps nothing any more."""
     return AutogradError(
-        message(
-            f"backward through {name}",
-            "its saved tensors were freed by an earlier backward()",
-            "a graph can be walked once, unless it is retained",
-            "call the first backward with retain_graph=True",
-        )
+        f"backward through {name}",
+        "its saved tensors were freed by an earlier backward()",
+        "a graph can be walked once, unless it is retained",
+        "call the first backward with retain_graph=True",
     )
 
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax.errors import AutogradError, message
+from sbpjax.errors import AutogradError
 from sbpjax.tensor.tensor import Tensor, restore
 
 from .node import FREED, Node, freed, sequence
@@ -51,13 +51,11 @@ class OpNode(Node):
             now = version if t is None else t._cell.version if t._cell is not None else t._ver
             if t is not None and now != version:
                 raise AutogradError(
-                    message(
-                        f"backward through {self.name()}",
-                        f"a tensor it needs, {list(t.shape)}, was modified by an inplace operation: "
-                        f"it is at version {now}, expected version {version}",
-                        "what backward needs must not change between the op and backward()",
-                        "use the out-of-place op, or write to x.clone()",
-                    )
+                    f"backward through {self.name()}",
+                    f"a tensor it needs, {list(t.shape)}, was modified by an inplace operation: "
+                    f"it is at version {now}, expected version {version}",
+                    "what backward needs must not change between the op and backward()",
+                    "use the out-of-place op, or write to x.clone()",
                 )
         return saved
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sbpjax.errors import AutogradError, message
+from sbpjax.errors import AutogradError
 from sbpjax.tensor.tape import op_node
 from sbpjax.tensor.tensor import Tensor, wrap_any
 
@@ -60,12 +60,10 @@ class Packed:
             tensor = self._unpack(packed)
             if not isinstance(tensor, Tensor):
                 raise AutogradError(
-                    message(
-                        f"backward through {asked}",
-                        f"an unpack hook that returned a {type(tensor).__name__}",
-                        "unpack returns a tensor of the value that pack was given",
-                        "return a tensor",
-                    )
+                    f"backward through {asked}",
+                    f"an unpack hook that returned a {type(tensor).__name__}",
+                    "unpack returns a tensor of the value that pack was given",
+                    "return a tensor",
                 )
             found.append(tensor._fresh()._array)
         return tuple(found)
@@ -113,7 +111,7 @@ class saved_tensors_hooks:
     def __enter__(self) -> saved_tensors_hooks:
         if _stack.refused:
             raise AutogradError(
-                message("saved_tensors_hooks(...)", "a block that disables them", _stack.refused[-1], "leave the block")
+                "saved_tensors_hooks(...)", "a block that disables them", _stack.refused[-1], "leave the block"
             )
         _stack.hooks.append((self.pack_hook, self.unpack_hook))
         _changed(1)
