@@ -62,9 +62,10 @@ def public(
             given = {name: value for name, value in zip(order[same:], args[same:]) if name != NOTHING}
             if given.keys().isdisjoint(options):
                 args, options = args[:same], {**given, **options}
-        wrong = misfit(function, args, options) if strict else None
-        if wrong is not None:
-            raise wrong
+        if strict:
+            wrong = misfit(function, args, options)
+            if wrong is not None:
+                raise wrong
         try:
             result = function(*args, **options)
         except Exception as error:

@@ -29,7 +29,7 @@ from sbpjax.tensor import like as likes
 from sbpjax.tensor.abstract import abstract
 from sbpjax.tensor.device import META
 from sbpjax.tensor.op import op_of
-from sbpjax.tensor.payload import facts, is_shared, payload, payloads, put_all
+from sbpjax.tensor.payload import facts, is_shared, payload, payloads, payloads_and_numbers, put_all
 from sbpjax.tensor.stored import Elsewhere
 from sbpjax.tensor.tensor import wrap
 
@@ -103,7 +103,7 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
         results = dispatch.run(op_of(fn, static), tuple(inputs))
         put_all(targets, payloads(results), [target.layout for target in targets])
         return
-    arrays: list[Any] = [payload(x) if isinstance(x, Tensor) else x for x in inputs]
+    arrays = payloads_and_numbers(inputs)
     donate = _unshared(targets, arrays, donated)
     if place_of(like) is META:
         put_all(targets, list(map(of_aval, jax.eval_shape(_compiled(fn, static, ()), *arrays))))
@@ -150,7 +150,8 @@ def _unshared(tensors: list[Tensor], arrays: list, places: list[int]) -> tuple[i
     """Return the places to donate: all of them, or none if something else holds one of the arrays."""
     references = sys.getrefcount
     for tensor, place in zip(tensors, places):
-        if references(arrays[place]) > _UNSHARED + is_shared(tensor):  # a cell holds its array too
+        count = references(arrays[place])
+        if count > _UNSHARED and count > _UNSHARED + is_shared(tensor):  # a cell holds its array too
             return ()
     return tuple(places)
 

@@ -137,7 +137,7 @@ def unary(op: Op, a: Tensor) -> Any:
         checks = (_ref(a), a._ver) if check == "inputs" else (_ref(t), 0) if check == "outputs" else ()
     else:
         saved = checks = ()
-    record_op(LocalNode, entry, (edge,), (a._idx,), saved, checks, (t,))
+    t._edge = record_op(LocalNode, entry, (edge,), (a._idx,), saved, checks, None)
     return t
 
 
@@ -199,7 +199,7 @@ def binary(op: Op, a: Tensor, b) -> Any:
         checks = (_ref(kept), kept._ver) if isinstance(kept, Tensor) else ()
     else:
         saved = checks = ()
-    record_op(LocalNode, entry, edges, idxs, saved, checks, (t,))
+    t._edge = record_op(LocalNode, entry, edges, idxs, saved, checks, None)
     return t
 
 

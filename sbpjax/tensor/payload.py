@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
@@ -38,6 +39,11 @@ def payload(x: Tensor) -> Any:
 def payloads(tensors: Iterable[Tensor]) -> list:
     """Return `payload` of many tensors."""
     return [x._array if x._cell is None else x._fresh()._array for x in tensors]
+
+
+def payloads_and_numbers(values: Iterable) -> list:
+    """Return `payload` of those values that are tensors, and the others as they are."""
+    return [(x._array if x._cell is None else x._fresh()._array) if isinstance(x, Tensor) else x for x in values]
 
 
 def facts(x: Tensor) -> Any:
@@ -111,8 +117,7 @@ def put_all(tensors: Sequence[Tensor], arrays: Sequence, layouts: Sequence | Non
     """Write arrays into tensors, see `put`; all are local if no layouts are given."""
     # This loop writes all of a model's state behind every step: three attribute checks per tensor instead of a call.
     quick = mode.touch is None
-    for i, (x, array) in enumerate(zip(tensors, arrays)):
-        layout = None if layouts is None else layouts[i]
+    for x, array, layout in zip(tensors, arrays, repeat(None) if layouts is None else layouts):
         if quick and x._cell is None and x._layout is layout and x._kind in _HERE and array.__class__ is ArrayImpl:
             x._array = array
             x._ver += 1

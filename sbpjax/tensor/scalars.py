@@ -56,10 +56,13 @@ def scalar_array(value):
     return found
 
 
+_HASHABLE = frozenset((int, float, bool, str, type(None)))
+
+
 def hashable(value):
     """Return a static attribute as a hashable value: lists become tuples, 0-d tensors numbers, dtypes NumPy dtypes."""
     # By far the most common, and not worth the chain of `isinstance` below.
-    if value.__class__ is int or value.__class__ is float or value is None:
+    if value.__class__ in _HASHABLE:
         return value
     if isinstance(value, (list, tuple)):
         return tuple([hashable(v) for v in value])

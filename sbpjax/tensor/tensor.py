@@ -382,7 +382,9 @@ class Tensor(Attached):
         if self._cell is not None:
             self._set_payload(array, layout)
             return
-        self._hold(array, layout)
+        self._array = array  # what `_hold` does, without a call: every backward and `zero_grad` does it per parameter
+        self._layout = layout
+        self._kind = LOCAL if layout is None and array.__class__ is ArrayImpl else kind_of(array, layout)
         self._ver += 1
 
     # ------------------------------------------------------------------------------------------------ protocols

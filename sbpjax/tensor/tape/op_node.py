@@ -44,12 +44,13 @@ class OpNode(Node):
             if saved is FREED:
                 raise freed(self.name())
             return saved.unpacked(self.name())
-        checks = self.checks
-        for k in range(0, len(checks), 2):
-            t, version = checks[k](), checks[k + 1]
-            # a tensor that is gone cannot have been changed by its user
-            now = version if t is None else t._cell.version if t._cell is not None else t._ver
-            if t is not None and now != version:
+        pairs = iter(self.checks)
+        for ref, version in zip(pairs, pairs):
+            t = ref()
+            if t is None:  # a tensor that is gone cannot have been changed by its user
+                continue
+            now = t._ver if t._cell is None else t._cell.version
+            if now != version:
                 raise AutogradError(
                     f"backward through {self.name()}",
                     f"a tensor it needs, {list(t.shape)}, was modified by an inplace operation: "
@@ -97,7 +98,7 @@ def record_op(cls: type[OpNode], entry, edges, idxs, saved: tuple, checks, outs,
         idxs: as for `record`.
         saved: the payloads that the backward reads.
         checks: ``(ref, version, ref, version, …)`` of the tensors that must not change before backward.
-        outs: the op's outputs; None if they will hang on the node when they are read.
+        outs: the op's outputs; None if the caller hangs them on the node, now or when they are read.
         layouts: layouts of the payloads in ``saved``; None if all are local.
     """
     node: Any = _new_node(cls)
@@ -123,15 +124,13 @@ def record_op(cls: type[OpNode], entry, edges, idxs, saved: tuple, checks, outs,
 
 def kept_of(op, keep: tuple[int, ...], inputs: tuple, arrays: list, outs: tuple) -> tuple[tuple, list]:
     """Return the payloads that a backward reads, and ``[ref, version, …]`` of what must not change before it."""
-    saved, checks, check = [], [], op.check
-    for i in keep:
-        saved.append(arrays[i])
-        if check == "inputs":
+    checks: list = []
+    if op.check == "inputs":
+        for i in keep:
             x = inputs[i]
             if isinstance(x, Tensor):
-                checks.append(_ref(x))
-                checks.append(x._ver)
-    if check == "outputs" and keep:
+                checks += _ref(x), x._ver
+    elif op.check == "outputs":
         for x in outs:
-            checks += [_ref(x), x._ver]
-    return tuple(saved), checks
+            checks += _ref(x), x._ver
+    return tuple([arrays[i] for i in keep]), checks
