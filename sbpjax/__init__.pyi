@@ -838,7 +838,7 @@ def fix(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return input rounded towards zero; integers stay."""
 def fix_(input: _Tensor) -> _Tensor:
     """Write the result of `trunc` into the first tensor, which keeps its layout."""
-from sbpjax.tensor.views import flatten as flatten
+from sbpjax.tensor.reshaping import flatten as flatten
 def flip(input: _Tensor, *dims: _types.IntOrInts) -> _Tensor:
     """Return input with the given dims reversed.
 
@@ -1061,14 +1061,14 @@ from sbpjax.tensor.autocast import is_autocast_enabled as is_autocast_enabled
 from sbpjax.functions.elementwise import is_complex as is_complex
 from sbpjax.functions.complex_numbers import is_conj as is_conj
 from sbpjax.functions.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
-from sbpjax.functions.facts import is_distributed as is_distributed
+from sbpjax.functions.torch_methods import is_distributed as is_distributed
 from sbpjax.functions.elementwise import is_floating_point as is_floating_point
 from sbpjax.tensor.tape.grad_mode import is_grad_enabled as is_grad_enabled
-from sbpjax.functions.facts import is_inference as is_inference
+from sbpjax.functions.torch_methods import is_inference as is_inference
 from sbpjax.tensor.tape.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from sbpjax.functions.complex_numbers import is_neg as is_neg
 from sbpjax.functions.elementwise import is_nonzero as is_nonzero
-from sbpjax.functions.facts import is_same_size as is_same_size
+from sbpjax.functions.torch_methods import is_same_size as is_same_size
 from sbpjax.functions.conversions import is_signed as is_signed
 def is_storage(obj: _types.ArrayLike) -> builtins.bool:
     """Return whether an object is the memory of a tensor."""
@@ -1525,7 +1525,7 @@ def narrow(input: _Tensor, dim: builtins.int, start: builtins.float, length: bui
         start: the first index.
         length: how many.
     """
-from sbpjax.functions.parts import narrow_copy as narrow_copy
+from sbpjax.functions.slicing import narrow_copy as narrow_copy
 def native_dropout(input: _Tensor, p: builtins.float, train: builtins.bool | None) -> builtins.tuple[_Tensor, _Tensor]:
     """Return `nn.functional.dropout`, and where elements were kept."""
 def native_layer_norm(input: _Tensor, normalized_shape: _types.IntOrInts, weight: _Tensor, bias: _Tensor | None, eps: builtins.float) -> _NativeLayerNorm:
@@ -1736,7 +1736,7 @@ def randperm(n: builtins.int, *, generator: _Generator | None = None, dtype: _ty
     """
 def range(start: builtins.float = 0, end: _types.TensorLike | None = None, step: builtins.float = 1, *, dtype: _types.DTypeLike | None = None, device: _types.DeviceLike | None = None, requires_grad: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return ``start``, ``start + step``, … up to and including ``end``."""
-from sbpjax.tensor.views import ravel as ravel
+from sbpjax.tensor.reshaping import ravel as ravel
 from sbpjax.functions.complex_numbers import real as real
 def reciprocal(input: _Tensor, *, out: _Tensor | None = None) -> _Tensor:
     """Return 1 / input."""

@@ -1,7 +1,4 @@
-"""What the package calls itself when it prints a name: ``oneflow.float32`` to a script that imports it as oneflow.
-
-Tested with the aliases, in `tests/compat/test_mock_torch.py`.
-"""
+"""What the package calls itself when it prints a name: ``oneflow.float32`` to a script that imports it as oneflow."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ def package() -> str:
 
 
 def is_oneflow() -> bool:
-    """Return whether the program has imported the package as oneflow, whose habits then hold where names tell."""
+    """Return whether the program has imported the package as oneflow, whose behaviour then holds where names tell."""
     return _names[-1] == "oneflow"
 
 
 def is_torch() -> bool:
-    """Return whether the program has imported the package as torch, whose habits then hold where the two differ."""
+    """Return whether the program has imported the package as torch, whose behaviour then holds where the two differ."""
     return _names[-1] == "torch"
 
 

@@ -34,7 +34,7 @@ from sbpjax.tensor.op import op_of
 from sbpjax.tensor.scalars import hashable
 from sbpjax.tensor.tensor import Tensor
 
-from . import texts
+from . import oneflow_dtypes, texts
 from .channels import channels
 from .checks import reduced_by
 from .public import public
@@ -276,8 +276,8 @@ class Form:
                 lines.append("result = result[:-1]" if row.result else "result = result[0]")
         if row.result:
             lines.append("result = _Result(*result)")
-        if row.habit:
-            lines.append("result = _habit(result)")
+        if row.oneflow_dtype:
+            lines.append("result = _oneflow_dtype(result)")
         if kind == "function" and row.out:
             result = "tuple(result)" if row.result else "result"
             return [*lines, f"return result if out is None else _into_out(out, {result})"]
@@ -312,8 +312,8 @@ class Form:
             space["_fails"] = getattr(importlib.import_module("sbpjax.functions.failures"), row.fails)
         if row.result:
             space["_Result"] = _named_tuple(row)
-        if row.habit:
-            space["_habit"] = getattr(importlib.import_module("sbpjax.functions.habits"), row.habit)
+        if row.oneflow_dtype:
+            space["_oneflow_dtype"] = getattr(oneflow_dtypes, row.oneflow_dtype)
         return space
 
 

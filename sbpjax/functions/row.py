@@ -37,7 +37,7 @@ class Row:
         ignores: arguments of the form that mean nothing here; `size_average` and `reduce` change the reduction.
         check: a function of `sbpjax.functions.checks` that looks at the arguments first.
         result: the fields of the named tuple that is returned.
-        habit: a function of `sbpjax.functions.habits` for the result, under OneFlow's name.
+        oneflow_dtype: a function of `sbpjax.functions.oneflow_dtypes` for the result, under OneFlow's name.
         out: whether the function takes ``out=``.
         inplace: which of `FN` and `NN` take ``inplace=``; functions of two tensors do, by name.
         strict: whether types of arguments are looked at before each call: it would turn 2.5 into 2 itself.
@@ -62,7 +62,7 @@ class Row:
     ignores: str = ""
     check: str = ""
     result: str = ""
-    habit: str = ""
+    oneflow_dtype: str = ""
     out: bool = True
     inplace: int = 0
     strict: bool = False

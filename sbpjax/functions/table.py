@@ -171,7 +171,7 @@ def names(room: str) -> list[str]:
 
 
 def face(
-    room: str, space: dict[str, Any], *beside: str, modules: str = ""
+    room: str, space: dict[str, Any], *beside: str, modules: str = "", tell: Callable[[dict], None] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a module that shows a room of the table.
 
@@ -181,6 +181,7 @@ def face(
         beside: rooms whose names it has too, the first of them first; ``"Tensor"`` has all methods.
         modules: modules of the package that are imported when they are asked for: ``name``, or ``name=module``, or
             ``name=module:class`` for a class.
+        tell: called with the name and the class when one of these classes is imported.
     """
     places = {name: place or name for name, _, place in (each.partition("=") for each in modules.split())}
 
@@ -190,7 +191,12 @@ def face(
         if name in places:
             place, _, inside = places[name].partition(":")
             module = importlib.import_module(f"sbpjax.{place}")
-            return getattr(module, inside) if inside else module
+            if not inside:
+                return module
+            value = space[name] = getattr(module, inside)
+            if tell is not None:
+                tell({name: value})
+            return value
         home = next((place for place in (room, *beside) if has(place, name)), None)
         if home is None:
             if "Tensor" in beside and callable(getattr(Tensor, name, None)):

@@ -88,6 +88,7 @@ VIEW = (
     "A split stays with its dim, and with the first of dims that are joined. A part of a split dim is a partial sum, "
     "without communication. A partial sum stays one."
 )
+_VIEWS = ("sbpjax.tensor.views.", "sbpjax.tensor.reshaping.", "sbpjax.tensor.splitting.")
 _FAMILY_OF = {op: text for ops, text in FAMILIES.items() for op in ops.split()}
 
 # What the names of helpers in the code of an op imply: an error, or the dtype of the result.
@@ -164,7 +165,7 @@ def of_written(home: str, function: Callable, parameters: list[str]) -> str:
     }
     making = MAKING if "requires_grad" in own else {}
     said["Args"] = _arguments(said.get("Args", ""), parameters, {**ARGUMENTS, **tensors, **making})
-    if home.startswith(("sbpjax.tensor.views.", "sbpjax.tensor.splitting.")):
+    if home.startswith(_VIEWS):
         said.setdefault("Returns", _filled(VIEW))
     return _joined(head, said)
 

@@ -33,24 +33,19 @@ from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.tensor.change_mark import changes
-from sbpjax.tracing.capture import State
 from sbpjax.tracing.signature import Call
 
 from . import runtime, saving
 from .config import GraphConfig
-from .fitting import fit, owners_of, prepared, prepared_or_last
+from .fitting import fit, prepared
+from .graph_reports import Reports
 from .internals import Internals, internals_of
 from .program import Program
 from .proxy import ProxyModule
 from .repeat import MISSED, repeat_of
-from .shown import SHOWN
 
 if TYPE_CHECKING:
     from typing import ParamSpec, Protocol, TypeVar
-
-    from sbpjax.inspect.memory import Memory
-    from sbpjax.inspect.profile import Profile
-    from sbpjax.inspect.traffic import Traffic
 
     _P = ParamSpec("_P")
     _R = TypeVar("_R", covariant=True)
@@ -64,7 +59,7 @@ _counts: dict[str, int] = {}
 _MOST_MISSED = 3  # a call that is never quite the same, such as one whose weights somebody holds, is not tried forever
 
 
-class Graph:
+class Graph(Reports):
     """Base class of graphs; a subclass assigns modules in ``__init__`` and overrides `build`.
 
     Attributes:
@@ -273,31 +268,6 @@ class Graph:
         self._compile(self.program)
         return self
 
-    def memory(self, *args: Any, compiled: bool = True, **kwargs: Any) -> Memory:
-        """Return what a step needs of one device's memory, by kind; nothing runs.
-
-        Args:
-            args: as for `compile`; none for the program of the last call.
-            compiled: ask the compiler; else estimate it from the plan, which takes no compilation.
-            kwargs: the same by name.
-
-        Raises:
-            OutOfMemoryError: the compiler finds that the device has less.
-        """
-        if args or kwargs:
-            self.build_graph(*args, **kwargs)
-        return SHOWN["memory"](self.program, State(owners_of(self)), compiled)
-
-    def traffic(self, *args: Any, **kwargs: Any) -> Traffic:
-        """Return what a step moves between devices, planned and compiled, by kind; nothing runs.
-
-        Raises:
-            MixedTensorError: the program runs on one device, and moves nothing.
-        """
-        if args or kwargs:
-            self.build_graph(*args, **kwargs)
-        return SHOWN["traffic"](self.program)
-
     finish_complie_and_init_runtime = finish_compile_and_init_runtime  # OneFlow's spelling
 
     def _compile(self, program: Program) -> None:
@@ -305,153 +275,7 @@ class Graph:
             program.compile(to_run=True)
             self._g.debug.compiled(self, program)
 
-    # -- reports and files ----------------------------------------------------------------------------------------
-
-    def explain(self, *args: Any, check: bool = True, **kwargs: Any) -> Any:
-        """Return what a step moves between devices: every boxing with its module, source line, collective and bytes.
-
-        Nothing runs.
-
-        Args:
-            *args: arguments of ``build``, abstract or not; none for the program of the last call.
-            check: compile the program and hold the plan's sums against its collectives.
-            **kwargs: arguments by name.
-
-        Raises:
-            MixedTensorError: the program runs on one device, and moves nothing.
-            GraphError: no arguments, and the graph was not built.
-
-        Example:
-            >>> print(graph.explain(x, y))
-        """
-        return SHOWN["explain"](self, prepared_or_last(self, args, kwargs)[1], check)
-
-    def pipeline_report(self, *args: Any, turns: int = 3, **kwargs: Any) -> Any:
-        """Return when each stage of a pipeline works and waits, the bubble, and what it holds.
-
-        Tasks are timed alone, on zeros; no parameter changes.
-
-        Args:
-            *args: arguments of ``build``, abstract or not; none for the program of the last call.
-            turns: how often each task is timed; the median counts.
-            **kwargs: arguments by name.
-
-        Raises:
-            GraphError: the graph lies on one placement, or has no micro-batches.
-
-        Example:
-            >>> graph.pipeline_report().save("step.svg")
-        """
-        return SHOWN["pipeline_report"](self, prepared_or_last(self, args, kwargs)[1], turns)
-
-    def profile(
-        self, steps: int = 10, *args: Any, directory: str | os.PathLike | None = None, **kwargs: Any
-    ) -> Profile:
-        """Run steps under the profiler, and return which ops of which modules take the time.
-
-        Parameters, optimizers, schedules and the random stream are as before afterwards. The program is compiled once
-        more, since a program out of the compiler's cache may carry the names of another graph.
-
-        Args:
-            steps: how many steps are measured; one more runs before them.
-            *args: arguments of ``build``; none for zeros of the last call's signature.
-            directory: where the trace for TensorBoard and Perfetto goes; by default a new temporary directory. Of
-                several processes each takes a folder of its own in it, ``rank0`` and so on.
-            **kwargs: arguments by name.
-
-        Returns:
-            A `Profile`: print it, or show it in a notebook.
-
-        Raises:
-            GraphError: no arguments, and the graph was not built; less than one step.
-
-        Example:
-            >>> print(graph.profile(5, x, y, directory="traces"))
-        """
-        return SHOWN["profile"](self, args, kwargs, steps, directory)
-
-    def auto_parallel_report(self, *args: Any, against: Sequence[str] | None = None, **kwargs: Any) -> Any:
-        """Return how the tensors of a step lie and what that costs, beside the usual strategies; nothing runs.
-
-        The plan is that of `build`'s program: with ``config.enable_auto_parallel(True)`` the one that was found. The
-        other strategies are planned for this call, which takes as long as the plan did, for each.
-
-        Args:
-            *args: arguments of ``build``, abstract or not; none for the program of the last call.
-            against: strategies to compare with: ``"dp"``, ``"zero1"``, ``"fsdp"``, ``"tp"``, ``"own"``, on several
-                axes their products such as ``"dp+tp"``; all of them by default.
-            **kwargs: arguments by name.
-
-        Returns:
-            A `sbpjax.inspect.auto.report.Report`: print it, show it in a notebook, or save it as a page, a picture or
-            a plan.
-
-        Raises:
-            MixedTensorError: the program runs on one device, or on several placements.
-
-        Example:
-            >>> graph.auto_parallel_report(x, y).save("plan.html")
-        """
-        return SHOWN["auto_parallel_report"](self, *prepared_or_last(self, args, kwargs), against)
-
-    def why(self, name: str, sbp: Any) -> Any:
-        """Return what it would cost to lay one tensor of the last program otherwise, and what would follow.
-
-        Args:
-            name: a parameter, state, argument or boundary activation as `auto_parallel_report` names it, or a pattern.
-            sbp: its nd-sbp, in any form.
-
-        Raises:
-            SbpError: no tensor has that name, or the layout does not fit it.
-
-        Example:
-            >>> print(graph.why("model.blocks.*.up.weight", "B"))
-        """
-        return SHOWN["why"](self, *prepared_or_last(self, (), {}), name, sbp)
-
-    def stablehlo(self, *args: Any, **kwargs: Any) -> str:
-        """Return the text of the program that goes to the compiler; nothing is compiled.
-
-        Args:
-            *args: arguments of ``build``, abstract or not; none for the program of the last call.
-            **kwargs: arguments by name.
-
-        Raises:
-            GraphError: no arguments, and the graph was not built; or it is a pipeline, which has a program per task.
-
-        Example:
-            >>> "stablehlo.dot_general" in graph.stablehlo(x)
-        """
-        return self._one_program("stablehlo", args, kwargs).lower().as_text()
-
-    def hlo(self, *args: Any, **kwargs: Any) -> str:
-        """Return the text of the compiled program, with its fusions and collectives; nothing runs.
-
-        Args:
-            *args: arguments of ``build``, abstract or not; none for the program of the last call.
-            **kwargs: arguments by name.
-
-        Raises:
-            GraphError: no arguments, and the graph was not built; or it is a pipeline, which has a program per task.
-
-        Example:
-            >>> print(graph.hlo(x))
-        """
-        return self._one_program("hlo", args, kwargs).compile().as_text()
-
-    def _one_program(self, asked: str, args: tuple, kwargs: dict) -> Program:
-        program = prepared_or_last(self, args, kwargs)[1]
-        if program.pipeline is not None:
-            raise GraphError(
-                f"{self.name}.{asked}()",
-                "a pipeline",
-                "each task of a pipeline is a program of its own",
-                "graph.pipeline_report() shows the tasks; put the model on one placement to read one program",
-            )
-        return program
-
-    def _repr_html_(self) -> str:
-        return SHOWN["page"](self)
+    # -- files -----------------------------------------------------------------------------------------------------
 
     def export(
         self,
@@ -548,10 +372,7 @@ class Graph:
     def enable_shared(self, mode: bool = True) -> None:
         """Accepted for OneFlow's spelling: programs always share the state of their modules."""
 
-    # -- text ------------------------------------------------------------------------------------------------------
-
-    def __repr__(self) -> str:
-        return SHOWN["text"](self)
+    # -- what is printed -------------------------------------------------------------------------------------------
 
     def debug(
         self,

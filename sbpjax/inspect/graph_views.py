@@ -56,11 +56,11 @@ def explain(graph: Any, program: Any, check: bool) -> Any:
 
 
 @shows
-def pipeline_report(graph: Any, program: Any, turns: int) -> Any:
+def pipeline_report(graph: Any, program: Any, rounds: int) -> Any:
     """Return when each stage of a pipeline works and waits."""
     from sbpjax.inspect.pipeline.report import report
 
-    return report(graph, program, turns)
+    return report(graph, program, rounds)
 
 
 @shows

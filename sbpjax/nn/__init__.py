@@ -4,6 +4,7 @@ from sbpjax.world.pause import Pause as _Pause  # isort: skip  # first of all
 
 _resting = _Pause()
 
+from sbpjax.functions.table import face as _face
 from sbpjax.tensor.wrong_call import tell_constructors as _tell
 from sbpjax.tracing.from_flax import from_flax as from_flax
 from sbpjax.tracing.pure import to_pure as to_pure
@@ -184,33 +185,10 @@ _LATER = {
     "transformer": """Transformer TransformerDecoder
  TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer""",
 }
-_HOME = {name: module for module, names in _LATER.items() for name in names.split()}
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
-
-
-def __getattr__(name: str):
-    if name in _HOME:
-        import importlib
-
-        found = globals()[name] = getattr(importlib.import_module(f"sbpjax.nn.{_HOME[name]}"), name)
-        _tell({name: found}, Module)
-        return found
-    # Graphs build on this package, so their names come when they are asked for.
-    if name == "Graph":
-        from sbpjax.graph import Graph
-
-        return Graph
-    if name in ("graph", "modules"):
-        import importlib
-
-        return importlib.import_module(f"sbpjax.nn.{name}")
-    from sbpjax.world.absent import absent
-
-    raise absent("nn", name)
-
+_CLASSES = [f"{name}=nn.{module}:{name}" for module, names in _LATER.items() for name in names.split()]
+# Graphs build on this package, so their names come when they are asked for.
+_MODULES = " ".join([*_CLASSES, "Graph=graph:Graph graph=nn.graph modules=nn.modules"])
+__getattr__, __dir__ = _face("nn", globals(), modules=_MODULES, tell=lambda named: _tell(named, Module))
 
 _tell(globals(), Module)
 
@@ -222,4 +200,4 @@ def _repr_html_(self: Module) -> str:
 
 
 Module._repr_html_ = _repr_html_  # type: ignore[attr-defined]
-del _repr_html_, _resting
+del _repr_html_, _resting, _CLASSES, _LATER, _MODULES

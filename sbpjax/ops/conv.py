@@ -131,7 +131,7 @@ def _is_tiny(sizes, kernel, stride, ends) -> bool:
     """Return whether the kernel has more elements than the image or than the output, and the output has few.
 
     XLA swaps image and kernel of such a convolution (the output takes the image's place in the gradient), since a naive
-    loop then has fewer turns, and XLA:CPU then has nothing but the naive loop for it: 3 x 3 on 2 x 2 pixels of 512
+    loop then has fewer iterations, and XLA:CPU then has nothing but the naive loop for it: 3 x 3 on 2 x 2 pixels of 512
     channels took 50 times as long as the product.
     """
     outputs = math.prod(_outputs(sizes, kernel, stride, ends))

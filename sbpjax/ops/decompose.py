@@ -376,8 +376,8 @@ def matrix_exp(x, /):
     scaled = wide * lax.expand_dims(jnp.exp2(-halvings), (x.ndim - 2, x.ndim - 1)).astype(wide.dtype)
     times, most = lax.expand_dims(halvings, (x.ndim - 2, x.ndim - 1)), jnp.max(halvings)
 
-    def square(turn, y):
-        return lax.cond(turn < most, lambda y: jnp.where(turn < times, dot(y, y), y), lambda y: y, y)
+    def square(iteration, y):
+        return lax.cond(iteration < most, lambda y: jnp.where(iteration < times, dot(y, y), y), lambda y: y, y)
 
     return cast(lax.fori_loop(0, _MOST_SQUARINGS, square, _exp_series(scaled, degree)), x.dtype)
 

@@ -2,8 +2,6 @@
 
 Worked case: on a tensor of 3 dims, `one(-1, 3)` is 2, `several(None, 3)` is (0, 1, 2) and `several((0, -1), 3)` is
 (0, 2).
-
-Tested through the ops that call it (`tests/ops`), which compare errors and dims with PyTorch.
 """
 
 from __future__ import annotations

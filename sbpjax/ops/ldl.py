@@ -5,7 +5,8 @@ case: ``[[0, 1], [1, 0]]`` has no pivot of size 1 at its start, so D is one bloc
 triangle ``[[0, 0], [1, 0]]`` and the pivots are ``[-2, -2]``, negative for a block, counted from 1.
 
 Both functions go over the columns in one loop whose length is the matrix's size; batch dims in front pass through, as
-`jax.vmap` makes them. A block takes two turns, the second of which does nothing, so that the turns of a batch agree.
+`jax.vmap` makes them. A block takes two iterations, the second of which does nothing, so that those of a batch
+agree.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ def _solved(packed, pivots, b, hermitian: bool):
         x = swap(b, last, pivot)
         one, two = x[k], x[k + 1]
         x = x - left[:, None] * one - right[:, None] * two
-        # a second turn divides by 1: what it gives is dropped, but a gradient must stay finite
+        # a second iteration divides by 1: what it gives is dropped, but a gradient must stay finite
         at, cross, beyond = jnp.where(second, 1, packed[k, k]), packed[k + 1, k], packed[k + 1, k + 1]
         divided = pair & ~second
         scale = jnp.where(divided, cross, 1)
@@ -163,9 +164,9 @@ def _solved(packed, pivots, b, hermitian: bool):
         x = jnp.where((pair & (i == k + 1))[:, None], then, x)
         return jnp.where(second, b, x), divided
 
-    def up(turn, state):  # P^T L^-H
+    def up(iteration, state):  # P^T L^-H
         b, second = state
-        end = n - 1 - turn
+        end = n - 1 - iteration
         k = jnp.where(pivots[end] < 0, end - 1, end)  # where the block starts
         pair, last, pivot, (left, right) = block(k)
         x = b - jnp.where((i == k)[:, None], other(left) @ b, 0)

@@ -54,7 +54,7 @@ def polynomial(x, n, /, family: str):
 def _value(x, order, family: str):
     start, factors = FAMILIES[family]
 
-    def turn(k, state):
+    def recur(k, state):
         before, now = state
         a, c = factors(x, lax.convert_element_type(k, np.float64))
         after = a * now - c * before
@@ -62,7 +62,7 @@ def _value(x, order, family: str):
         return jnp.where(more, now, before), jnp.where(more, after, now)
 
     one = jnp.ones_like(x)
-    _, value = lax.fori_loop(np.int64(1), jnp.max(order, initial=1), turn, (one, start(x)))
+    _, value = lax.fori_loop(np.int64(1), jnp.max(order, initial=1), recur, (one, start(x)))
     return jnp.where(order < 0, 0.0, jnp.where(order == 0, one, value))
 
 

@@ -1,7 +1,4 @@
-"""`Adadelta`: steps in the units of the parameter, from running means of squared gradients and squared steps.
-
-`tests/optim/test_optimizer.py` holds it against PyTorch.
-"""
+"""`Adadelta`: steps in the units of the parameter, from running means of squared gradients and squared steps."""
 
 from __future__ import annotations
 

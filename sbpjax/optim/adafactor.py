@@ -2,8 +2,6 @@
 
 A weight of 4096 × 4096 has 16.8 million second moments; here it has 8,192 numbers instead, which are the same on all
 ranks however the weight is split.
-
-`tests/optim/test_update_rules.py` holds it against PyTorch.
 """
 
 from __future__ import annotations

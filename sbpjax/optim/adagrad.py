@@ -1,7 +1,4 @@
-"""`Adagrad`: steps divided by the root of the sum of all squared gradients so far.
-
-`tests/optim/test_optimizer.py` holds it against PyTorch.
-"""
+"""`Adagrad`: steps divided by the root of the sum of all squared gradients so far."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`Adam` and `AdamW`: steps scaled by running moments of the gradient; `OfMoments` is the base of all such.
-
-`tests/optim/test_optimizer.py` holds them against PyTorch.
-"""
+"""`Adam` and `AdamW`: steps scaled by running moments of the gradient; `OfMoments` is the base of all such."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`Adamax`, `NAdam` and `RAdam`: three variants of Adam.
-
-`tests/optim/test_update_rules.py` holds them against PyTorch.
-"""
+"""`Adamax`, `NAdam` and `RAdam`: three variants of Adam."""
 
 from __future__ import annotations
 

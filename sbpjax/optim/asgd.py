@@ -1,7 +1,4 @@
-"""`ASGD`: gradient descent with a falling rate, and the average of the parameters on the side.
-
-`tests/optim/test_update_rules.py` holds it against PyTorch.
-"""
+"""`ASGD`: gradient descent with a falling rate, and the average of the parameters on the side."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Range checks of options.
-
-Tested with the optimizers, in `tests/optim/test_optimizer.py`.
-"""
+"""Range checks of options."""
 
 from __future__ import annotations
 

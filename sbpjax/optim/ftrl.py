@@ -1,7 +1,4 @@
-"""`Ftrl`: follow the regularized leader, which keeps most weights of a sparse linear model at zero.
-
-`tests/optim/test_update_rules.py` holds it against the formula, and `test_sweep.py` against what OneFlow computes.
-"""
+"""`Ftrl`: follow the regularized leader, which keeps most weights of a sparse linear model at zero."""
 
 from __future__ import annotations
 

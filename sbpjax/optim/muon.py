@@ -1,7 +1,4 @@
-"""`Muon`: momentum of matrices, orthogonalised, so that an update moves all directions alike.
-
-`tests/optim/test_update_rules.py` holds it against PyTorch.
-"""
+"""`Muon`: momentum of matrices, orthogonalised, so that an update moves all directions alike."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Options of a parameter group: numbers inside tuples, clipping, and PyTorch's choices of an implementation.
-
-Tested in `tests/optim/test_clipping.py` (clipping) and `tests/optim/test_lr_scheduler.py` (numbers inside tuples).
-"""
+"""Options of a parameter group: numbers inside tuples, clipping, and PyTorch's choices of an implementation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`RMSprop`: steps divided by the root of a running mean of squared gradients.
-
-`tests/optim/test_optimizer.py` holds it against PyTorch.
-"""
+"""`RMSprop`: steps divided by the root of a running mean of squared gradients."""
 
 from __future__ import annotations
 

@@ -13,8 +13,6 @@ A rule knows nothing of what `update` does around it:
 The rules are optax's transformations where those compute what PyTorch computes (up to rounding); where they do not,
 the formula stands here: SGD with `dampening`, which optax has not, and AMSGrad, where PyTorch takes the maximum
 before the bias correction and optax after it. Optax is imported where it is used, so `import sbpjax` does not wait.
-
-Tested through the optimizers: `tests/optim/test_optimizer.py`, `test_master_weights.py` and `test_sparse.py`.
 """
 
 from __future__ import annotations

@@ -3,8 +3,6 @@
 The old parameters and states are donated, so an update needs no second copy of them. A payload that something else
 still holds (a retained graph, `x.jax()`, an alias) must survive; the reference count tells, and then nothing is
 donated.
-
-Tested through the optimizers: `tests/optim/test_optimizer.py`, and `test_compiled.py` inside programs.
 """
 
 from __future__ import annotations

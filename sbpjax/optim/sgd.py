@@ -1,6 +1,6 @@
 """`SGD`: stochastic gradient descent, with momentum, dampening, Nesterov and L2 decay.
 
-`tests/optim/test_optimizer.py` holds it against PyTorch. As in OneFlow 0.9, and unlike PyTorch, dampening takes part in
+As in OneFlow 0.9, and unlike PyTorch, dampening takes part in
 the first step too, and Nesterov's momentum may be asked for without momentum, or with dampening. Under the name torch,
 `torch.optim.SGD` is PyTorch's.
 """

@@ -1,7 +1,4 @@
-"""Optimizers that follow the sign of a gradient: `Lion`, and `Rprop` with a step size of each element's own.
-
-`tests/optim/test_update_rules.py` holds Rprop against PyTorch and Lion against optax.
-"""
+"""Optimizers that follow the sign of a gradient: `Lion`, and `Rprop` with a step size of each element's own."""
 
 from __future__ import annotations
 

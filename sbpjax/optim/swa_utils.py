@@ -7,8 +7,6 @@ They differ from the last weights by less noise, so they are kept beside the mod
         ...
         averaged.update_parameters(model)
     update_bn(data, averaged)
-
-`tests/optim/test_swa_utils.py` holds them against PyTorch.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ Two sets are given, by what PyTorch does on each kind of device: `CPU` keeps flo
 kernels lack, `ACCELERATOR` also for sums of many terms, exponentials and norms. The table of ops says it (`amp=`), by
 the name of the op's function in `sbpjax.ops`. Lists are values: `Lists.changed` gives other ones, for
 `autocast(lists=...)` and `GraphConfig.enable_amp(lists=...)`.
-
-Tested by `tests/tensor/test_autocast.py`, op by op against what PyTorch returns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""View ops: `view reshape transpose permute expand narrow squeeze …`, which share storage with their input.
+"""View ops: `transpose permute expand narrow squeeze …`, which share storage with their input.
 
 Each op resolves its arguments into one step of `sbpjax.tensor.view_steps`, runs it as an op (on the tape), and ties the
 result to the storage of its input (`sbpjax.tensor.storage`).
@@ -10,14 +10,12 @@ import math
 from operator import index as as_int
 
 from sbpjax.errors import OpError, OpIndexError, OpTypeError, OpValueError
-from sbpjax.ops import arrange
 from sbpjax.ops import dims as _dims
 
 from . import dispatch, lazy_views, view_steps
-from .dtype import dtype
 from .mode import mode
 from .op import op_of
-from .storage import share, steps_of, strides_of
+from .storage import share, strides_of
 from .tensor import Tensor, attach
 
 
@@ -38,7 +36,7 @@ def _through_one(x: Tensor, op, step: tuple) -> Tensor:
 _known: dict = {}
 
 
-def _known_view(x: Tensor, key: tuple) -> Tensor | None:
+def known_view(x: Tensor, key: tuple) -> Tensor | None:
     """Return the view of a plain tensor that was asked for before in the same words, without checking them again."""
     found = _known.get(key)
     if found is None:
@@ -46,7 +44,8 @@ def _known_view(x: Tensor, key: tuple) -> Tensor | None:
     return _through_one(x, *found)
 
 
-def _remember(key: tuple, fn, static: tuple) -> None:
+def remember(key: tuple, fn, static: tuple) -> None:
+    """Keep the step of a view for `known_view`."""
     if len(_known) > 20_000:
         _known.clear()
     _known[key] = op_of(fn, static), (fn, static, ())
@@ -98,186 +97,6 @@ def contiguous(self: Tensor, memory_format=None) -> Tensor:
     return self if is_contiguous(self) else self.clone()
 
 
-# ------------------------------------------------------------------------------------------------------------ reshape
-
-
-def _shape_for(x: Tensor, shape: tuple, name: str) -> tuple[int, ...]:
-    """Return a shape with -1 resolved."""
-    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
-        shape = tuple(shape[0])
-    try:
-        shape = tuple(int(n.__index__()) for n in shape)
-    except AttributeError:
-        from jax.export import is_symbolic_dim  # a size that an exported graph leaves free
-
-        if not any(map(is_symbolic_dim, shape)):
-            raise OpTypeError(
-                f"{name}{shape}", f"a shape of {shape!r}", "a shape is made of integers", f"x.{name}(2, -1)"
-            ) from None
-    count = x.shape.numel()
-    known = math.prod(n for n in shape if n != -1)
-    fits = shape.count(-1) <= 1 and all(n >= -1 for n in shape)
-    if fits and -1 in shape:
-        fits = known > 0 and count % known == 0
-        shape = tuple(count // known if n == -1 and fits else n for n in shape)
-    elif fits:
-        fits = known == count
-    if not fits:
-        raise OpError(
-            f"{name}{shape}",
-            f"a tensor of shape {list(x.shape)} with {count} elements",
-            f"shape '{list(shape)}' is invalid for input of size {count}: sizes multiply to that, one may be -1",
-            f"x.{name}(-1)",
-        )
-    return shape
-
-
-def view(self: Tensor, *shape) -> Tensor:
-    """Return the same elements in another shape, sharing storage; with a dtype, the same bytes read as that dtype.
-
-    Args:
-        shape: the sizes, as numbers or one tuple; one may be -1. Or a dtype.
-
-    Raises:
-        OpError: the number of elements differs, or no strides show the elements in that order; use `reshape` then.
-
-    Example:
-        >>> x = flow.arange(6)
-        >>> x.view(2, 3)[0, 0] = 9
-        >>> x
-        tensor([9, 1, 2, 3, 4, 5])
-    """
-    key = _whole(self, shape)
-    found = key and _known_view(self, key)
-    if found is not None:
-        return found
-    if len(shape) == 1 and isinstance(shape[0], dtype):
-        return _bitcast(self, shape[0])
-    shape = _shape_for(self, shape, "view")
-    if key is not None:
-        _remember(key, view_steps.reshape, (("shape", shape),))
-    # Of a global tensor every shape is a view: its shards are no strided memory that could refuse it.
-    if self._layout is None and steps_of(self):
-        strides = strides_of(self)
-        if view_steps.reshaped_strides(self.shape, strides, shape) is None:
-            raise OpError(
-                f"view{shape}",
-                f"shape {list(self.shape)} with strides {list(strides)}",
-                "view size is not compatible with input tensor's size and stride "
-                "(at least one dimension spans across two contiguous subspaces)",
-                "x.reshape(...), which copies where it must",
-            )
-    return view_of(self, view_steps.reshape, (("shape", shape),))
-
-
-def reshape(self: Tensor, *shape) -> Tensor:
-    """Return the elements in another shape: a view where strides allow it, else a copy.
-
-    Args:
-        shape: the sizes, as numbers or one tuple; one may be -1.
-
-    Raises:
-        OpError: the number of elements differs.
-        OpTypeError: no shape.
-
-    Example:
-        >>> p = flow.placement("cpu", [0, 1])
-        >>> x = flow.ones(4, 6, placement=p, sbp=flow.sbp.split(0))
-        >>> x.reshape(24).sbp, x.reshape(2, 2, -1).shape
-        ((sbpjax.sbp.split(dim=0),), sbpjax.Size([2, 2, 6]))
-    """
-    key = _whole(self, shape)
-    found = key and _known_view(self, key)
-    if found is not None:
-        return found
-    if not shape and self.numel() != 1:
-        raise OpTypeError("reshape()", f"{list(self.shape)}", "shape is a required argument", "x.reshape(-1)")
-    shape = _shape_for(self, shape, "reshape")
-    if key is not None and shape:
-        _remember(key, view_steps.reshape, (("shape", shape),))
-    return _reshaped(self, shape)
-
-
-def _whole(x: Tensor, shape: tuple) -> tuple | None:
-    """Return the key of a reshape of a plain tensor that is no view; None where strides matter, or for lists."""
-    # A view's strides decide whether it can be viewed so, and a list is no key.
-    if x._kind or (x._meta is not None and x._meta.steps) or (shape and shape[0].__class__ is list):
-        return None
-    return ("view", x._array.shape, shape)
-
-
-def _reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    if steps_of(x) and view_steps.reshaped_strides(x.shape, strides_of(x), shape) is None:
-        return lazy_views.through(x, op_of(view_steps.reshape, (("shape", shape),)))
-    return view_of(x, view_steps.reshape, (("shape", shape),))
-
-
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return `view` in the shape of another tensor."""
-    return view(self, *other.shape)
-
-
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """Return `reshape` in the shape of another tensor."""
-    return reshape(self, *other.shape)
-
-
-def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Return the dims from ``start_dim`` to ``end_dim`` as one.
-
-    Args:
-        start_dim: the first dim that is joined.
-        end_dim: the last one.
-
-    Raises:
-        OpError: ``start_dim`` is behind ``end_dim``.
-
-    Example:
-        >>> flow.ones(2, 3, 4).flatten(1).shape
-        sbpjax.Size([2, 12])
-    """
-    n = self.ndim
-    start, end = _dims.one(start_dim, n, "flatten"), _dims.one(end_dim, n, "flatten")
-    if n == 0:
-        return reshape(self, 1)
-    if start > end:
-        raise OpError(
-            f"flatten({start_dim}, {end_dim})", f"{n} dims", "start_dim cannot come after end_dim", "swap the two"
-        )
-    if start == end:
-        return self
-    shape = tuple(self.shape)
-    return _reshaped(self, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
-
-
-def unflatten(self: Tensor, dim: int, sizes) -> Tensor:
-    """Return one dim as several."""
-    d = _dims.one(dim, self.ndim, "unflatten")
-    shape = tuple(self.shape)
-    sizes = tuple(sizes)
-    if sizes.count(-1) == 1:
-        known = math.prod(n for n in sizes if n != -1)
-        sizes = tuple(shape[d] // known if n == -1 and known else n for n in sizes)
-    return view(self, *_shape_for(self, (*shape[:d], *sizes, *shape[d + 1 :]), "unflatten"))
-
-
-def ravel(self: Tensor) -> Tensor:
-    """Return the elements in one dim: a view of a contiguous tensor, a copy of any other, as in PyTorch."""
-    return reshape(contiguous(self), -1)
-
-
-def _bitcast(x: Tensor, dtype) -> Tensor:
-    given, wanted, last = x.dtype.itemsize, dtype.itemsize, x.shape[-1] if x.ndim else 1
-    if given != wanted and (not x.ndim or last * given % wanted or stride(x, -1) != 1):
-        raise OpError(
-            f"view({dtype!r})",
-            f"a {x.dtype!r} tensor of shape {list(x.shape)} and strides {list(stride(x))}",
-            f"elements of {given} and {wanted} bytes: the last dim has stride 1 and fills whole new elements",
-            "x.to(dtype) converts values",
-        )
-    return dispatch.run(op_of(arrange.view_dtype, (("dtype", dtype.np),)), (x,))
-
-
 # --------------------------------------------------------------------------------------------------------- dims moved
 
 
@@ -300,7 +119,7 @@ def permute(self: Tensor, *dims) -> Tensor:
     # By the number of dims alone: a permutation is the same step for every shape.
     key = ("permute", n, dims)
     if not self._kind:
-        found = _known_view(self, key)
+        found = known_view(self, key)
         if found is not None:
             return found
     resolved = tuple(_dims.one(d, n, "permute") for d in dims)
@@ -313,7 +132,7 @@ def permute(self: Tensor, *dims) -> Tensor:
             "every dim is named once",
             f"x.permute{tuple(reversed(range(n)))}",
         )
-    _remember(key, view_steps.permute, (("dims", resolved),))
+    remember(key, view_steps.permute, (("dims", resolved),))
     return view_of(self, view_steps.permute, (("dims", resolved),))
 
 
@@ -336,14 +155,14 @@ def transpose(self: Tensor, dim0: int = 0, dim1: int | None = None, *, perm=None
     n = self.ndim
     key = ("transpose", n, dim0, dim1)
     if not self._kind:
-        found = _known_view(self, key)
+        found = known_view(self, key)
         if found is not None:
             return found
     a, b = _dims.one(dim0, n, "transpose"), _dims.one(dim1, n, "transpose")
     order = list(range(n))
     if n:
         order[a], order[b] = order[b], order[a]
-    _remember(key, view_steps.permute, (("dims", tuple(order)),))
+    remember(key, view_steps.permute, (("dims", tuple(order)),))
     return view_of(self, view_steps.permute, (("dims", tuple(order)),))
 
 

@@ -1,7 +1,4 @@
-"""`checkpoint_sequential`: a chain of modules, of which only the values between segments are kept.
-
-`tests/tracing/test_segments.py` holds it against the plain chain.
-"""
+"""`checkpoint_sequential`: a chain of modules, of which only the values between segments are kept."""
 
 from __future__ import annotations
 

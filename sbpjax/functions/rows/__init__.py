@@ -11,7 +11,6 @@ from . import linear_algebra as linear_algebra
 from . import methods as methods
 from . import oneflow as oneflow
 from . import order as order
-from . import parts as parts
 from . import pointwise as pointwise
 from . import products as products
 from . import reductions as reductions
@@ -19,3 +18,4 @@ from . import settings as settings
 from . import signal as signal
 from . import special as special
 from . import statistics as statistics
+from . import views as views

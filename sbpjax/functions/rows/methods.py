@@ -10,11 +10,11 @@ written("detach_", "sbpjax.tensor.storage")
 written("is_signed get_device", "sbpjax.functions.conversions")
 written("index_put", "sbpjax.tensor.indexing", strict=True)
 written("index_put_", "sbpjax.tensor.indexing")
-written("is_storage", "sbpjax.functions.facts")
-written("is_same_size is_inference is_distributed", "sbpjax.functions.facts", FN | METHOD)
+written("is_storage", "sbpjax.functions.torch_methods")
+written("is_same_size is_inference is_distributed", "sbpjax.functions.torch_methods", FN | METHOD)
 written(
     """Tensor.is_coalesced Tensor.to_dense Tensor.record_stream Tensor.resize Tensor.resize_as Tensor.as_subclass
     Tensor.dim_order Tensor.cfloat Tensor.cdouble""",
-    "sbpjax.functions.facts",
+    "sbpjax.functions.torch_methods",
 )
 written("Tensor.geometric_ Tensor.log_normal_ Tensor.apply_ Tensor.map_ Tensor.map2_", "sbpjax.functions.filling")

@@ -8,15 +8,15 @@ ORDER = "sbpjax.functions.order"
 READ = FN | METHOD
 
 op("sort(input, dim=-1, descending=False, stable=False)", "sort.sort", READ, result="values indices",
-   habit="int32_indices", saves=NOTHING_SAVED)  # fmt: skip
-op("argsort(input, dim=-1, descending=False, stable=False)", "sort.argsort", READ, habit="int32", out=False)
+   oneflow_dtype="int32_indices", saves=NOTHING_SAVED)  # fmt: skip
+op("argsort(input, dim=-1, descending=False, stable=False)", "sort.argsort", READ, oneflow_dtype="int32", out=False)
 op("msort(input)", "sort.msort", READ)
 op("topk(input, k, dim=-1, largest=True, sorted=True)", "sort.topk", READ, result="values indices",
    saves=NOTHING_SAVED)  # fmt: skip
 op("kthvalue(input, k, dim=-1, keepdim=False)", "sort.kthvalue", READ, result="values indices", saves=NOTHING_SAVED)
 op("mode(input, dim=-1, keepdim=False)", "sort.mode", READ, result="values indices")
-op("quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')", "sort.quantile", READ, habit="float64",
-   oneflow="x=input q dim keepdim interpolation out", amp="cpu:float32")  # fmt: skip
+op("quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')", "sort.quantile", READ,
+   oneflow_dtype="float64", oneflow="x=input q dim keepdim interpolation out", amp="cpu:float32")  # fmt: skip
 op("cumsum(input, dim, dtype=None)", "cumulative.cumsum", READ, amp="accelerator:float32")
 op("cumprod(input, dim, dtype=None)", "cumulative.cumprod", READ, saves=OUTPUT, amp="accelerator:float32")
 op("logcumsumexp(input, dim)", "cumulative.logcumsumexp", READ)

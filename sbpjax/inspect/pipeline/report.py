@@ -143,13 +143,13 @@ class PipelineReport(Shown):
         return path
 
 
-def report(graph: Any, program: Any, turns: int = 3) -> PipelineReport:
+def report(graph: Any, program: Any, rounds: int = 3) -> PipelineReport:
     """Time the tasks of a pipelined program and lay out its schedule.
 
     Args:
         graph: the graph.
         program: its program.
-        turns: how often each task runs; the median counts.
+        rounds: how often each task runs; the median counts.
     """
     pipeline = getattr(program, "pipeline", None)
     if pipeline is None or pipeline.body is None:
@@ -161,7 +161,7 @@ def report(graph: Any, program: Any, turns: int = 3) -> PipelineReport:
         )
     program.compile(to_run=True)
     body = pipeline.body
-    own = [_seconds(task, turns) if here(task.task.placement) else 0.0 for task in body.tasks]
+    own = [_seconds(task, rounds) if here(task.task.placement) else 0.0 for task in body.tasks]
     every = world.current().exchange(f"pipeline_report of {program.asked}", own).values()
     works = [w._replace(cost=max(costs)) for w, *costs in zip(body.schedule.works, *every, strict=True)]
     timed = retimed(body.schedule, works)
@@ -177,9 +177,9 @@ def retimed(plan: Schedule, works: list[Work]) -> Schedule:
     return found
 
 
-def _seconds(task: Any, turns: int) -> float:
+def _seconds(task: Any, rounds: int) -> float:
     times = []
-    for _ in range(turns + 1):
+    for _ in range(rounds + 1):
         arrays = [_zeros(x) for x in task.in_layouts]
         jax.block_until_ready(arrays)
         start = time.perf_counter()

@@ -1,5 +1,6 @@
 """Helpers around parameters: clipping of gradients, parameters as one vector, weights as direction and length."""
 
+from sbpjax.functions.table import face as _face
 from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm  # noqa: F401  the old name
 from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm_
 from sbpjax.optim.clip_grad import clip_grad_value_ as clip_grad_value_
@@ -19,10 +20,6 @@ from .vector import vector_to_parameters as vector_to_parameters
 from .weight_norm import remove_weight_norm as remove_weight_norm
 from .weight_norm import weight_norm as weight_norm
 
-
-def __getattr__(name: str):
-    if name in ("parametrizations", "parametrize", "prune", "stateless"):  # rarely used
-        import importlib
-
-        return importlib.import_module(f"sbpjax.nn.utils.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# rarely used
+_MODULES = " ".join(f"{name}=nn.utils.{name}" for name in "parametrizations parametrize prune stateless".split())
+__getattr__, __dir__ = _face("nn.utils", globals(), modules=_MODULES)

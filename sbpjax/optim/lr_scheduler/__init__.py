@@ -1,7 +1,4 @@
-"""Schedules of the learning rate.
-
-`tests/optim/test_lr_scheduler.py` holds those of PyTorch against it, `test_schedule_state.py` has the others.
-"""
+"""Schedules of the learning rate."""
 
 from .base import LRScheduler as LRScheduler
 from .base import _LRScheduler as _LRScheduler

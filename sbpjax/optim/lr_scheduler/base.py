@@ -11,7 +11,6 @@ The rate depends on the step number alone, so a resumed run continues it exactly
 function of functions. It is computed in Python floats on the host; the learning rate is an input of a compiled step,
 so a schedule never compiles anew.
 
-Tested through the schedules, in `tests/optim/test_lr_scheduler.py`.
 
 A rate that somebody else writes into ``param_groups``, by hand or by another schedule, is gone on from as in PyTorch:
 a schedule by factors multiplies it by the factor from its last step to this one, so two of them stepped in turn give

@@ -1,7 +1,4 @@
-"""Schedules along a cosine: half a period, again and again, with restarts.
-
-Tested in `tests/optim/test_lr_scheduler.py`.
-"""
+"""Schedules along a cosine: half a period, again and again, with restarts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`CyclicLR`: the rate goes up and down between two bounds, and momentum the other way.
-
-Tested in `tests/optim/test_lr_scheduler.py`, refusals and forms of its arguments in `test_schedule_state.py`.
-"""
+"""`CyclicLR`: the rate goes up and down between two bounds, and momentum the other way."""
 
 from __future__ import annotations
 

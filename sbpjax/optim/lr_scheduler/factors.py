@@ -1,7 +1,4 @@
-"""Ready-made factors for `LambdaLR`: warm-up, and what follows it.
-
-Tested in `tests/optim/test_schedule_state.py`.
-"""
+"""Ready-made factors for `LambdaLR`: warm-up, and what follows it."""
 
 from __future__ import annotations
 

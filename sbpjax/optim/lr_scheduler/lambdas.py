@@ -1,7 +1,4 @@
-"""Schedules by a user's function of the step: the factor itself, or the factor of one step to the next.
-
-Tested in `tests/optim/test_lr_scheduler.py` and `test_schedule_state.py`.
-"""
+"""Schedules by a user's function of the step: the factor itself, or the factor of one step to the next."""
 
 from __future__ import annotations
 

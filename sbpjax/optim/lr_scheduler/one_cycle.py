@@ -1,7 +1,4 @@
-"""`OneCycleLR`: one rise to the highest rate and one fall far below the first, momentum the other way.
-
-Tested in `tests/optim/test_lr_scheduler.py`.
-"""
+"""`OneCycleLR`: one rise to the highest rate and one fall far below the first, momentum the other way."""
 
 from __future__ import annotations
 

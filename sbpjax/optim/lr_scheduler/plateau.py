@@ -1,7 +1,4 @@
-"""`ReduceLROnPlateau`: lower the rate when a metric no longer gets better.
-
-Tested in `tests/optim/test_lr_scheduler.py` and `test_schedule_state.py`.
-"""
+"""`ReduceLROnPlateau`: lower the rate when a metric no longer gets better."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Schedules over a given number of steps that then stand still: constant, linear, polynomial.
-
-Tested in `tests/optim/test_lr_scheduler.py`.
-"""
+"""Schedules over a given number of steps that then stand still: constant, linear, polynomial."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 Because a schedule is a function of the step, both are functions of functions: `SequentialLR` picks whose turn it is,
 `ChainedScheduler` gives one's rate to the next as its base rate.
-
-Tested in `tests/optim/test_lr_scheduler.py`.
 """
 
 from __future__ import annotations

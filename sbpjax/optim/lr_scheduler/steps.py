@@ -1,7 +1,4 @@
-"""Schedules that multiply the rate by ``gamma``: every step, every so many, or at given ones.
-
-Tested in `tests/optim/test_lr_scheduler.py`.
-"""
+"""Schedules that multiply the rate by ``gamma``: every step, every so many, or at given ones."""
 
 from __future__ import annotations
 

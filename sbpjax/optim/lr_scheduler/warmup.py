@@ -4,8 +4,6 @@
 
 rises from a tenth of the base rate to what the cosine has at step 100, and follows the cosine from there. With
 ``warmup_prefix=True`` it rises to the base rate, and the cosine begins at its step 0 after the warm-up.
-
-Tested in `tests/optim/test_oneflow_schedules.py`, and in graphs in `test_in_graph.py`.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
 
 A zero costs no memory and no program: all gradients of one shape and place share one array of zeros, and a backward
 that finds that array puts its gradient there instead of adding to it.
-
-Tested in `tests/tensor/tape/test_zeroing.py`.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def sample():
         weights = {f"{name}.{n}": t.numpy() for name, block in blocks for n, t in block.state_dict().items()}
         found.append((np.concatenate(losses), weights))
         if places[0] != places[1]:
-            busy = graph.pipeline_report(turns=1).schedule.busy
+            busy = graph.pipeline_report(rounds=1).schedule.busy
             assert len(busy) == 2 and min(busy) > 0  # of both stages, on both ranks
     same(*found)
     agreed(found[0])

@@ -1,4 +1,4 @@
-"""Parts of tensors and their shapes: equal parts along a dim, copies of views, slices by triples."""
+"""Splits by name, slices by triples, and copies of views."""
 
 from __future__ import annotations
 

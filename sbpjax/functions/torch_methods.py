@@ -1,4 +1,4 @@
-"""What scripts ask of a tensor or an object: whether it is dense, of one size with another; other classes."""
+"""Methods and functions that scripts for PyTorch ask of a tensor: kinds that all tensors share here, orders of dims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a script sees that imports the package as oneflow, where OneFlow's results are of another dtype."""
+"""Dtypes of results as OneFlow has them, for scripts that import the package as oneflow."""
 
 from __future__ import annotations
 

@@ -1,0 +1,205 @@
+"""`Reports`: what a graph tells of its program: what it moves, holds and costs, and its text; part of `Graph`.
+
+The reports are made in `sbpjax.inspect`, a room above, which registers itself in `shown.SHOWN`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sbpjax.errors import GraphError
+from sbpjax.tracing.capture import State
+
+from .fitting import owners_of, prepared_or_last
+from .program import Program
+from .shown import SHOWN
+
+if TYPE_CHECKING:
+    from sbpjax.inspect.memory import Memory
+    from sbpjax.inspect.profile import Profile
+    from sbpjax.inspect.traffic import Traffic
+
+
+class Reports:
+    """The methods of `Graph` that show its program."""
+
+    if TYPE_CHECKING:  # what `Graph` has
+        name: str
+        program: Program
+        build_graph: Callable[..., None]
+
+    def __repr__(self) -> str:
+        return SHOWN["text"](self)
+
+    def memory(self, *args: Any, compiled: bool = True, **kwargs: Any) -> Memory:
+        """Return what a step needs of one device's memory, by kind; nothing runs.
+
+        Args:
+            args: as for `compile`; none for the program of the last call.
+            compiled: ask the compiler; else estimate it from the plan, which takes no compilation.
+            kwargs: the same by name.
+
+        Raises:
+            OutOfMemoryError: the compiler finds that the device has less.
+        """
+        if args or kwargs:
+            self.build_graph(*args, **kwargs)
+        return SHOWN["memory"](self.program, State(owners_of(self)), compiled)
+
+    def traffic(self, *args: Any, **kwargs: Any) -> Traffic:
+        """Return what a step moves between devices, planned and compiled, by kind; nothing runs.
+
+        Raises:
+            MixedTensorError: the program runs on one device, and moves nothing.
+        """
+        if args or kwargs:
+            self.build_graph(*args, **kwargs)
+        return SHOWN["traffic"](self.program)
+
+    def explain(self, *args: Any, check: bool = True, **kwargs: Any) -> Any:
+        """Return what a step moves between devices: every boxing with its module, source line, collective and bytes.
+
+        Nothing runs.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            check: compile the program and hold the plan's sums against its collectives.
+            **kwargs: arguments by name.
+
+        Raises:
+            MixedTensorError: the program runs on one device, and moves nothing.
+            GraphError: no arguments, and the graph was not built.
+
+        Example:
+            >>> print(graph.explain(x, y))
+        """
+        return SHOWN["explain"](self, prepared_or_last(self, args, kwargs)[1], check)
+
+    def pipeline_report(self, *args: Any, rounds: int = 3, **kwargs: Any) -> Any:
+        """Return when each stage of a pipeline works and waits, the bubble, and what it holds.
+
+        Tasks are timed alone, on zeros; no parameter changes.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            rounds: how often each task is timed; the median counts.
+            **kwargs: arguments by name.
+
+        Raises:
+            GraphError: the graph lies on one placement, or has no micro-batches.
+
+        Example:
+            >>> graph.pipeline_report().save("step.svg")
+        """
+        return SHOWN["pipeline_report"](self, prepared_or_last(self, args, kwargs)[1], rounds)
+
+    def profile(
+        self, steps: int = 10, *args: Any, directory: str | os.PathLike | None = None, **kwargs: Any
+    ) -> Profile:
+        """Run steps under the profiler, and return which ops of which modules take the time.
+
+        Parameters, optimizers, schedules and the random stream are as before afterwards. The program is compiled once
+        more, since a program out of the compiler's cache may carry the names of another graph.
+
+        Args:
+            steps: how many steps are measured; one more runs before them.
+            *args: arguments of ``build``; none for zeros of the last call's signature.
+            directory: where the trace for TensorBoard and Perfetto goes; by default a new temporary directory. Of
+                several processes each takes a folder of its own in it, ``rank0`` and so on.
+            **kwargs: arguments by name.
+
+        Returns:
+            A `Profile`: print it, or show it in a notebook.
+
+        Raises:
+            GraphError: no arguments, and the graph was not built; less than one step.
+
+        Example:
+            >>> print(graph.profile(5, x, y, directory="traces"))
+        """
+        return SHOWN["profile"](self, args, kwargs, steps, directory)
+
+    def auto_parallel_report(self, *args: Any, against: Sequence[str] | None = None, **kwargs: Any) -> Any:
+        """Return how the tensors of a step lie and what that costs, beside the usual strategies; nothing runs.
+
+        The plan is that of `build`'s program: with ``config.enable_auto_parallel(True)`` the one that was found. The
+        other strategies are planned for this call, which takes as long as the plan did, for each.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            against: strategies to compare with: ``"dp"``, ``"zero1"``, ``"fsdp"``, ``"tp"``, ``"own"``, on several
+                axes their products such as ``"dp+tp"``; all of them by default.
+            **kwargs: arguments by name.
+
+        Returns:
+            A `sbpjax.inspect.auto.report.Report`: print it, show it in a notebook, or save it as a page, a picture or
+            a plan.
+
+        Raises:
+            MixedTensorError: the program runs on one device, or on several placements.
+
+        Example:
+            >>> graph.auto_parallel_report(x, y).save("plan.html")
+        """
+        return SHOWN["auto_parallel_report"](self, *prepared_or_last(self, args, kwargs), against)
+
+    def why(self, name: str, sbp: Any) -> Any:
+        """Return what it would cost to lay one tensor of the last program otherwise, and what would follow.
+
+        Args:
+            name: a parameter, state, argument or boundary activation as `auto_parallel_report` names it, or a pattern.
+            sbp: its nd-sbp, in any form.
+
+        Raises:
+            SbpError: no tensor has that name, or the layout does not fit it.
+
+        Example:
+            >>> print(graph.why("model.blocks.*.up.weight", "B"))
+        """
+        return SHOWN["why"](self, *prepared_or_last(self, (), {}), name, sbp)
+
+    def stablehlo(self, *args: Any, **kwargs: Any) -> str:
+        """Return the text of the program that goes to the compiler; nothing is compiled.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            **kwargs: arguments by name.
+
+        Raises:
+            GraphError: no arguments, and the graph was not built; or it is a pipeline, which has a program per task.
+
+        Example:
+            >>> "stablehlo.dot_general" in graph.stablehlo(x)
+        """
+        return self._one_program("stablehlo", args, kwargs).lower().as_text()
+
+    def hlo(self, *args: Any, **kwargs: Any) -> str:
+        """Return the text of the compiled program, with its fusions and collectives; nothing runs.
+
+        Args:
+            *args: arguments of ``build``, abstract or not; none for the program of the last call.
+            **kwargs: arguments by name.
+
+        Raises:
+            GraphError: no arguments, and the graph was not built; or it is a pipeline, which has a program per task.
+
+        Example:
+            >>> print(graph.hlo(x))
+        """
+        return self._one_program("hlo", args, kwargs).compile().as_text()
+
+    def _one_program(self, asked: str, args: tuple, kwargs: dict) -> Program:
+        program = prepared_or_last(self, args, kwargs)[1]
+        if program.pipeline is not None:
+            raise GraphError(
+                f"{self.name}.{asked}()",
+                "a pipeline",
+                "each task of a pipeline is a program of its own",
+                "graph.pipeline_report() shows the tasks; put the model on one placement to read one program",
+            )
+        return program
+
+    def _repr_html_(self) -> str:
+        return SHOWN["page"](self)
