@@ -2,29 +2,41 @@
 
     write(folder)      # api/index.rst, api/sbpjax.rst, api/sbpjax.nn.functional.rst, …; conf.py calls it
 
-An object is described once, in the first module of `MODULES` that shows it; other modules name the place. So cross
+An object is described once, in the first of `modules()` that shows it; other modules name the place. So cross
 references have one target.
 """
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import inspect
+import re
 import types
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# In this order objects are described.
-MODULES = """
-    errors nn.functional nn.init nn.utils nn.parallel nn nn.graph optim.lr_scheduler optim linalg fft special
-    autograd.functional autograd func amp distributions distributed.functional distributed comm utils.data checkpoint
-    utils.checkpoint sbp auto pipeline graph profiler cuda one_embedding mock_torch mock_oneflow hub env testing
-""".split()
 PACKAGE = "sbpjax"
-# These are files of code, which import more than they offer: theirs is what they define.
-FILES = {"errors", "nn.init", "distributed.functional"}
-LATE = {"nn": ["Graph"], "utils.data": ["GlobalLoader"]}  # loaded when first asked for; `dir` does not show them
+EXPLICIT = re.compile(r"^from \S+ import \w+ as (\w+)", re.MULTILINE)
+
+
+def modules(path: str = PACKAGE) -> list[str]:
+    """Return a public module and the public ones in it; objects are described in this order.
+
+    Public are the modules that a package names in ``from . import name as name``, or hands on when they are asked for.
+    """
+    module = importlib.import_module(path)
+    if not hasattr(module, "__path__"):
+        return [path]
+    names = EXPLICIT.findall(inspect.getsource(module)) if getattr(module, "__file__", None) else []
+    names += getattr(getattr(module, "__getattr__", None), "modules", [])
+    own = [name for name in names if name[0] != "_" and isinstance(getattr(module, name), types.ModuleType)]
+    own.sort(key=lambda name: name != "nn")  # `nn.Graph` is what users call the class of `sbpjax.graph`
+    before, behind = [], [path]
+    for full in [f"{path}.{name}" for name in own if importlib.util.find_spec(f"{path}.{name}")]:
+        # One without a file of its own is another package's place of names that are described here.
+        (before if getattr(importlib.import_module(full), "__file__", None) else behind).extend(modules(full))
+    return before + behind
 
 
 @dataclass
@@ -53,23 +65,21 @@ class Room:
 def public(path: str) -> dict[str, Any]:
     """Return the public names of a module, without modules, with their objects."""
     module = importlib.import_module(path)
-    short = path.partition(".")[2]
-    found = {}
-    for name in [*dir(module), *LATE.get(short, [])]:
-        value = None if name.startswith("_") else getattr(module, name)
-        if name.startswith("_") or isinstance(value, types.ModuleType) or name == "annotations":
-            continue
-        if short in FILES and getattr(value, "__module__", path) != path:
-            continue
-        found[name] = value
-    return found
+    late = getattr(getattr(module, "__getattr__", None), "names", [])
+    names = [name for name in [*dir(module), *late] if not name.startswith("_") and name != "annotations"]
+    found = {name: value for name in names if not isinstance(value := getattr(module, name), types.ModuleType)}
+    if hasattr(module, "__getattr__") or not getattr(module, "__file__", None):
+        return found
+    # Code imports more than it offers: its names are what it defines, and what it names once more.
+    named = EXPLICIT.findall(inspect.getsource(module))
+    return {name: v for name, v in found.items() if name in named or getattr(v, "__module__", None) == path}
 
 
 def rooms() -> list[Room]:
     """Return all public modules; every public name is in one or more of them."""
     described: dict[int, str] = {}
     found = []
-    for path in [*(f"{PACKAGE}.{name}" for name in MODULES), PACKAGE]:
+    for path in modules():
         room = Room(path)
         for name, value in public(path).items():
             full = f"{path}.{name}"
@@ -80,7 +90,8 @@ def rooms() -> list[Room]:
             else:
                 described[id(value)] = full
                 (room.classes if inspect.isclass(value) else room.functions).append(name)
-        found.append(room)
+        if room.all():
+            found.append(room)
     return found
 
 

@@ -179,11 +179,12 @@ def face(
         room: the room.
         space: the module's ``globals()``.
         beside: rooms whose names it has too, the first of them first; ``"Tensor"`` has all methods.
-        modules: modules of the package that are imported when they are asked for: ``name``, or ``name=module``, or
-            ``name=module:class`` for a class.
+        modules: modules that are imported when they are asked for: ``name`` for a public one in this one, or
+            ``name=module``, or ``name=module:class`` for a class. ``__getattr__.modules`` lists the public ones.
         tell: called with the name and the class when one of these classes is imported.
     """
-    places = {name: place or name for name, _, place in (each.partition("=") for each in modules.split())}
+    within = f"{room}." if room else ""
+    places = {name: place or within + name for name, _, place in (each.partition("=") for each in modules.split())}
 
     def attribute(name: str) -> Any:
         if name == "__all__":  # what a star import takes
@@ -210,6 +211,7 @@ def face(
     def listed() -> list[str]:
         return sorted({*space, *names(room), *places})
 
+    attribute.modules = [name for name in modules.split() if "=" not in name]  # type: ignore[attr-defined]
     return attribute, listed
 
 

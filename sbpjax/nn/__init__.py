@@ -187,7 +187,7 @@ _LATER = {
 }
 _CLASSES = [f"{name}=nn.{module}:{name}" for module, names in _LATER.items() for name in names.split()]
 # Graphs build on this package, so their names come when they are asked for.
-_MODULES = " ".join([*_CLASSES, "Graph=graph:Graph graph=nn.graph modules=nn.modules"])
+_MODULES = " ".join([*_CLASSES, "Graph=graph:Graph graph modules"])
 __getattr__, __dir__ = _face("nn", globals(), modules=_MODULES, tell=lambda named: _tell(named, Module))
 
 _tell(globals(), Module)

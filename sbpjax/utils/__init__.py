@@ -6,6 +6,4 @@ from sbpjax.functions.table import face as _face
 
 from . import global_view as global_view
 
-__getattr__, __dir__ = _face(
-    "utils", globals(), modules="data=utils.data hooks=utils.hooks model_zoo=utils.model_zoo tensor=utils.tensor"
-)
+__getattr__, __dir__ = _face("utils", globals(), modules="checkpoint data hooks model_zoo tensor")

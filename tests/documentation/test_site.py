@@ -78,8 +78,7 @@ def test_a_page_describes_its_names(reference):
 
 
 def test_pages_are_written_once(reference, tmp_path, monkeypatch):
-    monkeypatch.setattr(reference, "MODULES", ["env"])
-    monkeypatch.setattr(reference, "PACKAGE", "sbpjax")
+    monkeypatch.setattr(reference, "modules", lambda: ["sbpjax.env", "sbpjax"])
     (tmp_path / "old.rst").write_text("")
     reference.write(tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {"index.rst", "sbpjax.rst", "sbpjax.env.rst"}

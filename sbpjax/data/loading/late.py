@@ -12,3 +12,6 @@ def attribute(name: str) -> Any:
 
         return GlobalLoader
     raise AttributeError(f"module 'sbpjax.utils.data' has no attribute {name!r}")
+
+
+attribute.names = ["GlobalLoader"]  # type: ignore[attr-defined]  # for the reference: `dir` does not show it

@@ -21,5 +21,4 @@ from .weight_norm import remove_weight_norm as remove_weight_norm
 from .weight_norm import weight_norm as weight_norm
 
 # rarely used
-_MODULES = " ".join(f"{name}=nn.utils.{name}" for name in "parametrizations parametrize prune stateless".split())
-__getattr__, __dir__ = _face("nn.utils", globals(), modules=_MODULES)
+__getattr__, __dir__ = _face("nn.utils", globals(), modules="parametrizations parametrize prune stateless")
