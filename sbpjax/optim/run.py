@@ -26,6 +26,7 @@ from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor import like as likes
 from sbpjax.tensor.abstract import abstract
 from sbpjax.tensor.device import META
+from sbpjax.tensor.made_on_host import put_beside
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.payload import facts, is_shared, payload, payloads, payloads_and_numbers, put_all
 from sbpjax.tensor.stored import Elsewhere
@@ -158,7 +159,7 @@ def full_like(param: Tensor, value: float, dtype: Any = None) -> Tensor:
     """Return a tensor of one value, laid out like the parameter, of its dtype or of a given one."""
     if param.is_global or param.is_meta:
         return likes.full_like(param.detach(), value, dtype=dtype or param.dtype)
-    return wrap(_as_firmly(np.full(param.shape, value, (dtype or param.dtype).np), param))
+    return wrap(put_beside(np.full(param.shape, value, (dtype or param.dtype).np), payload(param)))
 
 
 def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
@@ -170,7 +171,7 @@ def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
             return creation.full(shape, value, dtype=dtype, placement=param.placement, sbp=sbp)
     if param.is_meta:
         return creation.full(shape, value, dtype=dtype, device="meta")
-    return wrap(_as_firmly(np.full(shape, value, dtype.np), param))
+    return wrap(put_beside(np.full(shape, value, dtype.np), payload(param)))
 
 
 def exact(param: Tensor) -> Any:
@@ -191,18 +192,7 @@ def new_step(param: Tensor, value: int) -> Tensor:
             return creation.full((), value, dtype=dtypes.int64, placement=param.placement, sbp=sbp)
     if param.is_meta:
         return creation.full((), value, dtype=dtypes.int64, device="meta")
-    return wrap(_as_firmly(np.asarray(value, np.int64), param))
-
-
-def _as_firmly(value: np.ndarray, param: Tensor) -> jax.Array:
-    """Return a local array that is bound to the parameter's device if the parameter is.
-
-    JAX compiles anew when an input is bound to its device in one call and not in another; results of a program with one
-    bound input are all bound.
-    """
-    array = payload(param)
-    # Not `jax.numpy.array`: it compiles a program that copies, for every shape.
-    return jax.device_put(value, array.sharding if array.committed else None, may_alias=False)
+    return wrap(put_beside(np.asarray(value, np.int64), payload(param)))
 
 
 def same_place(tensor: Tensor, param: Tensor) -> bool:

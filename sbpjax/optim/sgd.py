@@ -1,8 +1,7 @@
 """`SGD`: stochastic gradient descent, with momentum, dampening, Nesterov and L2 decay.
 
-As in OneFlow 0.9, and unlike PyTorch, dampening takes part in
-the first step too, and Nesterov's momentum may be asked for without momentum, or with dampening. Under the name torch,
-`torch.optim.SGD` is PyTorch's.
+As in OneFlow 0.9, and unlike PyTorch, dampening takes part in the first step too, and Nesterov's momentum may be asked
+for without momentum, or with dampening. Under the name torch, `torch.optim.SGD` is PyTorch's.
 """
 
 from __future__ import annotations

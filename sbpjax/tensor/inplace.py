@@ -334,14 +334,13 @@ def _filled_on_host(x: Tensor, value, asked: str) -> bool:
     if not isinstance(x, Tensor) or x._fresh()._kind not in (LOCAL, PLACED) or (x._edge is not None and mode.grad):
         return False
     array, layout = x._array, x._layout
-    if made_on_host.often((array.shape, array.dtype, None, layout and layout.placement)):
-        return False
-    check_writable(x, asked)
     place = (None, layout.placement, layout.sbp) if layout is not None else (made_on_host.bound_to(array),)
     made = made_on_host.filled(tuple(x.shape), x.dtype.np, value, *place)
-    if made is not None:
-        _become(x, made, asked, False)
-    return made is not None
+    if made is None:
+        return False
+    check_writable(x, asked)
+    _become(x, made, asked, False)
+    return True
 
 
 def _zero(x, /):

@@ -51,7 +51,7 @@ def filled(shape: tuple[int, ...], dtype: np.dtype, value: Any, device=None, pla
         placement: where a global tensor lies.
         sbp: how it lies.
     """
-    if often(kind := (shape, dtype, device, placement)):
+    if _often(kind := (shape, dtype, device, placement)):
         return None
     # Numbers that NumPy and XLA certainly round and cast alike.
     plain = type(value) in (bool, int, float) and (value in (0, 1) or (dtype.kind == "f" and abs(value) < 1e4))
@@ -81,7 +81,7 @@ def drawn(fn, static: tuple, inputs: list, device=None, placement=None, sbp=None
         sbp: see there.
         then: a function of a block, by element, and arrays of numbers that it takes besides; a program of its own.
     """
-    if fn not in _BY_ELEMENT or often(kind := (fn, static, device, placement)):
+    if fn not in _BY_ELEMENT or _often(kind := (fn, static, device, placement)):
         return None
     if not trace_state_clean() or not _on_cpu(device, placement):
         return None
@@ -128,6 +128,16 @@ def bound_to(array) -> Any:
     return None
 
 
+def put_beside(values: np.ndarray, array: Any) -> jax.Array:
+    """Return values as an array where another one is, bound to its devices only if that one is.
+
+    JAX compiles anew when an input is bound to its device in one call and not in another, and results of a program with
+    one bound input are all bound.
+    """
+    # Not `jax.numpy.array`: it compiles a program that copies, for every shape. Aliased, donated memory is NumPy's.
+    return jax.device_put(values, array.sharding if array.committed else None, may_alias=False)
+
+
 @functools.cache
 def _first_device() -> Any:
     return jax.local_devices()[0]
@@ -139,7 +149,7 @@ def _on_cpu(device, placement) -> bool:
     return (jax.default_backend() if device is None else device.platform) == "cpu"
 
 
-def often(kind: tuple) -> bool:
+def _often(kind: tuple) -> bool:
     """Return whether values of a kind were made so often that a program of their own pays."""
     times = _made.get(kind) or _made.recall(kind)
     return (times or 0) >= _TIMES

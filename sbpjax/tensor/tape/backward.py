@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -12,6 +11,7 @@ from sbpjax.compiler import conversions
 from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError
 from sbpjax.ops import arrange
 from sbpjax.tensor import dispatch
+from sbpjax.tensor.made_on_host import put_beside
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.tensor import Tensor, attach, wrap, wrap_any
@@ -35,13 +35,11 @@ def _one_like(x: Tensor) -> Tensor:
     if layout is None:
         if x._kind:
             return wrap_any(jnp.ones_like(x._array))
-        # Bound to its device if the loss is: JAX compiles anew for inputs that are, and all gradients would be.
         array = x._array
         key = (array.dtype, array.shape, array.sharding, array.committed)
         found = _ones.get(key)
         if found is None:
-            where = array.sharding if array.committed else None
-            found = _ones[key] = jax.device_put(np.ones(array.shape, array.dtype), where)
+            found = _ones[key] = put_beside(np.ones(array.shape, array.dtype), array)
         return wrap(found)
     if layout.shape is None:
         return wrap_any(jnp.ones_like(x._array), layout)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src.array import ArrayImpl  # `type(x) is ArrayImpl` costs a third of isinstance(x, jax.Array)
 from jax._src.core import trace_state_clean  # no public name
 
 from sbpjax import naming
+from sbpjax.tensor.made_on_host import put_beside
 from sbpjax.tensor.mode import mode
 from sbpjax.tensor.tensor import Tensor, wrap_any
 
@@ -61,6 +61,5 @@ def _zeros_like(array: ArrayImpl) -> ArrayImpl:
     sharding = array.sharding
     if not sharding.is_fully_addressable or any(d.platform != "cpu" for d in sharding.device_set):
         return jnp.zeros(array.shape, array.dtype, device=sharding)
-    # A program that fills is compiled per shape, 40 ms of the first step for each. Aliased, it would be NumPy's memory.
-    zeros = np.zeros(array.shape, array.dtype)
-    return jax.device_put(zeros, sharding if array.committed else None, may_alias=False)
+    # A program that fills is compiled per shape, 40 ms of the first step for each.
+    return put_beside(np.zeros(array.shape, array.dtype), array)
