@@ -13,8 +13,10 @@ import numpy as np
 
 from sbpjax import naming
 from sbpjax.errors import NotInJaxError, OpError, OpTypeError
+from sbpjax.sbp.layout import Layout
 from sbpjax.tensor import dtype as dtypes
 from sbpjax.tensor.mode import mode
+from sbpjax.tensor.traced import TracedLayout
 
 e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
 
@@ -35,13 +37,25 @@ class layout:
         return f"{naming.package()}.{self.name}"
 
 
+class _strided(layout):
+    """The layout of dense tensors: equal to `Tensor.layout` of any tensor, a `Layout` if global and None if local."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return other is None or isinstance(other, (Layout, TracedLayout, _strided))
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
 class memory_format(layout):
     """The order of a tensor's dims in memory; accepted everywhere, and left to XLA."""
 
     __slots__ = ()
 
 
-strided, sparse_coo, sparse_csr = layout("strided"), layout("sparse_coo"), layout("sparse_csr")
+strided, sparse_coo, sparse_csr = _strided("strided"), layout("sparse_coo"), layout("sparse_csr")
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 

@@ -9,9 +9,13 @@ storage's first element. Writes go through; where elements overlap, a write in p
 from __future__ import annotations
 
 import math
+import weakref
+
+import numpy as np
 
 from sbpjax.errors import OpError, OpTypeError
 from sbpjax.tensor import dispatch, view_steps, views
+from sbpjax.tensor.convert import host
 from sbpjax.tensor.creation import empty
 from sbpjax.tensor.inplace import check_writable
 from sbpjax.tensor.mode import mode
@@ -191,20 +195,25 @@ class Storage:
     """The memory that a tensor and its views share, as far as scripts ask for it.
 
     Attributes:
-        tensor: all of it as one vector.
         dtype: the element type.
+        typed: whether lengths count elements, not bytes.
         cell: what tensors over the same memory share.
     """
 
     def __init__(self, x: Tensor, typed: bool) -> None:
-        self.tensor = root_of(x).detach().reshape(-1)
+        self._root = root_of(x).detach()
         self.dtype = x.dtype
-        self._typed = typed
+        self.typed = typed
         self.cell = cell_of(x)
 
+    @property
+    def tensor(self) -> Tensor:
+        """All of the memory as one vector."""
+        return self._root.reshape(-1)
+
     def __len__(self) -> int:
-        count = self.tensor.shape[0]
-        return count if self._typed else count * self.dtype.itemsize
+        count = self._root.shape.numel()
+        return count if self.typed else count * self.dtype.itemsize
 
     def __getitem__(self, index):
         found = self.tensor[index]
@@ -225,11 +234,11 @@ class Storage:
 
     def nbytes(self) -> int:
         """Return the number of bytes."""
-        return self.tensor.shape[0] * self.dtype.itemsize
+        return self._root.shape.numel() * self.dtype.itemsize
 
     def data_ptr(self) -> int:
-        """Return the address of the first byte."""
-        return data_ptr(self.tensor)
+        """Return the address of the first byte; of a global tensor, that of this process's first shard."""
+        return _address(self._root, _first_shard)
 
     def tolist(self) -> list:
         """Return the elements."""
@@ -237,7 +246,7 @@ class Storage:
 
     def untyped(self) -> Storage:
         """Return this memory counted in bytes."""
-        return Storage(self.tensor, False)
+        return Storage(self._root, False)
 
 
 def storage(self: Tensor) -> Storage:
@@ -253,13 +262,45 @@ def untyped_storage(self: Tensor) -> Storage:
 def data_ptr(self: Tensor) -> int:
     """Return the address of the first element: that of its storage, plus the view's offset; 0 if it is empty.
 
-    A write in place may move the storage: arrays of JAX do not change.
+    A write in place may move the storage: arrays of JAX do not change. A global tensor that is split or partial lies
+    nowhere in one piece: its storage is copied to the host's memory, gathered from all ranks, and the copy lives as
+    long as a tensor whose address was asked for.
     """
+    return _address(self, _gathered)
+
+
+def _address(self: Tensor, of_parts) -> int:
     if not self.shape.numel() or self.is_meta:
         return 0
-    array = payload(self) if not steps_of(self) else cell_of(self).array
-    start = array.addressable_shards[0].data.unsafe_buffer_pointer()
+    root = root_of(self)
+    layout = root.layout
+    whole = layout is None or (layout.local_shape == layout.shape and not layout.partial_axes)
+    start = _first_shard(self, root) if whole else of_parts(self, root)
     return start + storage_offset(self) * self.dtype.itemsize
+
+
+def _first_shard(self: Tensor, root: Tensor) -> int:
+    return payload(root).addressable_shards[0].data.unsafe_buffer_pointer()
+
+
+class _Gathered:
+    """A copy of an array in one piece of the host's memory. It holds the array, so that no other gets its id."""
+
+    def __init__(self, root: Tensor) -> None:
+        self.array = payload(root)
+        self.values = np.ascontiguousarray(host(root))
+
+
+_GATHERED: weakref.WeakValueDictionary[int, _Gathered] = weakref.WeakValueDictionary()
+
+
+def _gathered(self: Tensor, root: Tensor) -> int:
+    key = id(payload(root))
+    found = _GATHERED.get(key)
+    if found is None:
+        found = _GATHERED[key] = _Gathered(root)
+    self.__dict__["_gathered"] = found
+    return found.values.ctypes.data
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:

@@ -259,6 +259,9 @@ def set_payload(x: Tensor, array, layout) -> None:
         x._set(array, layout)
         return
     value = wrap_any(array, layout)
+    if steps_of(x) and _place(layout) != _place(x._cell.layout):
+        set_data(x, value)  # memory on other devices is no part of the old one, as after `x.data = x.to_global(...)`
+        return
     base = base_of(x)
     base = x if base is None else base
     if base is x:
@@ -269,6 +272,10 @@ def set_payload(x: Tensor, array, layout) -> None:
             _commit(x, base, _put(base, value, steps_of(x)[len(steps_of(base)) :]))
         finally:
             mode.grad = before
+
+
+def _place(layout):
+    return None if layout is None else layout.placement
 
 
 def follow(x: Tensor, view: Tensor) -> Tensor:

@@ -238,6 +238,26 @@ def test_absent_names_are_no_type_of_anything_and_say_why(torch, name):
         found(1)
 
 
+def test_the_bytes_of_a_file_become_tensors(torch, tmp_path):
+    values = np.arange(6, dtype=np.float32)
+    (tmp_path / "file").write_bytes(b"head" + values.tobytes())
+    found = torch.UntypedStorage.from_file(tmp_path / "file", shared=False, nbytes=28).untyped()
+    assert (len(found), found.nbytes(), found[0]) == (28, 28, ord("h")) and isinstance(found, torch.UntypedStorage)
+    assert torch.asarray(found[4:28], dtype=torch.uint8).view(dtype=torch.float32).tolist() == values.tolist()
+    with pytest.raises(NotImplementedError, match="read only"):
+        torch.UntypedStorage.from_file(tmp_path / "file", shared=True, nbytes=28)
+    x = torch.zeros(2)
+    assert isinstance(x.untyped_storage(), torch.UntypedStorage) and not isinstance(x.storage(), torch.UntypedStorage)
+
+
+def test_tensors_are_strided(torch):
+    x = torch.zeros(4)
+    spread = x.to_global(sbpjax.placement("cpu", [0, 1]), sbpjax.sbp.split(0))
+    for layout in (x.layout, spread.layout, torch.strided):
+        assert layout == torch.strided and not layout != torch.strided and layout != torch.sparse_coo
+    assert torch.strided != torch.sparse_coo and hash(torch.strided) == hash(torch.strided)
+
+
 def test_small_names(torch):
     from torch.distributed import distributed_c10d, group
 

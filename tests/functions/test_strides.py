@@ -1,5 +1,7 @@
 """Views by strides, storages, sizes in place: the same script under sbpjax and PyTorch."""
 
+import ctypes
+
 import numpy as np
 import pytest
 import torch
@@ -147,3 +149,23 @@ def test_element_types_and_sizes():
     with pytest.raises(OpTypeError, match="known are"):
         sbpjax.dtype.get(99)
     assert repr(sbpjax.Size([1, 2]) * 2) == "sbpjax.Size([1, 2, 1, 2])" and (3,) + sbpjax.Size([2]) == (3, 2)
+
+
+def seen_by_c(x):
+    """Return what lies at a tensor's address, as a library in C reads it."""
+    return np.ctypeslib.as_array(ctypes.cast(x.data_ptr(), ctypes.POINTER(ctypes.c_float)), (x.numel(),)).tolist()
+
+
+@pytest.mark.parametrize("sbp", ["S0", "S1", "B", "P"])
+def test_the_address_of_a_global_tensor_shows_all_of_it(sbp):
+    kinds = {"S0": sbpjax.sbp.split(0), "S1": sbpjax.sbp.split(1), "B": sbpjax.sbp.broadcast}
+    place = sbpjax.placement("cpu", [0, 1, 2, 3])
+    x = sbpjax.arange(12.0).view(4, 3).to_global(place, kinds.get(sbp, sbpjax.sbp.broadcast))
+    if sbp == "P":
+        x = x.to_global(sbp=sbpjax.sbp.partial_sum)
+    alias = x.detach()
+    assert seen_by_c(x) == list(range(12)) and seen_by_c(x[1:]) == list(range(3, 12))
+    assert x.data_ptr() == alias.data_ptr() and x[-1].data_ptr() - x.data_ptr() == 36
+    before = x.data_ptr()
+    x.mul_(2)
+    assert seen_by_c(x) == list(range(0, 24, 2)) and (sbp == "B" or x.data_ptr() != before)

@@ -450,3 +450,28 @@ def test_oneflow_names():
     assert nn.Graph is nn.graph.Graph is flow.graph.Graph
     assert nn.graph.GraphModule.__name__ == "GraphModule" and nn.graph.GraphTensor and nn.graph.Proxy
     assert isinstance(Forward(model()).config, nn.graph.graph_config.GraphConfig)
+
+
+@pytest.mark.parametrize("alias", [False, True])
+def test_a_parameter_over_other_memory_is_laid_out_as_any(alias):
+    place = flow.placement("cpu", [0, 1, 2, 3])
+    whole = flow.arange(16.0)
+    model = nn.Linear(4, 4, bias=False)
+    model.weight = nn.Parameter(whole.reshape(4, 4) if alias else flow.arange(16.0).reshape(4, 4))
+
+    class Train(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+            self.add_optimizer(flow.optim.SGD(model.parameters(), lr=1.0))
+            self.config.enable_auto_parallel(True, placement=place)
+
+        def build(self, x):
+            loss = self.model(x).sum()
+            loss.backward()
+            return loss
+
+    Train()(flow.ones(2, 4))
+    assert model.weight.is_global and model.weight.placement == place
+    np.testing.assert_array_equal(model.weight.numpy(), np.arange(16.0).reshape(4, 4) - 2)
+    assert whole.tolist() == list(range(16))  # memory elsewhere is no part of it any more

@@ -13,6 +13,7 @@ from sbpjax.tensor.autocast import is_autocast_enabled as _is_autocast_enabled
 from .absent import absent
 from .foreach import TABLE as _FOREACH
 from .jit import ScriptModule as ScriptModule
+from .storage import UntypedStorage as UntypedStorage
 from .version import TorchVersion as TorchVersion
 
 SymInt, SymFloat, SymBool = int, float, bool
@@ -119,7 +120,7 @@ _ABSENT = {
         "nn.utils.rnn.pad_sequence(rows, batch_first=True)",
     ),
     "storages": (
-        "UntypedStorage TypedStorage ByteStorage CharStorage ShortStorage IntStorage LongStorage HalfStorage "
+        "TypedStorage ByteStorage CharStorage ShortStorage IntStorage LongStorage HalfStorage "
         "BFloat16Storage FloatStorage DoubleStorage BoolStorage Storage",
         "memory belongs to JAX",
         "x.numpy()",
