@@ -26,6 +26,7 @@ from sbpjax.tensor.tensor import Tensor as _Tensor
 from sbpjax.tensor.attached import ValuesIndices as _ValuesIndices
 from sbpjax.tracing.wrap_jax import Wrapped as _Wrapped
 from sbpjax.functions.settings import _NoDtype as __NoDtype
+from sbpjax.functions.settings import _strided as __strided
 from sbpjax.tensor.device import device as _device
 from sbpjax.tensor.dtype import dtype as _dtype
 from sbpjax.functions.settings import layout as _layout
@@ -2012,7 +2013,7 @@ def std(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.
 def std_mean(input: _Tensor, dim: _types.IntOrInts | None = None, unbiased: builtins.bool | None = None, keepdim: builtins.bool = False, *, correction: builtins.int = 1) -> builtins.tuple[_Tensor, _Tensor]:
     """Return standard deviation and mean."""
 from sbpjax.functions.signal import stft as stft
-strided: _layout
+strided: __strided
 def sub(input: _Tensor, other: _types.TensorLike, *, alpha: _types.TensorLike = 1, inplace: builtins.bool = False, out: _Tensor | None = None) -> _Tensor:
     """Return input - alpha * other; not for bools.
 

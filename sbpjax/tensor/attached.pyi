@@ -585,7 +585,9 @@ class Attached:
     def const_data_ptr(self) -> builtins.int:
         """Return the address of the first element: that of its storage, plus the view's offset; 0 if it is empty.
 
-        A write in place may move the storage: arrays of JAX do not change.
+        A write in place may move the storage: arrays of JAX do not change. A global tensor that is split or partial lies
+        nowhere in one piece: its storage is copied to the host's memory, gathered from all ranks, and the copy lives as
+        long as a tensor whose address was asked for.
         """
     def contiguous(self, memory_format: _memory_format | None = None) -> _Tensor:
         """Return the tensor itself if it is contiguous, else a copy."""
@@ -657,7 +659,9 @@ class Attached:
     def data_ptr(self) -> builtins.int:
         """Return the address of the first element: that of its storage, plus the view's offset; 0 if it is empty.
 
-        A write in place may move the storage: arrays of JAX do not change.
+        A write in place may move the storage: arrays of JAX do not change. A global tensor that is split or partial lies
+        nowhere in one piece: its storage is copied to the host's memory, gathered from all ranks, and the copy lives as
+        long as a tensor whose address was asked for.
         """
     def deg2rad(self, *, out: _Tensor | None = None) -> _Tensor:
         """Return degrees as radians."""
