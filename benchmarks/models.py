@@ -21,6 +21,7 @@ MLP = {"inputs": 784, "width": 512, "classes": 10}
 RESNET = {"classes": 100, "pixels": 128}
 SMALL = {"classes": 100, "pixels": 64}  # its last stage has 2 x 2 pixels, fewer than a kernel
 GPT2 = {"layers": 2, "width": 256, "heads": 8, "context": 128, "vocab": 512}
+SWIN = {"classes": 100, "pixels": 224}
 GPT12 = {"layers": 12, "width": 128, "heads": 4, "context": 128, "vocab": 512}
 
 
@@ -74,6 +75,100 @@ def resnet18(lib, *, classes: int, pixels: int):
             return self.head(x.mean(dim=(2, 3)))
 
     return ResNet()
+
+
+def swin_t(lib, *, classes: int, pixels: int):
+    """Return the smallest Swin Transformer of Liu et al. (2021), table 7: 7 × 7 windows, every other block shifted."""
+    nn, functional = lib.nn, lib.nn.functional
+    window, depths = 7, (2, 2, 6, 2)
+
+    def cut(x, side: int):
+        """(B, S, S, C) → (B windows, 49, C)."""
+        count, channels = side // window, x.shape[-1]
+        x = x.reshape(-1, count, window, count, window, channels).permute(0, 1, 3, 2, 4, 5)
+        return x.reshape(-1, window * window, channels)
+
+    def joined(x, side: int):
+        """(B windows, 49, C) → (B, S, S, C)."""
+        count, channels = side // window, x.shape[-1]
+        x = x.reshape(-1, count, count, window, window, channels).permute(0, 1, 3, 2, 4, 5)
+        return x.reshape(-1, side, side, channels)
+
+    places = np.stack(np.meshgrid(np.arange(window), np.arange(window), indexing="ij")).reshape(2, -1)
+    apart = places[:, :, None] - places[:, None, :] + window - 1
+    pairs = (apart[0] * (2 * window - 1) + apart[1]).reshape(-1)  # (49 · 49,): which bias a pair of pixels has
+
+    def regions(side: int):
+        """Return -100 between pixels of a shifted window that are no neighbours in the image: (windows, 1, 49, 49)."""
+        cuts = [slice(0, -window), slice(-window, -(window // 2)), slice(-(window // 2), None)]
+        numbers = np.zeros((side, side), np.int64)
+        for i, rows in enumerate(cuts):
+            for j, columns in enumerate(cuts):
+                numbers[rows, columns] = 3 * i + j
+        numbers = numbers.reshape(side // window, window, side // window, window).transpose(0, 2, 1, 3)
+        numbers = numbers.reshape(-1, window * window)
+        apart = numbers[:, None, :] != numbers[:, :, None]
+        return np.where(apart, np.float32(-100), np.float32(0))[:, None]
+
+    class Block(nn.Module):
+        def __init__(self, width: int, heads: int, side: int, shift: int):
+            super().__init__()
+            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.up, self.down, self.gelu = nn.Linear(width, 4 * width), nn.Linear(4 * width, width), nn.GELU()
+            self.bias = nn.Parameter(lib.zeros((2 * window - 1) ** 2, heads))
+            self.heads, self.side, self.shift = heads, side, shift
+            self.register_buffer("pairs", lib.tensor(pairs))
+            self.register_buffer("mask", lib.tensor(regions(side)) if shift else None)
+
+        def attention(self, x):
+            batch, length, width = x.shape  # (B windows, 49, C)
+            qkv = self.qkv(x).reshape(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+            bias = self.bias[self.pairs].reshape(length, length, self.heads).permute(2, 0, 1)[None]
+            if self.mask is not None:
+                bias = (bias + self.mask)[None].expand(batch // self.mask.shape[0], -1, -1, -1, -1)
+                bias = bias.reshape(batch, self.heads, length, length)
+            y = functional.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], attn_mask=bias)
+            return self.out(y.permute(0, 2, 1, 3).reshape(batch, length, width))
+
+        def forward(self, x):
+            y = self.norm1(x)
+            if self.shift:
+                y = lib.roll(y, shifts=(-self.shift, -self.shift), dims=(1, 2))
+            y = joined(self.attention(cut(y, self.side)), self.side)
+            if self.shift:
+                y = lib.roll(y, shifts=(self.shift, self.shift), dims=(1, 2))
+            x = x + y
+            return x + self.down(self.gelu(self.up(self.norm2(x))))
+
+    class Merge(nn.Module):
+        def __init__(self, width: int):
+            super().__init__()
+            self.norm, self.less = nn.LayerNorm(4 * width), nn.Linear(4 * width, 2 * width, bias=False)
+
+        def forward(self, x):
+            x = [x[:, 0::2, 0::2], x[:, 1::2, 0::2], x[:, 0::2, 1::2], x[:, 1::2, 1::2]]
+            return self.less(self.norm(lib.cat(x, dim=-1)))
+
+    class Swin(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.patches, self.norm0 = nn.Conv2d(3, 96, 4, 4), nn.LayerNorm(96)
+            blocks, width, heads, side = [], 96, 3, pixels // 4
+            for stage, depth in enumerate(depths):
+                if stage:
+                    blocks.append(Merge(width))
+                    width, heads, side = 2 * width, 2 * heads, side // 2
+                for i in range(depth):
+                    blocks.append(Block(width, heads, side, window // 2 if i % 2 and side > window else 0))
+            self.blocks = nn.Sequential(*blocks)
+            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, classes)
+
+        def forward(self, x):
+            x = self.norm0(self.patches(x).permute(0, 2, 3, 1))  # (B, 56, 56, 96) of 224 pixels
+            return self.head(self.norm(self.blocks(x)).mean(dim=(1, 2)))
+
+    return Swin()
 
 
 def gpt(lib, *, layers: int, width: int, heads: int, context: int, vocab: int):
@@ -137,6 +232,7 @@ MODELS = {
     "mlp": (mlp, MLP, adam),
     "resnet18": (resnet18, RESNET, sgd),
     "resnet18-64": (resnet18, SMALL, sgd),
+    "swin_t": (swin_t, SWIN, adam),
     "gpt2": (gpt, GPT2, adam),
     "gpt12": (gpt, GPT12, adam),
 }

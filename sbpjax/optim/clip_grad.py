@@ -10,11 +10,12 @@ import jax
 import jax.numpy as jnp
 
 from sbpjax.ops.dims import fail
-from sbpjax.optim.run import TRACE, place_of
+from sbpjax.optim.run import TRACE, place_of, run_on_device
 from sbpjax.tensor import Tensor, dispatch, from_data
 from sbpjax.tensor.op import op_of
 from sbpjax.tensor.payload import is_traced, payload, put
 from sbpjax.tensor.tape.grad_mode import no_grad
+from sbpjax.tensor.tensor import wrap
 
 
 def _wide(x: jax.Array) -> jax.Array:
@@ -44,13 +45,13 @@ def clip_to(norm: jax.Array, max_norm: jax.Array, *grads: jax.Array) -> tuple[ja
     return tuple((_wide(g) * factor.astype(_wide(g).dtype)).astype(g.dtype) for g in grads)
 
 
-def norm_and_clip(max_norm: jax.Array, *grads: jax.Array, norm_type: float) -> tuple[jax.Array, ...]:
-    """Return the total norm and the gradients scaled so that it is at most `max_norm`."""
+def clip_and_norm(max_norm: jax.Array, *grads: jax.Array, norm_type: float) -> tuple[jax.Array, ...]:
+    """Return the gradients scaled so that their total norm is at most `max_norm`, and what it was."""
     norm = _norm(grads, norm_type)
-    return (norm.astype(jnp.result_type(*grads)), *clip_to(norm, max_norm, *grads))
+    return (*clip_to(norm, max_norm, *grads), norm.astype(jnp.result_type(*grads)))
 
 
-for _fn in (total_norm, clip_to, norm_and_clip):  # all stages of a pipeline have one norm
+for _fn in (total_norm, clip_to, clip_and_norm):  # all stages of a pipeline have one norm
     _fn.crosses_placements = True  # type: ignore[attr-defined]
 
 
@@ -169,10 +170,14 @@ def clip_grad_norm_(
         norm = get_total_norm(grads, norm_type, error_if_nonfinite)
         _clip(groups, max_norm, norm)
         return norm
+    static = (("norm_type", float(norm_type)),)
+    if place_of(grads[0]) is not TRACE and grads[0].is_local and not grads[0].is_meta:
+        places = list(range(1, len(grads) + 1))
+        (norm,) = run_on_device(clip_and_norm, static, [max_norm, *grads], grads, places)
+        return wrap(norm)
     with no_grad():
-        pins = (None, *(_codes(g) for g in grads)) if grads[0].is_global else None
-        static = (("norm_type", float(norm_type)),)
-        norm, *values = dispatch.run(op_of(norm_and_clip, static), (max_norm, *grads), pins)
+        pins = (*(_codes(g) for g in grads), None) if grads[0].is_global else None
+        *values, norm = dispatch.run(op_of(clip_and_norm, static), (max_norm, *grads), pins)
         _write(grads, tuple(values))
     return norm
 

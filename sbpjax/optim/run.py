@@ -53,14 +53,14 @@ class Job(NamedTuple):
 
 def place_of(tensor: Tensor) -> Any:
     """Return what tensors of one update share: the placement, or the device, or the trace."""
-    array = facts(tensor)
-    if tensor.is_meta:
-        return META if tensor.layout is None else tensor.layout.placement
+    array, layout = facts(tensor), tensor.layout
     if array.__class__ is ArrayImpl or array.__class__ is Elsewhere:
-        if tensor.layout is not None:
-            return tensor.layout.placement
+        if layout is not None:
+            return layout.placement
         sharding = array.sharding
         return getattr(sharding, "_device", sharding)  # a device hashes and compares faster than its sharding
+    if tensor.is_meta:
+        return META if layout is None else layout.placement
     return TRACE
 
 
@@ -102,16 +102,16 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
         results = dispatch.run(op_of(fn, static), tuple(inputs))
         put_all(targets, payloads(results), [target.layout for target in targets])
         return
+    if like.layout is None and place_of(like) is not META:
+        run_on_device(fn, static, inputs, targets, donated)
+        return
     arrays = payloads_and_numbers(inputs)
-    donate = _unshared(targets, arrays, donated)
     if place_of(like) is META:
         put_all(targets, list(map(of_aval, jax.eval_shape(_compiled(fn, static, ()), *arrays))))
         return
-    if like.layout is None:
-        put_all(targets, _compiled(fn, static, donate)(*arrays))
-        return
     from sbpjax.compiler import eager
 
+    donate = _unshared(targets, arrays, donated)
     results, layouts = eager.execute(
         fn,
         static,
@@ -122,6 +122,14 @@ def run_in_place(fn: Callable, static: tuple, inputs: list, targets: list[Tensor
         donate=donate,
     )
     put_all(targets, results, layouts)
+
+
+def run_on_device(fn: Callable, static: tuple, inputs: list, targets: list[Tensor], donated: list[int]) -> list:
+    """Do what `run_in_place` does on one device; return the arrays that the function returns beyond the targets'."""
+    arrays = payloads_and_numbers(inputs)
+    results = _compiled(fn, static, _unshared(targets, arrays, donated))(*arrays)
+    put_all(targets, results)
+    return list(results[len(targets) :])
 
 
 @functools.lru_cache(maxsize=512)
