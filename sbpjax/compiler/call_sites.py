@@ -21,7 +21,8 @@ SAID_AT = 20
 SLOW_S = 2.0
 
 _programs = Recent(16384)
-_said: set[str] = set()  # lines of the program that runs: as many as it has
+# Lines of the program that runs: as many as it has.
+_said: set[str] = set()
 
 
 class Waited:

@@ -21,7 +21,8 @@ from sbpjax.sbp.placement import placement as Placement
 from . import between_placements as transfer
 from . import between_processes as shipping
 
-Payload = Any  # a jax.Array, or an `abstract.Abstract` in the place of one
+# A jax.Array, or an `abstract.Abstract` in the place of one.
+Payload = Any
 
 
 def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[Payload, Layout]:

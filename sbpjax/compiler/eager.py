@@ -31,7 +31,8 @@ from .lower import spmd_function
 
 # Bounded: a loop over ever new shapes makes a program each, and XLA frees none that Python still holds.
 _PROGRAMS = Recent(most_programs())
-Payload = Any  # a jax.Array, or an `abstract.Abstract` in the place of one
+# A jax.Array, or an `abstract.Abstract` in the place of one.
+Payload = Any
 
 
 class Compiled:
@@ -69,7 +70,8 @@ class Compiled:
         return self._plan
 
 
-_MET: set = set()  # the programs, apart from what they donate, that the processes have run together
+# The programs, apart from what they donate, that the processes have run together.
+_MET: set = set()
 
 
 def execute(

@@ -34,7 +34,8 @@ _CONSTANT = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = [su]\d+\[\]\S* constant\((\
 _GROUPS = re.compile(r"replica_groups=\{\{([\d,]*)\}")
 _IOTA_GROUPS = re.compile(r"replica_groups=\[(\d+),(\d+)\]")
 _MESH_GROUPS = re.compile(r"replica_groups=mesh\[([^\]]*)\][^{]*\{([^}]*)\}")
-_FUSED_REDUCE_SCATTER = "all-reduce-scatter"  # the TPU compiler's name for an all-reduce fused with its slice
+# The TPU compiler's name for an all-reduce fused with its slice.
+_FUSED_REDUCE_SCATTER = "all-reduce-scatter"
 _PAIRS = re.compile(r"source_target_pairs=\{(.*?)\}(?:,|$)")
 
 

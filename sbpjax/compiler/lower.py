@@ -52,7 +52,8 @@ def run_plan(plan: Plan, here: MeshPosition, blocks: Sequence) -> list:
         if i in held:
             results = held.pop(i)
         else:
-            with at_source(eqn):  # profiles and HLO name the module of what a rule makes, collectives included
+            # Profiles and HLO name the module of what a rule makes, collectives included.
+            with at_source(eqn):
                 operands = [_read(copies, here, v, c) for v, c in zip(eqn.invars, ins, strict=True)]
                 results = compute(Context(eqn, here, ins, outs, plan.bodies.get(i)), operands)
         for variable, codes, value in zip(eqn.outvars, outs, results, strict=True):
@@ -180,7 +181,8 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
         return lambda *arrays: run_program(plan.program, arrays)
     full = [math.prod(a.shape) > 0 for a in avals_in]
 
-    def body_of_full(*physical):  # Shardy refuses a call all of whose operands are empty, so the ranks make those
+    # Shardy refuses a call all of whose operands are empty, so the ranks make those.
+    def body_of_full(*physical):
         given = iter(physical)
         return body(*[
             next(given) if f else stack(jnp.zeros(local_shape(a.shape, c, plan.sizes), a.dtype), c)

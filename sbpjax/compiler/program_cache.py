@@ -145,7 +145,8 @@ def key_of(kind: str, *parts: Any) -> str | None:
     _asked += 1
     settings = [repr(value) for value in _config.trace_context()]
     known = [value for value in settings if " object at 0x" not in value]  # the axes of a `vmap` around: none, in an op
-    while known and known[-1] in ("None", "False"):  # parts of JAX that are loaded late, as Pallas, add theirs: off
+    # Parts of JAX that are loaded late, as Pallas, add theirs: off.
+    while known and known[-1] in ("None", "False"):
         known.pop()
     return hashlib.sha256(f"{kind} {_surroundings()} {known} {names()} {text}".encode()).hexdigest()
 

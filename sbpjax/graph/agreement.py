@@ -32,7 +32,8 @@ def agree(asked: str, inputs: list[str], text: str) -> None:
     world = _world.current()
     if world.size == 1:
         return
-    asked = re.sub(r"_\d+\b", "", asked.split("\n")[0])  # threads as ranks count their graphs together
+    # Threads as ranks count their graphs together.
+    asked = re.sub(r"_\d+\b", "", asked.split("\n")[0])
     # The text itself only where it differs: that of a large step is megabytes, and every rank would get all of them.
     digest = hashlib.sha256(text.encode()).hexdigest()
     ranks = _world.by_value(world.exchange(f"{asked}: its program", (digest, tuple(inputs))))

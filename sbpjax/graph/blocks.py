@@ -81,8 +81,10 @@ class Blocks:
         self._forms = {k: f for k, f in self._forms.items() if f is not None}
         self._found: dict = {}
         self._first: dict = {}
-        self.inside: Any = None  # takes the calls of modules while a block is traced
-        self.follow: Any = None  # is told of every call of a block: the module that was traced, and the one called
+        # Takes the calls of modules while a block is traced.
+        self.inside: Any = None
+        # Is told of every call of a block: the module that was traced, and the one called.
+        self.follow: Any = None
 
     def forget(self) -> None:
         """Forget what was traced: it may hold values of a trace that is over."""
@@ -191,7 +193,8 @@ class _Call(Call):
         self.module = module
         self.arguments = [refreshed(t) for t in self.tensors]
         self.owned = [refreshed(t) for t in (*module.parameters(), *module.buffers())]
-        self.wanted: list[Layout | None] = []  # of each owned tensor the layout in which its gradient is wanted
+        # Of each owned tensor the layout in which its gradient is wanted.
+        self.wanted: list[Layout | None] = []
 
     def key(self) -> tuple:
         """Return a hashable that is equal for calls that one trace serves."""
@@ -241,7 +244,8 @@ class _Block:
         # For a backward that is itself recorded: computed from the inputs alone, so that all derivatives are there.
         self._again = functools.cache(lambda: op_of(split(name, closed, kept, "nothing").backward))
         self._casts: list[Cast] = []
-        if mode.autocast is not None:  # a weight is cast once per step, not once in each half of each call
+        # A weight is cast once per step, not once in each half of each call.
+        if mode.autocast is not None:
             count = len(call.arguments)
             halved, self._casts = without_casts(closed, range(count, count + len(call.owned)))
         else:

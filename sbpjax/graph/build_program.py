@@ -66,7 +66,8 @@ def build_program(
     rest = call.tensors + traced.captured
     layouts = [None, *(slot.layout for slot in slots), *[None] * len(names), *(t.layout for t in rest)]
     place = _common_placement(asked, layouts)
-    local_inputs = False  # what it makes is global, and nothing that it is given
+    # What it makes is global, and nothing that it is given.
+    local_inputs = False
     if place is None:
         place = _common_placement(asked, traced.layouts)
         local_inputs = place is not None

@@ -62,7 +62,8 @@ AUTO_MEMORY_ALIASES = {
 }
 # What a byte of memory weighs against bytes that the ranks move together: OneFlow's numbers.
 MEMORY_WEIGHT = {"SlightMemoryDown": 0.4, "ModerateMemoryDown": 4.3, "HeavyMemoryDown": 11.0}
-_USABLE = 0.85  # of a device's memory: what a plan holds is known to about 15 %
+# Of a device's memory: what a plan holds is known to about 15 %.
+_USABLE = 0.85
 
 
 class GraphConfig:

@@ -23,7 +23,8 @@ from jax.extend.mlir.dialects import chlo, sdy, stablehlo
 _DIALECTS = ("stablehlo.", "chlo.", "sdy.", "func.", "builtin.module")
 _HOST = {"stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv"}
 _CALLBACK = re.compile("callback|py_client|pyfunc|custom.?spmd|partitioned|call_tf", re.IGNORECASE)
-_NAMED = {  # attributes of a call that say nothing of its buffers, or are checked here
+# Attributes of a call that say nothing of its buffers, or are checked here.
+_NAMED = {
     "call_target_name", "mhlo.backend_config", "backend_config", "mhlo.frontend_attributes", "operand_layouts",
     "result_layouts", "output_operand_aliases", "sdy.sharding_rule", "sdy.sharding", "mhlo.sharding", "api_version",
 }  # fmt: skip
@@ -70,7 +71,8 @@ _OTHERS |= {name.replace("cusolver", "hipsolver"): row for name, row in _OTHERS.
 _OTHERS["hip_lu_pivots_to_permutation"] = _OTHERS["cu_lu_pivots_to_permutation"]
 
 _TYPES = {"s": "f32", "d": "f64", "c": "complex<f32>", "z": "complex<f64>"}
-_LETTERS = {  # what a letter among a LAPACK call's options may be
+# What a letter among a LAPACK call's options may be.
+_LETTERS = {
     "uplo": "UL", "diag": "UN", "side": "LR", "trans_x": "NTC", "sort": "N", "compute_left": "VN",
     "compute_right": "VN",
 }  # fmt: skip
@@ -162,7 +164,8 @@ def _check(op: Any) -> None:
     if row == _PIVOTS and results[0][0]:
         sizes["m"] = max(sizes["n"], results[0][0][-1])  # a permutation may be longer than its pivots
     if options.get("mode") == "N" and len(results) == 5 and len(results[2][0]) > 1:
-        sizes["u"] = results[2][0][-1]  # nothing is written there, and JAX gives either size
+        # Nothing is written there, and JAX gives either size.
+        sizes["u"] = results[2][0][-1]
     kind = operands[0][1]
     if letter is not None and kind != letter:
         raise _Wrong(f"on {kind}")

@@ -106,7 +106,8 @@ def export(
 
 def _exported(asked: str, program: Any, platforms: tuple[str, ...] | None):
     structs = program.structs
-    if program.placement is None:  # committed arrays say on which device; the export runs on any
+    # Committed arrays say on which device; the export runs on any.
+    if program.placement is None:
         structs = [jax.ShapeDtypeStruct(s.shape, s.dtype, weak_type=s.weak_type) for s in structs]
         platforms = platforms or (jax.default_backend(),)
     try:
@@ -138,7 +139,8 @@ def _with_free_batch(graph: Any, asked: str, args: tuple, kwargs: dict):
     free = [wrap_any(Abstract((rows, *t.shape[1:]), payload(t).dtype)) for t in call.tensors]
     args, kwargs = call.rebuilt([t.requires_grad_() if o.requires_grad else t for t, o in zip(free, call.tensors)])
     call = Call(args, kwargs)
-    before, graph.config.block_scan = graph.config.block_scan, False  # what is kept of a block is chosen by its size
+    # What is kept of a block is chosen by its size.
+    before, graph.config.block_scan = graph.config.block_scan, False
     try:
         return state, call, build_program(GraphStep(graph, state, {}), state, call, Options(), f"{graph.name}.build")
     except Exception as error:
@@ -285,7 +287,8 @@ def _write(folder: Path, content: dict, blob: bytes, weights: dict[str, np.ndarr
             shutil.rmtree(old)
         else:
             os.replace(made, folder)
-        os.chmod(folder, 0o755)  # mkdtemp makes it readable by its owner alone
+        # `mkdtemp` makes it readable by its owner alone.
+        os.chmod(folder, 0o755)
     finally:
         shutil.rmtree(made, ignore_errors=True)
 

@@ -117,7 +117,8 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
     except BaseException:
         if undo is not None:
             undo()
-        for optimizer, tensors in before:  # the state that was made for the trace goes with it
+        # The state that was made for the trace goes with it.
+        for optimizer, tensors in before:
             optimizer.state.clear()
             optimizer.state.update(tensors)
         raise
@@ -184,7 +185,8 @@ def _program(graph: Any, state: State, call: Call, zero: Zero | None) -> Program
         with collected_later():
             found, step = _fitting(graph, state, call, options, zero)
         options = options_of(graph, state)  # a grid of devices may have been chosen
-        key = _key(graph, state, call, options)  # the state lies as planned, layers may be checkpointed now
+        # The state lies as planned, layers may be checkpointed now.
+        key = _key(graph, state, call, options)
         found.scope, found.arguments = step.scope, runtime.arguments_of(call.leaves, call.structure)
         own.debug.traced(graph, found)
         own.programs[key] = found

@@ -50,13 +50,15 @@ if TYPE_CHECKING:
     _P = ParamSpec("_P")
     _R = TypeVar("_R", covariant=True)
 
-    class _HasBuild(Protocol[_P, _R]):  # a call takes and returns what the subclass's `build` does
+    # A call takes and returns what the subclass's `build` does.
+    class _HasBuild(Protocol[_P, _R]):
         def build(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
 
 
 _counts: dict[str, int] = {}
 
-_MOST_MISSED = 3  # a call that is never quite the same, such as one whose weights somebody holds, is not tried forever
+# A call that is never quite the same, such as one whose weights somebody holds, is not tried forever.
+_MOST_MISSED = 3
 
 
 class Graph(Reports):

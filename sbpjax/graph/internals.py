@@ -67,7 +67,8 @@ class Internals:
         self.proxies: dict[int, ProxyModule] = {}
         self.options: dict[Module, GraphModule] = {}
         self.optimizers: list[OptimizerEntry] = []
-        self.schedules: list[Callable[[], None]] = []  # the steps of those that go on behind every call
+        # The steps of those that go on behind every call.
+        self.schedules: list[Callable[[], None]] = []
         self.scaler: Any = None
         self.trained: dict[int, tuple[Tensor, str]] = {}
         self.programs: OrderedDict[Signature, Program] = OrderedDict()

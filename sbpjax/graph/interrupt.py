@@ -22,7 +22,8 @@ class Uninterrupted:
         self._before = None
         if threading.get_ident() == _MAIN:
             handler = _signal.getsignal(_signal.SIGINT)
-            if callable(handler):  # else SIGINT is ignored, kills at once, or belongs to a C library
+            # Else SIGINT is ignored, kills at once, or belongs to a C library.
+            if callable(handler):
                 self._before = handler
                 _signal.signal(_signal.SIGINT, self._note)
         return self

@@ -33,7 +33,8 @@ SIGNATURE = "manifest.sig"  # only of an export with a key
 FILES = (MANIFEST, PROGRAM, WEIGHTS, SIGNATURE)
 
 _PLAIN = (type(None), bool, int, float, str)
-_NATIVE = {  # dtypes that every reader of safetensors with NumPy knows
+# Dtypes that every reader of safetensors with NumPy knows.
+_NATIVE = {
     "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32",
     "float64", "complex64",
 }  # fmt: skip

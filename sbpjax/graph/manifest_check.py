@@ -13,7 +13,8 @@ from sbpjax.errors import OpTypeError
 from sbpjax.tensor import dtype as dtypes
 
 _MOST_DEVICES = 2**20
-_MOST_DEPTH = 64  # containers in containers among arguments and results
+# Containers in containers among arguments and results.
+_MOST_DEPTH = 64
 _STATICS = {"NoneType": type(None), "bool": bool, "int": int, "float": str, "str": str}  # as which JSON type
 
 

@@ -126,7 +126,8 @@ class Program:
 
     def __post_init__(self) -> None:
         self._compiled: Any = None
-        self._together: Any = None  # what notes its runs, if several processes run it
+        # What notes its runs, if several processes run it.
+        self._together: Any = None
         self._held: list[tuple[float | None, Any]] = [(None, None)] * len(self.number_names)
         self._present = self.placement is None or self.placement.is_present
         self._no_seed: Any = NO_SEED
@@ -168,7 +169,8 @@ class Program:
             to_run: it is about to run: if it is a program of several ranks, they compare it first.
         """
         if self.is_polymorphic:
-            return self.call  # XLA needs sizes: JAX compiles it for each that it is called with
+            # XLA needs sizes: JAX compiles it for each that it is called with.
+            return self.call
         if self._compiled is None:
             start = time.perf_counter()
             lowered = self.lower()
@@ -187,7 +189,8 @@ class Program:
             if to_run and spans:
                 spread.rendezvous(self.asked, self.placement.devices)  # some may have compiled longer
             self.seconds["compile"] = time.perf_counter() - start
-            if self._present and not self.is_random:  # on the device once, since a NumPy array goes there every time
+            # On the device once, since a NumPy array goes there every time.
+            if self._present and not self.is_random:
                 self._no_seed = spread.on(NO_SEED, self._where(0))
         return self._compiled
 
@@ -227,7 +230,8 @@ class Program:
                 continue
             slot = self.slots[i]
             alone = slot.own and drop_own_cell(tensors[slot.places[0]])
-            held = UNSHARED + (not alone)  # a cell holds the array too, and so does the stack of stored tensors
+            # A cell holds the array too, and so does the stack of stored tensors.
+            held = UNSHARED + (not alone)
             if sys.getrefcount(arrays[i]) > held:
                 arrays[i] = jax.numpy.copy(arrays[i])
         numbers = self._on_device(numbers)
@@ -277,4 +281,5 @@ class _Holder:
 
 
 _HOLDER = _Holder()
-UNSHARED = _references([_HOLDER.array], 0)  # what a payload counts that its tensor and one list hold, and nothing else
+# What a payload counts that its tensor and one list hold, and nothing else.
+UNSHARED = _references([_HOLDER.array], 0)

@@ -20,7 +20,8 @@ from sbpjax.nn.module import Module
 from sbpjax.tensor import Tensor
 from sbpjax.tensor.change_mark import changes
 
-CHANGES = [0]  # counts the changes of options, so that a graph sees at a glance that there was none
+# Counts the changes of options, so that a graph sees at a glance that there was none.
+CHANGES = [0]
 EVERYWHERE: weakref.WeakKeyDictionary[Module, Any] = weakref.WeakKeyDictionary()  # module → its `GraphModule`
 
 

@@ -147,7 +147,8 @@ def _parse_elsewhere(text: bytes) -> None:
         )
     except subprocess.TimeoutExpired:
         raise ValueError(f"reading it took more than {_PARSE_SECONDS} s") from None
-    if done.returncode:  # also where the parser refused it in words: it may have spoilt the memory before
+    # Also where the parser refused it in words: it may have spoilt the memory before.
+    if done.returncode:
         words = done.stderr.decode(errors="replace").strip().splitlines() or [""]
         raise ValueError(f"a process that read it ended with code {done.returncode}: {words[-1][:200]}")
 

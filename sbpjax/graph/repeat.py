@@ -162,4 +162,5 @@ class _Holder:
 
 
 _HOLDER = _Holder()
-_ALONE = _most([_HOLDER.array])  # what a payload counts that its tensor and one list hold, and nothing else
+# What a payload counts that its tensor and one list hold, and nothing else.
+_ALONE = _most([_HOLDER.array])

@@ -66,7 +66,8 @@ def split(name: str, closed, outputs: int, policy=None) -> Halves:
     cotangents, late = [], set()
     early_eqns, late_eqns = [], []
     fixed = set(program.consts)  # values that depend on no input
-    turned = set(program.invars)  # inputs, and what is made of one by moving its elements
+    # Inputs, and what is made of one by moving its elements.
+    turned = set(program.invars)
     for eqn in program.eqns:
         reads = [v for v in eqn.invars if isinstance(v, Var)]
         if eqn.primitive is cotangent_p:
@@ -141,7 +142,8 @@ def _program(
     def run(*values):
         env = dict(consts)
         env.update(zip(invars, values, strict=True))
-        for v in behind:  # each by itself: a barrier of several values asks for one layout of all
+        # Each by itself: a barrier of several values asks for one layout of all.
+        for v in behind:
             env[v] = jax.lax.optimization_barrier(env[v])
         env.update((v, jax.device_put(env[v], jax.memory.Space.Device)) for v in come)
         evaluate(eqns, env)

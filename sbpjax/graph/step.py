@@ -181,7 +181,8 @@ def _accumulated(graph, state: State, count: int, call: Call, divided: dict[int,
     # The key above was drawn on trial. A program without random ops must leave the stream where eager code leaves it.
     if not body.random:
         default_generator._counter = drawn
-    casts: list[jax.Array] = []  # of weights: made once, not in every iteration
+    # Of weights: made once, not in every iteration.
+    casts: list[jax.Array] = []
     if mode.autocast is not None:
         fixed = [2 + i for i in range(len(before)) if i not in body.written]
         closed, wanted = without_casts(closed, fixed)

@@ -123,7 +123,8 @@ class Body:
             stack = stacks.setdefault(eqn.source_info.name_stack, len(stacks))
             self._eqns.append((eqn, read, [_fresh(v) for v in eqn.outvars], stack))
         self._stacks = list(stacks)
-        self._lines: tuple = (None, [])  # the names around the last call, and the source infos of its equations
+        # The names around the last call, and the source infos of its equations.
+        self._lines: tuple = (None, [])
         self._outs = [places[id(v) if v.__class__ is Literal else v] for v in flat.outvars]
 
     def splice(self, operands, source, eqns: list, consts: dict, own_lines: bool = True) -> list:

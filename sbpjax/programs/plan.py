@@ -13,7 +13,8 @@ from .normalise import Program, source_line
 from .rules import Strategy
 
 Codes = tuple[int, ...]
-_HELD_BACK = 1e-3  # slower by less than this is noise of the solver
+# Slower by less than this is noise of the solver.
+_HELD_BACK = 1e-3
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,8 @@ def _boxings(plan: Plan):
     for variable, codes in zip(plan.program.invars, plan.in_codes, strict=True):
         copies.put(variable, codes)
     for variable in plan.program.consts:
-        copies.put(variable, everywhere)  # constants are part of the program's text, the same on every rank
+        # Constants are part of the program's text, the same on every rank.
+        copies.put(variable, everywhere)
     for i, eqn in enumerate(plan.program.eqns):
         for variable, target in zip(eqn.invars, plan.ins(i), strict=True):
             yield from _read(copies, variable, target, eqn.primitive.name, eqn)

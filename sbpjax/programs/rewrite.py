@@ -24,12 +24,14 @@ def rewritten(closed: ClosedJaxpr, change: Callable[[ClosedJaxpr, Callable], Clo
             changed program, or the same one if nothing changes.
     """
     done: dict[int, tuple] = {}
-    plain: dict[int, dict] = {}  # parameters without programs, which equal layers share; by identity, and kept for it
+    # Parameters without programs, which equal layers share; by identity, and kept for it.
+    plain: dict[int, dict] = {}
 
     def of(closed: ClosedJaxpr) -> ClosedJaxpr:
         found = done.get(id(closed))
         if found is None:
-            found = done[id(closed)] = change(closed, inside), closed  # the original lives on, so its id stays its own
+            # The original lives on, so its id stays its own.
+            found = done[id(closed)] = change(closed, inside), closed
         return found[0]
 
     def inside(eqn):

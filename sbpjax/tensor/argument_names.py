@@ -11,7 +11,8 @@ from typing import Any
 
 NUMPY = {"axis": "dim", "keepdims": "keepdim"}
 REST = "*"
-NOTHING = ""  # what an argument means that is taken and ignored
+# What an argument means that is taken and ignored.
+NOTHING = ""
 
 
 def renamed(first: str, names: dict[str, str], args: tuple, options: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
@@ -31,6 +32,7 @@ def renamed(first: str, names: dict[str, str], args: tuple, options: dict[str, A
             rest = (value,)
         elif target != NOTHING:
             found[target] = value
-    if rest and first in found:  # what is given by name cannot stand behind positional arguments
+    # What is given by name cannot stand behind positional arguments.
+    if rest and first in found:
         args = (found.pop(first), *args)
     return (*args, *rest), found

@@ -32,12 +32,14 @@ def parts_on_cpu(index) -> list[np.ndarray]:
         return []
     if all(code == -1 for code in layout.codes) and index._array.addressable_shards:
         return [np.asarray(index._array.addressable_shards[0].data)]
-    if layout.placement.spans_processes:  # an error that only one process sees would leave the others waiting
+    # An error that only one process sees would leave the others waiting.
+    if layout.placement.spans_processes:
         return []
     return [np.asarray(part) for part in conversions.local_shards(index._array, layout).values()]
 
 
-_inside: dict[int, tuple] = {}  # by its id, an array that was looked at: a reference, and the question it passed
+# By its id, an array that was looked at: a reference, and the question it passed.
+_inside: dict[int, tuple] = {}
 
 
 def outside(index, low: int, high: int, ignored: int | None = None) -> int | None:
@@ -73,7 +75,8 @@ def _outside(index: Tensor, low: int, high: int, ignored: int | None) -> int | N
 
 
 def _within(part: np.ndarray, low: int, high: int) -> bool:
-    if low == 0 <= high and part.dtype.kind == "i":  # read as unsigned, negative numbers are the largest
+    # Read as unsigned, negative numbers are the largest.
+    if low == 0 <= high and part.dtype.kind == "i":
         return bool(part.view(f"u{part.dtype.itemsize}").max() < high)
     return bool(part.min() >= low and part.max() < high)
 

@@ -105,7 +105,8 @@ def _widest(inputs: tuple):
     found = {x.dtype for x in inputs if isinstance(x, Tensor) and x.dtype.is_floating_point}
     if len(found) < 2 or not found <= _WIDTH.keys():
         return None
-    return dtypes.float32  # the only one that holds both float16 and bfloat16
+    # The only one that holds both float16 and bfloat16.
+    return dtypes.float32
 
 
 class CastNode(Node):

@@ -111,7 +111,8 @@ def to_global(
             'x.to_global(sbpjax.placement("cpu", [0, 1]), sbp)',
         )
     if mode.capture is not None and (self._layout is not None or _world.current().size == 1):
-        self = _in_trace(self)  # a tensor from outside is converted by the program, whenever that runs
+        # A tensor from outside is converted by the program, whenever that runs.
+        self = _in_trace(self)
     layout = self._layout
     # A local tensor in a trace is the logical value: what it is on each rank is for the program to say.
     if layout is None and isinstance(self._array, Tracer):
@@ -377,7 +378,8 @@ def item(self: Tensor):
         2.5
     """
     if self.shape.numel() != 1:
-        raise OpValueError(  # a RuntimeError, as from item(), and a ValueError, as from int() and float()
+        # A RuntimeError, as from item(), and a ValueError, as from int() and float().
+        raise OpValueError(
             "x.item()",
             f"{self.dtype.name}{list(self.shape)} with {self.shape.numel()} elements",
             "only a tensor with one element becomes a Python number",

@@ -86,7 +86,8 @@ def make(fn, static: tuple, inputs, options: tuple[Any, Any, Any], asked: str, r
     elif (made := _on_host(fn, static, inputs, device, placement, sbp)) is not None:
         out = made
     elif placement is not None:
-        algebra.parse(sbp, placement.hierarchy)  # what a plan decides cannot be part of a program's key
+        # What a plan decides cannot be part of a program's key.
+        algebra.parse(sbp, placement.hierarchy)
         (array,), (layout,) = eager.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
         )

@@ -111,7 +111,8 @@ class PlacementDevice(device):
         return object.__new__(cls)
 
     def __init__(self, placement, index: int | None = None) -> None:
-        if isinstance(placement, PlacementDevice):  # device(x.device) is x.device, initialised again
+        # `device(x.device)` is `x.device`, initialised again.
+        if isinstance(placement, PlacementDevice):
             return
         self.placement = placement
         self.type = _TYPE.get(_PLATFORM.get(placement.type, ""), placement.type)
@@ -144,7 +145,8 @@ class PlacementDevice(device):
         return PlacementDevice, (self.placement,)
 
 
-META = "meta"  # where a tensor without data lies; stands where a `jax.Device` would
+# Where a tensor without data lies; stands where a `jax.Device` would.
+META = "meta"
 
 
 def _unknown(type, index) -> PlacementError:

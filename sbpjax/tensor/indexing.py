@@ -41,7 +41,8 @@ def _items(item) -> tuple:
     return (item,)
 
 
-_SHORT = 32  # the number of dims that NumPy once had, and PyTorch still goes by
+# The number of dims that NumPy once had, and PyTorch still goes by.
+_SHORT = 32
 _NOT_NUMBERS = (list, tuple, range, slice, np.ndarray, Tensor)
 
 
@@ -169,7 +170,8 @@ def _value(x: Tensor, value):
 
 
 def _write_part(x: Tensor, entries: list, value) -> None:
-    if any(fn is view_steps.expand for fn, _, _ in steps_of(x)):  # what shows its elements once can be written to
+    # What shows its elements once can be written to.
+    if any(fn is view_steps.expand for fn, _, _ in steps_of(x)):
         view = _basic_view(x, entries)
         check_writable(view, "x[...] = value")
         view.copy_(value) if isinstance(value, Tensor) else view.fill_(value)

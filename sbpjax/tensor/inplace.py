@@ -109,7 +109,8 @@ def fits(x: Tensor, out: Tensor, asked: str) -> None:
         )
 
 
-_ANY_TERM = frozenset(("add", "sub", "copy", "fill", "zero"))  # their result can be a partial sum whatever ``x`` is
+# Their result can be a partial sum whatever ``x`` is.
+_ANY_TERM = frozenset(("add", "sub", "copy", "fill", "zero"))
 
 
 _COMPARE = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
@@ -149,14 +150,17 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     if partial and number and _is_asked_sum(x):
         raise _not_linear(x, asked, "a number would be added")
     if layout is not None and layout.shape is not None and (not partial or op.name in _ANY_TERM and not number):
-        pins = (layout.sbp,)  # this converts the other term (from broadcast at no cost) and never ``x``
-    before, mode.autocast = mode.autocast, None  # as in PyTorch: the tensor that is written says the precision
+        # This converts the other term (from broadcast at no cost) and never ``x``.
+        pins = (layout.sbp,)
+    # As in PyTorch: the tensor that is written says the precision.
+    before, mode.autocast = mode.autocast, None
     try:
         out = dispatch.run(op, (x, *others), pins)
     except (RuntimeError, ValueError):
         if pins is None:
             raise
-        out = dispatch.run(op, (x, *others))  # the pin does not fit, e.g. for another shape; `fits` says so
+        # The pin does not fit, e.g. for another shape; `fits` says so.
+        out = dispatch.run(op, (x, *others))
     finally:
         mode.autocast = before
     if op.name in _COMPARE and mode.grad and x._edge is None and _on_tape(others[0]) and _can_have_gradient(x):
@@ -210,7 +214,8 @@ def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
             out = _still_partial(x, out, asked)
         else:
             out = out.to_global(layout.placement, layout.sbp)
-    if out._edge is None and x._edge is not None and mode.grad:  # the old value counts no more: its gradient is zero
+    # The old value counts no more: its gradient is zero.
+    if out._edge is None and x._edge is not None and mode.grad:
         pins = (layout.sbp,) if layout is not None else None
         out = dispatch.run(COPY, (x, out), pins)
     _forget_self(x, out)

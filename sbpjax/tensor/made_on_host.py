@@ -31,8 +31,10 @@ from .op import call_kept, op_of
 from .scalars import scalar_array
 from .tensor import Tensor, wrap, wrap_any
 
-_TIMES = 64  # more than most models have layers of one shape
-_FILLED_BYTES = 1 << 16  # elsewhere than on CPU devices, where what NumPy fills has yet to be sent
+# More than most models have layers of one shape.
+_TIMES = 64
+# Elsewhere than on CPU devices, where what NumPy fills has yet to be sent.
+_FILLED_BYTES = 1 << 16
 _ON_CPU_BYTES = 1 << 28
 _SMALL, _LARGE = 1 << 12, 1 << 17
 _MOST_SMALL = 16

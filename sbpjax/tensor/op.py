@@ -62,7 +62,8 @@ class Op:
         return self.call
 
     def _jitted(self):
-        def call(*arrays):  # a fresh function per Op: jit's cache is keyed by the function
+        # A fresh function per Op: jit's cache is keyed by the function.
+        def call(*arrays):
             shapes.traced(self, arrays)
             return self.traced(*arrays)
 
@@ -87,7 +88,8 @@ def _closed(fn, keywords: dict, name: str, rule: str | None = None):
         return fn(*arrays, **keywords)
 
     closed.__name__ = name
-    closed.made_of = ("closed", fn, tuple(keywords.items()))  # its name on disk, see `sbpjax.compiler.program_cache`
+    # Its name on disk, see `sbpjax.compiler.program_cache`.
+    closed.made_of = ("closed", fn, tuple(keywords.items()))
     return closed
 
 
@@ -103,7 +105,8 @@ def op_of(fn, static: tuple = ()) -> Op:
     # the classes tell 2 from 2.0 and True, which are equal as keys
     key = (fn, static, *[value.__class__ for _, value in static]) if static else fn
     found = _OPS.get(key)
-    if found is None:  # bounded, as programs have attributes that always change: ``x[:i]``
+    # Bounded, as programs have attributes that always change: ``x[:i]``.
+    if found is None:
         if static:
             check_attributes(fn, static)
         found = _OPS.recall(key) or _OPS.keep(key, Op(fn, static))
@@ -125,14 +128,16 @@ def call_kept(op: Op, inputs: list, device=None):
     """
     # `jax_default_device` decides where an uncommitted input runs, and is no part of what the inputs say.
     key = (op, device, jax.config.jax_default_device, *[(x.shape, x.dtype, x.aval.weak_type) for x in inputs])
-    call = _KEPT.get(key) if trace_state_clean() else op.call  # in a trace the op becomes a part of the program
+    # In a trace the op becomes a part of the program.
+    call = _KEPT.get(key) if trace_state_clean() else op.call
     if call is None:
         call = _KEPT.recall(key) or _KEPT.keep(key, _kept(op, inputs, device) or op.call)
     if call is not op.call:
         try:
             return call(*inputs)
         except (TypeError, ValueError):
-            _KEPT[key] = op.call  # an input lies elsewhere, or is a tracer: the program takes what it was made for
+            # An input lies elsewhere, or is a tracer: the program takes what it was made for.
+            _KEPT[key] = op.call
     if device is None:
         return op.call(*inputs)
     with jax.default_device(device):
@@ -155,7 +160,8 @@ def _kept(op: Op, inputs: list, device):
     found = program_cache.load(on_disk)
     call = None if found is None else program_cache.unpacked(found, [where])
     if call is None:
-        again = jax.jit(lambda *arrays: op.traced(*arrays))  # a function of its own: `op.call` may be compiled already
+        # A function of its own: `op.call` may be compiled already.
+        again = jax.jit(lambda *arrays: op.traced(*arrays))
         with jax.default_device(where):
             compiled = program_cache.compiled_afresh(again.lower(*inputs))
         found = program_cache.packed(compiled)

@@ -31,7 +31,8 @@ from .traced_calls import TracedCall
 
 _ARRAYS = (jax.Array, np.ndarray)
 
-_MARK = "op call "  # what the names of the calls begin with; nothing that a user may name has a space
+# What the names of the calls begin with; nothing that a user may name has a space.
+_MARK = "op call "
 _MAX_CALLS = 4096
 _forwards: dict[tuple, Callable] = {}
 _backwards: dict[str, Callable] = {}
@@ -144,7 +145,8 @@ def _is_call(eqn) -> bool:
 def _inline(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     jaxpr = closed.jaxpr
     eqns: list = []
-    now: dict[Var, Any] = {}  # of a call's results what they are in its body
+    # Of a call's results what they are in its body.
+    now: dict[Var, Any] = {}
     consts: dict[Var, Any] = {}
     bodies: dict[int, Body] = {}
     for eqn in jaxpr.eqns:

@@ -45,7 +45,8 @@ def scalar_array(value):
     # A table per type: 1, 1.0 and True are equal as keys, and arrays of three dtypes.
     found = table.get(value)
     if found is None:
-        with jax.ensure_compile_time_eval():  # an array also within a trace, since it outlives that
+        # An array also within a trace, since it outlives that.
+        with jax.ensure_compile_time_eval():
             found = jnp.asarray(value)
         if len(table) >= _MAX_SCALARS:
             table.clear()

@@ -20,7 +20,8 @@ from jax._src.array import ArrayImpl
 from sbpjax.compiler import call_sites
 from sbpjax.world.recent import Recent, most_programs
 
-MANY = 16  # shapes of one op, from which on its programs are counted and dropped
+# Shapes of one op, from which on its programs are counted and dropped.
+MANY = 16
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 _programs = Recent(most_programs())
@@ -77,7 +78,8 @@ def _compiled(event: str, duration: float, fun_name: str = "", **_: Any) -> None
         return
     op, shapes, _traced.op = _traced.op, _traced.shapes, None
     if op is None or fun_name not in ("", f"jit({op.name})"):
-        return  # a graph, say, in which the op was traced before
+        # A graph, say, in which the op was traced before.
+        return
     call_sites.waited.add(duration)
     op.programs += 1
     if op.programs == MANY:

@@ -215,7 +215,8 @@ def strides_of(x: Tensor) -> tuple[int, ...]:
     strides = contiguous_strides(shape)
     for fn, static, starts in chain:
         shape, strides = STRIDES[fn](shape, strides, *starts, **dict(static))
-        if strides is None:  # a reshape of a global tensor that copies in memory terms
+        # A reshape of a global tensor that copies in memory terms.
+        if strides is None:
             strides = contiguous_strides(shape)
     return strides
 

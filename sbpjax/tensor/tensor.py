@@ -82,7 +82,8 @@ class Meta:
         self.multi = self.data_alias = self.no_grad_view = self.asked_sum = False
 
 
-if TYPE_CHECKING:  # methods and operators are attached to the class by the other modules; `make stubs` lists them
+# Methods and operators are attached to the class by the other modules; `make stubs` lists them.
+if TYPE_CHECKING:
     from sbpjax.sbp import Layout
     from sbpjax.sbp import sbp as Sbp
     from sbpjax.sbp.placement import placement as Placement
@@ -382,7 +383,8 @@ class Tensor(Attached):
         if self._cell is not None:
             self._set_payload(array, layout)
             return
-        self._array = array  # what `_hold` does, without a call: every backward and `zero_grad` does it per parameter
+        # What `_hold` does, without a call: every backward and `zero_grad` does it per parameter.
+        self._array = array
         self._layout = layout
         self._kind = LOCAL if layout is None and array.__class__ is ArrayImpl else kind_of(array, layout)
         self._ver += 1

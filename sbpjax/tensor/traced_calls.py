@@ -46,7 +46,8 @@ class TracedCall:
         if trace.__class__ is not DynamicJaxprTrace or not _CAN_EMIT:
             return self._call(*args)
         flat, tree = tree_flatten(args)
-        if not all(isinstance(x, Tracer) for x in flat):  # numbers and constants, which the call makes arrays of
+        # Numbers and constants, which the call makes arrays of.
+        if not all(isinstance(x, Tracer) for x in flat):
             return self._call(*args)
         # `trace_context` holds what JAX's own caches depend on: x64, default precision, meshes.
         key = (tree, config.trace_context(), *map(jax.typeof, flat))

@@ -123,7 +123,8 @@ def _put_expand(x, value, /, shape):
     own = [d for d in range(len(shape)) if d not in many]
     count = math.prod(shape[d] for d in many)
 
-    def rows(v):  # every element with the places where it shows, in a last dim
+    # Every element with the places where it shows, in a last dim.
+    def rows(v):
         return lax.reshape(lax.transpose(v, (*own, *many)), (*(shape[d] for d in own), count))
 
     old, new = rows(expand(x, shape)), rows(value)
@@ -323,7 +324,8 @@ def _strides_unsqueeze(shape, strides, /, dim):
 def _strides_expand(shape, strides, /, new):
     offset = len(new) - len(shape)
     widened = [0 if n == 1 and m != 1 else s for n, s, m in zip(shape, strides, new[offset:], strict=True)]
-    for dim in reversed(range(offset)):  # a leading dim of size 1 has the stride that unsqueeze gives it
+    # A leading dim of size 1 has the stride that unsqueeze gives it.
+    for dim in reversed(range(offset)):
         widened.insert(0, new[dim + 1] * widened[0] if shape and new[dim] == 1 else 0)
     return new, tuple(widened)
 
@@ -362,7 +364,8 @@ STRIDES = {
     as_real: lambda shape, strides, /: ((*shape, 2), (*[2 * k for k in strides], 1)),
     as_complex: lambda shape, strides, /: (shape[:-1], tuple(k // 2 for k in strides[:-1])),
 }
-_OWN_DTYPE = (as_real, as_complex)  # what they put has another dtype than what is viewed
+# What they put has another dtype than what is viewed.
+_OWN_DTYPE = (as_real, as_complex)
 
 
 def look(x, /, *starts, steps):

@@ -251,7 +251,8 @@ def expand(self: Tensor, *sizes) -> Tensor:
             f"each of the last {len(own)} sizes is the tensor's own, or the tensor's is 1",
             f"x.expand{own}",
         )
-    if shape == (1,) * offset + own:  # nothing is repeated, so that the view can be written to
+    # Nothing is repeated, so that the view can be written to.
+    if shape == (1,) * offset + own:
         view = view_of(self, view_steps.unsqueeze, (("dim", 0),)) if offset else view_of(self, view_steps.alias)
         for _ in range(offset - 1):
             view = view_of(view, view_steps.unsqueeze, (("dim", 0),))

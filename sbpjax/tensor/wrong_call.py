@@ -132,7 +132,8 @@ def _wrong_signature(error: Exception, function: Callable, args: tuple, options:
     name, signature = _name(function, args), inspect.signature(function)
     rule = str(error).rpartition("() ")[2]
     unknown = re.search(r"unexpected keyword argument '(\w+)'", rule)
-    if not unknown:  # which is the function's own word: it takes more names than its signature has
+    # Which is the function's own word: it takes more names than its signature has.
+    if not unknown:
         try:
             signature.bind(*args, **options)
         except TypeError as plain:

@@ -42,7 +42,8 @@ from sbpjax.tensor.payload import Snapshot, lend, payload, put, refreshed
 
 log = logging.getLogger("sbpjax.graph")
 
-_MARK = "_laid_by_plan"  # a tensor's layout if it is to be taken as it is, or `_FREE`
+# A tensor's layout if it is to be taken as it is, or `_FREE`.
+_MARK = "_laid_by_plan"
 _FREE = "free"
 
 

@@ -37,7 +37,8 @@ from sbpjax.sbp.placement import placement as Placement
 
 from .partition import Send
 
-_ENOUGH = 2048  # XLA:CPU (jaxlib 0.10) runs programs of fewer than 1,000 flops in the thread that issues them
+# XLA:CPU (jaxlib 0.10) runs programs of fewer than 1,000 flops in the thread that issues them.
+_ENOUGH = 2048
 
 
 class Coming:
@@ -246,14 +247,16 @@ class Conversion(Parcel):
         found = []
         for array, (leave, arrive) in zip(arrays, self.pairs, strict=True):
             found.append(transfer(elsewhere(leave) if array is None else array, leave, arrive))
-        jax.block_until_ready(found)  # its programs and those of other transfers do not know of each other
+        # Its programs and those of other transfers do not know of each other.
+        jax.block_until_ready(found)
         return found
 
 
 class Shipment(Parcel):
     """Blocks of one placement go to the ranks of another one, in several processes."""
 
-    latest: Any = None  # what is there when the shipment that was issued last is done
+    # What is there when the shipment that was issued last is done.
+    latest: Any = None
 
     def __init__(self, values: list, arrived: list, pairs: list) -> None:
         super().__init__(values, arrived, pairs)

@@ -184,7 +184,8 @@ class Driver:
         schedule, courier = body.schedule, self.courier
         iterations, rows = self._begun(body, env)
         done: list[dict[int, object]] = [{} for _ in range(schedule.stages)]  # micro-batch → what says that it is out
-        waiting: dict[tuple[int, int], list] = {}  # what a task made for other processes, until its send is due
+        # What a task made for other processes, until its send is due.
+        waiting: dict[tuple[int, int], list] = {}
         for work, micro, runs, sends in self._events:
             own = iterations[micro]
             if not runs:

@@ -144,7 +144,8 @@ def _split(program: Program, placed: set[Var], loop) -> MicroBatchLoop:
         is_free = not any(v in found for v in eqn.outvars)
         if wanted:
             (free if is_free else pre).append(eqn)
-        if is_free or not wanted:  # what depends on no array is made wherever it is read
+        # What depends on no array is made wherever it is read.
+        if is_free or not wanted:
             rest.append(eqn)
     pre, free, rest = pre[::-1], free[::-1], rest[::-1]
     body, iteration, outer, carries = _body(program, free, loop)

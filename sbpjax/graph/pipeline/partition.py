@@ -108,7 +108,8 @@ def partition(
     """
     colours = _Colours(program, places, asked, is_backward)
     deepest = colours.deepest_forward()
-    if deepest:  # a gradient that depends on no forward, such as that of a sum, starts behind the forward too
+    # A gradient that depends on no forward, such as that of a sum, starts behind the forward too.
+    if deepest:
         colours = _Colours(program, places, asked, is_backward, deepest)
     colours.sink()
     return _tasks(colours, program, home)
@@ -134,7 +135,8 @@ class _Colours:
         self.depth: dict[Var, int] = dict.fromkeys(self.where, 0)
         self.behind_send: set[Var] = set()  # what depends on something that was sent
         self.alias: dict[Var, Var] = {}
-        self.eqns: list = []  # without transfers, and with operands renamed
+        # Without transfers, and with operands renamed.
+        self.eqns: list = []
         self.place: list[Placement | None] = []
         self.level: list[int] = []
         self.forward: list[

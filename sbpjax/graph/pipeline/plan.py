@@ -172,7 +172,8 @@ class Planner:
         inner: dict[Var, Placement | None] = {own: places.get(v) for own, v in loop.outer.items()}
         for carry in loop.carries:
             inner[carry.before] = places.get(carry.start) if isinstance(carry.start, Var) else None
-        for _ in loop.carries:  # a sum starts as zeros, which lie nowhere, and ends where it is made
+        # A sum starts as zeros, which lie nowhere, and ends where it is made.
+        for _ in loop.carries:
             ends = zip(loop.carries, places_of(loop.body, inner, self.asked), strict=True)
             found = {c.before: place for c, place in ends if inner[c.before] is None and place is not None}
             if not found:

@@ -73,9 +73,11 @@ class PipelinedProgram:
     """
 
     plan = placement = asked_codes = None
-    scope: Any  # the module calls of a graph's trace, and its arguments without data: what `repr` shows
+    # The module calls of a graph's trace, and its arguments without data: what `repr` shows.
+    scope: Any
     arguments: Any
-    _together: Any = None  # what notes its runs, if several processes run it
+    # What notes its runs, if several processes run it.
+    _together: Any = None
 
     def __init__(
         self, fn: Callable, state: State, call: Call, options: Options, asked: str, zero: Zero | None, rule
@@ -181,7 +183,8 @@ class PipelinedProgram:
         tensors: list[Tensor] = state.tensors
         generator = default_generator
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else NO_SEED
-        if self.is_random and self.driver.courier.far:  # a process that drew numbers of its own has counted on
+        # A process that drew numbers of its own has counted on.
+        if self.is_random and self.driver.courier.far:
             everyone = one_per_process(self.pipeline.stages[0].type)
             seed = np.asarray(spread.from_first(seed, everyone).addressable_data(0))
         arrays = payloads(tensors)

@@ -260,7 +260,8 @@ def _rounds(works: tuple[Work, ...], stages: int, micro_batches: int) -> Schedul
 
 def _listed(name: str, works: tuple[Work, ...], stages: int, micro_batches: int, limits: list[int]) -> Schedule:
     """Schedule by time: start the best ready task on every idle stage, then go on to when the next one is done."""
-    last = {w.chunk: i for i, w in enumerate(works)}  # with this a stage lets go of a chunk's activations
+    # With this a stage lets go of a chunk's activations.
+    last = {w.chunk: i for i, w in enumerate(works)}
     first = {w.chunk: i for i, w in reversed(list(enumerate(works)))}
     entry = {w.stage: i for i, w in reversed(list(enumerate(works)))}  # a micro-batch enters a stage here
     needed_by: list[list[int]] = [[] for _ in works]

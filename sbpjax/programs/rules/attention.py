@@ -16,7 +16,8 @@ from .table import B, Context, P, Strategy, local, rule
 def _split(shape: tuple[int, ...], mask_shape, dim: int) -> dict[str, int]:
     """Return the codes of each kind of operand and result where ``dim`` of the queries is split."""
     lead = len(shape) - 3
-    shared = dim if dim < lead else B  # keys and values have neither groups nor queries
+    # Keys and values have neither groups nor queries.
+    shared = dim if dim < lead else B
     mask = dim if mask_shape is not None and mask_shape[dim] > 1 else B
     return {
         "row": dim,

@@ -41,7 +41,8 @@ def ragged_dot(eqn, size: int) -> list[Strategy]:
         return []
     free_l = [d for d in range(len(shape_l)) if d not in contract_l and d not in batch_l]
     free_r = [d for d in range(len(shape_r)) if d not in contract_r and d not in batch_r and d not in groups]
-    first = 1 if ragged in contract_l else 0  # a ragged contraction gives one product per group, along a new dim 0
+    # A ragged contraction gives one product per group, along a new dim 0.
+    first = 1 if ragged in contract_l else 0
     pairs = [(i, j) for i, j in zip(batch_l, batch_r)] + [(i, B) for i in free_l] + [(B, j) for j in free_r]
     found = []
     for o, (i, j) in enumerate(pairs, first):

@@ -49,7 +49,8 @@ def additive(eqn, size: int) -> list[Strategy]:
 @rule("mul")
 def product(eqn, size: int) -> list[Strategy]:
     """S(d),S(d) → S(d); a partial factor times a broadcast one stays partial."""
-    x, y = eqn.invars  # a number in the program is never worth a partial sum
+    # A number in the program is never worth a partial sum.
+    x, y = eqn.invars
     found = same_dims(eqn)
     found += [] if isinstance(x, Literal) else [Strategy((P, B), (P,))]
     return found if isinstance(y, Literal) else [*found, Strategy((B, P), (P,))]

@@ -110,13 +110,16 @@ def registered() -> dict[str, Callable]:
 
 def strategies_of(eqn, size: int, axis: int = 0) -> list[Strategy]:
     """Return the strategies of an equation on mesh axis ``axis`` of ``size`` ranks; the all-B strategy is the last."""
-    if eqn.primitive.name == "to_sbp":  # a pin is the one equation that knows which axis it speaks of
+    # A pin is the one equation that knows which axis it speaks of.
+    if eqn.primitive.name == "to_sbp":
         codes = eqn.params["codes"]
-        code = codes[axis] if axis < len(codes) else FREE  # a pin of another placement, where no program runs
+        # A pin of another placement, where no program runs.
+        code = codes[axis] if axis < len(codes) else FREE
         if code != FREE:
             return [Strategy((code,), (code,))]
         return [*same_dims(eqn), Strategy((P,), (P,)), Strategy((B,), (B,), divided=False)]
-    own = eqn.params.get("sbp_rule")  # of a function that the user has given a rule, see `sbpjax.tracing.wrap_jax`
+    # Of a function that the user has given a rule, see `sbpjax.tracing.wrap_jax`.
+    own = eqn.params.get("sbp_rule")
     find = _STRATEGIES.get(eqn.primitive.name) if own is None else lambda *_: own.strategies
     found = list(find(eqn, size)) if find is not None else []
     if find is None and eqn.primitive.name not in _ANNOUNCED:

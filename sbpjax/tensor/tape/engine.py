@@ -151,7 +151,8 @@ def _count(roots: list) -> dict:
     """Return how many edges of the walk lead to each node."""
     pending: dict = {}
     stack = list({id(node): node for node, _, _ in roots}.values())
-    for node in stack:  # a root may also be reached from another root
+    # A root may also be reached from another root.
+    for node in stack:
         pending[node] = 0
     while stack:
         for child in stack.pop().edges:

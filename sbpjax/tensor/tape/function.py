@@ -200,7 +200,8 @@ class Function(FunctionCtx):
         found = cls._transformed(args)
         if not (mode.grad and any(isinstance(a, Tensor) and a._edge is not None for a in args)):
             return found
-        taped = cls._applied(args)  # for the tape in the trace; the values are those that JAX differentiates
+        # For the tape in the trace; the values are those that JAX differentiates.
+        taped = cls._applied(args)
         outs = (taped,) if isinstance(taped, Tensor) else taped
         for out, other in zip(outs, (found,) if isinstance(found, Tensor) else found, strict=True):
             out._array = other._array

@@ -47,7 +47,8 @@ class OpNode(Node):
         pairs = iter(self.checks)
         for ref, version in zip(pairs, pairs):
             t = ref()
-            if t is None:  # a tensor that is gone cannot have been changed by its user
+            # A tensor that is gone cannot have been changed by its user.
+            if t is None:
                 continue
             now = t._ver if t._cell is None else t._cell.version
             if now != version:
@@ -85,7 +86,8 @@ class OpNode(Node):
 
 _new_node = object.__new__
 _ref = weakref.ref
-pack: Callable[[tuple, tuple | None], Any] | None = None  # set while there are hooks on saved tensors (`graph`)
+# Set while there are hooks on saved tensors (`graph`).
+pack: Callable[[tuple, tuple | None], Any] | None = None
 
 
 def record_op(cls: type[OpNode], entry, edges, idxs, saved: tuple, checks, outs, layouts=None) -> OpNode:
@@ -110,7 +112,8 @@ def record_op(cls: type[OpNode], entry, edges, idxs, saved: tuple, checks, outs,
         checks = checks if saved.__class__ is tuple else ()
     node.saved = saved
     node.checks = checks
-    node.edges = edges  # what `record` does, without a call: this runs with every recorded op
+    # What `record` does, without a call: this runs with every recorded op.
+    node.edges = edges
     node.idxs = idxs
     node.hooks = None
     node.seq = sequence()

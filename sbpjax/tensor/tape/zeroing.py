@@ -44,7 +44,8 @@ def zero_grads(tensors: Iterable[Tensor], set_to_none: bool | None) -> None:
             continue
         grad = meta.grad._fresh()
         array = grad._array
-        shared = array.__class__ is ArrayImpl and trace_state_clean()  # a zero made in a trace is part of its program
+        # A zero made in a trace is part of its program.
+        shared = array.__class__ is ArrayImpl and trace_state_clean()
         if not shared or grad._edge is not None:
             meta.grad = wrap_any(jnp.zeros_like(array), grad._layout)
         elif array is not meta.zeroed:
