@@ -135,6 +135,7 @@ def execute(
         try:
             return found.call(*inputs), found.layouts
         except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
+            # A process that went away shows as an error of the runtime: that, and who it was, is said first.
             raise_for_ranks(error)
             if isinstance(error, jax.errors.JaxRuntimeError):
                 raise
@@ -157,6 +158,7 @@ def _facts(fn, static: tuple, arrays, layouts) -> str:
             inputs.append(f"{layout.dtype}{list(layout.shape)} as {algebra.nd_name(layout.codes)}")
         else:
             inputs.append(f"{array.dtype}{list(array.shape)}" if isinstance(array, jax.Array) else repr(array))
+    # The address of a function among the options differs from process to process.
     return re.sub(r" at 0x[0-9a-f]+", "", f"{options or ''} {', '.join(inputs)}".strip())
 
 
@@ -200,6 +202,8 @@ def _text(found: Compiled) -> str:
     return "\n".join([*lines, *(f"{x.dtype}{x.shape} {x.codes} {x.placement!r}" for x in found.layouts)])
 
 
+# A number's value is an input of the program; its type says the dtype of the result, as bool, int and float promote
+# differently.
 def _kind(array):
     if isinstance(array, (bool, int, float, complex)) or array is None:
         return type(array)
@@ -344,6 +348,7 @@ def _planned(program, sizes, codes, pins) -> Plan:
     key = disk.digest(program, "exact", sizes, codes, pins)
     plan = disk.load(key, program, sizes)
     if plan is None:
+        # CPU time of this thread: by the clock a loaded machine would file every plan.
         start = time.thread_time()
         plan = plan_one(program, sizes, codes, pins)
         # Most ops are planned faster than a file is read.

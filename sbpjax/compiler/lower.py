@@ -39,6 +39,7 @@ def run_plan(plan: Plan, here: MeshPosition, blocks: Sequence) -> list:
     copies = Copies(plan.sizes)
     for variable, codes, block in zip(program.invars, plan.in_codes, blocks, strict=True):
         copies.put(variable, codes, block)
+    # A constant is a part of the program, so every rank has the whole of it.
     for variable, value in program.consts.items():
         copies.put(variable, everywhere, value)
     last = _last_reads(program)
@@ -71,6 +72,7 @@ def _hold(plan: Plan, copies: Copies, here: MeshPosition, start: int) -> dict[in
     eqns, made = plan.program.eqns, set()
     operands: list[list] = []
     for k in range(start, len(eqns)):
+        # A barrier behind one of these waits for it, and begins a group of its own.
         if eqns[k].primitive.name != "optimization_barrier" or made.intersection(
             v for v in eqns[k].invars if isinstance(v, Var)
         ):

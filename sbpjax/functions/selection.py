@@ -58,8 +58,7 @@ def bucketize(input, boundaries: Tensor, *, out_int32: bool = False, right: bool
     return dispatch.apply(embedding.bucketize, input, boundaries, right=right, dtype=dtype)
 
 
-# ----------------------------------------------------------------------------------------- shapes that depend on the
-# data
+# --------------------------------------------------------------------------------------- shapes that depend on the data
 
 
 def nonzero(input: Tensor, as_tuple: bool = False):

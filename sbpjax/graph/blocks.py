@@ -77,6 +77,7 @@ class Blocks:
         self._forms = {id(m): form_of(m) for m in _repeated(modules)} if reuse else {}
         for m in modules:
             if id(m) in self._policies:
+                # What is checkpointed is a block even where no other layer is equal to it.
                 self._forms.setdefault(id(m), form_of(m) or ("alone", id(m)))
         self._forms = {k: f for k, f in self._forms.items() if f is not None}
         self._found: dict = {}

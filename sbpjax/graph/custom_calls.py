@@ -241,6 +241,7 @@ def _sizes(operands: list, wanted: list[str], options: dict[str, Any]) -> dict[s
         if len(shape) < len(dims):
             raise _Wrong(f"on {len(shape)} dims")
         for letter, size in zip(dims, shape[len(shape) - len(dims) :], strict=True):
+            # The first buffer says the size; the others are held against it, in `_check`.
             sizes.setdefault(letter, size)
     m, n = sizes.get("m", 0), sizes.get("n", 0)
     if "m" in sizes:

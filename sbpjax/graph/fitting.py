@@ -104,6 +104,7 @@ def fit(graph: Any, call: Call) -> tuple[State, Program]:
         )
     # A failed trace must leave no moments behind: they would be of layouts that no program was made for.
     before = [(e.optimizer, {p: s.copy() for p, s in e.optimizer.state.items()}) for e in own.optimizers]
+    # Before the state is listed: master weights are a part of it.
     undo = keep_masters([e.optimizer for e in own.optimizers]) if graph.config.amp else None
     try:
         zero = _zero(graph, call)
@@ -143,6 +144,7 @@ def _check_optimizers(graph: Any, state: State) -> None:
         for param in (p for group in entry.optimizer.param_groups for p in group["params"]):
             name = names.get(id(param), "")
             if not name.startswith(f"optimizer[{i}]"):
+                # With the parameter beside its id, so that the id is not given to another.
                 known[id(param)] = param, name
             elif id(param) in known:
                 raise GraphError(

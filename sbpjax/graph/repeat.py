@@ -90,11 +90,13 @@ class Repeat:
             if not isinstance(x, Tensor):
                 return MISSED
             array = payload(x)
+            # By class, since a tracer is a `jax.Array` too; layouts are interned.
             if array.__class__ is not ArrayImpl or x.layout is not layout or (not x.requires_grad) is not leaf:
                 return MISSED
             aval = array.aval
             if aval.shape != shape or aval.dtype != dtype:
                 return MISSED
+            # The place of a global argument is in its layout; a local one may have come to another device.
             if layout is None and array.sharding is not place and array.sharding != place:
                 return MISSED
             given.append(array)
@@ -114,6 +116,7 @@ class Repeat:
         numbers = self._numbers
         if numbers is None:
             numbers = program._on_device(self._state.numbers())
+            # All are on the device, as they are after two calls with the same ones; until then each call sends some.
             if not any(n.__class__ is float for n in numbers):
                 self._numbers = numbers
         seed = program._no_seed

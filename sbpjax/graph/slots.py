@@ -47,6 +47,7 @@ class StateSlot:
         if self.own:
             return payload(first)
         stack = stack_of(first) or self._stored
+        # Another graph may have stacked the same tensors in another layout, and a tensor may have been written since.
         if stack is not None and stack.layout is self.layout and stack.holds(tensors):
             return stack.array
         stack = self._stored = Stack(self._made([refreshed(t) for t in tensors]), self.layout)

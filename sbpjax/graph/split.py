@@ -95,12 +95,14 @@ def split(name: str, closed, outputs: int, policy=None) -> Halves:
         kept, away = (set(), set()) if policy == "nothing" else _chosen(early_eqns, policy)
         kept -= fixed
         again = _needed(early_eqns, wanted, stop=kept)
+        # A policy names values by their equations, also such as no backward reads.
         need = wanted | _reads(again, [])
         saved = [v for v in _made(early_eqns) if v in kept and v in need]
     first = _needed(early_eqns, {v for v in (*outs, *saved) if isinstance(v, Var)})
     forward = _program(name, program, program.invars, first, [*outs, *saved], leave=_places(away, [*outs, *saved]))
     if not grads:
         return Halves(forward, None, outputs)
+    # Without a barrier XLA would merge the second computation with the first, and keep what that made.
     held = () if policy is None else [v for v in (*program.invars, *saved) if v in _reads([*again, *late_eqns], grads)]
     backward = _program(
         f"{name}_backward",

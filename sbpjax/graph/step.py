@@ -244,6 +244,7 @@ class _Body:
         for i, micro in zip(self._split, micros, strict=True):
             tensors[i] = _like(call.tensors[i], micro)
         args, kwargs = call.rebuilt(tensors)
+        # A key per micro-batch: with one for all, dropout would drop the same places in each.
         key = jax.random.fold_in(jax.random.wrap_key_data(base), index)
         with state.traced([*arrays, *self._numbers]), default_generator.under_trace(key) as stream, fresh():
             result = self._graph.build(*args, **kwargs)

@@ -116,6 +116,7 @@ class Zero:
         if layout is None:
             return
         for t in tensors.values():
+            # Step counts and factored moments have other shapes; they are small, and stay whole.
             if isinstance(t, Tensor) and tuple(t.shape) == tuple(param.shape) and t.layout is not None:
                 _lay(t, layout)
 

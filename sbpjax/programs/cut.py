@@ -57,6 +57,8 @@ def least_saved(eqns: list, wanted: Iterable[Var], free: set) -> set:
     source, sink = 2 * len(values), 2 * len(values) + 1
     endless = 2 * _SCALE
     for v, k in values.items():
+        # A value is an edge of its bytes: to cut it is to save it. From what it is computed of an edge leads to it that
+        # no cut can afford.
         edges.append((2 * k, 2 * k + 1, max(1, sizes[v] // unit)))
         if v not in roots:
             edges += [

@@ -62,6 +62,7 @@ def _read(env: dict, atom):
 def _inline(source, env: dict, eqns: list, consts: dict, calls: dict[str, str], bodies: dict) -> None:
     for eqn in source:
         primitive, invars = eqn.primitive, eqn.invars
+        # Looked through before a list is made: most equations read nothing that was renamed.
         if env:
             for v in invars:
                 if v.__class__ is not Literal and v in env:
@@ -70,6 +71,7 @@ def _inline(source, env: dict, eqns: list, consts: dict, calls: dict[str, str], 
         name = primitive.name
         if name in calls and calls[name] in eqn.params:
             inner = eqn.params[calls[name]]
+        # `body_of` looks through ``jit`` alone: a body that is spliced in later keeps its hints and solves.
         elif calls is not CALLS:
             inner = None
         # Dropped, not planned: in `shard_map` a sharding constraint has no meaning, and one from inside a library
@@ -85,6 +87,8 @@ def _inline(source, env: dict, eqns: list, consts: dict, calls: dict[str, str], 
         if inner is None:
             eqns.append(eqn if invars is eqn.invars else eqn.replace(invars=invars))
             continue
+        # The copy of the forward that a backward computes again; the first one has nothing that XLA could merge it
+        # with.
         if name in ("remat2", "checkpoint") and eqn.params["prevent_cse"] and eqn.params["differentiated"]:
             invars = _barrier(invars, eqn, eqns)
         # By identity: JAX keeps one jaxpr per function and types, so equal calls hold the same one, and comparing
@@ -250,6 +254,7 @@ def run_program(program: Program, arrays: Sequence, equation: Callable | None = 
         results = bind(eqn, operands) if equation is None else equation(i, eqn, operands)
         env.update(zip(eqn.outvars, results, strict=True))
     outvars: list[Any] = program.outvars
+    # A bare number would be weakly typed, and what reads it would have another dtype.
     return tuple(jnp.asarray(v.val, v.aval.dtype) if isinstance(v, Literal) else env[v] for v in outvars)
 
 

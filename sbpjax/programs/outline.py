@@ -107,6 +107,7 @@ class _Piece:
         values.update((("iteration", producer), x) for producer, x in zip(self.gives, results, strict=True))
 
     def _named(self):
+        # A function of its own per piece, as `jax.jit` keeps programs by function; and the name that profiles show.
         def layer(*operands):
             return self._compute(*operands)
 

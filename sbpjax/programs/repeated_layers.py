@@ -167,14 +167,18 @@ def _analyse(program: Program, start: int, stop: int, period: int) -> LayerLoop 
                 if all(v == values[0] for v in values):
                     slots[-1].append(("literal", example.val))
                 else:
+                    # Literals have no identity: two are one value if dtype and bytes are equal.
                     key = (str(example.aval), *(np.asarray(v).tobytes() for v in values))
                     slots[-1].append(("own", _number(key, operands, own, operands_of)))
                 continue
             places: list = [place.get(v) for v in operands]
+            # Made in the iteration itself, which has to be by the same equation in all of them.
             if all(p is not None and p[0] == k for k, p in enumerate(places)):
                 if len({p[1:] for p in places}) != 1:
                     return None
                 slots[-1].append(("iteration", places[0][1:]))
+            # Made by the iteration before, and for the first one outside. The first value is part of the key: one
+            # result that is handed on twice, with two beginnings, is two carries.
             elif places[0] is None and all(p is not None and p[0] == k for k, p in enumerate(places[1:])):
                 if len({p[1:] for p in places[1:]}) != 1:
                     return None
@@ -253,6 +257,7 @@ def _longest(forms, weights, before, start: int, stop: int) -> tuple[int, int, i
             while i + period < stop and forms[i] == forms[i + period]:
                 i += 1
             length = i - first + period
+            # A loop saves all of its iterations but one.
             saved = before[first + length // period * period] - before[first + period]
             if saved > 0 and (best is None or saved > best[0] or (saved == best[0] and period < best[1][2])):
                 best = (saved, (first, first + length // period * period, period))

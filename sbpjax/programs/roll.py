@@ -82,6 +82,8 @@ def _inner(eqn, least_iterations: int) -> Rolled | None:
     params = eqn.params
     consts, carry = scan_counts(params)
     resident: dict[int, tuple] = {}
+    # What a body scans over is a slice already. A constant and a carry are of two kinds: a carry comes back from the
+    # iteration, and its stack with it.
     for i, v in enumerate(params["jaxpr"].jaxpr.invars[: consts + carry]):
         resident[i] = ((i < consts, str(v.aval)), None if i < consts else i - consts)
     body = rolled(params["jaxpr"], resident, least_iterations)
@@ -208,6 +210,7 @@ class _Run:
             return tuple(made[producer] for producer, _ in loop.carried), stacked
 
         avals: list = [v.aval for _, v in loop.carried]
+        # The first value may be a bare number, and a carry has one dtype from beginning to end.
         start = tuple(jnp.asarray(self._value(v), a.dtype) for (_, v), a in zip(loop.carried, avals))
         last, stacks = jax.lax.scan(iteration, start, tuple(scanned), length=loop.iterations, reverse=reverse)
         for (_, variables), stack in zip((*starts, *kept), stacks, strict=True):
@@ -238,6 +241,7 @@ class _Run:
         if any(f is None for f in found) or len({f[0] for f in found}) != 1:
             return None
         stack = found[0][0]
+        # The very stack, in its order: of a part or another order a copy would have to be made.
         whole = self.stacks[stack].shape[0] == len(variables)
         return stack if whole and [f[1] for f in found] == list(range(len(variables))) else None
 

@@ -108,6 +108,7 @@ class _Pass:
         if name in MOVES:
             return self._can(eqn.invars[0], dtype)
         if name == "add_any":
+            # Of ``x + x`` the equation of x would be replaced twice.
             return eqn.invars[0] is not eqn.invars[1] and all(self._can(u, dtype) for u in eqn.invars)
         return name in PRODUCTS or name == "reduce_sum"
 

@@ -140,6 +140,8 @@ def _cast(x: Tensor, dtype: dtypes.dtype) -> Tensor:
     finally:
         mode.grad = before
     if edge is not None and before:
+        # A node that saves nothing: a kept cast is in many graphs, and the first backward would free a node of the op
+        # for all of them.
         node = CastNode()
         node.dtype = x.dtype
         record(node, (edge,), (x._idx,), (out,))

@@ -127,6 +127,7 @@ def to_global(
     wanted = algebra.to_sbp(codes)
     if grad_sbp is not None:
         grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, ndim))
+    # The tensor itself, as in OneFlow: `to_global` of what lies so already costs nothing and copies nothing.
     elif codes == layout.codes and placement == layout.placement:
         return self.clone() if copy else self
     source = layout
@@ -182,6 +183,7 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     codes = free if sbp is None else algebra.parse(sbp, axes, ndim, allow_free=True)
     grad_codes = free if grad_sbp is None else algebra.parse(grad_sbp, axes, ndim, allow_free=True)
     if x._layout is not None:
+        # Only the placement was asked for: what was pinned stays so.
         if sbp is None and x._layout.pinned is not None and len(x._layout.pinned) == len(axes):
             codes = x._layout.pinned
         same = x._layout is TracedLayout(placement, codes)
@@ -192,6 +194,7 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     if mode.auto is not None and mode.auto.ignore_user:
         codes = grad_codes = free
         layout = TracedLayout(placement)
+    # Nothing is pinned, so there is nothing that an equation would tell the planner.
     if codes == grad_codes == free:
         return restore(x._array, layout, x._edge, x._idx)
     wanted = None if grad_codes == free else algebra.to_sbp(grad_codes)
@@ -240,6 +243,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
         made = members.from_local(x._array, placement, nd_sbp, world, check_meta, check_values)
         out = wrap_any(*made)._as_asked()
     else:
+        # One process has all ranks: its tensor is the whole, and each rank takes its part.
         out = wrap_any(*conversions.from_logical(x._array, placement, nd_sbp))._as_asked()
     # The gradient goes back to the device of the tensor, which need not be the first of the placement.
     owner = None if x.is_meta else next(iter(x._array.devices()))
@@ -334,6 +338,7 @@ def host(x: Tensor) -> np.ndarray:
     calls.look()
     try:
         return np.asarray(conversions.to_logical(x._array, x._layout))
+    # The other ranks did not come: most likely ``if rank == 0: print(x)``, which the text of a lost rank does not say.
     except (AgreementError, LostRankError) as error:
         raise _of_a_read(error) from None
     except (ValueError, jax.errors.JaxRuntimeError) as error:

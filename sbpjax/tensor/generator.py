@@ -173,6 +173,7 @@ class Generator:
         """Return the next key of the stream, a 0-d `jax.random.key` array."""
         stream = _tracing.streams.get(self)
         if stream is not None:
+            # In a trace the count is part of the program and the key its input: each call of the program draws anew.
             stream.drawn += 1
             return jax.random.fold_in(stream.key, stream.base + stream.drawn - 1)
         counter = self._next()

@@ -46,8 +46,7 @@ _SHORT = 32
 _NOT_NUMBERS = (list, tuple, range, slice, np.ndarray, Tensor)
 
 
-# -----------------------------------------------------------------------------------------------------------------
-# basic
+# ---------------------------------------------------------------------------------------------------------------- basic
 
 
 def _full(items: tuple, shape) -> list:
@@ -77,6 +76,7 @@ def _slice_entry(item: slice, n: int):
         )
     start, stop, _ = slice(start, stop, step).indices(n)
     size = max(0, -(-(stop - start) // step))
+    # ``x[0:n]`` is ``x[:]``: the same step, and the same program.
     if size == n and step == 1:
         return None
     return (size, step, start)
@@ -184,6 +184,7 @@ def _write_part(x: Tensor, entries: list, value) -> None:
         spec = (None,) * x.ndim
     starts: tuple = ()
     if all(s is None for s in spec):
+        # ``x[:] = v``: the whole is written, without a slice in between.
         step = (view_steps.alias, (), ())
     else:
         if not x._kind:
@@ -193,8 +194,7 @@ def _write_part(x: Tensor, entries: list, value) -> None:
     inplace(x, op_of(set_part, _static((step,))), (value, *_starts((step,))))
 
 
-# --------------------------------------------------------------------------------------------------------------
-# advanced
+# ------------------------------------------------------------------------------------------------------------- advanced
 
 
 def _resolved(x: Tensor, items: tuple) -> tuple[tuple, list]:

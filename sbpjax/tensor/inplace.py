@@ -146,6 +146,8 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     layout = x._layout
     pins = None
     partial = layout is not None and layout.shape is not None and layout.partial_axes
+    # As an input of every rank a number would be added to every summand. Where the user asked for the sum that is
+    # refused; where the planner chose it, it is reduced first.
     number = op.name in ("add", "sub", "rsub") and not _is_global(others[0])
     if partial and number and _is_asked_sum(x):
         raise _not_linear(x, asked, "a number would be added")
@@ -163,6 +165,7 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
         out = dispatch.run(op, (x, *others))
     finally:
         mode.autocast = before
+    # ``x.eq_(y)`` of a y that requires grad makes x require grad in PyTorch.
     if op.name in _COMPARE and mode.grad and x._edge is None and _on_tape(others[0]) and _can_have_gradient(x):
         out = dispatch.run(_BESIDE, (out, others[0]))
     return _become(x, out, asked, op.check == "outputs")
@@ -210,6 +213,7 @@ def _become(x: Tensor, out: Tensor, asked: str, saves_result: bool) -> Tensor:
         pins = (layout.sbp,) if layout is not None and not layout.partial_axes else None
         out = dispatch.run(op_of(_to_dtype, (("dtype", x.dtype.np),)), (out,), pins)
     if layout is not None and out._layout is not layout and out._layout is not None and out._layout.shape is not None:
+        # What the user laid out as a sum stays one, or the write is refused; what the planner chose is laid out again.
         if layout.partial_axes and _is_asked_sum(x):
             out = _still_partial(x, out, asked)
         else:
@@ -295,8 +299,10 @@ def copy_(self: Tensor, source, non_blocking: bool = False) -> Tensor:
                 [1., 2.]])
     """
     if isinstance(source, Tensor) and source._fresh()._layout is not None and self._layout is not None:
+        # A copy may come from anywhere, where all other ops want one placement.
         if source.placement != self.placement:
             source = source.to_global(self.placement, self.sbp if source.shape == self.shape else None)
+        # The tensor stays a sum: from broadcast that moves nothing, the value becomes the summand of the first rank.
         if self._layout.shape is not None and self._layout.partial_axes and source.shape == self.shape:
             source = source.to_global(self.placement, self.sbp)
     return inplace(self, COPY, (source,))

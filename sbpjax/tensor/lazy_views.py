@@ -83,6 +83,7 @@ class Pending:
             return self.arrays
         steps, missed = [(self.op, None)], []
         at, array, edge, idx = self, self.array, self.edge, self.idx
+        # Back to the nearest payload that is there: the steps from it run as one program.
         while at.parent is not None:
             above, place = at.parent, at.place
             if above.arrays is not None:
@@ -202,6 +203,7 @@ def _tensor(pending: Pending, place: int) -> Tensor:
 def through(x: Tensor, op: Op) -> Tensor:
     """Return an op of one input and output; on a lazy view, which stays so, in one program with the steps to it."""
     meta = x._meta
+    # Written since it was made, a lazy view no longer shows what its chain began with.
     if meta is None or meta.pending is None or x._cell.stamp != x._seen or not trace_state_clean():
         return dispatch.unary(op, x)
     found = Pending(x, op, None)
@@ -243,6 +245,7 @@ _MAX_SHAPES = 4096  # a few hundred bytes each
 
 def _chain(steps: tuple) -> Op:
     """Return the op that takes several steps, each ``(op, which of its outputs the next one takes)``."""
+    # The program of the op itself is most likely there already.
     if len(steps) == 1:
         return steps[0][0]
     found = _CHAINS.get(steps)

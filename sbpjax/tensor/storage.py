@@ -69,6 +69,7 @@ def drop_own_cell(x: Tensor) -> bool:
     cell = x._cell
     if cell is None:
         return True
+    # A view keeps its cell even alone: the cell holds more than the view shows.
     if cell.__class__ is not Cell or sys.getrefcount(cell) > _ALONE or steps_of(x) or base_of(x) is not None:
         return False
     x._fresh()
@@ -247,6 +248,7 @@ def _commit(x: Tensor, base: Tensor, new: Tensor) -> None:
     else:
         cell.array, cell.layout = new._array, new._layout
     cell.stamp += 1
+    # PyTorch promises for ``x.data`` that backward does not notice.
     if not (x._meta is not None and x._meta.data_alias):
         cell.version += 1
     _take(base, new)
@@ -353,6 +355,7 @@ def set_data(self: Tensor, value: Tensor) -> None:
     self._fresh()
     value._fresh()
     meta = self._own_meta()
+    # From here on it is a tensor of its own: a later write reaches the new storage, not what it was once a view of.
     meta.base = None
     meta.steps = steps_of(value)
     self._cell = cell_of(value)

@@ -109,6 +109,7 @@ class Stack:
             if written and mode.touch is not None:
                 mode.touch(x)
             version = x._cell.version if x._cell is not None else x._ver
+            # Shape and dtype are asked for all the time, and must not fetch the payload.
             x._array = x._array if x._array.__class__ is Elsewhere else Elsewhere(x._array)
             x._kind = STORED
             x._cell = Stored(self, place, version + written)
@@ -132,6 +133,7 @@ class Stack:
         return True
 
 
+# The index is an input: one program for all layers.
 @jax.jit
 def _slice(stack, index):
     return jax.lax.dynamic_index_in_dim(stack, index, 0, keepdims=False)

@@ -152,6 +152,7 @@ def index(x, /, *starts, spec):
     spans = tuple(n if s is None else _span(s) for n, s in zip(x.shape, spec, strict=True))
     strides = _steps(spec)
     if dynamic:
+        # `dynamic_slice` knows no strides: all that the slice reaches over first, then every k-th of it.
         out = lax.dynamic_slice(x, begin, spans)
         if any(k > 1 for k in strides):
             out = lax.slice(out, (0,) * x.ndim, out.shape, strides)
@@ -194,6 +195,7 @@ def _put_index(x, value, /, *starts, spec):
     strides = _steps(spec)
     if any(k > 1 for k in strides):
         spans = tuple(n if s is None else _span(s) for n, s in zip(x.shape, spec, strict=True))
+        # What lies between the elements of a strided part stays: it is read, and written back with them.
         span = lax.dynamic_slice(x, begin, spans)
         value = span.at[tuple(slice(None, None, k) for k in strides)].set(value)
     return lax.dynamic_update_slice(x, value, begin)
@@ -205,8 +207,7 @@ def _strides_index(shape, strides, /, *starts, spec):
     return new_shape, tuple(k if s is None else k * s[1] for _, k, s in kept)
 
 
-# ------------------------------------------------------------------------------------------------------ windows,
-# diagonal
+# ---------------------------------------------------------------------------------------------------- windows, diagonal
 
 
 def unfold(x, /, dim, size, step):
@@ -304,8 +305,7 @@ def as_complex(x, /):
     return lax.complex(*[lax.index_in_dim(x, i, last, keepdims=False) for i in (0, 1)])
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# tables
+# --------------------------------------------------------------------------------------------------------------- tables
 
 
 def _pick(dims_of):
@@ -359,6 +359,7 @@ STRIDES = {
     strided: lambda shape, strides, /, **s: (s["size"], s["stride"]),
     alias: lambda shape, strides, /: (shape, strides),
     conj: lambda shape, strides, /: (shape, strides),
+    # In real numbers, of which a complex one has two.
     real_part: lambda shape, strides, /: (shape, tuple(2 * k for k in strides)),
     imag_part: lambda shape, strides, /: (shape, tuple(2 * k for k in strides)),
     as_real: lambda shape, strides, /: ((*shape, 2), (*[2 * k for k in strides], 1)),
@@ -383,6 +384,7 @@ def put(x, value, /, *starts, steps):
     (fn, static, count), rest = steps[0], steps[1:]
     keywords = dict(static)
     if rest:
+        # From the root inwards: what a step shows is read, what lies further in is put into it, and it is put back.
         value = put(fn(x, *starts[:count], **keywords), value, *starts[count:], steps=rest)
     value = value if fn in _OWN_DTYPE else lax.convert_element_type(value, x.dtype)
     return PUT[fn](x, value, *starts[:count], **keywords)

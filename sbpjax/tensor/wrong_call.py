@@ -96,6 +96,7 @@ def told(function: Callable, typed: bool = False) -> Callable:
 
 def of_call(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> Exception:
     """Return what to raise for a failed call; the error itself if it says all, or is of the user's own code."""
+    # What came through a hook or a callback is the user's own, and says more than the call around it.
     if isinstance(error, OpTypeError) or _of_user(error):
         return error
     name = _name(function, args)
@@ -136,6 +137,7 @@ def _wrong_signature(error: Exception, function: Callable, args: tuple, options:
     if not unknown:
         try:
             signature.bind(*args, **options)
+        # Bound once more to the plain signature, Python words it by the names that the user knows.
         except TypeError as plain:
             rule = str(plain)
     fix = f"{name}{shown(signature, function.__name__ == '__init__')}"

@@ -270,6 +270,7 @@ def _tasks(colours: _Colours, program: Program, home: Placement | None) -> Parti
             task.backward |= forward is False
     tasks = [found[key] for key in sorted(found)]
     outvars = [colours.read(v) for v in program.outvars]
+    # An output that depends on no placed value has to be made somewhere, too.
     loose = [v for v in outvars if isinstance(v, Var) and colours.where[v] is None and v in maker]
     if loose:
         place = home if home is not None else order[-1]

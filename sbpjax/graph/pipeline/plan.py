@@ -147,6 +147,7 @@ class Planner:
         reads = set(loop.outer.values()) | {c.start for c in loop.carries if isinstance(c.start, Var)}
         reads |= {v for eqn in loop.post for v in eqn.invars if isinstance(v, Var)}
         reads |= {v for v in program.outvars if isinstance(v, Var)}
+        # These depend on no array, and are made again by every task that reads them.
         free = {v for eqn in loop.free for v in eqn.outvars}
         made = [v for eqn in loop.pre for v in eqn.outvars if v not in free]
         wanted = [v for v in made if v in reads]
@@ -310,8 +311,11 @@ def works_of(cut: Partition, stages: list[Placement]) -> list[Work]:
         else:
             kind = WEIGHT if t.weights else BACKWARD
             held = open_chunks.get(t.placement, [])
+            # Backwards of a stage come in the reverse order of its forwards: the chunk that was opened last is closed
+            # first.
             number = works[after[-1]].chunk if kind == WEIGHT else held.pop() if held else 0
         whole = {FORWARD: 1.0, BACKWARD: 2.0, BOTH: 3.0, WEIGHT: 1.0}[kind]
+        # Where gradients of weights are tasks of their own, a backward is only the rest.
         cost = whole - 1.0 if kind in (BACKWARD, BOTH) and t.placement in split else whole
         works.append(Work(stages.index(t.placement), number, kind, cost, after))
     return works
@@ -326,6 +330,8 @@ def _last_uses(cut: Partition, body: Body, keep: set) -> list[list[Var]]:
     outer = set(body.outer) | {body.iteration} | keep
     rows: list[list[Var]] = [[] for _ in cut.tasks]
     for v, i in last.items():
+        # The driver drops them with this task: else the activations of every micro-batch would live to the end of the
+        # step.
         if v not in outer and cut.where.get(v) is not None:
             rows[i].append(v)
     return rows

@@ -96,6 +96,7 @@ def gather(eqn, size: int) -> list[Strategy]:
     found = [Strategy((dims.paired.get(i, B), i), (o,)) for i, o in enumerate(dims.batch) if dims.indices[i] > 1]
     found += [Strategy((d, B), (o,)) for d, o in dims.whole()]
     if is_number(eqn.invars[0]):
+        # Keys of random numbers have no zero, and so no partial sum.
         found += [*(Strategy((d, B), (P,)) for d in dims.picked()), Strategy((P, B), (P,))]
     return found
 
@@ -105,11 +106,13 @@ def gather_local(ctx: Context, x, indices):
     """Gather from the block; index vectors that point into other ranks' rows read zeros."""
     dims, mode = _gather_dims(ctx.eqn), ctx.params["mode"]
     extent = list(dims.extent)
+    # A window that spans its dim spans this rank's part of it.
     for d, _ in dims.whole():
         extent[d] = x.shape[d]
     partial = [a for a, code in enumerate(ctx.outs[0]) if code == P]
     fill = mode == GatherScatterMode.FILL_OR_DROP
     split = [d for d in dims.picked() if ctx.in_axes(0, d)]
+    # What a filling gather writes outside would be added up once per summand, so that case is masked as well.
     if not split and not (fill and partial):
         return ctx.bind(x, indices, slice_sizes=tuple(extent))
     limits = jnp.array([dims.shape[d] - dims.extent[d] for d in dims.indexed], jnp.int32)
@@ -172,11 +175,13 @@ def scatter_local(ctx: Context, x, indices, updates):
     limits = jnp.array([dims.shape[d] - dims.extent[d] for d in dims.indexed], jnp.int32)
     wide = _clamp(indices, limits) if ctx.params["mode"] == GatherScatterMode.CLIP else _signed(indices)
     ours, here = _count_from_here(ctx, wide, dims, split)
+    # Padding among the indices is no index: its updates would be added somewhere.
     here = ctx.mask(here[..., None], 1, uneven, False)
     return _scattered(
         ctx,
         dims,
         x,
+        # Outside of every block, where the mode below drops it. So many indices may be -1, and none is in its order.
         jnp.where(here, ours, -1),
         updates,
         mode=GatherScatterMode.FILL_OR_DROP,
@@ -259,6 +264,7 @@ def dynamic_slice_local(ctx: Context, x, *starts):
             offset, count = ctx.in_part(0, d)
             row = _start(starts[d], n - sizes[d]) + jnp.arange(sizes[d], dtype=jnp.int32) - offset
             x = _rows_or_zero(x, row, (row >= 0) & (row < count), d)
+        # From here on the block has just the rows that are wanted, at their places.
         sizes[d], starts[d] = x.shape[d], _zero(starts[d])
     return ctx.bind(x, *starts, slice_sizes=tuple(sizes))
 

@@ -104,6 +104,7 @@ def arg_reduce(eqn, size: int) -> list[Strategy]:
     """Kept dims S; over the searched dim an all-reduce of value and index together, where both fit 64 bits."""
     axes, aval = eqn.params["axes"], eqn.invars[0].aval
     found = _kept(eqn, axes)
+    # `arg_reduce_local` reduces both as one int64, of 32 bits each; an index of 64 bits tells that there is int64.
     packed = aval.dtype.itemsize <= 4 and eqn.outvars[0].aval.dtype.itemsize == 8
     if packed and not jnp.issubdtype(aval.dtype, jnp.complexfloating) and aval.dtype != jnp.uint32:
         found += [Strategy((d,), (B,), hidden=(0,)) for d in axes if aval.shape[d] > 1]
@@ -134,6 +135,7 @@ def _rank_of(x, largest: bool):
     """Return int32 values in the order in which argmax and argmin see ``x``: equal zeros, NaN before all."""
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return x.astype(jnp.int32)
+    # By its bits -0.0 is less than 0.0, but argmax takes the first of equal elements.
     x = jnp.where(x == 0, jnp.zeros_like(x), x).astype(jnp.float32)
     x = jnp.where(jnp.isnan(x), jnp.asarray(jnp.nan if largest else -jnp.nan, x.dtype), x)
     return _sign_magnitude(jax.lax.bitcast_convert_type(x, jnp.int32))

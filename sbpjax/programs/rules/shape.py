@@ -120,6 +120,7 @@ def rev(eqn, size: int) -> list[Strategy]:
 @rule("concatenate")
 def concatenate(eqn, size: int) -> list[Strategy]:
     """Dims other than the concatenated one."""
+    # Blocks of the operands, one behind the other, are no block of the result: rows would have to move.
     return [*other_dims(eqn, (eqn.params["dimension"],)), *_partial(eqn)]
 
 
@@ -187,6 +188,7 @@ def slice_local(ctx: Context, x):
             stop[dim] = x.shape[dim]
             continue
         offset, count = ctx.in_part(0, dim)
+        # The summands of the ranks are disjoint: each row of the result is on one of them, and zero on the others.
         row = start[dim] + stride[dim] * jnp.arange(ctx.out_shape()[dim], dtype=jnp.int32) - offset
         inside = ((row >= 0) & (row < count)).reshape((-1,) + (1,) * (x.ndim - dim - 1))
         picked = jnp.take(x, jnp.clip(row, 0, x.shape[dim] - 1), axis=dim, mode="clip")

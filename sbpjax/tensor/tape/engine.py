@@ -38,10 +38,13 @@ def walk(
     # PyTorch only if it is on the way.
     wanted = None if capture is None or others else leading_to(roots, {node for node, _ in capture})
     buffers: dict = {}
+    # The node that was recorded last comes first, of those whose cotangents are complete. So hooks run in the order
+    # that PyTorch has.
     ready: list = []  # a heap of (-seq, node)
     leaves: list = []
     for node, idx, grad in roots:
         _put(buffers, node, idx, grad)
+    # A root that another root leads to waits for what comes from there.
     for node in {id(n): n for n, _, _ in roots}.values():
         if not pending[node]:
             leaves.append(node) if node.__class__ is AccumulateGrad else heappush(ready, (-node.seq, node))
@@ -242,6 +245,7 @@ def _before(hooks, grads: list) -> list:
                 if tuple(changed.shape) != tuple(grads[idx].shape):
                     raise _resized(hook, grads[idx], changed)
                 grads[idx] = changed
+    # A copy: a hook may remove itself.
     for hook in list(hooks.pre.values()):
         changed = hook(tuple(grads))
         if changed is not None:
@@ -275,6 +279,7 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
         mode.touch(tensor)
     own = tensor._own_meta()
     if own.grad is None:
+        # A handle of the leaf's own: the tensor that was passed along may be held, and written, by a hook.
         own.grad = grad if create_graph else wrap_any(grad._array, grad._layout)
     elif create_graph:
         own.grad = own.grad + grad

@@ -132,6 +132,7 @@ class FunctionNode(Node):
         result = self.function.backward(ctx, *grads)
         result = result if isinstance(result, tuple) else (result,)
         total = len(ctx.needs_input_grad)
+        # More than one per input is taken if it is None, as in PyTorch.
         if len(result) < total or any(g is not None for g in result[total:]):
             raise AutogradError(
                 f"{self.function.__name__}.backward",
@@ -197,6 +198,8 @@ class Function(FunctionCtx):
         """Run forward, and put the op on the tape."""
         if mode.closure is None or not any(isinstance(a, Tensor) and isinstance(a._array, Tracer) for a in args):
             return cls._applied(args)
+        # Under a transform of `sbpjax.func` JAX differentiates, and would look through forward past the backward of the
+        # user.
         found = cls._transformed(args)
         if not (mode.grad and any(isinstance(a, Tensor) and a._edge is not None for a in args)):
             return found
@@ -212,6 +215,7 @@ class Function(FunctionCtx):
         ctx = FunctionCtx()
         tensors = [a if isinstance(a, Tensor) else None for a in args]
         recording = mode.grad and any(t is not None and t._fresh()._edge is not None for t in tensors)
+        # Before forward, which may ask for it to save less.
         ctx.needs_input_grad = tuple(t is not None and t._edge is not None for t in tensors)
         before, mode.grad = mode.grad, False
         try:
@@ -252,6 +256,7 @@ class Function(FunctionCtx):
                     result = cls.forward(ctx, *full)
             finally:
                 mode.grad = before
+            # Beside the trace: `custom_vjp` hands on arrays alone.
             held["single"] = not isinstance(result, (tuple, list))
             return ctx, [logical(o) for o in ((result,) if held["single"] else result)]
 
