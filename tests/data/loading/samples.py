@@ -102,6 +102,19 @@ class Slow(Numbers):
         return np.full(self.shape, i, np.float32)
 
 
+class Counted(Numbers):
+    """A dataset that writes a byte to a file for every sample that is fetched."""
+
+    def __init__(self, n, shape, file):
+        super().__init__(n, shape)
+        self.file = file
+
+    def __getitem__(self, i):
+        with open(self.file, "ab") as file:
+            file.write(b".")
+        return np.full(self.shape, i, np.float32)
+
+
 class Big(Numbers):
     def __getitem__(self, i):
         return np.full(self.shape, i, np.float32)

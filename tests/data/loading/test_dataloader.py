@@ -55,6 +55,20 @@ def test_batches_stay_as_they_are_while_held():
         assert batch.shape == (4, 50, 50) and batch[:, 0, 0].tolist() == [4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3]
 
 
+@pytest.mark.parametrize("shape", [(3,), (64, 64)], ids=["pickled", "shared memory"])
+def test_a_slow_consumer_stops_the_workers(shape, tmp_path):
+    file = tmp_path / "fetched"
+    loader = data.DataLoader(samples.Counted(400, shape, file), 4, num_workers=2, prefetch_factor=3)
+    batches = iter(loader)
+    for taken in (1, 2, 3):
+        next(batches)
+        fetched = -1
+        while fetched != (fetched := file.stat().st_size):
+            time.sleep(0.5)  # until nobody fetches any more
+        assert fetched == 4 * (taken + 2 * 3)  # what was taken, and `prefetch_factor` batches for each worker
+    assert sum(1 for _ in batches) == 97 and file.stat().st_size == 400
+
+
 def test_a_batch_is_the_memory_it_came_in():
     batch = next(iter(data.DataLoader(samples.Big(4, (50, 50)), 4, num_workers=1)))
     array = batch.jax()
