@@ -5,32 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-import jax
 import jax.numpy as jnp
 
-from sbpjax.optim.check import at_least_zero, in_unit_range, is_on
+from sbpjax.optim.check import in_unit_range
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Arrays, States, decayed, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed, descend
 
 
-def adadelta(
-    params: Arrays,
-    grads: Arrays,
-    states: States,
-    step: jax.Array,
-    hyper: dict[str, Any],
-    *,
-    maximize: bool,
-    decay: bool,
-) -> tuple[Arrays, States]:
+def adadelta(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool) -> Updated:
     """``v`` and ``a``: running means of ``g²`` and ``u²``; ``u = g sqrt(a + eps) / sqrt(v + eps)``, ``p -= lr u``."""
-    rho, eps = hyper["rho"], hyper["eps"]
-    grads = decayed(params, grads, hyper, maximize, decay)
-    squares = [rho * v + (1 - rho) * g * g for g, v in zip(grads, states["square_avg"])]
-    updates = [g * jnp.sqrt(a + eps) / jnp.sqrt(v + eps) for g, v, a in zip(grads, squares, states["acc_delta"])]
-    moved = [rho * a + (1 - rho) * u * u for u, a in zip(updates, states["acc_delta"])]
-    return descend(params, updates, hyper["lr"]), {"square_avg": squares, "acc_delta": moved}
+    rho, eps, a = hyper["rho"], hyper["eps"], state["acc_delta"]
+    g = decayed(p, g, hyper, maximize, decay)
+    v = rho * state["square_avg"] + (1 - rho) * g * g
+    u = g * jnp.sqrt(a + eps) / jnp.sqrt(v + eps)
+    return descend(p, u, hyper["lr"]), {"square_avg": v, "acc_delta": rho * a + (1 - rho) * u * u}
 
 
 class Adadelta(Optimizer):
@@ -52,6 +41,8 @@ class Adadelta(Optimizer):
 
     hyper = ("lr", "rho", "eps", "weight_decay")
     _dynamic = hyper
+    _not_negative = ("lr", "eps", "weight_decay")
+    _state_names = ("square_avg", "acc_delta")
     _rule = staticmethod(adadelta)
 
     def __init__(
@@ -68,12 +59,5 @@ class Adadelta(Optimizer):
         super().__init__(params, options, implementation)
 
     def _check(self, group: dict[str, Any]) -> None:
-        for name in ("lr", "eps", "weight_decay"):
-            at_least_zero(name, group[name])
+        super()._check(group)
         in_unit_range("rho", group["rho"])
-
-    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("square_avg", "acc_delta")
-
-    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
-        return (("maximize", bool(group["maximize"])), ("decay", is_on(group["weight_decay"])))

@@ -12,23 +12,15 @@ from typing import Any, Unpack
 import jax
 import jax.numpy as jnp
 
-from sbpjax.optim.check import at_least_zero, is_on, params_value
+from sbpjax.optim.check import at_least_zero, params_value
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Arrays, States
+from sbpjax.optim.rules import Array, Hyper, State, Updated
 
 
 def adafactor(
-    params: Arrays,
-    grads: Arrays,
-    states: States,
-    step: jax.Array,
-    hyper: dict[str, Any],
-    *,
-    maximize: bool,
-    decay: bool,
-    tiny: float | None,
-) -> tuple[Arrays, States]:
+    p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, tiny: float | None
+) -> Updated:
     """``V = R C / mean(R)`` from row means R and column means C of g², ``u = g / sqrt(V)`` cut to a mean square of d².
 
     ``p -= max(eps2, rms(p)) min(lr, 1 / sqrt(t)) u``.
@@ -36,28 +28,23 @@ def adafactor(
     lr = hyper["lr"]
     weight = step.astype(jnp.float32) ** hyper["beta2_decay"]
     pace = jnp.minimum(lr, 1 / jnp.sqrt(step.astype(jnp.float32)))
-    new: States = {name: [] for name in states}
-    moved = []
-    for i, (p, g) in enumerate(zip(params, grads)):
-        g = -g if maximize else g
-        eps1 = jnp.finfo(p.dtype).eps if tiny is None else tiny
-        rate = jnp.maximum(hyper["eps2"], _rms(p)) * pace
-        if decay:
-            p = p * (1 - lr * hyper["weight_decay"]).astype(p.dtype)
-        squares = g * g
-        if g.ndim > 1:
-            rows = _towards(states["row_var"][i], jnp.mean(squares, -1, keepdims=True), weight)
-            columns = _towards(states["col_var"][i], jnp.mean(squares, -2, keepdims=True), weight)
-            new["row_var"].append(rows)
-            new["col_var"].append(columns)
-            variance = rows * columns / jnp.maximum(jnp.mean(rows, -2, keepdims=True), eps1)
-        else:
-            variance = _towards(states["variance"][i], squares, weight)
-            new["variance"].append(variance)
-        update = g * jax.lax.rsqrt(jnp.maximum(variance, eps1 * eps1)).astype(g.dtype)
-        cut = jnp.maximum(1.0, _rms(update) / hyper["d"])
-        moved.append(p - ((rate / cut).astype(p.dtype) * update).astype(p.dtype))
-    return moved, new
+    g = -g if maximize else g
+    eps1 = jnp.finfo(p.dtype).eps if tiny is None else tiny
+    rate = jnp.maximum(hyper["eps2"], _rms(p)) * pace
+    if decay:
+        p = p * (1 - lr * hyper["weight_decay"]).astype(p.dtype)
+    squares = g * g
+    if g.ndim > 1:
+        rows = _towards(state["row_var"], jnp.mean(squares, -1, keepdims=True), weight)
+        columns = _towards(state["col_var"], jnp.mean(squares, -2, keepdims=True), weight)
+        variance = rows * columns / jnp.maximum(jnp.mean(rows, -2, keepdims=True), eps1)
+        new = {"row_var": rows, "col_var": columns}
+    else:
+        variance = _towards(state["variance"], squares, weight)
+        new = {"variance": variance}
+    u = g * jax.lax.rsqrt(jnp.maximum(variance, eps1 * eps1)).astype(g.dtype)
+    cut = jnp.maximum(1.0, _rms(u) / hyper["d"])
+    return p - ((rate / cut).astype(p.dtype) * u).astype(p.dtype), new
 
 
 def _rms(x: jax.Array) -> jax.Array:
@@ -86,6 +73,7 @@ class Adafactor(Optimizer):
 
     hyper = ("lr", "beta2_decay", "eps2", "d", "weight_decay")
     _dynamic = ("lr", "beta2_decay", "d", "weight_decay")
+    _not_negative = ("lr", "weight_decay")
     _rule = staticmethod(adafactor)
 
     def __init__(
@@ -104,8 +92,7 @@ class Adafactor(Optimizer):
         super().__init__(params, options | {"maximize": maximize}, implementation)
 
     def _check(self, group: dict[str, Any]) -> None:
-        for name in ("lr", "weight_decay"):
-            at_least_zero(name, group[name])
+        super()._check(group)
         for eps in group["eps"]:
             at_least_zero("eps", 0.0 if eps is None else eps)
         if group["beta2_decay"] > 0:
@@ -127,5 +114,4 @@ class Adafactor(Optimizer):
         return (*shape[:-1], 1) if name == "row_var" else (*shape[:-2], 1, shape[-1])
 
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-        decay = ("decay", is_on(group["weight_decay"]))
-        return ("maximize", bool(group["maximize"])), decay, ("tiny", group["eps"][0])
+        return (*super()._flags(group), ("tiny", group["eps"][0]))

@@ -5,32 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-import jax
 import jax.numpy as jnp
 
-from sbpjax.optim.check import at_least_zero, is_on
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Arrays, States, decayed, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed, descend
 
 
-def adagrad(
-    params: Arrays,
-    grads: Arrays,
-    states: States,
-    step: jax.Array,
-    hyper: dict[str, Any],
-    *,
-    maximize: bool,
-    decay: bool,
-) -> tuple[Arrays, States]:
+def adagrad(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool) -> Updated:
     """``s += g²``, ``p -= lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps)``."""
-    grads = decayed(params, grads, hyper, maximize, decay)
-    sums = [s + g * g for g, s in zip(grads, states["sum"])]
-    updates = [g / (jnp.sqrt(s) + hyper["eps"]) for g, s in zip(grads, sums)]
+    g = decayed(p, g, hyper, maximize, decay)
+    s = state["sum"] + g * g
+    u = g / (jnp.sqrt(s) + hyper["eps"])
     fall = 1 / (1 + (step - 1) * hyper["lr_decay"])  # float64, as the step is int64
-    updates = [u * fall.astype(jnp.promote_types(u.dtype, jnp.float32)) for u in updates]
-    return descend(params, updates, hyper["lr"]), {"sum": sums}
+    return descend(p, u * fall.astype(jnp.promote_types(u.dtype, jnp.float32)), hyper["lr"]), {"sum": s}
 
 
 class Adagrad(Optimizer):
@@ -51,6 +39,8 @@ class Adagrad(Optimizer):
 
     hyper = ("lr", "lr_decay", "weight_decay", "eps")
     _dynamic = hyper
+    _not_negative = ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
+    _state_names = ("sum",)
     _rule = staticmethod(adagrad)
     support_sparse = True
 
@@ -69,15 +59,5 @@ class Adagrad(Optimizer):
         options = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps, "maximize": maximize}
         super().__init__(params, options | {"initial_accumulator_value": initial_accumulator_value}, implementation)
 
-    def _check(self, group: dict[str, Any]) -> None:
-        for name in ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"):
-            at_least_zero(name, group[name])
-
-    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("sum",)
-
     def _initial(self, name: str, group: dict[str, Any]) -> float:
         return group["initial_accumulator_value"]
-
-    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
-        return (("maximize", bool(group["maximize"])), ("decay", is_on(group["weight_decay"])))

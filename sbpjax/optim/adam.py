@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Unpack
 
 from sbpjax.optim import rules
-from sbpjax.optim.check import at_least_zero, betas_in_range, is_on
+from sbpjax.optim.check import betas_in_range
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Choices, Implementation
 
@@ -16,22 +16,18 @@ class OfMoments(Optimizer):
 
     hyper = ("lr", "beta1", "beta2", "eps", "weight_decay")
     _dynamic = ("lr", "betas", "eps", "weight_decay")
+    _not_negative = ("lr", "eps", "weight_decay")
+    _state_names = ("exp_avg", "exp_avg_sq")
 
     def _check(self, group: dict[str, Any]) -> None:
-        for name in ("lr", "eps", "weight_decay"):
-            at_least_zero(name, group[name])
+        super()._check(group)
         betas_in_range(group["betas"])
 
     def _numbers(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
 
-    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq")
-
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-        decoupled = bool(group.get("decoupled_weight_decay", False))
-        decay = ("decay", is_on(group["weight_decay"]))
-        return ("maximize", bool(group["maximize"])), decay, ("decoupled", decoupled)
+        return (*super()._flags(group), ("decoupled", bool(group.get("decoupled_weight_decay", False))))
 
 
 class Adam(OfMoments):

@@ -5,111 +5,79 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-import jax
 import jax.numpy as jnp
 
 from sbpjax.optim.adam import OfMoments
-from sbpjax.optim.check import at_least_zero
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Arrays, States, decayed, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed, descend
 
 
 def adamax(
-    params: Arrays,
-    grads: Arrays,
-    states: States,
-    step: jax.Array,
-    hyper: dict[str, Any],
-    *,
-    maximize: bool,
-    decay: bool,
-    decoupled: bool,
-) -> tuple[Arrays, States]:
+    p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, decoupled: bool
+) -> Updated:
     """``m = b1 m + (1 - b1) g``, ``u = max(b2 u, |g| + eps)``, ``p -= lr / (1 - b1^t) * m / u``."""
     b1, b2 = hyper["beta1"], hyper["beta2"]
-    grads = decayed(params, grads, hyper, maximize, decay)
-    means = [m + (1 - b1) * (g - m) for g, m in zip(grads, states["exp_avg"])]
-    largest = [jnp.maximum(b2 * u, jnp.abs(g) + hyper["eps"]) for g, u in zip(grads, states["exp_inf"])]
+    g = decayed(p, g, hyper, maximize, decay)
+    m = state["exp_avg"] + (1 - b1) * (g - state["exp_avg"])
+    u = jnp.maximum(b2 * state["exp_inf"], jnp.abs(g) + hyper["eps"])
     rate = hyper["lr"] / (1 - b1**step)
-    params = descend(params, [m / u for m, u in zip(means, largest)], _number(rate, params))
-    return params, {"exp_avg": means, "exp_inf": largest}
+    return descend(p, m / u, _number(rate, p)), {"exp_avg": m, "exp_inf": u}
 
 
 def nadam(
-    params: Arrays,
-    grads: Arrays,
-    states: States,
-    step: jax.Array,
-    hyper: dict[str, Any],
-    *,
-    maximize: bool,
-    decay: bool,
-    decoupled: bool,
-) -> tuple[Arrays, States]:
+    p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, decoupled: bool
+) -> Updated:
     """Adam with Nesterov's momentum, whose weight ``mu_t = b1 (1 - 0.96^(t * momentum_decay) / 2)`` rises.
 
     ``p -= lr ((1 - mu_t) / (1 - M_t) g + mu_{t+1} / (1 - M_t mu_{t+1}) m) / (sqrt(v̂) + eps)`` with ``M_t`` the
     product of the weights so far.
     """
-    b1, b2, lr = hyper["beta1"], hyper["beta2"], hyper["lr"]
-    params, grads = _decayed(params, grads, hyper, maximize, decay, decoupled)
+    b1, lr = hyper["beta1"], hyper["lr"]
+    p, g = _decayed(p, g, hyper, maximize, decay, decoupled)
     mu, following = (b1 * (1 - 0.5 * 0.96 ** (t * hyper["momentum_decay"])) for t in (step, step + 1))
-    means = [m + (1 - b1) * (g - m) for g, m in zip(grads, states["exp_avg"])]
-    squares = [b2 * v + (1 - b2) * g * g for g, v in zip(grads, states["exp_avg_sq"])]
-    products = [(product * mu).astype(product.dtype) for product in states["mu_product"]]
-    correct = _number(1 - b2**step, params)
-    moved = []
-    for p, g, m, v, product in zip(params, grads, means, squares, products):
-        now, ahead = lr * (1 - mu) / (1 - product), lr * following / (1 - product * following)
-        step_by = (now.astype(g.dtype) * g + ahead.astype(g.dtype) * m) / (jnp.sqrt(v / correct) + hyper["eps"])
-        moved.append(p - step_by.astype(p.dtype))
-    return moved, {"exp_avg": means, "exp_avg_sq": squares, "mu_product": products}
+    m, v = _moments(g, state, hyper)
+    product = (state["mu_product"] * mu).astype(state["mu_product"].dtype)
+    now, ahead = lr * (1 - mu) / (1 - product), lr * following / (1 - product * following)
+    root = jnp.sqrt(v / _number(1 - hyper["beta2"] ** step, p)) + hyper["eps"]
+    step_by = (now.astype(g.dtype) * g + ahead.astype(g.dtype) * m) / root
+    return p - step_by.astype(p.dtype), {"exp_avg": m, "exp_avg_sq": v, "mu_product": product}
 
 
 def radam(
-    params: Arrays,
-    grads: Arrays,
-    states: States,
-    step: jax.Array,
-    hyper: dict[str, Any],
-    *,
-    maximize: bool,
-    decay: bool,
-    decoupled: bool,
-) -> tuple[Arrays, States]:
+    p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, decoupled: bool
+) -> Updated:
     """Adam whose step is scaled by how well v is known: ``rho_t = rho_inf - 2 t b2^t / (1 - b2^t)``.
 
     While ``rho_t <= 5`` the step is ``lr m̂``; then ``lr m̂ r_t / sqrt(v̂)``, r_t the rectification of the variance.
     """
     b1, b2 = hyper["beta1"], hyper["beta2"]
-    params, grads = _decayed(params, grads, hyper, maximize, decay, decoupled)
-    means = [m + (1 - b1) * (g - m) for g, m in zip(grads, states["exp_avg"])]
-    squares = [b2 * v + (1 - b2) * g * g for g, v in zip(grads, states["exp_avg_sq"])]
+    p, g = _decayed(p, g, hyper, maximize, decay, decoupled)
+    m, v = _moments(g, state, hyper)
     most = 2 / (1 - b2) - 1
     known = 1 - b2**step
     rho = most - 2 * step * b2**step / known
     late = rho > 5
     safe = jnp.where(late, rho, 6.0)
     rectified = jnp.sqrt((safe - 4) * (safe - 2) * most / ((most - 4) * (most - 2) * safe)) * jnp.sqrt(known)
-    scale = _number(rectified, params)
-    rate = _number(hyper["lr"] / (1 - b1**step), params)
-    updates = [m * jnp.where(late, scale / (jnp.sqrt(v) + hyper["eps"]), 1) for m, v in zip(means, squares)]
-    return descend(params, updates, rate), {"exp_avg": means, "exp_avg_sq": squares}
+    u = m * jnp.where(late, _number(rectified, p) / (jnp.sqrt(v) + hyper["eps"]), 1)
+    return descend(p, u, _number(hyper["lr"] / (1 - b1**step), p)), {"exp_avg": m, "exp_avg_sq": v}
 
 
-def _decayed(
-    params: Arrays, grads: Arrays, hyper: dict[str, Any], maximize: bool, decay: bool, decoupled: bool
-) -> tuple[Arrays, Arrays]:
-    """Return the parameters, decayed if that is decoupled, and the gradients to follow down."""
-    grads = decayed(params, grads, hyper, maximize, decay and not decoupled)
-    if decay and decoupled:
-        params = [p * _number(1 - hyper["lr"] * hyper["weight_decay"], params) for p in params]
-    return params, grads
+def _moments(g: Array, state: State, hyper: Hyper) -> tuple[Array, Array]:
+    """Return the new running means of the gradient and of its square."""
+    b1, b2, m = hyper["beta1"], hyper["beta2"], state["exp_avg"]
+    return m + (1 - b1) * (g - m), b2 * state["exp_avg_sq"] + (1 - b2) * g * g
 
 
-def _number(value: Any, params: Arrays) -> Any:
-    """Return a float64 number in the parameters' dtype."""
-    return jnp.asarray(value).astype(params[0].dtype)
+def _decayed(p: Array, g: Array, hyper: Hyper, maximize: bool, decay: bool, decoupled: bool) -> tuple[Array, Array]:
+    """Return the parameter, decayed if that is decoupled, and the gradient to follow down."""
+    g = decayed(p, g, hyper, maximize, decay and not decoupled)
+    return p * _number(1 - hyper["lr"] * hyper["weight_decay"], p) if decay and decoupled else p, g
+
+
+def _number(value: Any, p: Array) -> Any:
+    """Return a float64 number in the parameter's dtype."""
+    return jnp.asarray(value).astype(p.dtype)
 
 
 class Adamax(OfMoments):
@@ -127,6 +95,7 @@ class Adamax(OfMoments):
     Source: Kingma and Ba, Adam: A Method for Stochastic Optimization (2015), section 7.
     """
 
+    _state_names = ("exp_avg", "exp_inf")
     _rule = staticmethod(adamax)
 
     def __init__(
@@ -142,9 +111,6 @@ class Adamax(OfMoments):
     ):
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, options, implementation)
-
-    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("exp_avg", "exp_inf")
 
 
 class NAdam(OfMoments):
@@ -166,6 +132,8 @@ class NAdam(OfMoments):
 
     hyper = (*OfMoments.hyper, "momentum_decay")
     _dynamic = (*OfMoments._dynamic, "momentum_decay")
+    _not_negative = (*OfMoments._not_negative, "momentum_decay")
+    _state_names = ("exp_avg", "exp_avg_sq", "mu_product")
     _rule = staticmethod(nadam)
 
     def __init__(
@@ -185,15 +153,8 @@ class NAdam(OfMoments):
         options |= {"momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay}
         super().__init__(params, options, implementation)
 
-    def _check(self, group: dict[str, Any]) -> None:
-        super()._check(group)
-        at_least_zero("momentum_decay", group["momentum_decay"])
-
     def _numbers(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (*super()._numbers(group), group["momentum_decay"])
-
-    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq", "mu_product")
 
     def _shape(self, name: str, param: Any) -> tuple[int, ...] | None:
         return () if name == "mu_product" else None

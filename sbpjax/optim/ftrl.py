@@ -5,31 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
-from sbpjax.optim.check import at_least_zero, is_on
+from sbpjax.optim.check import is_on
 from sbpjax.optim.optimizer import Optimizer
-from sbpjax.optim.rules import Arrays, States, decayed
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed
 
 
-def ftrl(
-    params: Arrays, grads: Arrays, states: States, step: jax.Array, hyper: dict[str, Any], *, decay: bool
-) -> tuple[Arrays, States]:
+def ftrl(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, decay: bool) -> Updated:
     """``n' = n + g²``, ``z += g - (n'^k - n^k) / lr * p``; p is what z asks for, zero where ``|z| <= lambda1``."""
-    grads = decayed(params, grads, hyper, False, decay)
-    lr, power, lambda1 = hyper["lr"], hyper["lr_power"], hyper["lambda1"]
-    moved, sums, leaders = [], [], []
-    for p, g, n, z in zip(params, grads, states["accumulate"], states["z"]):
-        after = n + g * g
-        root = after**power
-        z = z + g - (root - n**power) / lr * p
-        bound = (hyper["beta"] + root) / lr + hyper["lambda2"]
-        new = jnp.where(jnp.abs(z) <= lambda1, 0, (jnp.sign(z) * lambda1 - z) / bound)
-        moved.append(new.astype(p.dtype))
-        sums.append(after)
-        leaders.append(z)
-    return moved, {"accumulate": sums, "z": leaders}
+    lr, power, lambda1, n = hyper["lr"], hyper["lr_power"], hyper["lambda1"], state["accumulate"]
+    g = decayed(p, g, hyper, False, decay)
+    after = n + g * g
+    root = after**power
+    z = state["z"] + g - (root - n**power) / lr * p
+    bound = (hyper["beta"] + root) / lr + hyper["lambda2"]
+    new = jnp.where(jnp.abs(z) <= lambda1, 0, (jnp.sign(z) * lambda1 - z) / bound)
+    return new.astype(p.dtype), {"accumulate": after, "z": z}
 
 
 class Ftrl(Optimizer):
@@ -53,6 +45,8 @@ class Ftrl(Optimizer):
 
     hyper = ("lr", "weight_decay", "lr_power", "lambda1", "lambda2", "beta")
     _dynamic = hyper
+    _not_negative = ("lr", "weight_decay", "initial_accumulator_value", "lambda1", "lambda2", "beta")
+    _state_names = ("accumulate", "z")
     _rule = staticmethod(ftrl)
 
     def __init__(
@@ -69,13 +63,6 @@ class Ftrl(Optimizer):
         options = {"lr": lr, "weight_decay": weight_decay, "lr_power": lr_power, "lambda1": lambda1}
         options |= {"initial_accumulator_value": initial_accumulator_value, "lambda2": lambda2, "beta": beta}
         super().__init__(params, options)
-
-    def _check(self, group: dict[str, Any]) -> None:
-        for name in ("lr", "weight_decay", "initial_accumulator_value", "lambda1", "lambda2", "beta"):
-            at_least_zero(name, group[name])
-
-    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("accumulate", "z")
 
     def _initial(self, name: str, group: dict[str, Any]) -> float:
         return group["initial_accumulator_value"] if name == "accumulate" else 0.0

@@ -11,28 +11,20 @@ import jax.numpy as jnp
 from sbpjax.optim.adam import OfMoments
 from sbpjax.optim.check import params_value
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Arrays, States, decayed, descend, moments
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed, descend, moments
 
 
 def lamb(
-    params: Arrays,
-    grads: Arrays,
-    states: States,
-    step: jax.Array,
-    hyper: dict[str, Any],
-    *,
-    maximize: bool,
-    decay: bool,
-    decoupled: bool,
+    p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, decoupled: bool,
     correct: bool,
-) -> tuple[Arrays, States]:
+) -> Updated:  # fmt: skip
     """``u = m̂ / (sqrt(v̂) + eps)``, ``p -= lr * |p| / |u| * (u + weight_decay * p)``; a ratio of zero norms is 1."""
-    grads = decayed(params, grads, hyper, maximize, decay and not decoupled)
-    updates, states = moments(grads, states, step, hyper, correct=correct)
-    ratios = [_ratio(_norm(p), _norm(u)) for p, u in zip(params, updates)]
+    g = decayed(p, g, hyper, maximize, decay and not decoupled)
+    u, state = moments(g, state, step, hyper, correct=correct)
+    ratio = _ratio(_norm(p), _norm(u))
     if decay and decoupled:
-        updates = [u + hyper["weight_decay"] * p for p, u in zip(params, updates)]
-    return descend(params, [r * u for r, u in zip(ratios, updates)], hyper["lr"]), states
+        u = u + hyper["weight_decay"] * p
+    return descend(p, ratio * u, hyper["lr"]), state
 
 
 def _norm(x: jax.Array) -> jax.Array:

@@ -9,10 +9,10 @@ from typing import Any, Unpack
 import jax
 import jax.numpy as jnp
 
-from sbpjax.optim.check import at_least_zero, is_on, params_value
+from sbpjax.optim.check import is_on, params_value
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Arrays, States
+from sbpjax.optim.rules import Array, Hyper, State, Updated
 
 _ADJUST = (None, "original", "match_rms_adamw")
 
@@ -47,30 +47,16 @@ def _matmul(x: jax.Array, y: jax.Array, exact: bool = False) -> jax.Array:
 
 
 def muon(
-    params: Arrays,
-    grads: Arrays,
-    states: States,
-    step: jax.Array,
-    hyper: dict[str, Any],
-    *,
-    decay: bool,
-    nesterov: bool,
-    coefficients: tuple[float, float, float],
-    steps: int,
-    eps: float,
-    adjust: str | None,
-) -> tuple[Arrays, States]:
+    p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, decay: bool, nesterov: bool,
+    coefficients: tuple[float, float, float], steps: int, eps: float, adjust: str | None,
+) -> Updated:  # fmt: skip
     """``b += (1 - momentum) (g - b)``, ``p = (1 - lr weight_decay) p - lr r orthogonalised(b)``, r by the shape."""
-    lr, momentum = hyper["lr"], hyper["momentum"]
-    buffers = [b + (1 - momentum) * (g - b) for g, b in zip(grads, states["momentum_buffer"])]
-    updates = [g + momentum * (b - g) for g, b in zip(grads, buffers)] if nesterov else buffers
-    moved = []
-    for p, u in zip(params, updates):
-        u = orthogonalised(u, coefficients, steps, eps)
-        if decay:
-            p = p * (1 - lr * hyper["weight_decay"])
-        moved.append(p - (lr * _ratio(p.shape, adjust) * u.astype(p.dtype)).astype(p.dtype))
-    return moved, {"momentum_buffer": buffers}
+    lr, momentum, b = hyper["lr"], hyper["momentum"], state["momentum_buffer"]
+    b = b + (1 - momentum) * (g - b)
+    u = orthogonalised(g + momentum * (b - g) if nesterov else b, coefficients, steps, eps)
+    if decay:
+        p = p * (1 - lr * hyper["weight_decay"])
+    return p - (lr * _ratio(p.shape, adjust) * u.astype(p.dtype)).astype(p.dtype), {"momentum_buffer": b}
 
 
 def _ratio(shape: tuple[int, ...], adjust: str | None) -> float:
@@ -104,6 +90,8 @@ class Muon(Optimizer):
 
     hyper = ("lr", "momentum", "weight_decay")
     _dynamic = hyper
+    _not_negative = hyper
+    _state_names = ("momentum_buffer",)
     _rule = staticmethod(muon)
 
     def __init__(
@@ -124,8 +112,7 @@ class Muon(Optimizer):
         super().__init__(params, options, implementation)
 
     def _check(self, group: dict[str, Any]) -> None:
-        for name in ("lr", "momentum", "weight_decay"):
-            at_least_zero(name, group[name])
+        super()._check(group)
         if group["adjust_lr_fn"] not in _ADJUST:
             rule = f"Adjust learning rate function {group['adjust_lr_fn']} is not supported"
             raise params_value(f"adjust_lr_fn={group['adjust_lr_fn']!r}", rule, f"one of {_ADJUST}")
@@ -135,9 +122,6 @@ class Muon(Optimizer):
             if param.ndim != 2:
                 rule = f"Muon only supports 2D parameters whereas we found a parameter with size: {tuple(param.shape)}"
                 raise params_value(f"{param.dtype.name}{list(param.shape)}", rule, "AdamW for the other parameters")
-
-    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("momentum_buffer",)
 
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
         return (

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from sbpjax.errors import ModuleMethodError
 from sbpjax.functions.public import take_oneflow
 from sbpjax.optim import run, saving
-from sbpjax.optim.check import checked_implementation, is_on, params_type, params_value
+from sbpjax.optim.check import at_least_zero, checked_implementation, is_on, params_type, params_value
 from sbpjax.optim.options import Choices, Item, clips
 from sbpjax.optim.repeat import Repeat, Update
 from sbpjax.optim.rules import MASTER, Bucket
@@ -63,6 +63,8 @@ class Optimizer:
 
     hyper: ClassVar[tuple[str, ...]] = ("lr",)
     _dynamic: ClassVar[tuple[str, ...]] = ("lr",)
+    _not_negative: ClassVar[tuple[str, ...]] = ()  # options that are at least 0
+    _state_names: ClassVar[tuple[str, ...] | None] = None  # names of the state tensors per parameter, see `_states`
     _rule: Callable  # a staticmethod: the pure update rule, see `sbpjax.optim.rules`
     support_sparse: ClassVar[bool] = False  # whether ``is_sparse`` groups have a meaning: a zero gradient moves nothing
 
@@ -102,7 +104,9 @@ class Optimizer:
 
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
         """Return the names of the state tensors per parameter."""
-        raise _missing(self, "_states")
+        if self._state_names is None:
+            raise _missing(self, "_states")
+        return self._state_names
 
     def _states_of(self, param: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
         """Return the names of a parameter's state tensors, where they are not the same for all of a group."""
@@ -110,7 +114,9 @@ class Optimizer:
 
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
         """Return what chooses the formula; part of the compiled update's key."""
-        raise _missing(self, "_flags")
+        if not {"maximize", "weight_decay"} <= group.keys():
+            raise _missing(self, "_flags")
+        return ("maximize", bool(group["maximize"])), ("decay", is_on(group["weight_decay"]))
 
     def _initial(self, name: str, group: dict[str, Any]) -> float:
         """Return what a state tensor is filled with at first."""
@@ -157,6 +163,8 @@ class Optimizer:
 
     def _check(self, group: dict[str, Any]) -> None:
         """Raise a ValueError for an option out of its range."""
+        for name in self._not_negative:
+            at_least_zero(name, group[name])
 
     def _check_sparse(self) -> None:
         if not self.support_sparse:

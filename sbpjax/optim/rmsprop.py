@@ -5,48 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-import jax
 import jax.numpy as jnp
 
-from sbpjax.optim.check import at_least_zero, is_on
+from sbpjax.optim.check import is_on
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Arrays, States, decayed, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decayed, descend
 
 
 def rmsprop(
-    params: Arrays,
-    grads: Arrays,
-    states: States,
-    step: jax.Array,
-    hyper: dict[str, Any],
-    *,
-    maximize: bool,
-    decay: bool,
-    momentum: bool,
-    centered: bool,
-    eps_outside: bool = False,
-) -> tuple[Arrays, States]:
+    p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, momentum: bool,
+    centered: bool, eps_outside: bool = False,
+) -> Updated:  # fmt: skip
     """``v = alpha v + (1 - alpha) g²``, ``u = g / sqrt(v + eps)``, ``b = momentum b + u``, ``p -= lr b``.
 
     With `centered`, the square of the running mean of the gradient is taken off v, which makes it a variance. With
     `eps_outside`, ``u = g / (sqrt(v) + eps)``.
     """
-    alpha = hyper["alpha"]
-    grads = decayed(params, grads, hyper, maximize, decay)
-    squares = [alpha * v + (1 - alpha) * g * g for g, v in zip(grads, states["square_avg"])]
-    new, spread = {"square_avg": squares}, squares
+    alpha, eps = hyper["alpha"], hyper["eps"]
+    g = decayed(p, g, hyper, maximize, decay)
+    v = alpha * state["square_avg"] + (1 - alpha) * g * g
+    new = {"square_avg": v}
     if centered:
-        means = [m + (1 - alpha) * (g - m) for g, m in zip(grads, states["grad_avg"])]
-        new["grad_avg"] = means
-        spread = [v - m * m for v, m in zip(squares, means)]
-    eps = hyper["eps"]
-    roots = [jnp.sqrt(v) + eps if eps_outside else jnp.sqrt(v + eps) for v in spread]
-    updates = [g / root for g, root in zip(grads, roots)]
+        m = new["grad_avg"] = state["grad_avg"] + (1 - alpha) * (g - state["grad_avg"])
+        v = v - m * m
+    u = g / (jnp.sqrt(v) + eps if eps_outside else jnp.sqrt(v + eps))
     if momentum:
-        updates = [hyper["momentum"] * b + u for u, b in zip(updates, states["momentum_buffer"])]
-        new["momentum_buffer"] = updates
-    return descend(params, updates, hyper["lr"]), new
+        u = new["momentum_buffer"] = hyper["momentum"] * state["momentum_buffer"] + u
+    return descend(p, u, hyper["lr"]), new
 
 
 class RMSprop(Optimizer):
@@ -70,6 +56,7 @@ class RMSprop(Optimizer):
 
     hyper = ("lr", "alpha", "eps", "weight_decay", "momentum")
     _dynamic = hyper
+    _not_negative = hyper
     _rule = staticmethod(rmsprop)
 
     def __init__(
@@ -88,18 +75,10 @@ class RMSprop(Optimizer):
         options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
         super().__init__(params, options | {"centered": centered, "maximize": maximize}, implementation)
 
-    def _check(self, group: dict[str, Any]) -> None:
-        for name in ("lr", "alpha", "eps", "weight_decay", "momentum"):
-            at_least_zero(name, group[name])
-
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
         centre = ("grad_avg",) if group["centered"] else ()
         return ("square_avg", *centre, "momentum_buffer") if is_on(group["momentum"]) else ("square_avg", *centre)
 
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
-        return (
-            ("maximize", bool(group["maximize"])),
-            ("decay", is_on(group["weight_decay"])),
-            ("momentum", is_on(group["momentum"])),
-            ("centered", bool(group["centered"])),
-        )
+        own = ("momentum", is_on(group["momentum"])), ("centered", bool(group["centered"]))
+        return (*super()._flags(group), *own)

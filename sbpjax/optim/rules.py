@@ -26,15 +26,17 @@ import jax.numpy as jnp
 
 from sbpjax.tensor.traced_calls import TracedCall
 
-Arrays = list[jax.Array]
-States = dict[str, Arrays]
+Array = jax.Array
+State = dict[str, Array]  # of one parameter, by name
+Hyper = dict[str, Any]  # numbers, by name
+Updated = tuple[Array, State]
 
 
 class Bucket(NamedTuple):
     """The static facts about a run of parameters; hashable, part of the compiled program's key.
 
     Attributes:
-        rule: ``rule(params, grads, states, step, hyper, **flags) -> (params, states)``.
+        rule: ``rule(param, grad, state, step, hyper, **flags) -> (param, state)``.
         flags: ``(name, value)`` pairs that choose the formula.
         hyper: names of the numbers, in the order in which they come.
         states: names of the state arrays per parameter, in the order in which they come.
@@ -108,9 +110,9 @@ def _one(bucket: Bucket, guarded: bool) -> Callable:
 
 
 def _plainly(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> list:
-    given = {name: [states[name]] for name in bucket.states if name != MASTER}
-    (param,), after = bucket.rule([param], [grad], given, step, hyper, **dict(bucket.flags))
-    return [param, *(after[name][0] for name in bucket.states if name != MASTER)]
+    given = {name: states[name] for name in bucket.states if name != MASTER}
+    param, after = bucket.rule(param, grad, given, step, hyper, **dict(bucket.flags))
+    return [param, *(after[name] for name in bucket.states if name != MASTER)]
 
 
 def _on_master(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> list:
@@ -129,79 +131,55 @@ def _touched(grad: jax.Array) -> jax.Array | None:
     return jnp.any(grad != 0, axis=tuple(range(1, grad.ndim)), keepdims=True)
 
 
-def _take(flat: Iterator, count: int) -> Arrays:
+def _take(flat: Iterator, count: int) -> list[Array]:
     return [next(flat) for _ in range(count)]
 
 
-def decayed(params: Arrays, grads: Any, hyper: dict[str, Any], maximize: bool, decay: bool) -> Arrays:
-    """Return the gradients to follow down: negated for a maximum, with L2 decay added."""
-    grads = [-g if maximize else g for g in grads]
+def decayed(p: Array, g: Any, hyper: Hyper, maximize: bool, decay: bool) -> Array:
+    """Return the gradient to follow down: negated for a maximum, with L2 decay added."""
+    g = -g if maximize else g
     if decay:
         import optax
 
         transform: Any = optax.add_decayed_weights(hyper["weight_decay"])
-        grads, _ = transform.update(grads, optax.EmptyState(), params)
-    return grads
+        g, _ = transform.update(g, optax.EmptyState(), p)
+    return g
 
 
-def descend(params: Arrays, updates: Arrays, lr: Any) -> Arrays:
-    """Return ``p - lr * u``, in the parameters' dtypes."""
-    return [p - (lr * u).astype(p.dtype) for p, u in zip(params, updates)]
+def descend(p: Array, u: Array, lr: Any) -> Array:
+    """Return ``p - lr * u``, in the parameter's dtype."""
+    return p - (lr * u).astype(p.dtype)
 
 
 def sgd(
-    params: Arrays,
-    grads: Arrays,
-    states: States,
-    step: jax.Array,
-    hyper: dict[str, Any],
-    *,
-    maximize: bool,
-    decay: bool,
-    momentum: bool,
-    dampening: bool,
-    nesterov: bool,
-    whole_first: bool = False,
-) -> tuple[Arrays, States]:
+    p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, momentum: bool,
+    dampening: bool, nesterov: bool, whole_first: bool = False,
+) -> Updated:  # fmt: skip
     """Stochastic gradient descent: ``b = momentum * b + (1 - dampening) * g``, ``p -= lr * b``.
 
     With `nesterov` the update is ``g + momentum * b``; with `whole_first` the first gradient enters undampened.
     """
-    updates: Any = decayed(params, grads, hyper, maximize, decay)
+    u: Any = decayed(p, g, hyper, maximize, decay)
     if momentum and not dampening:
         import optax
 
         transform: Any = optax.trace(decay=hyper["momentum"], nesterov=nesterov)
-        updates, trace = transform.update(updates, optax.TraceState(states["momentum_buffer"]))
-        states = {"momentum_buffer": trace.trace}
+        u, trace = transform.update(u, optax.TraceState(state["momentum_buffer"]))
+        state = {"momentum_buffer": trace.trace}
     elif momentum:
-        parts = [1 - hyper["dampening"]] * len(updates)
+        b, part = state["momentum_buffer"], 1 - hyper["dampening"]
         if whole_first:  # a state that PyTorch saved has a sum, and no step count
-            parts = [jnp.where((step == 1) & ~jnp.any(b), 1.0, parts[0]) for b in states["momentum_buffer"]]
-        buffers = [
-            (hyper["momentum"] * b + part * g).astype(b.dtype)
-            for part, g, b in zip(parts, updates, states["momentum_buffer"])
-        ]
-        states = {"momentum_buffer": buffers}
-        updates = (
-            [g + (hyper["momentum"] * b).astype(g.dtype) for g, b in zip(updates, buffers)] if nesterov else buffers
-        )
-    return descend(params, updates, hyper["lr"]), states
+            part = jnp.where((step == 1) & ~jnp.any(b), 1.0, part)
+        b = (hyper["momentum"] * b + part * u).astype(b.dtype)
+        u = u + (hyper["momentum"] * b).astype(u.dtype) if nesterov else b
+        state = {"momentum_buffer": b}
+    return descend(p, u, hyper["lr"]), state
 
 
 def adam(
-    params: Arrays,
-    grads: Arrays,
-    states: States,
-    step: jax.Array,
-    hyper: dict[str, Any],
-    *,
-    maximize: bool,
-    decay: bool,
-    decoupled: bool,
-    amsgrad: bool,
-    correct: bool = True,
-) -> tuple[Arrays, States]:
+    p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, decoupled: bool,
+    amsgrad: bool, correct: bool = True,
+) -> Updated:  # fmt: skip
     """Adam, and with `decoupled` weight decay AdamW.
 
     ``m = b1 m + (1 - b1) g``, ``v = b2 v + (1 - b2) g²``, ``p -= lr * m̂ / (sqrt(v̂) + eps)`` with ``m̂ = m / (1 -
@@ -210,33 +188,29 @@ def adam(
     """
     import optax
 
-    grads = decayed(params, grads, hyper, maximize, decay and not decoupled)
-    updates: Any
+    g = decayed(p, g, hyper, maximize, decay and not decoupled)
+    u: Any
     if amsgrad or not correct:
-        updates, states = moments(grads, states, step, hyper, amsgrad, correct)
+        u, state = moments(g, state, step, hyper, amsgrad, correct)
     else:
         transform: Any = optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["eps"])
-        state: Any = optax.ScaleByAdamState(count=step - 1, mu=states["exp_avg"], nu=states["exp_avg_sq"])
-        updates, state = transform.update(grads, state)
-        states = {"exp_avg": state.mu, "exp_avg_sq": state.nu}
+        before: Any = optax.ScaleByAdamState(count=step - 1, mu=state["exp_avg"], nu=state["exp_avg_sq"])
+        u, after = transform.update(g, before)
+        state = {"exp_avg": after.mu, "exp_avg_sq": after.nu}
     if decay and decoupled:
-        updates, _ = optax.add_decayed_weights(hyper["weight_decay"]).update(updates, optax.EmptyState(), params)
-    return descend(params, updates, hyper["lr"]), states
+        u, _ = optax.add_decayed_weights(hyper["weight_decay"]).update(u, optax.EmptyState(), p)
+    return descend(p, u, hyper["lr"]), state
 
 
 def moments(
-    grads: Arrays, states: States, step: jax.Array, hyper: dict[str, Any], amsgrad: bool = False, correct: bool = True
-) -> tuple[Arrays, States]:
-    """Return Adam's directions ``m̂ / (sqrt(v̂) + eps)`` and the new moments."""
-    b1, b2 = hyper["beta1"], hyper["beta2"]
-    mean = [(b1 * m + (1 - b1) * g).astype(m.dtype) for g, m in zip(grads, states["exp_avg"])]
-    square = [(b2 * v + (1 - b2) * g * g).astype(v.dtype) for g, v in zip(grads, states["exp_avg_sq"])]
-    new = {"exp_avg": mean, "exp_avg_sq": square}
+    g: Array, state: State, step: Array, hyper: Hyper, amsgrad: bool = False, correct: bool = True
+) -> tuple[Array, State]:
+    """Return Adam's direction ``m̂ / (sqrt(v̂) + eps)`` and the new moments."""
+    b1, b2, m, v = hyper["beta1"], hyper["beta2"], state["exp_avg"], state["exp_avg_sq"]
+    m, v = (b1 * m + (1 - b1) * g).astype(m.dtype), (b2 * v + (1 - b2) * g * g).astype(v.dtype)
+    new = {"exp_avg": m, "exp_avg_sq": v}
     if amsgrad:
-        square = [jnp.maximum(a, v) for a, v in zip(states["max_exp_avg_sq"], square)]
-        new["max_exp_avg_sq"] = square
+        v = new["max_exp_avg_sq"] = jnp.maximum(state["max_exp_avg_sq"], v)
     if correct:
-        correct1, correct2 = 1 - b1**step, 1 - b2**step
-        mean = [m / correct1.astype(m.dtype) for m in mean]
-        square = [v / correct2.astype(v.dtype) for v in square]
-    return [m / (jnp.sqrt(v) + hyper["eps"]) for m, v in zip(mean, square)], new
+        m, v = m / (1 - b1**step).astype(m.dtype), v / (1 - b2**step).astype(v.dtype)
+    return m / (jnp.sqrt(v) + hyper["eps"]), new

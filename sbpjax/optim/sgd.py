@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Unpack
 
 from sbpjax.optim import rules
-from sbpjax.optim.check import at_least_zero, is_on
+from sbpjax.optim.check import is_on
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Choices, Implementation
 
@@ -37,6 +37,7 @@ class SGD(Optimizer):
 
     hyper = ("lr", "momentum", "dampening", "weight_decay")
     _dynamic = hyper
+    _not_negative = ("lr", "momentum", "weight_decay")
     _rule = staticmethod(rules.sgd)
     support_sparse = True
 
@@ -52,31 +53,13 @@ class SGD(Optimizer):
         fused: bool | None = None,
         **implementation: Unpack[Choices],
     ):
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "dampening": dampening,
-                "weight_decay": weight_decay,
-                "nesterov": nesterov,
-                "maximize": maximize,
-            },
-            Implementation(fused=fused, **implementation),
-        )
-
-    def _check(self, group: dict[str, Any]) -> None:
-        for name in ("lr", "momentum", "weight_decay"):
-            at_least_zero(name, group[name])
+        options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
+        options |= {"nesterov": nesterov, "maximize": maximize}
+        super().__init__(params, options, Implementation(fused=fused, **implementation))
 
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("momentum_buffer",) if is_on(group["momentum"]) else ()
 
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
-        return (
-            ("maximize", bool(group["maximize"])),
-            ("decay", is_on(group["weight_decay"])),
-            ("momentum", is_on(group["momentum"])),
-            ("dampening", is_on(group["dampening"])),
-            ("nesterov", bool(group["nesterov"])),
-        )
+        own = [(name, is_on(group[name])) for name in ("momentum", "dampening")]
+        return (*super()._flags(group), *own, ("nesterov", bool(group["nesterov"])))

@@ -5,34 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-import jax
 import jax.numpy as jnp
 
 from sbpjax.optim.adam import OfMoments
-from sbpjax.optim.check import at_least_zero, is_on, params_value
+from sbpjax.optim.check import params_value
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Arrays, States, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, descend
 
 
-def lion(
-    params: Arrays,
-    grads: Arrays,
-    states: States,
-    step: jax.Array,
-    hyper: dict[str, Any],
-    *,
-    maximize: bool,
-    decay: bool,
-) -> tuple[Arrays, States]:
+def lion(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool) -> Updated:
     """``u = sign(b1 m + (1 - b1) g)``, ``p -= lr (u + weight_decay p)``, ``m = b2 m + (1 - b2) g``."""
-    b1, b2 = hyper["beta1"], hyper["beta2"]
-    grads = [-g if maximize else g for g in grads]
-    updates = [jnp.sign(b1 * m + (1 - b1) * g) for g, m in zip(grads, states["exp_avg"])]
+    b1, b2, m = hyper["beta1"], hyper["beta2"], state["exp_avg"]
+    g = -g if maximize else g
+    u = jnp.sign(b1 * m + (1 - b1) * g)
     if decay:
-        updates = [u + hyper["weight_decay"] * p for u, p in zip(updates, params)]
-    means = [b2 * m + (1 - b2) * g for g, m in zip(grads, states["exp_avg"])]
-    return descend(params, updates, hyper["lr"]), {"exp_avg": means}
+        u = u + hyper["weight_decay"] * p
+    return descend(p, u, hyper["lr"]), {"exp_avg": b2 * m + (1 - b2) * g}
 
 
 class Lion(OfMoments):
@@ -53,6 +42,8 @@ class Lion(OfMoments):
 
     hyper = ("lr", "beta1", "beta2", "weight_decay")
     _dynamic = ("lr", "betas", "weight_decay")
+    _not_negative = ("lr", "weight_decay")
+    _state_names = ("exp_avg",)
     _rule = staticmethod(lion)
 
     def __init__(
@@ -68,33 +59,22 @@ class Lion(OfMoments):
         options = {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, options, implementation)
 
-    def _check(self, group: dict[str, Any]) -> None:
-        super()._check({**group, "eps": 0.0})
-
     def _numbers(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["lr"], *group["betas"], group["weight_decay"])
 
-    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("exp_avg",)
-
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-        return ("maximize", bool(group["maximize"])), ("decay", is_on(group["weight_decay"]))
+        return super()._flags(group)[:2]
 
 
-def rprop(
-    params: Arrays, grads: Arrays, states: States, step: jax.Array, hyper: dict[str, Any], *, maximize: bool
-) -> tuple[Arrays, States]:
+def rprop(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool) -> Updated:
     """Grow an element's step while its gradient keeps its sign; shrink it, and wait one step, where that changes."""
     down, up, low, high = (hyper[name] for name in ("eta1", "eta2", "step1", "step2"))
-    grads = [-g if maximize else g for g in grads]
-    kept, sizes = [], []
-    for g, before, size in zip(grads, states["prev"], states["step_size"]):
-        agreement = g * before
-        factor = jnp.where(agreement > 0, up, jnp.where(agreement < 0, down, 1.0)).astype(size.dtype)
-        sizes.append(jnp.clip(size * factor, low, high).astype(size.dtype))
-        kept.append(jnp.where(agreement < 0, 0, g))
-    moved = [p - (jnp.sign(g) * s).astype(p.dtype) for p, g, s in zip(params, kept, sizes)]
-    return moved, {"prev": kept, "step_size": sizes}
+    g, size = -g if maximize else g, state["step_size"]
+    agreement = g * state["prev"]
+    factor = jnp.where(agreement > 0, up, jnp.where(agreement < 0, down, 1.0)).astype(size.dtype)
+    size = jnp.clip(size * factor, low, high).astype(size.dtype)
+    kept = jnp.where(agreement < 0, 0, g)
+    return p - (jnp.sign(kept) * size).astype(p.dtype), {"prev": kept, "step_size": size}
 
 
 class Rprop(Optimizer):
@@ -113,6 +93,8 @@ class Rprop(Optimizer):
 
     hyper = ("eta1", "eta2", "step1", "step2")
     _dynamic = ("lr", "etas", "step_sizes")
+    _not_negative = ("lr",)
+    _state_names = ("prev", "step_size")
     _rule = staticmethod(rprop)
 
     def __init__(
@@ -129,16 +111,13 @@ class Rprop(Optimizer):
         super().__init__(params, options, implementation)
 
     def _check(self, group: dict[str, Any]) -> None:
-        at_least_zero("lr", group["lr"])
+        super()._check(group)
         down, up = group["etas"]
         if not 0 < down < 1 < up:
             raise params_value(f"etas={down}, {up}", f"Invalid eta values: {down}, {up}", "etas=(0.5, 1.2)")
 
     def _numbers(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (*group["etas"], *group["step_sizes"])
-
-    def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("prev", "step_size")
 
     def _initial(self, name: str, group: dict[str, Any]) -> float:
         return float(group["lr"]) if name == "step_size" else 0.0
